@@ -1,0 +1,265 @@
+//! What machine this is: the facts that decide (processors, caches, limits)
+//! and those that a reader needs to judge a number.
+
+use iolens_model::host::{Fact, HostFacts};
+use iolens_model::parse;
+use iolens_model::reading::Reading;
+use iolens_model::units::Bytes;
+use iolens_sys::errno::Errno;
+pub use iolens_sys::proc::Root;
+use iolens_sys::{affinity, process, tcp};
+
+/// Reads the machine below `root`; processors and limits are this process's.
+#[must_use]
+pub fn read(root: &Root) -> HostFacts {
+    let (descriptors_max, _) = process::descriptor_limits();
+    let cpus = affinity::thread_cpus().unwrap_or_else(|_| vec![0]);
+    let [l1d, l2, llc] = caches(root, cpus[0]);
+    let mut facts = Facts::default();
+    cpu_facts(&mut facts, root, &cpus);
+    for (name, cache) in [("L1d cache", &l1d), ("L2 cache", &l2), ("last-level cache", &llc)] {
+        facts.push("cpu", name, cache.clone().map(|bytes| bytes.to_string()));
+    }
+    memory_facts(&mut facts, root);
+    kernel_facts(&mut facts, root);
+    network_facts(&mut facts, root);
+    limit_facts(&mut facts, root, descriptors_max);
+    HostFacts {
+        cpus,
+        l1d,
+        l2,
+        llc,
+        memory: memory(root),
+        descriptors_max: Reading::Exact(descriptors_max),
+        facts: facts.0,
+    }
+}
+
+/// Open descriptors that a worker can have at most.
+#[must_use]
+pub fn descriptors_hard_max() -> u64 {
+    process::descriptor_limits().1
+}
+
+/// Whether sockets here may use a congestion control.
+///
+/// Errors: what the system said.
+pub fn try_congestion(name: &str) -> Result<(), Errno> {
+    tcp::try_congestion(name)
+}
+
+#[derive(Default)]
+struct Facts(Vec<Fact>);
+
+impl Facts {
+    fn push(&mut self, group: &str, name: &str, value: Reading<String>) {
+        self.0.push(Fact { group: group.to_owned(), name: name.to_owned(), value });
+    }
+
+    /// The first line of a file, as it stands.
+    fn file(&mut self, group: &str, name: &str, root: &Root, path: &str) {
+        self.push(group, name, first_line(root.read(path)));
+    }
+}
+
+fn first_line(text: Result<String, String>) -> Reading<String> {
+    match text {
+        Ok(text) => Reading::Exact(text.lines().next().unwrap_or_default().trim().to_owned()),
+        Err(why) => Reading::not_measured(why),
+    }
+}
+
+/// The value behind `key` in a file of `key<separator>value` lines.
+fn keyed(root: &Root, path: &str, key: &str, separator: char) -> Reading<String> {
+    let text = match root.read(path) {
+        Ok(text) => text,
+        Err(why) => return Reading::not_measured(why),
+    };
+    let value = text.lines().find_map(|line| {
+        let (name, value) = line.split_once(separator)?;
+        (name.trim() == key).then(|| value.trim().trim_matches('"').to_owned())
+    });
+    value.map_or_else(|| Reading::not_measured(format!("/{path} has no `{key}`")), Reading::Exact)
+}
+
+/// L1 data, L2 and last-level cache of a processor.
+fn caches(root: &Root, cpu: u32) -> [Reading<Bytes>; 3] {
+    let folder = format!("sys/devices/system/cpu/cpu{cpu}/cache");
+    let mut found: [Option<Bytes>; 3] = [None; 3];
+    let mut last_level = 0;
+    for index in root.names(&folder) {
+        let read = |file: &str| root.read(&format!("{folder}/{index}/{file}")).ok();
+        let (Some(level), Some(kind), Some(size)) = (read("level"), read("type"), read("size"))
+        else {
+            continue;
+        };
+        let (Ok(level), Ok(bytes)) = (level.parse::<u32>(), parse::size(&size)) else { continue };
+        match (level, kind.as_str()) {
+            (_, "Instruction") => continue,
+            (1, _) => found[0] = Some(bytes),
+            (2, _) => found[1] = Some(bytes),
+            _ => {}
+        }
+        if level >= last_level {
+            (last_level, found[2]) = (level, Some(bytes));
+        }
+    }
+    found.map(|bytes| {
+        let why = || Reading::not_measured(format!("/{folder} does not tell"));
+        bytes.map_or_else(why, Reading::Exact)
+    })
+}
+
+fn memory(root: &Root) -> Reading<Bytes> {
+    match keyed(root, "proc/meminfo", "MemTotal", ':') {
+        Reading::NotMeasured { why } => Reading::NotMeasured { why },
+        Reading::Exact(text) => {
+            match text.split(' ').next().and_then(|kib| kib.parse::<u64>().ok()) {
+                Some(kib) => Reading::Exact(Bytes(kib * Bytes::KIB)),
+                None => Reading::not_measured(format!("`{text}` is not a size")),
+            }
+        }
+    }
+}
+
+fn cpu_facts(facts: &mut Facts, root: &Root, cpus: &[u32]) {
+    facts.push("cpu", "model", keyed(root, "proc/cpuinfo", "model name", ':'));
+    facts.file("cpu", "online", root, "sys/devices/system/cpu/online");
+    let list = cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    facts.push("cpu", "usable by iolens", Reading::Exact(list));
+    facts.file("cpu", "SMT active", root, "sys/devices/system/cpu/smt/active");
+    facts.file("cpu", "NUMA nodes", root, "sys/devices/system/node/online");
+    facts.file(
+        "cpu",
+        "frequency governor",
+        root,
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    );
+    facts.file("cpu", "boost", root, "sys/devices/system/cpu/cpufreq/boost");
+    let guest = match keyed(root, "proc/cpuinfo", "flags", ':') {
+        Reading::Exact(flags) if flags.split(' ').any(|flag| flag == "hypervisor") => {
+            Reading::Exact("a virtual machine".to_owned())
+        }
+        Reading::Exact(_) => Reading::Exact("no hypervisor flag".to_owned()),
+        missing @ Reading::NotMeasured { .. } => missing,
+    };
+    facts.push("cpu", "virtualization", guest);
+    facts.push("cpu", "PMU", pmu(root));
+    facts.push("cpu", "mitigations", mitigations(root));
+}
+
+/// Whether hardware counters exist.
+fn pmu(root: &Root) -> Reading<String> {
+    let sources = root.names("sys/bus/event_source/devices");
+    let pmus: Vec<&str> =
+        sources.iter().map(String::as_str).filter(|name| name.starts_with("cpu")).collect();
+    if pmus.is_empty() {
+        return Reading::not_measured("no PMU in this machine: cycles and cache misses are null");
+    }
+    Reading::Exact(pmus.join(", "))
+}
+
+/// The vulnerabilities that cost something here.
+fn mitigations(root: &Root) -> Reading<String> {
+    let folder = "sys/devices/system/cpu/vulnerabilities";
+    let names = root.names(folder);
+    if names.is_empty() {
+        return Reading::not_measured(format!("/{folder} is empty"));
+    }
+    let costs = |name: &String| {
+        let text = root.read(&format!("{folder}/{name}")).ok()?;
+        (text != "Not affected").then(|| format!("{name}: {text}"))
+    };
+    let affected: Vec<String> = names.iter().filter_map(costs).collect();
+    Reading::Exact(if affected.is_empty() { "none needed".to_owned() } else { affected.join("; ") })
+}
+
+fn memory_facts(facts: &mut Facts, root: &Root) {
+    facts.push("memory", "total", memory(root).map(|bytes| bytes.to_string()));
+    facts.file(
+        "memory",
+        "transparent huge pages",
+        root,
+        "sys/kernel/mm/transparent_hugepage/enabled",
+    );
+}
+
+fn kernel_facts(facts: &mut Facts, root: &Root) {
+    let [_, release, version, machine] = process::uname();
+    facts.push("kernel", "release", Reading::Exact(release));
+    facts.push("kernel", "architecture", Reading::Exact(machine));
+    facts.push("kernel", "version", Reading::Exact(version));
+    facts.push("kernel", "distribution", keyed(root, "etc/os-release", "PRETTY_NAME", '='));
+    facts.file("kernel", "boot id", root, "proc/sys/kernel/random/boot_id");
+    facts.file(
+        "kernel",
+        "clock source",
+        root,
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+    );
+    facts.file("kernel", "perf_event_paranoid", root, "proc/sys/kernel/perf_event_paranoid");
+    facts.push("kernel", "seccomp of iolens", keyed(root, "proc/self/status", "Seccomp", ':'));
+}
+
+fn network_facts(facts: &mut Facts, root: &Root) {
+    for name in [
+        "net/ipv4/tcp_congestion_control",
+        "net/ipv4/tcp_available_congestion_control",
+        "net/ipv4/tcp_autocorking",
+        "net/ipv4/tcp_slow_start_after_idle",
+        "net/core/wmem_max",
+        "net/core/rmem_max",
+        "net/core/optmem_max",
+    ] {
+        facts.file("network", &name.replace('/', "."), root, &format!("proc/sys/{name}"));
+    }
+    facts.file("network", "MTU of lo", root, "sys/class/net/lo/mtu");
+}
+
+fn limit_facts(facts: &mut Facts, root: &Root, descriptors_max: u64) {
+    let number =
+        |n: u64| Reading::Exact(if n == u64::MAX { "unlimited".to_owned() } else { n.to_string() });
+    let uid = process::effective_uid();
+    let user = if uid == 0 { "root".to_owned() } else { format!("uid {uid}") };
+    facts.push("limits", "user", Reading::Exact(user));
+    facts.push("limits", "open descriptors", number(descriptors_max));
+    facts.push("limits", "locked memory, bytes", number(process::memlock_limit_bytes()));
+    facts.file("limits", "cgroup cpu.max", root, "sys/fs/cgroup/cpu.max");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_that_tells_nothing_is_still_described() {
+        let dir = tempfile::tempdir().unwrap();
+        let host = read(&Root::at(dir.path()));
+        assert!(!host.cpus.is_empty());
+        assert!(host.l2.why().is_some());
+        assert!(host.memory.why().is_some());
+        assert!(host.facts.iter().any(|f| f.name == "PMU" && f.value.why().is_some()));
+    }
+
+    #[test]
+    fn caches_are_read_by_level() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("sys/devices/system/cpu/cpu0/cache");
+        for (index, level, kind, size) in [
+            (0, "1", "Data", "48K"),
+            (1, "1", "Instruction", "32K"),
+            (2, "2", "Unified", "1024K"),
+            (3, "3", "Unified", "32768K"),
+        ] {
+            let folder = base.join(format!("index{index}"));
+            std::fs::create_dir_all(&folder).unwrap();
+            for (file, text) in [("level", level), ("type", kind), ("size", size)] {
+                std::fs::write(folder.join(file), format!("{text}\n")).unwrap();
+            }
+        }
+        let [l1d, l2, llc] = caches(&Root::at(dir.path()), 0).map(|c| c.value().copied());
+        assert_eq!(l1d, Some(Bytes(48 << 10)));
+        assert_eq!(l2, Some(Bytes(1 << 20)));
+        assert_eq!(llc, Some(Bytes(32 << 20)));
+    }
+}

@@ -1,0 +1,218 @@
+//! How a trial is laid out before it runs: which arms meet in it, on which
+//! processors, with rings of which size, in which order of slices.
+
+use iolens_model::arm::{Arm, Role};
+use iolens_model::axes::{Cell, WorkingSet};
+use iolens_model::host::HostFacts;
+use iolens_model::plan::{Plan, Schedule};
+use iolens_model::trial::{Slice, SliceKind, Work};
+use iolens_model::units::{Bytes, Nanos};
+use rand::Rng;
+use rand::seq::SliceRandom;
+
+use crate::registry;
+
+/// Most compared arms that share a trial with the baseline and its double.
+const ARMS_PER_TRIAL: usize = 6;
+
+/// Caches to assume where the kernel does not tell: small enough to be true
+/// of L2, large enough to be beyond any last-level cache but the largest.
+const L2_ASSUMED: Bytes = Bytes(256 << 10);
+const LLC_ASSUMED: Bytes = Bytes(64 << 20);
+
+/// Connections that idle this long get an untimed burst before their slice:
+/// half of TCP's smallest retransmission timeout, after which the congestion
+/// window would start again (`TCP_RTO_MIN`, net/ipv4/tcp_input.c).
+const IDLE_MAX: Nanos = Nanos(100_000_000);
+
+/// Work of that burst, in bytes, at least four messages per thread.
+const BURST_BYTES: u64 = 512 << 10;
+
+/// The arms of a cell in groups that are measured together, each with the
+/// baseline and its hidden double.
+#[must_use]
+pub fn arm_groups(plan: &Plan) -> Vec<Vec<Arm>> {
+    let arm = |id: &str, role| Arm { label: id.to_owned(), primitive: id.to_owned(), role };
+    let others: Vec<Arm> = plan
+        .primitives
+        .iter()
+        .filter(|id| **id != plan.baseline)
+        .filter_map(|id| registry::find(id).map(|entry| arm(id, entry.role(&plan.baseline))))
+        .collect();
+    let group = |others: &[Arm]| {
+        let mut arms = vec![arm(&plan.baseline, Role::Baseline)];
+        arms.extend_from_slice(others);
+        if plan.schedule.is_sliced() {
+            let label = format!("{} (A/A)", plan.baseline);
+            arms.push(Arm { label, ..arm(&plan.baseline, Role::SelfCheck) });
+        }
+        arms
+    };
+    if others.is_empty() {
+        return vec![group(&[])];
+    }
+    others.chunks(ARMS_PER_TRIAL).map(group).collect()
+}
+
+/// The processors of the two ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// Of the sending end.
+    pub tx_cpus: Vec<u32>,
+    /// Of the receiving end.
+    pub rx_cpus: Vec<u32>,
+}
+
+/// Gives each end its own half of the processors, and both the same one if
+/// there is only one.
+#[must_use]
+pub fn placement(cpus: &[u32]) -> Placement {
+    if cpus.len() < 2 {
+        return Placement { tx_cpus: cpus.to_vec(), rx_cpus: cpus.to_vec() };
+    }
+    let (tx, rx) = cpus.split_at(cpus.len() / 2);
+    Placement { tx_cpus: tx.to_vec(), rx_cpus: rx.to_vec() }
+}
+
+/// Messages in the ring of each thread that give the cell the working set it
+/// asks for. Hot rings take a quarter of L2 at most: the staging buffer and
+/// the kernel's own buffers want room too.
+#[must_use]
+pub fn ring_messages(cell: &Cell, host: &HostFacts) -> u32 {
+    const HOT_MESSAGES_MAX: u64 = 64;
+    let one_message_each = cell.message_bytes.0.saturating_mul(u64::from(cell.threads));
+    let messages = match cell.working_set {
+        WorkingSet::Hot => {
+            let l2 = host.l2.value().copied().unwrap_or(L2_ASSUMED).0;
+            (l2 / 4 / one_message_each).clamp(1, HOT_MESSAGES_MAX)
+        }
+        WorkingSet::Cold => {
+            let llc = host.llc.value().copied().unwrap_or(LLC_ASSUMED).0;
+            (2 * llc).div_ceil(one_message_each).max(2)
+        }
+    };
+    u32::try_from(messages).unwrap_or(u32::MAX)
+}
+
+/// Memory that one arm's rings, iovecs and staging buffers take over all
+/// threads: every field is an allocation of its own with its overhead.
+#[must_use]
+pub fn ring_memory(cell: &Cell, ring_messages: u32) -> Bytes {
+    const POINTERS_BYTES: u64 = 32;
+    const ALLOCATION_BYTES_MIN: u64 = 32;
+    let fields = u64::from(cell.fields).min(cell.message_bytes.0);
+    let field_bytes = cell.message_bytes.0.div_ceil(fields) + 16;
+    let field = field_bytes.max(ALLOCATION_BYTES_MIN) + POINTERS_BYTES;
+    let ring = field.saturating_mul(fields).saturating_mul(u64::from(ring_messages));
+    Bytes((ring + cell.message_bytes.0).saturating_mul(u64::from(cell.threads)))
+}
+
+/// How long a slice is meant to last: longer when the threads of both ends
+/// have to share processors, so that each still runs for as long.
+#[must_use]
+pub fn slice_target(slice: Nanos, threads: u32, cpus: usize) -> Nanos {
+    let wanted = 2 * u64::from(threads);
+    let available = u64::try_from(cpus.max(1)).unwrap_or(u64::MAX);
+    Nanos(slice.0 * wanted.div_ceil(available).max(1))
+}
+
+/// The slices of a trial in a fresh random order. `work` is the number of
+/// messages per slice of each arm, `round` how long one slice of every arm
+/// takes, about.
+pub fn slices(
+    schedule: &Schedule,
+    cell: &Cell,
+    work: &[u64],
+    round: Nanos,
+    rng: &mut impl Rng,
+) -> Vec<Slice> {
+    let (rounds, discarded, once) = match *schedule {
+        Schedule::Slices { discarded_rounds, rounds, .. } => {
+            (discarded_rounds.saturating_add(rounds), discarded_rounds, None)
+        }
+        Schedule::Window { window } => (1, 0, Some(Work::Window(window))),
+        Schedule::Messages { messages } => (1, 0, Some(Work::Messages(messages))),
+    };
+    let burst = (BURST_BYTES / cell.message_bytes.0).max(4 * u64::from(cell.threads));
+    // With one arm nothing idles; with many, each waits for all others. A
+    // single long slice wants its connection and its memory warm too.
+    let idles = once.is_some() || (work.len() > 1 && round > IDLE_MAX);
+    let mut order: Vec<usize> = (0..work.len()).collect();
+    let mut slices = Vec::new();
+    for round in 0..rounds {
+        order.shuffle(rng);
+        for &arm in &order {
+            if idles {
+                let work = Work::Messages(burst.min(work[arm]));
+                slices.push(Slice { arm, round, kind: SliceKind::Warm, work });
+            }
+            let kind = if round < discarded { SliceKind::Discarded } else { SliceKind::Measured };
+            let work = once.unwrap_or(Work::Messages(work[arm]));
+            slices.push(Slice { arm, round, kind, work });
+        }
+    }
+    slices
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
+
+    use super::*;
+
+    fn cell(bytes: u64, threads: u32) -> Cell {
+        Cell {
+            topology: iolens_model::axes::Topology::Loopback,
+            mode: iolens_model::axes::Mode::Stream,
+            working_set: WorkingSet::Hot,
+            fields: 8,
+            iovec: iolens_model::axes::Iovec::PerMessage,
+            receiver: "recv".into(),
+            threads,
+            message_bytes: Bytes(bytes),
+        }
+    }
+
+    #[test]
+    fn every_arm_has_one_slice_in_every_round() {
+        let schedule = Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 2, rounds: 7 };
+        let work = [10, 20, 30];
+        let seeded = |seed| {
+            let mut rng = Pcg64Mcg::seed_from_u64(seed);
+            slices(&schedule, &cell(64, 1), &work, Nanos(15_000_000), &mut rng)
+        };
+        let all = seeded(1);
+        assert_eq!(all.len(), 27);
+        for round in 0..9u32 {
+            let mut met: Vec<usize> =
+                all.iter().filter(|s| s.round == round).map(|s| s.arm).collect();
+            met.sort_unstable();
+            assert_eq!(met, [0, 1, 2]);
+        }
+        assert_eq!(all.iter().filter(|s| s.kind == SliceKind::Discarded).count(), 6);
+        assert!(all.iter().all(|s| s.work == Work::Messages(work[s.arm])));
+        assert_eq!(all, seeded(1), "the seed decides the order");
+        assert_ne!(all, seeded(2));
+    }
+
+    #[test]
+    fn connections_that_idle_get_a_burst() {
+        let schedule =
+            Schedule::Slices { slice: Nanos(40_000_000), discarded_rounds: 0, rounds: 1 };
+        let mut rng = Pcg64Mcg::seed_from_u64(1);
+        let all = slices(&schedule, &cell(64, 8), &[100; 4], Nanos(160_000_000), &mut rng);
+        let kinds: Vec<SliceKind> = all.iter().map(|s| s.kind).collect();
+        assert_eq!(kinds, [SliceKind::Warm, SliceKind::Measured].repeat(4));
+    }
+
+    #[test]
+    fn ends_do_not_share_processors() {
+        let halves = placement(&[0, 1, 2, 3, 4]);
+        assert_eq!((halves.tx_cpus, halves.rx_cpus), (vec![0, 1], vec![2, 3, 4]));
+        assert_eq!(placement(&[7]).tx_cpus, placement(&[7]).rx_cpus);
+        assert_eq!(slice_target(Nanos(5), 4, 2), Nanos(20));
+        assert_eq!(slice_target(Nanos(5), 1, 2), Nanos(5));
+        assert_eq!(slice_target(Nanos(5), 1, 64), Nanos(5));
+    }
+}

@@ -1,0 +1,25 @@
+//! The measuring side of iolens: what can be measured ([`registry`]), the
+//! loops that do it, and the workers in which they run. A
+//! [`Trial`](iolens_model::trial::Trial) goes in, a
+//! [`TrialOutcome`](iolens_model::outcome::TrialOutcome) comes out; nothing
+//! here knows the store or the report.
+
+#![forbid(unsafe_code)]
+
+pub mod calibrate;
+pub mod environment;
+pub mod host;
+pub mod layout;
+pub mod lock;
+pub mod op;
+mod primitives;
+pub mod registry;
+mod stream;
+mod transmit;
+pub mod trial;
+pub mod work;
+pub mod worker;
+
+pub use iolens_sys::clock;
+pub use iolens_sys::signal::Interrupts;
+pub use transmit::FIELDS_MAX;

@@ -1,0 +1,204 @@
+//! The loop that sends. Dispatch is erased once per slice, at [`Sender::run`];
+//! inside, [`drive_batch`] is monomorphic and allocates, locks and logs
+//! nothing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use iolens_sys::clock;
+use iolens_sys::errno::Errno;
+
+use crate::stream::Stream;
+
+/// The work of one slice, shared by the arm's threads: a budget of messages
+/// taken in batches, so that a thread which lost its CPU does not hold up the
+/// slice, or a point in time.
+#[derive(Debug)]
+pub struct Budget {
+    remaining: AtomicU64,
+    batch: u64,
+    /// Set when the slice begins; `u64::MAX` for a budget of messages.
+    deadline_ns: AtomicU64,
+    window_ns: Option<u64>,
+}
+
+/// A slice's messages are taken in about this many pieces by each thread: few
+/// enough to cost nothing, many enough that threads end together.
+const BATCHES_PER_THREAD: u64 = 32;
+
+/// No batch is longer, so that a long slice of few threads still ends
+/// together and a window closes in time.
+const BATCH_MESSAGES_MAX: u64 = 1024;
+
+impl Budget {
+    /// A budget of `messages` for `threads` threads.
+    #[must_use]
+    pub fn messages(messages: u64, threads: u32) -> Budget {
+        Budget {
+            remaining: AtomicU64::new(messages),
+            batch: (messages / (u64::from(threads.max(1)) * BATCHES_PER_THREAD))
+                .clamp(1, BATCH_MESSAGES_MAX),
+            deadline_ns: AtomicU64::new(u64::MAX),
+            window_ns: None,
+        }
+    }
+
+    /// As many batches of messages of `message_bytes` as begin within
+    /// `window_ns` of the first call of the first thread.
+    #[must_use]
+    pub fn window(window_ns: u64, message_bytes: u64) -> Budget {
+        // Long enough that reading the clock costs nothing.
+        const BATCH_BYTES: u64 = 256 << 10;
+        Budget {
+            remaining: AtomicU64::new(u64::MAX),
+            batch: (BATCH_BYTES / message_bytes.max(1)).clamp(1, BATCH_MESSAGES_MAX / 4),
+            deadline_ns: AtomicU64::new(u64::MAX),
+            window_ns: Some(window_ns),
+        }
+    }
+
+    /// Says that a thread makes its first call now; the first one to say so
+    /// starts the window.
+    pub fn begin(&self, now_ns: u64) {
+        if let Some(window_ns) = self.window_ns {
+            // Threads agree on the earliest start; no other memory hangs on it.
+            self.deadline_ns.fetch_min(now_ns + window_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// The next batch, or `None` when the slice's work is given out.
+    #[inline]
+    pub fn take(&self) -> Option<u64> {
+        if self.window_ns.is_some() {
+            let open = clock::monotonic_ns() < self.deadline_ns.load(Ordering::Relaxed);
+            return open.then_some(self.batch);
+        }
+        let batch = self.batch;
+        // Relaxed: the number is all that threads exchange here.
+        self.remaining
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                (left > 0).then(|| left.saturating_sub(batch))
+            })
+            .ok()
+            .map(|left| left.min(batch))
+    }
+}
+
+/// What an arm's thread has done since it was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Messages sent whole.
+    pub messages: u64,
+    /// Bytes the kernel accepted (for controls: bytes handled).
+    pub bytes: u64,
+    /// System calls that moved or tried to move payload.
+    pub calls: u64,
+}
+
+impl Tally {
+    /// What came on top since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Tally) -> Tally {
+        Tally {
+            messages: self.messages - earlier.messages,
+            bytes: self.bytes - earlier.bytes,
+            calls: self.calls - earlier.calls,
+        }
+    }
+}
+
+/// When a thread's sending began and ended, on `CLOCK_MONOTONIC`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// Just before the first call.
+    pub first_call_ns: u64,
+    /// Just after the last one returned.
+    pub last_call_ns: u64,
+}
+
+/// One thread's end of one arm: erased, one virtual call per slice.
+pub trait Sender: Send {
+    /// Sends until the budget is used up.
+    ///
+    /// Errors: the first call that failed for good; `EAGAIN` when the
+    /// receiver took nothing for as long as the stall limit.
+    fn run(&mut self, budget: &Budget) -> Result<Span, Errno>;
+
+    /// Brings the memory that is sent from into the cache, outside the clock.
+    fn touch(&mut self);
+
+    /// What was done so far.
+    fn tally(&self) -> Tally;
+}
+
+/// One message of one primitive; what a file in `primitives` implements.
+pub(crate) trait Op: Send {
+    /// Sends the next message of the stream, whole, and counts it.
+    fn message(&mut self) -> Result<(), Errno>;
+
+    /// What is sent.
+    fn stream(&self) -> &Stream;
+
+    /// As [`Sender::touch`]; more than the ring for who keeps a copy.
+    fn touch(&mut self) {
+        let _ = self.stream().ring.touch();
+    }
+}
+
+impl<O: Op> Sender for O {
+    fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
+        drive_batch(self, budget)
+    }
+
+    fn touch(&mut self) {
+        Op::touch(self);
+    }
+
+    fn tally(&self) -> Tally {
+        self.stream().tally
+    }
+}
+
+/// The batch loop: two timestamps, and between them nothing but messages.
+#[inline(never)]
+fn drive_batch<O: Op>(op: &mut O, budget: &Budget) -> Result<Span, Errno> {
+    let first_call_ns = clock::monotonic_ns();
+    budget.begin(first_call_ns);
+    while let Some(messages) = budget.take() {
+        for _ in 0..messages {
+            op.message()?;
+        }
+    }
+    Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drain(budget: &Budget) -> u64 {
+        std::iter::from_fn(|| budget.take()).sum()
+    }
+
+    #[test]
+    fn a_budget_is_given_out_exactly_once() {
+        for (messages, threads) in [(1, 1), (4, 8), (1000, 3), (12_345, 4)] {
+            assert_eq!(drain(&Budget::messages(messages, threads)), messages);
+            let shared = Budget::messages(messages, threads);
+            let total: u64 = std::thread::scope(|scope| {
+                let parts: Vec<_> = (0..threads).map(|_| scope.spawn(|| drain(&shared))).collect();
+                parts.into_iter().map(|part| part.join().unwrap()).sum()
+            });
+            assert_eq!(total, messages);
+        }
+    }
+
+    #[test]
+    fn a_window_closes() {
+        let budget = Budget::window(1_000_000, 64 << 10);
+        let start = clock::monotonic_ns();
+        budget.begin(start);
+        assert_eq!(budget.take(), Some(4));
+        while budget.take().is_some() {}
+        assert!(clock::monotonic_ns() >= start + 1_000_000);
+    }
+}

@@ -1,0 +1,53 @@
+//! The primitives: one file each, named after its id. The file's own
+//! documentation says which path the bytes take through the kernel, what it
+//! needs, what it is compared with, and what it does not show.
+
+pub(crate) mod bare_send;
+pub(crate) mod memcpy;
+pub(crate) mod null;
+pub(crate) mod send;
+pub(crate) mod send_per_field;
+pub(crate) mod send_staged;
+pub(crate) mod sendmsg_iov;
+
+use iolens_model::data_path::{End, Hop, Movement, Mover};
+
+/// The gather that a program makes which first collects its fields.
+pub(crate) const GATHER: Hop = Hop {
+    from: "fields",
+    to: "staging buffer",
+    end: End::Sender,
+    mover: Mover::User,
+    function: "memcpy",
+    movement: Movement::Copy,
+};
+
+/// The copy that every plain TCP send makes.
+pub(crate) const COPY_IN: Hop = Hop {
+    from: "user memory",
+    to: "socket buffer",
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: "skb_copy_to_page_nocache",
+    movement: Movement::Copy,
+};
+
+/// Over `lo` the socket buffer itself changes hands.
+pub(crate) const HAND_OVER: Hop = Hop {
+    from: "send queue",
+    to: "receive queue",
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: "loopback_xmit",
+    movement: Movement::Reference,
+};
+
+/// The copy that `recv` makes.
+pub(crate) const COPY_OUT: Hop = Hop {
+    from: "socket buffer",
+    to: "receiver's buffer",
+    end: End::Receiver,
+    mover: Mover::Kernel,
+    function: "skb_copy_datagram_iter",
+    movement: Movement::Copy,
+};

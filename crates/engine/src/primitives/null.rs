@@ -1,0 +1,52 @@
+//! `null`: the loop of every primitive around a message that does nothing.
+//!
+//! Path through the kernel: none.
+//! Needs: nothing.
+//! Compared with: nothing; it is what the harness itself costs per message.
+//! Does not show: the fixed cost of a slice's receipt, which every arm with a
+//! receiver pays alike.
+
+use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_sys::errno::Errno;
+use iolens_sys::ring::Layout;
+
+use crate::op::{Op, Sender};
+use crate::registry::{Ends, Entry, Setup};
+use crate::stream::Stream;
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "null",
+    family: "controls",
+    summary: "the measuring loop around nothing: what iolens itself costs",
+    ends: Ends::SenderOnly,
+    control: true,
+    hidden: true,
+    data_path: DataPath { hops: &[], calls: CallsPerMessage::Fixed(0) },
+    open,
+};
+
+struct Null {
+    stream: Stream,
+}
+
+fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
+    Box::new(Null { stream: Stream::new(&setup.shape, Layout::Contiguous) })
+}
+
+impl Op for Null {
+    #[inline]
+    fn message(&mut self) -> Result<(), Errno> {
+        // The bookkeeping of every other primitive, hidden from the optimiser.
+        let index = self.stream.turn();
+        let Stream { ring, tally, .. } = &mut self.stream;
+        std::hint::black_box(&ring.fields(index)[0]);
+        tally.messages += 1;
+        tally.bytes += ring.message_bytes() as u64;
+        Ok(())
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+}

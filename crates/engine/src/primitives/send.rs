@@ -1,0 +1,57 @@
+//! `send`: send(2) of a message that lies in one piece already.
+//!
+//! Path through the kernel: send(2) → `tcp_sendmsg_locked` → copy into socket
+//! buffers.
+//! Needs: nothing beyond TCP.
+//! Compared with: `send_staged`, which must gather first; `sendmsg_iov`, which
+//! hands the same bytes over in pieces.
+//! Does not show: what it cost to bring the message into one piece.
+
+use std::os::fd::BorrowedFd;
+
+use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_sys::errno::Errno;
+use iolens_sys::ring::Layout;
+
+use crate::op::{Op, Sender};
+use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
+use crate::registry::{Ends, Entry, Setup};
+use crate::stream::Stream;
+use crate::transmit::send_all;
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "send",
+    family: "plain",
+    summary: "send(2) of a message that is contiguous already",
+    ends: Ends::Pair,
+    control: false,
+    hidden: false,
+    data_path: DataPath { hops: &[COPY_IN, HAND_OVER, COPY_OUT], calls: CallsPerMessage::Fixed(1) },
+    open,
+};
+
+struct Send<'a> {
+    fd: BorrowedFd<'a>,
+    stream: Stream,
+}
+
+fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
+    let stream = Stream::new(&setup.shape, Layout::Contiguous);
+    Box::new(Send { fd: setup.link.socket(), stream })
+}
+
+impl Op for Send<'_> {
+    #[inline]
+    fn message(&mut self) -> Result<(), Errno> {
+        let index = self.stream.turn();
+        let Stream { ring, tally, .. } = &mut self.stream;
+        send_all(self.fd, &ring.fields(index)[0], tally)?;
+        tally.messages += 1;
+        Ok(())
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+}

@@ -1,0 +1,59 @@
+//! `send_per_field`: one send(2) for every field of the message.
+//!
+//! Path through the kernel: as `send`, once per field; small pieces may be
+//! merged into one segment while the previous one is in flight
+//! (`net.ipv4.tcp_autocorking`), so this shows calls, not segments.
+//! Needs: nothing beyond TCP.
+//! Compared with: `sendmsg_iov`, which hands the same fields over in one call.
+//! Does not show: what the same pieces cost as packets of their own.
+
+use std::os::fd::BorrowedFd;
+
+use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_sys::errno::Errno;
+use iolens_sys::ring::Layout;
+
+use crate::op::{Op, Sender};
+use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
+use crate::registry::{Ends, Entry, Setup};
+use crate::stream::Stream;
+use crate::transmit::send_all;
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "send_per_field",
+    family: "plain",
+    summary: "one send(2) per field",
+    ends: Ends::Pair,
+    control: false,
+    hidden: false,
+    data_path: DataPath { hops: &[COPY_IN, HAND_OVER, COPY_OUT], calls: CallsPerMessage::PerField },
+    open,
+};
+
+struct SendPerField<'a> {
+    fd: BorrowedFd<'a>,
+    stream: Stream,
+}
+
+fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
+    let stream = Stream::new(&setup.shape, Layout::Separate);
+    Box::new(SendPerField { fd: setup.link.socket(), stream })
+}
+
+impl Op for SendPerField<'_> {
+    #[inline]
+    fn message(&mut self) -> Result<(), Errno> {
+        let index = self.stream.turn();
+        let Stream { ring, tally, .. } = &mut self.stream;
+        for field in ring.fields(index) {
+            send_all(self.fd, field, tally)?;
+        }
+        tally.messages += 1;
+        Ok(())
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+}

@@ -1,0 +1,112 @@
+//! What exists: every primitive as an entry. Help, lists, labels and the
+//! conformance tests follow from this table; adding a primitive is one file
+//! and one line here.
+
+use std::os::fd::BorrowedFd;
+
+use iolens_model::arm::Role;
+use iolens_model::axes::Iovec;
+use iolens_model::data_path::DataPath;
+
+use crate::op::Sender;
+use crate::primitives::{bare_send, memcpy, null, send, send_per_field, send_staged, sendmsg_iov};
+
+/// Which ends an arm of this primitive has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ends {
+    /// A connection between the sending and the receiving worker.
+    Pair,
+    /// The sending worker alone.
+    SenderOnly,
+}
+
+/// One primitive.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id: the kernel's own word where there is one.
+    pub id: &'static str,
+    /// The family it is listed with.
+    pub family: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Which ends it has.
+    pub ends: Ends,
+    /// Whether it only shows what a part costs.
+    pub control: bool,
+    /// Whether `list` shows it only with `--all`.
+    pub hidden: bool,
+    /// The path of the bytes.
+    pub data_path: DataPath,
+    /// Makes one thread's end of an arm.
+    pub open: for<'a> fn(Setup<'a>) -> Box<dyn Sender + 'a>,
+}
+
+/// What a thread's end of an arm is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Setup<'a> {
+    /// The arm's connection of this thread.
+    pub link: Link<'a>,
+    /// The messages it sends.
+    pub shape: Shape,
+}
+
+/// Where an arm's thread sends to.
+#[derive(Debug, Clone, Copy)]
+pub enum Link<'a> {
+    /// A connected socket.
+    Socket(BorrowedFd<'a>),
+    /// Nowhere: an arm with [`Ends::SenderOnly`].
+    None,
+}
+
+impl<'a> Link<'a> {
+    /// The socket of an arm whose entry says [`Ends::Pair`].
+    pub(crate) fn socket(self) -> BorrowedFd<'a> {
+        match self {
+            Link::Socket(fd) => fd,
+            Link::None => unreachable!("the worker connects every arm that has two ends"),
+        }
+    }
+}
+
+/// The messages of one arm and thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Messages in the ring.
+    pub messages: usize,
+    /// Bytes of each.
+    pub message_bytes: usize,
+    /// Fields of each.
+    pub fields: usize,
+    /// When the iovec is built.
+    pub iovec: Iovec,
+}
+
+/// Every primitive, sorted by id.
+pub const REGISTRY: &[&Entry] = &[
+    &bare_send::ENTRY,
+    &memcpy::ENTRY,
+    &null::ENTRY,
+    &send::ENTRY,
+    &send_per_field::ENTRY,
+    &send_staged::ENTRY,
+    &sendmsg_iov::ENTRY,
+];
+
+/// The entry of an id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Entry> {
+    REGISTRY.iter().copied().find(|entry| entry.id == id)
+}
+
+impl Entry {
+    /// The part an arm of this primitive plays against `baseline`.
+    #[must_use]
+    pub fn role(&self, baseline: &str) -> Role {
+        match (self.id == baseline, self.control) {
+            (true, _) => Role::Baseline,
+            (false, true) => Role::Control,
+            (false, false) => Role::Compared,
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What one thread of an arm sends: its ring of messages, whose turn it is,
+//! and how much was sent so far.
+
+use iolens_sys::ring::{Layout, MessageRing};
+
+use crate::op::Tally;
+use crate::registry::Shape;
+
+/// A ring that is walked round and round.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) ring: MessageRing,
+    pub(crate) tally: Tally,
+    next: usize,
+}
+
+impl Stream {
+    /// A fresh ring of these messages.
+    pub(crate) fn new(shape: &Shape, layout: Layout) -> Stream {
+        let ring = MessageRing::new(shape.messages, shape.message_bytes, shape.fields, layout);
+        Stream { ring, tally: Tally::default(), next: 0 }
+    }
+
+    /// The message whose turn it is; the next call has the next one.
+    #[inline]
+    pub(crate) fn turn(&mut self) -> usize {
+        let now = self.next;
+        self.next = if now + 1 == self.ring.messages() { 0 } else { now + 1 };
+        now
+    }
+}

@@ -1,0 +1,175 @@
+//! Sending a message whole: the fast path is one call, everything that can
+//! interrupt it is cold. `EINTR` is tried again and counted as a call; a short
+//! count goes on where it ended; all other errors end the slice.
+
+use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
+
+use arrayvec::ArrayVec;
+use iolens_sys::errno::Errno;
+use iolens_sys::socket;
+
+use crate::op::Tally;
+
+/// Most fields a message can have. An iovec of this length lives on the
+/// stack; the kernel's own limit is 1024 (`UIO_MAXIOV`).
+pub const FIELDS_MAX: usize = 64;
+
+/// The iovec of one message.
+pub(crate) type Iovecs<'a> = ArrayVec<IoSlice<'a>, FIELDS_MAX>;
+
+/// Sends all of `bytes`.
+#[inline]
+pub(crate) fn send_all(fd: BorrowedFd<'_>, bytes: &[u8], tally: &mut Tally) -> Result<(), Errno> {
+    let result = socket::send(fd, bytes);
+    tally.calls += 1;
+    if result == Ok(bytes.len()) {
+        tally.bytes += bytes.len() as u64;
+        return Ok(());
+    }
+    send_rest(fd, bytes, result, tally)
+}
+
+/// Goes on after a first call that did not send everything.
+#[cold]
+#[inline(never)]
+pub(crate) fn send_rest(
+    fd: BorrowedFd<'_>,
+    mut bytes: &[u8],
+    first: Result<usize, Errno>,
+    tally: &mut Tally,
+) -> Result<(), Errno> {
+    let mut result = first;
+    loop {
+        match result {
+            Ok(sent) => {
+                tally.bytes += sent as u64;
+                bytes = &bytes[sent..];
+                if bytes.is_empty() {
+                    return Ok(());
+                }
+            }
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        result = socket::send(fd, bytes);
+        tally.calls += 1;
+    }
+}
+
+/// Sends all of an iovec of `total` bytes, as sendmsg(2) takes it.
+#[inline]
+pub(crate) fn sendmsg_all(
+    fd: BorrowedFd<'_>,
+    iovec: &[IoSlice<'_>],
+    total: usize,
+    tally: &mut Tally,
+) -> Result<(), Errno> {
+    let result = socket::sendmsg(fd, iovec);
+    tally.calls += 1;
+    if result == Ok(total) {
+        tally.bytes += total as u64;
+        return Ok(());
+    }
+    sendmsg_rest(fd, iovec, result, tally)
+}
+
+#[cold]
+#[inline(never)]
+fn sendmsg_rest(
+    fd: BorrowedFd<'_>,
+    iovec: &[IoSlice<'_>],
+    first: Result<usize, Errno>,
+    tally: &mut Tally,
+) -> Result<(), Errno> {
+    let mut copy: Iovecs<'_> = iovec.iter().copied().collect();
+    let mut rest = &mut copy[..];
+    let mut result = first;
+    loop {
+        match result {
+            Ok(sent) => {
+                tally.bytes += sent as u64;
+                IoSlice::advance_slices(&mut rest, sent);
+                if rest.is_empty() {
+                    return Ok(());
+                }
+            }
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        result = socket::sendmsg(fd, rest);
+        tally.calls += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Sends through a socket with a small buffer and a short send time-out
+    /// to a reader that reads slowly, so that calls are cut short.
+    fn received(
+        send: impl FnOnce(BorrowedFd<'_>, &mut Tally) -> Result<(), Errno>,
+    ) -> (Vec<u8>, Tally) {
+        let (tx, mut rx) = UnixStream::pair().unwrap();
+        let reader = std::thread::spawn(move || {
+            let (mut all, mut piece) = (Vec::new(), [0u8; 777]);
+            while let Ok(n @ 1..) = rx.read(&mut piece) {
+                all.extend_from_slice(&piece[..n]);
+            }
+            all
+        });
+        let mut tally = Tally::default();
+        send(tx.as_fd(), &mut tally).unwrap();
+        drop(tx);
+        (reader.join().unwrap(), tally)
+    }
+
+    #[test]
+    fn a_cut_call_goes_on_where_it_ended() {
+        let bytes: Vec<u8> = (0..1_000_000u32).map(|i| (i % 251) as u8).collect();
+        // As if a first call had sent 300 000 bytes of the message.
+        let (got, tally) = received(|fd, tally| {
+            socket::send(fd, &bytes[..4]).unwrap();
+            send_rest(fd, &bytes, Ok(4), tally)
+        });
+        assert_eq!((got == bytes, tally.bytes), (true, 1_000_000));
+        let parts: Vec<&[u8]> = bytes.chunks(150_000).collect();
+        let iovec: Vec<IoSlice<'_>> = parts.iter().map(|p| IoSlice::new(p)).collect();
+        let (got, tally) = received(|fd, tally| {
+            socket::send(fd, &bytes[..150_001]).unwrap();
+            sendmsg_rest(fd, &iovec, Ok(150_001), tally)
+        });
+        assert_eq!((got == bytes, tally.bytes), (true, 1_000_000));
+    }
+
+    #[test]
+    fn an_interrupted_call_is_made_again() {
+        let (got, tally) = received(|fd, tally| send_rest(fd, b"abc", Err(Errno::EINTR), tally));
+        assert_eq!((&got[..], tally.bytes, tally.calls), (&b"abc"[..], 3, 1));
+    }
+
+    #[test]
+    fn a_receiver_that_takes_nothing_ends_the_slice() {
+        let (tx, _rx) = UnixStream::pair().unwrap();
+        tx.set_write_timeout(Some(Duration::from_millis(5))).unwrap();
+        let mut tally = Tally::default();
+        let bytes = vec![0u8; 64 << 20];
+        assert_eq!(send_all(tx.as_fd(), &bytes, &mut tally), Err(Errno::EAGAIN));
+        assert!(tally.bytes < bytes.len() as u64);
+    }
+
+    #[test]
+    fn a_closed_peer_ends_the_slice() {
+        let (tx, rx) = UnixStream::pair().unwrap();
+        drop(rx);
+        let mut tally = Tally::default();
+        assert_eq!(send_all(tx.as_fd(), b"abc", &mut tally), Err(Errno::EPIPE));
+        assert_eq!((tally.bytes, tally.calls), (0, 1));
+    }
+}

@@ -1,0 +1,126 @@
+//! One trial, seen from the coordinator: start a worker for each end, give
+//! them the trial, wait for their reports or for whatever goes wrong, and
+//! leave nothing behind.
+
+mod pair;
+
+use std::path::PathBuf;
+
+use iolens_model::arm::ArmOutcome;
+use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::trial::{Slice, SliceKind, Trial};
+use iolens_sys::clock;
+use iolens_sys::proc::Root;
+use iolens_sys::signal::Interrupts;
+
+use self::pair::{Pair, Trouble};
+use crate::environment::Before;
+use crate::registry;
+use crate::worker::protocol::{EndReport, EndSlice};
+
+/// How a worker is started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// Runs a trial to its end, whatever that is. To be called on the main
+/// thread: workers die with the thread that started them.
+#[must_use]
+pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> TrialOutcome {
+    let root = Root::real();
+    let before = Before::read(&root);
+    let (started_unix_ns, begin_ns) = (clock::unix_ns(), clock::monotonic_ns());
+    let result = Pair::start(launch, interrupts).and_then(|mut pair| pair.conduct(trial));
+    let duration_ns = clock::monotonic_ns() - begin_ns;
+    let mut outcome = TrialOutcome {
+        pass: trial.pass,
+        position: trial.position,
+        isolated: trial.isolated,
+        cell: trial.cell.clone(),
+        started_unix_ns,
+        duration_ns,
+        status: Status::Ok,
+        reason: None,
+        arms: arms(trial),
+        slices: Vec::new(),
+        environment: before.after(&root),
+        tx: None,
+        rx: None,
+    };
+    match result {
+        Ok((tx, rx)) => {
+            outcome.slices = slices(trial, &tx, &rx);
+            outcome.tx = Some(tx.facts);
+            outcome.rx = Some(rx.facts);
+        }
+        Err(trouble) => blame(&mut outcome, trial, &trouble),
+    }
+    outcome
+}
+
+/// Every arm as it is before anything went wrong.
+fn arms(trial: &Trial) -> Vec<ArmOutcome> {
+    let outcome = |arm: &iolens_model::arm::Arm| {
+        let path = registry::find(&arm.primitive).map(|entry| entry.data_path);
+        ArmOutcome {
+            arm: arm.clone(),
+            status: Status::Ok,
+            reason: None,
+            copies_sender: path.map(|p| f64::from(p.copies_sender())),
+            copies_end_to_end: path.map(|p| f64::from(p.copies_end_to_end())),
+        }
+    };
+    trial.arms.iter().map(outcome).collect()
+}
+
+/// Both ends' counts of every slice that is stored.
+fn slices(trial: &Trial, tx: &EndReport, rx: &EndReport) -> Vec<SliceOutcome> {
+    let joined = |(seq, slice): (usize, &Slice)| {
+        let tx = tx.slices.get(seq).copied().flatten()?;
+        let rx: Option<Counts> =
+            rx.slices.get(seq).copied().flatten().map(|end: EndSlice| end.counts);
+        Some(SliceOutcome {
+            seq: u32::try_from(seq).unwrap_or(u32::MAX),
+            round: slice.round,
+            kind: slice.kind,
+            arm: slice.arm,
+            all_active_ns: tx.all_active_ns,
+            tx: tx.counts,
+            rx,
+        })
+    };
+    let stored = trial.slices.iter().enumerate().filter(|(_, s)| s.kind != SliceKind::Warm);
+    stored.filter_map(joined).collect()
+}
+
+/// Writes down what went wrong: the arm whose slice ran has failed, the
+/// others did not get to their end because of it.
+fn blame(outcome: &mut TrialOutcome, trial: &Trial, trouble: &Trouble) {
+    let (status, slice, reason) = match trouble {
+        Trouble::Failed { slice, what } => (Status::Failed, *slice, what.clone()),
+        Trouble::TimeUp => {
+            (Status::Failed, None, "the trial did not end within its time limit".to_owned())
+        }
+        Trouble::Interrupted => (Status::Interrupted, None, "interrupted by the user".to_owned()),
+    };
+    let culprit = slice.and_then(|slice| trial.slices.get(slice)).map(|slice| slice.arm);
+    outcome.status = status;
+    outcome.reason = Some(match culprit {
+        Some(arm) => format!("while `{}` ran: {reason}", trial.arms[arm].label),
+        None => reason.clone(),
+    });
+    for (index, arm) in outcome.arms.iter_mut().enumerate() {
+        (arm.status, arm.reason) = match (status, culprit) {
+            (Status::Interrupted, _) => (Status::Interrupted, Some(reason.clone())),
+            (_, Some(culprit)) if index != culprit => {
+                let label = &trial.arms[culprit].label;
+                (Status::Skipped, Some(format!("the trial failed while `{label}` ran")))
+            }
+            _ => (Status::Failed, Some(reason.clone())),
+        };
+    }
+}

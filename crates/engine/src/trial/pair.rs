@@ -1,0 +1,352 @@
+//! Two workers and the conversation with them, on one thread: every wait is a
+//! poll over both pipes and the user's interrupt, and has an end.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Sender, channel};
+
+use iolens_model::trial::Trial;
+use iolens_sys::errno::Errno;
+use iolens_sys::signal::Interrupts;
+use iolens_sys::{clock, poll};
+
+use super::Launch;
+use crate::worker::protocol::{
+    EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
+    write_frame,
+};
+
+/// A worker that has not said hello by then is not one.
+const HELLO_LIMIT_NS: u64 = 10_000_000_000;
+
+/// How long the survivor may take to say which slice ran when the other died.
+const GRACE_NS: u64 = 1_000_000_000;
+
+/// Why a trial has no reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Something failed.
+    Failed {
+        /// The slice that ran, if it is known.
+        slice: Option<usize>,
+        /// What happened, one clause.
+        what: String,
+    },
+    /// It took longer than it may.
+    TimeUp,
+    /// The user wants to stop.
+    Interrupted,
+}
+
+fn failed(what: impl Into<String>) -> Trouble {
+    Trouble::Failed { slice: None, what: what.into() }
+}
+
+/// One worker process.
+struct Worker {
+    side: Side,
+    child: Child,
+    orders: Option<Sender<ToWorker>>,
+    stdout: ChildStdout,
+    buffer: FrameBuffer,
+    ended: bool,
+}
+
+/// What a wait ended with.
+enum Event {
+    Message(Side, FromWorker),
+    /// The worker's stdout has ended.
+    Gone(Side),
+    TimeUp,
+    Interrupted,
+}
+
+/// The two workers of a trial; killed and reaped when dropped.
+pub(crate) struct Pair<'a> {
+    workers: [Worker; 2],
+    interrupts: Option<&'a Interrupts>,
+}
+
+impl Drop for Pair<'_> {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            // Closing its control pipe asks it to end; killing makes sure, and
+            // ends the thread that may still be writing to it.
+            worker.orders = None;
+            let _ = worker.child.kill();
+            let _ = worker.child.wait();
+        }
+    }
+}
+
+impl Worker {
+    fn start(side: Side, launch: &Launch, random: u64) -> Result<Worker, Trouble> {
+        // An environment of random length moves the stack: the memory layout
+        // is sampled over trials instead of frozen (Mytkowicz et al. 2009).
+        let padding = "x".repeat(usize::from((random & 0xfff) as u16));
+        let program = launch.program.display();
+        let mut child = Command::new(&launch.program)
+            .args(&launch.arguments)
+            .env("IOLENS_PADDING", padding)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| failed(format!("cannot start {program}: {}", Errno::from(e))))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(stdin), Some(stdout)) => Ok(Worker {
+                side,
+                child,
+                orders: Some(writer(stdin)),
+                stdout,
+                buffer: FrameBuffer::default(),
+                ended: false,
+            }),
+            _ => Err(failed(format!("{program} was started without its pipes"))),
+        }
+    }
+
+    /// Hands a message to the thread that writes to the worker. If the worker
+    /// has gone, its stdout has ended too, which is where that is noticed.
+    fn say(&mut self, message: ToWorker) {
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(message);
+        }
+    }
+
+    /// How the process ended, in words.
+    fn obituary(&mut self) -> String {
+        let side = self.side.word();
+        // Its stdout is closed: it is dead, or must be.
+        let _ = self.child.kill();
+        match self.child.wait().map(describe) {
+            Ok(how) => format!("the {side} worker {how}"),
+            Err(e) => format!("the {side} worker cannot be waited for: {}", Errno::from(e)),
+        }
+    }
+}
+
+/// A thread that writes orders to a worker, so that nobody else can be held
+/// up by a worker that does not read. Dropping the sender closes the pipe.
+fn writer(mut stdin: ChildStdin) -> Sender<ToWorker> {
+    let (orders, to_write) = channel::<ToWorker>();
+    std::thread::spawn(move || {
+        for message in to_write {
+            if write_frame(&mut stdin, &message).is_err() {
+                return;
+            }
+        }
+    });
+    orders
+}
+
+fn describe(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was killed by signal {signal}"),
+        (None, Some(code)) => format!("exited with status {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+impl<'a> Pair<'a> {
+    /// Starts both workers and checks that they speak our protocol.
+    pub(crate) fn start(
+        launch: &Launch,
+        interrupts: Option<&'a Interrupts>,
+    ) -> Result<Pair<'a>, Trouble> {
+        let random = token();
+        let tx = Worker::start(Side::Tx, launch, random)?;
+        let rx = match Worker::start(Side::Rx, launch, random >> 12) {
+            Ok(rx) => rx,
+            Err(trouble) => {
+                let mut tx = tx;
+                tx.obituary();
+                return Err(trouble);
+            }
+        };
+        let mut pair = Pair { workers: [tx, rx], interrupts };
+        let deadline_ns = clock::monotonic_ns() + HELLO_LIMIT_NS;
+        for _ in 0..2 {
+            let answer = pair.answer(deadline_ns).map_err(|trouble| match trouble {
+                Trouble::TimeUp => failed("a worker did not say hello within 10 s of its start"),
+                other => other,
+            });
+            match answer? {
+                (side, FromWorker::Hello { protocol: PROTOCOL_VERSION, .. }) => {
+                    pair.worker(side).say(ToWorker::Hello { protocol: PROTOCOL_VERSION });
+                }
+                (side, FromWorker::Hello { protocol, build }) => {
+                    return Err(failed(format!(
+                        "the {} worker (build {build}) speaks protocol {protocol}, this iolens \
+                         speaks {PROTOCOL_VERSION}: use the same build at both ends",
+                        side.word()
+                    )));
+                }
+                (side, _) => return Err(out_of_turn(side)),
+            }
+        }
+        Ok(pair)
+    }
+
+    /// Takes the trial from its preparation to both reports (tx, rx).
+    pub(crate) fn conduct(&mut self, trial: &Trial) -> Result<(EndReport, EndReport), Trouble> {
+        let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
+        let token = token();
+        let prepare = |side, peer| {
+            ToWorker::Prepare(Box::new(Task { side, trial: trial.clone(), peer, token }))
+        };
+        self.worker(Side::Rx).say(prepare(Side::Rx, None));
+        let address = match self.answer(deadline_ns)? {
+            (Side::Rx, FromWorker::Listening { address }) => address,
+            (side, _) => return Err(out_of_turn(side)),
+        };
+        self.worker(Side::Tx).say(prepare(Side::Tx, Some(address)));
+        for _ in 0..2 {
+            match self.answer(deadline_ns)? {
+                (_, FromWorker::Ready) => {}
+                (side, _) => return Err(out_of_turn(side)),
+            }
+        }
+        for side in [Side::Rx, Side::Tx] {
+            self.worker(side).say(ToWorker::Run);
+        }
+        let mut reports = [None, None];
+        while reports.iter().any(Option::is_none) {
+            match self.answer(deadline_ns)? {
+                (side, FromWorker::Finished { report }) => reports[index(side)] = Some(*report),
+                (side, _) => return Err(out_of_turn(side)),
+            }
+        }
+        match reports {
+            [Some(tx), Some(rx)] => Ok((tx, rx)),
+            _ => Err(failed("a worker reported twice")),
+        }
+    }
+
+    fn worker(&mut self, side: Side) -> &mut Worker {
+        &mut self.workers[index(side)]
+    }
+
+    /// The next message that is not a failure.
+    fn answer(&mut self, deadline_ns: u64) -> Result<(Side, FromWorker), Trouble> {
+        match self.next(deadline_ns)? {
+            Event::Message(_, FromWorker::Failed { failure }) => {
+                Err(self.explain(Some(failure), None))
+            }
+            Event::Message(side, message) => Ok((side, message)),
+            Event::Gone(side) => Err(self.explain(None, Some(side))),
+            Event::TimeUp => Err(Trouble::TimeUp),
+            Event::Interrupted => Err(Trouble::Interrupted),
+        }
+    }
+
+    /// Brings together what a survivor says and how the other one died: one
+    /// knows the slice, the other one is the reason.
+    fn explain(&mut self, first: Option<Failure>, gone: Option<Side>) -> Trouble {
+        let deadline_ns = clock::monotonic_ns() + GRACE_NS;
+        let mut failures: Vec<Failure> = first.into_iter().collect();
+        let mut gone = gone;
+        // A cause of its own is told by nobody else; a consequence has a cause
+        // that the other side tells, or was.
+        while failures.len() < 2 && !failures.iter().any(|f| !f.consequence) {
+            if gone.is_some() && !failures.is_empty() {
+                break;
+            }
+            match self.next(deadline_ns) {
+                Ok(Event::Message(_, FromWorker::Failed { failure })) => failures.push(failure),
+                Ok(Event::Message(..)) => {}
+                Ok(Event::Gone(side)) => gone = Some(side),
+                Ok(Event::Interrupted) => return Trouble::Interrupted,
+                Ok(Event::TimeUp) | Err(_) => break,
+            }
+        }
+        let slice = failures.iter().find_map(|failure| failure.slice);
+        let told = failures.iter().min_by_key(|failure| failure.consequence);
+        let what = match (gone, told) {
+            (_, Some(failure)) if !failure.consequence => failure.what.clone(),
+            (Some(side), _) => self.worker(side).obituary(),
+            (None, Some(failure)) => failure.what.clone(),
+            (None, None) => "the workers fell silent".to_owned(),
+        };
+        Trouble::Failed { slice, what }
+    }
+
+    /// Waits for whatever comes first.
+    fn next(&mut self, deadline_ns: u64) -> Result<Event, Trouble> {
+        loop {
+            for worker in &mut self.workers {
+                let side = worker.side;
+                match worker.buffer.take() {
+                    Ok(Some(message)) => return Ok(Event::Message(side, message)),
+                    Ok(None) => {}
+                    Err(e) => {
+                        return Err(failed(format!(
+                            "the {} worker speaks nonsense: {e}",
+                            side.word()
+                        )));
+                    }
+                }
+            }
+            if self.interrupts.is_some_and(Interrupts::came) {
+                return Ok(Event::Interrupted);
+            }
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= deadline_ns {
+                return Ok(Event::TimeUp);
+            }
+            if let Some(gone) = self.wait(deadline_ns - now_ns)? {
+                return Ok(Event::Gone(gone));
+            }
+        }
+    }
+
+    /// Waits once and takes in what has come; a worker whose stdout ended is
+    /// returned, once.
+    fn wait(&mut self, timeout_ns: u64) -> Result<Option<Side>, Trouble> {
+        let open: Vec<Side> = self.workers.iter().filter(|w| !w.ended).map(|w| w.side).collect();
+        let mut fds: Vec<BorrowedFd<'_>> =
+            open.iter().map(|&side| self.workers[index(side)].stdout.as_fd()).collect();
+        fds.extend(self.interrupts.map(AsFd::as_fd));
+        let ready = match poll::readable(&fds, timeout_ns) {
+            Ok(ready) => ready,
+            Err(Errno::EINTR) => return Ok(None),
+            Err(e) => return Err(failed(format!("cannot wait for the workers: {e}"))),
+        };
+        let mut piece = vec![0; 64 << 10];
+        for (&side, _) in open.iter().zip(&ready).filter(|(_, ready)| **ready) {
+            let worker = &mut self.workers[index(side)];
+            match worker.stdout.read(&mut piece) {
+                Ok(0) => {
+                    worker.ended = true;
+                    return Ok(Some(side));
+                }
+                Ok(n) => worker.buffer.extend(&piece[..n]),
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    let what = format!("cannot hear the {} worker: {e}", side.word());
+                    return Err(failed(what));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn index(side: Side) -> usize {
+    match side {
+        Side::Tx => 0,
+        Side::Rx => 1,
+    }
+}
+
+fn out_of_turn(side: Side) -> Trouble {
+    failed(format!("the {} worker spoke out of turn", side.word()))
+}
+
+/// A number nobody else has: the standard library seeds its hashers from the
+/// kernel's random pool.
+fn token() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

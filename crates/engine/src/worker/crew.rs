@@ -1,0 +1,136 @@
+//! The threads of one end: how they start, wait for each other, and stop
+//! together when one of them fails.
+
+use iolens_model::trial::Trial;
+use iolens_sys::errno::Errno;
+
+use super::gate::{Broken, Gate, Latch};
+use super::link::{self, Links};
+use super::protocol::Failure;
+
+/// What the threads of an end share.
+pub(crate) struct Crew<'a> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) links: &'a Links,
+    gate: Gate,
+    /// Says that everything is allocated and warm.
+    say_ready: &'a (dyn Fn() + Sync),
+    go: &'a Latch,
+}
+
+/// Why a thread stopped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stop {
+    what: String,
+    consequence: bool,
+}
+
+impl Stop {
+    /// A reason of this thread's own.
+    pub(crate) fn cause(what: String) -> Stop {
+        Stop { what, consequence: false }
+    }
+
+    /// Turns an error of `what` was tried into a reason.
+    pub(crate) fn at(what: &'static str) -> impl Fn(Errno) -> Stop {
+        move |errno| {
+            let (said, consequence) = match errno {
+                Errno::EAGAIN => ("the peer did not move within the time limit".to_owned(), false),
+                Errno::ENODATA | Errno::EPIPE | Errno::ECONNRESET => {
+                    (format!("the peer has gone: {errno}"), true)
+                }
+                other => (other.to_string(), false),
+            };
+            Stop { what: format!("cannot {what}: {said}"), consequence }
+        }
+    }
+}
+
+impl From<Broken> for Stop {
+    fn from(Broken: Broken) -> Stop {
+        Stop { what: "another thread stopped or did not come".to_owned(), consequence: true }
+    }
+}
+
+/// Breaks the crew up when its thread ends without a report, a panic included.
+struct Alarm<'a> {
+    crew: &'a Crew<'a>,
+    slice: Option<usize>,
+    stop: Option<Stop>,
+    done: bool,
+}
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if self.done {
+            return;
+        }
+        let stop = self.stop.take().unwrap_or_else(|| Stop::cause("a thread panicked".to_owned()));
+        let Stop { what, consequence } = stop;
+        self.crew.gate.fail(Failure { slice: self.slice, what, consequence });
+        self.crew.links.hang_up();
+    }
+}
+
+impl<'a> Crew<'a> {
+    pub(crate) fn new(
+        trial: &'a Trial,
+        links: &'a Links,
+        say_ready: &'a (dyn Fn() + Sync),
+        go: &'a Latch,
+    ) -> Crew<'a> {
+        let gate = Gate::new(trial.cell.threads as usize);
+        Crew { trial, links, gate, say_ready, go }
+    }
+
+    /// Runs `work` on every thread; it notes the slice that it is in.
+    ///
+    /// Errors: the first failure that was not another one's consequence.
+    pub(crate) fn run<R: Send>(
+        &self,
+        work: impl Fn(usize, &mut Option<usize>) -> Result<R, Stop> + Sync,
+    ) -> Result<Vec<R>, Failure> {
+        let one = |thread: usize| {
+            let mut alarm = Alarm { crew: self, slice: None, stop: None, done: false };
+            match work(thread, &mut alarm.slice) {
+                Ok(report) => {
+                    alarm.done = true;
+                    Some(report)
+                }
+                Err(stop) => {
+                    alarm.stop = Some(stop);
+                    None
+                }
+            }
+        };
+        let reports: Option<Vec<R>> = std::thread::scope(|scope| {
+            let one = &one;
+            let threads = 0..self.trial.cell.threads as usize;
+            let spawned: Vec<_> = threads.map(|thread| scope.spawn(move || one(thread))).collect();
+            spawned.into_iter().map(|thread| thread.join().unwrap_or(None)).collect()
+        });
+        let unknown = || Failure {
+            slice: None,
+            what: "a thread ended without saying why".to_owned(),
+            consequence: false,
+        };
+        reports.ok_or_else(|| self.gate.failure().unwrap_or_else(unknown))
+    }
+
+    /// Waits until every thread has what it needs, says so, and waits for the
+    /// coordinator's word to begin.
+    pub(crate) fn ready(&self, thread: usize) -> Result<(), Stop> {
+        // Large rings take their time, which no slice's limit bounds.
+        self.gate.wait(self.trial.trial_limit.as_duration())?;
+        if thread == 0 {
+            (self.say_ready)();
+        }
+        self.go.pass();
+        Ok(())
+    }
+
+    /// Waits for the other threads.
+    pub(crate) fn meet(&self) -> Result<(), Stop> {
+        Ok(self.gate.wait(link::stall_limit(self.trial))?)
+    }
+}

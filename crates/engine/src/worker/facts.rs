@@ -1,0 +1,55 @@
+//! What an end says about itself: where its threads ran and what the kernel
+//! made of its options.
+
+use iolens_model::outcome::EndFacts;
+use iolens_model::trial::Trial;
+use iolens_sys::{affinity, tcp};
+
+use super::bracket::Bracket;
+use super::crew::Stop;
+use super::link::Links;
+use super::protocol::BUILD;
+
+/// Binds the calling thread to its processor and reads back where it may run.
+///
+/// Errors: what was tried and what the system said.
+pub(crate) fn pin(cpus: &[u32], thread: usize) -> Result<Vec<u32>, Stop> {
+    let cpu = cpus[thread % cpus.len()];
+    affinity::pin_thread(cpu)
+        .map_err(|e| Stop::cause(format!("cannot pin a thread to CPU {cpu}: {e}")))?;
+    affinity::thread_cpus().map_err(Stop::at("read back where a thread may run"))
+}
+
+/// The facts of an end from its threads.
+pub(crate) fn end_facts<'a>(
+    trial: &Trial,
+    links: &Links,
+    threads: impl Iterator<Item = (&'a Bracket, Vec<u32>)>,
+) -> EndFacts {
+    let accepted = links.any().and_then(|fd| tcp::read_back(fd).ok());
+    let mut facts = EndFacts {
+        build: BUILD.to_owned(),
+        message_bytes: trial.cell.message_bytes.0,
+        threads: 0,
+        thread_cpus: Vec::new(),
+        congestion: accepted.as_ref().map(|a| a.congestion.clone()),
+        send_buffer_bytes: accepted.as_ref().map(|a| a.send_buffer_bytes as u64),
+        receive_buffer_bytes: accepted.as_ref().map(|a| a.receive_buffer_bytes as u64),
+        nodelay: accepted.as_ref().map(|a| a.nodelay),
+        mss_bytes: links.any().and_then(|fd| tcp::info(fd).ok()).map(|info| info.send_mss_bytes),
+        ring_bytes: None,
+        bracket_ns: 0,
+        not_measured: Vec::new(),
+    };
+    for (bracket, cpus) in threads {
+        facts.threads += 1;
+        facts.thread_cpus.push(cpus);
+        facts.bracket_ns += bracket.spent_ns();
+        for missing in bracket.missing() {
+            if !facts.not_measured.contains(missing) {
+                facts.not_measured.push(missing.clone());
+            }
+        }
+    }
+    facts
+}

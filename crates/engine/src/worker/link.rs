@@ -1,0 +1,187 @@
+//! The connections of a trial: one per arm and thread, each of which says at
+//! its start to which arm and thread it belongs and that it is one of ours.
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use iolens_model::trial::Trial;
+use iolens_sys::errno::Errno;
+use iolens_sys::{socket, tcp};
+
+/// Connections by arm and thread. Arms that send nothing have them too: the
+/// receiving end waits on them until the slice is over.
+#[derive(Debug)]
+pub(crate) struct Links {
+    by_arm: Vec<Vec<OwnedFd>>,
+}
+
+/// token, arm, thread.
+const GREETING_BYTES: usize = 16;
+
+impl Links {
+    /// The connection of an arm's thread.
+    pub(crate) fn get(&self, arm: usize, thread: usize) -> BorrowedFd<'_> {
+        self.by_arm[arm][thread].as_fd()
+    }
+
+    /// All connections of an arm.
+    pub(crate) fn of_arm(&self, arm: usize) -> &[OwnedFd] {
+        &self.by_arm[arm]
+    }
+
+    /// Any connection at all, to read options back from.
+    pub(crate) fn any(&self) -> Option<BorrowedFd<'_>> {
+        self.by_arm.iter().flatten().next().map(AsFd::as_fd)
+    }
+
+    /// Ends every connection, which wakes whoever waits on one.
+    pub(crate) fn hang_up(&self) {
+        for fd in self.by_arm.iter().flatten() {
+            // The peer may have gone already, which is as good.
+            let _ = tcp::hang_up(fd.as_fd());
+        }
+    }
+}
+
+/// The socket options of a trial.
+fn options(trial: &Trial) -> tcp::Options {
+    tcp::Options {
+        congestion: trial.socket.congestion.clone(),
+        buffer_bytes: usize::try_from(trial.socket.buffer_bytes.0).unwrap_or(usize::MAX),
+        nodelay: trial.socket.nodelay,
+        stall_limit: stall_limit(trial),
+    }
+}
+
+/// How long a blocking call may wait in this trial.
+pub(crate) fn stall_limit(trial: &Trial) -> Duration {
+    trial.stall_limit.as_duration()
+}
+
+/// Both ends of a connection over loopback within this process, with short
+/// waits: for calibration.
+///
+/// Errors: the step that failed.
+pub(crate) fn connected_pair() -> Result<(OwnedFd, OwnedFd), tcp::SetupError> {
+    let options = tcp::Options {
+        congestion: "reno".to_owned(),
+        buffer_bytes: 64 << 10,
+        nodelay: true,
+        stall_limit: Duration::from_secs(1),
+    };
+    let listener = tcp::Listener::open(&SocketAddr::from(([127, 0, 0, 1], 0)), &options, 1)?;
+    let near = tcp::connect_to(&listener.address()?, &options)?;
+    Ok((near, listener.accept()?))
+}
+
+/// Opens the listening socket of the receiving end.
+///
+/// Errors: what was tried and what the system said.
+pub(crate) fn listen(trial: &Trial) -> Result<tcp::Listener, String> {
+    let address: SocketAddr = ([127, 0, 0, 1], 0).into();
+    let connections = trial.arms.len() * trial.cell.threads as usize;
+    tcp::Listener::open(&address, &options(trial), connections).map_err(|e| e.to_string())
+}
+
+/// Makes all connections of the sending end.
+///
+/// Errors: what was tried and what the system said.
+pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Links, String> {
+    let options = options(trial);
+    let mut by_arm: Vec<Vec<OwnedFd>> = trial.arms.iter().map(|_| Vec::new()).collect();
+    for arm in trial.arms_as_they_run() {
+        for thread in 0..trial.cell.threads {
+            let fd = tcp::connect_to(&peer, &options).map_err(|e| e.to_string())?;
+            let mut greeting = [0; GREETING_BYTES];
+            greeting[..8].copy_from_slice(&token.to_le_bytes());
+            greeting[8..12].copy_from_slice(&(arm as u64).to_le_bytes()[..4]);
+            greeting[12..].copy_from_slice(&thread.to_le_bytes());
+            match socket::send(fd.as_fd(), &greeting) {
+                Ok(GREETING_BYTES) => by_arm[arm].push(fd),
+                Ok(n) => {
+                    return Err(format!("cannot greet the receiving end: sent {n} of 16 bytes"));
+                }
+                Err(e) => return Err(format!("cannot greet the receiving end: {e}")),
+            }
+        }
+    }
+    Ok(Links { by_arm })
+}
+
+/// Takes all connections at the receiving end; a stranger's is closed and
+/// not counted.
+///
+/// Errors: as [`connect`]; also when too many strangers came.
+pub(crate) fn accept(trial: &Trial, listener: &tcp::Listener, token: u64) -> Result<Links, String> {
+    const STRANGERS_MAX: usize = 64;
+    let threads = trial.cell.threads as usize;
+    let expected = trial.arms.len() * threads;
+    let places = || std::iter::repeat_with(|| None).take(threads).collect();
+    let mut by_arm: Vec<Vec<Option<OwnedFd>>> = trial.arms.iter().map(|_| places()).collect();
+    let (mut accepted, mut strangers) = (0, 0);
+    while accepted < expected {
+        let fd = listener.accept().map_err(|e| e.to_string())?;
+        let place = greeted(&fd, token).and_then(|(arm, thread)| {
+            by_arm.get_mut(arm)?.get_mut(thread).filter(|slot| slot.is_none())
+        });
+        match place {
+            Some(slot) => {
+                *slot = Some(fd);
+                accepted += 1;
+            }
+            None if strangers < STRANGERS_MAX => strangers += 1,
+            None => return Err("too many connections that are not ours".to_owned()),
+        }
+    }
+    Ok(Links {
+        by_arm: by_arm.into_iter().map(|arm| arm.into_iter().flatten().collect()).collect(),
+    })
+}
+
+/// Reads the greeting of a connection: its arm and thread, if it is ours.
+fn greeted(fd: &OwnedFd, token: u64) -> Option<(usize, usize)> {
+    let mut greeting = [0; GREETING_BYTES];
+    let mut filled = 0;
+    while filled < GREETING_BYTES {
+        match socket::recv(fd.as_fd(), &mut greeting[filled..]) {
+            Ok(0) => return None,
+            Ok(n) => filled += n,
+            Err(Errno::EINTR) => {}
+            Err(_) => return None,
+        }
+    }
+    let (sent, place) = greeting.split_at(8);
+    if sent != token.to_le_bytes() {
+        return None;
+    }
+    let number = |bytes: &[u8]| bytes.try_into().map(u32::from_le_bytes).ok();
+    Some((number(&place[..4])? as usize, number(&place[4..])? as usize))
+}
+
+/// Receives one byte: a `ready`, a receipt or a release.
+///
+/// Errors: `ENODATA` when the peer ended the stream, else of recv(2).
+pub(crate) fn receive_byte(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    loop {
+        match socket::recv(fd, &mut [0]) {
+            Ok(0) => return Err(Errno::ENODATA),
+            Ok(_) => return Ok(()),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// Sends one such byte.
+///
+/// Errors: of send(2).
+pub(crate) fn send_byte(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    loop {
+        match socket::send(fd, &[0]) {
+            Ok(_) => return Ok(()),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}

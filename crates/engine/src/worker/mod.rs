@@ -1,0 +1,121 @@
+//! A worker: one end of one trial in a process of its own. It takes its
+//! orders on stdin, answers on stdout, listens on no port for control, and
+//! ends when its stdin does.
+
+mod bracket;
+mod crew;
+mod facts;
+mod gate;
+pub(crate) mod link;
+pub mod protocol;
+mod rx;
+mod tx;
+
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use iolens_sys::{process, signal};
+
+use self::crew::Crew;
+use self::gate::Latch;
+use self::link::Links;
+use self::protocol::{
+    BUILD, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker, read_frame,
+    write_frame,
+};
+
+/// Ties this process to its parent; to be called first thing in a worker.
+///
+/// Errors: what was tried and what the system said.
+pub fn become_worker() -> Result<(), String> {
+    process::die_with_parent().map_err(|e| format!("cannot set PR_SET_PDEATHSIG: {e}"))?;
+    signal::ignore_interrupt().map_err(|e| format!("cannot ignore SIGINT: {e}"))?;
+    // Many arms times many threads need more than the usual soft limit; where
+    // the hard one is not enough either, the coordinator has said so before.
+    let _ = process::raise_descriptor_limit();
+    Ok(())
+}
+
+/// Serves one trial; returns when the control stream ends. The trial itself
+/// runs on threads that are abandoned then: the caller exits the process.
+///
+/// Errors: a coordinator of another protocol version, or bytes that are no
+/// protocol at all.
+pub fn serve(mut control: impl Read, answers: impl Write + Send + 'static) -> io::Result<()> {
+    let answers = Arc::new(Mutex::new(answers));
+    let say = move |message: &FromWorker| {
+        let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+        write_frame(&mut *answers, message)
+    };
+    say(&FromWorker::Hello { protocol: PROTOCOL_VERSION, build: BUILD.to_owned() })?;
+    let mut buffer = FrameBuffer::default();
+    let go = Arc::new(Latch::default());
+    while let Some(message) = read_frame::<ToWorker>(&mut control, &mut buffer)? {
+        match message {
+            ToWorker::Hello { protocol } => check_version(protocol)?,
+            ToWorker::Prepare(task) => {
+                let (say, go) = (say.clone(), Arc::clone(&go));
+                // Not on this thread, which must hear when control ends.
+                std::thread::spawn(move || {
+                    let last = conduct(&task, &say, &go);
+                    // If nobody listens any more, there is nobody to tell.
+                    let _ = say(&last);
+                });
+            }
+            ToWorker::Run => go.open(),
+        }
+    }
+    Ok(())
+}
+
+/// This end from its connections to its last word.
+fn conduct(
+    task: &Task,
+    say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
+    go: &Latch,
+) -> FromWorker {
+    let links = match connect(task, say) {
+        Ok(links) => links,
+        Err(what) => {
+            let failure = Failure { slice: None, what, consequence: false };
+            return FromWorker::Failed { failure };
+        }
+    };
+    let say_ready = || {
+        let _ = say(&FromWorker::Ready);
+    };
+    let crew = Crew::new(&task.trial, &links, &say_ready, go);
+    let result = match task.side {
+        Side::Tx => tx::run(&crew),
+        Side::Rx => rx::run(&crew),
+    };
+    match result {
+        Ok(report) => FromWorker::Finished { report: Box::new(report) },
+        Err(failure) => FromWorker::Failed { failure },
+    }
+}
+
+fn check_version(protocol: u32) -> io::Result<()> {
+    if protocol == PROTOCOL_VERSION {
+        return Ok(());
+    }
+    Err(io::Error::other(format!(
+        "the coordinator speaks protocol {protocol}, this worker (build {BUILD}) speaks \
+         {PROTOCOL_VERSION}: use the same build at both ends"
+    )))
+}
+
+/// Connects this end.
+fn connect(task: &Task, say: &impl Fn(&FromWorker) -> io::Result<()>) -> Result<Links, String> {
+    let trial = &task.trial;
+    match (task.side, task.peer) {
+        (Side::Rx, _) => {
+            let listener = link::listen(trial)?;
+            let address = listener.address().map_err(|e| e.to_string())?;
+            say(&FromWorker::Listening { address }).map_err(|e| e.to_string())?;
+            link::accept(trial, &listener, task.token)
+        }
+        (Side::Tx, Some(peer)) => link::connect(trial, peer, task.token),
+        (Side::Tx, None) => Err("the sending end was not told whom to connect to".to_owned()),
+    }
+}

@@ -1,0 +1,230 @@
+//! What the coordinator and a worker say to each other: JSON in frames with a
+//! length before them, over the worker's stdin and stdout.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+
+use iolens_model::outcome::{Counts, EndFacts};
+use iolens_model::trial::Trial;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// Version of this protocol; another one is refused by either side.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Longest frame either side accepts. A report of 100 000 slices has 40 MB.
+pub const FRAME_BYTES_MAX: usize = 256 << 20;
+
+/// Version and commit of this build; see the build script.
+pub const BUILD: &str = env!("IOLENS_BUILD");
+
+/// Which end of the connections a worker is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The sending end.
+    Tx,
+    /// The receiving end.
+    Rx,
+}
+
+impl Side {
+    /// The word in messages to the user.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Side::Tx => "sending",
+            Side::Rx => "receiving",
+        }
+    }
+}
+
+/// From the coordinator to a worker, in this order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToWorker {
+    /// The answer to the worker's hello.
+    Hello {
+        /// The coordinator's protocol version.
+        protocol: u32,
+    },
+    /// The whole trial, slices and all. The receiving end answers
+    /// [`FromWorker::Listening`], then both answer [`FromWorker::Ready`].
+    Prepare(Box<Task>),
+    /// Go. Answered by [`FromWorker::Finished`].
+    Run,
+}
+
+/// One end's part in a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Task {
+    /// Which end this worker is.
+    pub side: Side,
+    /// What to do.
+    pub trial: Trial,
+    /// Where the receiving end listens; null for that end itself.
+    pub peer: Option<SocketAddr>,
+    /// Proves that a connection belongs to this trial.
+    pub token: u64,
+}
+
+/// From a worker to the coordinator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromWorker {
+    /// The first message.
+    Hello {
+        /// The worker's protocol version.
+        protocol: u32,
+        /// The worker's build.
+        build: String,
+    },
+    /// The receiving end waits for connections here.
+    Listening {
+        /// Address and port.
+        address: SocketAddr,
+    },
+    /// Everything is connected, allocated and warm.
+    Ready,
+    /// The trial is over.
+    Finished {
+        /// What this end counted.
+        report: Box<EndReport>,
+    },
+    /// The trial ended early at this end.
+    Failed {
+        /// Where and why.
+        failure: Failure,
+    },
+}
+
+/// Where and why an end gave up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Position of the slice that ran; null before the first one.
+    pub slice: Option<usize>,
+    /// What was tried and what the system said, one clause.
+    pub what: String,
+    /// Whether this only follows from what happened somewhere else: the peer
+    /// or another thread has gone.
+    pub consequence: bool,
+}
+
+/// What one end counted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EndReport {
+    /// The end itself.
+    pub facts: EndFacts,
+    /// One entry per slice of the trial; null where this end has no part.
+    pub slices: Vec<Option<EndSlice>>,
+}
+
+/// One slice at one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndSlice {
+    /// What was counted.
+    pub counts: Counts,
+    /// From the last thread's first call to the first thread's last call.
+    pub all_active_ns: u64,
+}
+
+/// Writes one frame: four bytes of length, little-endian, then JSON.
+///
+/// Errors: of the write; the other side has usually gone.
+pub fn write_frame<T: Serialize>(to: &mut impl Write, message: &T) -> io::Result<()> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).map_err(|_| io::Error::other("frame too long"))?;
+    to.write_all(&length.to_le_bytes())?;
+    to.write_all(&body)?;
+    to.flush()
+}
+
+/// Puts frames together from whatever pieces the pipe delivers.
+#[derive(Debug, Default)]
+pub struct FrameBuffer {
+    bytes: Vec<u8>,
+}
+
+impl FrameBuffer {
+    /// Adds what was read.
+    pub fn extend(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next message, if all of it is here.
+    ///
+    /// Errors: a frame that is too long or not a message of this protocol.
+    pub fn take<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        let Some((length, body)) = self.bytes.split_first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_le_bytes(*length) as usize;
+        if length > FRAME_BYTES_MAX {
+            let text = format!("a frame of {length} bytes, more than {FRAME_BYTES_MAX}");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        if body.len() < length {
+            return Ok(None);
+        }
+        let message = serde_json::from_slice(&body[..length])
+            .map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
+        self.bytes.drain(..4 + length);
+        Ok(Some(message))
+    }
+}
+
+/// Reads one message, waiting for it; `None` when the other side has gone.
+///
+/// Errors: of the read, or as [`FrameBuffer::take`].
+pub fn read_frame<T: DeserializeOwned>(
+    from: &mut impl Read,
+    buffer: &mut FrameBuffer,
+) -> io::Result<Option<T>> {
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        if let Some(message) = buffer.take()? {
+            return Ok(Some(message));
+        }
+        match from.read(&mut piece) {
+            Ok(0) => return Ok(None),
+            Ok(n) => buffer.extend(&piece[..n]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_frame_survives_any_split() {
+        let hello = FromWorker::Hello { protocol: PROTOCOL_VERSION, build: "x".into() };
+        let mut wire = Vec::new();
+        write_frame(&mut wire, &hello).unwrap();
+        write_frame(&mut wire, &FromWorker::Ready).unwrap();
+        for split in 0..=wire.len() {
+            let mut buffer = FrameBuffer::default();
+            buffer.extend(&wire[..split]);
+            let mut got: Vec<FromWorker> = Vec::new();
+            while let Some(message) = buffer.take().unwrap() {
+                got.push(message);
+            }
+            buffer.extend(&wire[split..]);
+            while let Some(message) = buffer.take().unwrap() {
+                got.push(message);
+            }
+            assert_eq!(got, [hello.clone(), FromWorker::Ready]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_panic_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let mut buffer = FrameBuffer::default();
+            buffer.extend(&bytes);
+            let _ = buffer.take::<ToWorker>();
+        }
+    }
+}

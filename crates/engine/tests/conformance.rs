@@ -1,0 +1,126 @@
+//! Every registry entry through the same checks: the right bytes in the right
+//! order, counts that are true, nothing allocated inside a slice, nothing left
+//! behind. A new entry is covered without a word here.
+//!
+//! One test function, because it counts the descriptors of the process.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use iolens_engine::op::{Budget, Sender};
+use iolens_engine::registry::{Ends, Entry, Link, REGISTRY, Setup, Shape};
+use iolens_model::axes::Iovec;
+use iolens_model::data_path::CallsPerMessage;
+use iolens_sys::{ring, socket, tcp};
+
+const MESSAGES: usize = 11;
+const RING_MESSAGES: usize = 3;
+
+fn shape(message_bytes: usize, fields: usize, iovec: Iovec) -> Shape {
+    Shape { messages: RING_MESSAGES, message_bytes, fields, iovec }
+}
+
+/// The stream that `messages` messages from a ring of this shape are.
+fn expected(shape: &Shape, messages: usize) -> Vec<u8> {
+    let message = |index: usize| (0..shape.message_bytes).map(move |at| ring::content(index, at));
+    (0..messages).flat_map(|i| message(i % shape.messages)).collect()
+}
+
+fn expected_calls(entry: &Entry, shape: &Shape, messages: u64) -> u64 {
+    match entry.data_path.calls {
+        CallsPerMessage::Fixed(calls) => u64::from(calls) * messages,
+        CallsPerMessage::PerField => shape.fields.min(shape.message_bytes) as u64 * messages,
+    }
+}
+
+/// Both ends of a TCP connection over loopback.
+fn connection() -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
+    let options = tcp::Options {
+        congestion: "reno".into(),
+        buffer_bytes: 256 << 10,
+        nodelay: true,
+        stall_limit: Duration::from_secs(20),
+    };
+    let listener = tcp::Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
+    let tx = tcp::connect_to(&listener.address().unwrap(), &options).unwrap();
+    (tx, listener.accept().unwrap())
+}
+
+/// Sends two slices through a fresh connection and returns what arrived.
+fn through_a_connection(entry: &Entry, shape: Shape) -> Vec<u8> {
+    let (tx, rx) = connection();
+    let total = 2 * MESSAGES * shape.message_bytes;
+    let reader = std::thread::spawn(move || {
+        let (mut all, mut piece) = (Vec::with_capacity(total), vec![0; 64 << 10]);
+        while let Ok(n @ 1..) = socket::recv(rx.as_fd(), &mut piece) {
+            all.extend_from_slice(&piece[..n]);
+        }
+        all
+    });
+    let mut sender = (entry.open)(Setup { link: Link::Socket(tx.as_fd()), shape });
+    two_slices(entry, &shape, sender.as_mut());
+    drop(sender);
+    drop(tx);
+    reader.join().unwrap()
+}
+
+/// Runs two slices and checks every count.
+fn two_slices(entry: &Entry, shape: &Shape, sender: &mut dyn Sender) {
+    for slice in 1..=2u64 {
+        sender.touch();
+        let budget = Budget::messages(MESSAGES as u64, 1);
+        let mut span = None;
+        let allocated = allocation_counter::measure(|| span = Some(sender.run(&budget)));
+        assert_eq!(allocated.count_total, 0, "{} allocates inside a slice", entry.id);
+        let span = span.unwrap().unwrap();
+        assert!(span.first_call_ns <= span.last_call_ns);
+        let tally = sender.tally();
+        assert_eq!(tally.messages, slice * MESSAGES as u64, "{}: messages", entry.id);
+        assert_eq!(tally.bytes, tally.messages * shape.message_bytes as u64, "{}: bytes", entry.id);
+        let calls = expected_calls(entry, shape, tally.messages);
+        // A message larger than the socket's buffer may take more than one.
+        let large = shape.message_bytes > 64 << 10;
+        assert!(tally.calls == calls || large && tally.calls > calls, "{}: {tally:?}", entry.id);
+    }
+}
+
+fn open_descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a bound on the test itself, not a measurement")]
+fn every_entry_conforms() {
+    for entry in REGISTRY {
+        let before = open_descriptors();
+        for (message_bytes, fields) in
+            [(1, 8), (7, 8), (8, 8), (64, 1), (1000, 8), (4096, 64), (65_536, 8), (1 << 20, 8)]
+        {
+            for iovec in [Iovec::PerMessage, Iovec::Prepared] {
+                let shape = shape(message_bytes, fields, iovec);
+                match entry.ends {
+                    Ends::Pair => {
+                        let arrived = through_a_connection(entry, shape);
+                        let sent = expected(&shape, 2 * MESSAGES);
+                        let at = arrived.iter().zip(&sent).position(|(a, b)| a != b);
+                        assert_eq!((arrived.len(), at), (sent.len(), None), "{}", entry.id);
+                    }
+                    Ends::SenderOnly => {
+                        let mut sender = (entry.open)(Setup { link: Link::None, shape });
+                        two_slices(entry, &shape, sender.as_mut());
+                    }
+                }
+            }
+        }
+        assert_eq!(open_descriptors(), before, "{} leaves descriptors behind", entry.id);
+        let begin = Instant::now();
+        let small = shape(64, 8, Iovec::PerMessage);
+        if entry.ends == Ends::Pair {
+            through_a_connection(entry, small);
+        }
+        // Generous beyond 50 ms: the machine may be busy with other tests.
+        assert!(begin.elapsed() < Duration::from_secs(2), "{} is slow at smoke size", entry.id);
+    }
+}

@@ -1,0 +1,99 @@
+//! `iolens list`: what exists, from the registry and the tables themselves.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use iolens_engine::registry::{Entry, REGISTRY};
+use iolens_model::axes::{Study, Topology};
+use iolens_model::metrics::METRICS;
+use serde_json::{Value, json};
+
+use crate::args::{self, Listed};
+use crate::failure::Failure;
+use crate::output;
+
+/// Lists one kind of thing, or all.
+pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
+    let kinds = match args.what {
+        Some(what) => vec![what],
+        None => vec![Listed::Studies, Listed::Primitives, Listed::Topologies, Listed::Metrics],
+    };
+    if args.json {
+        let all: serde_json::Map<String, Value> = kinds
+            .iter()
+            .map(|&kind| (heading(kind).to_owned(), Value::Array(items(kind, args.all))))
+            .collect();
+        output::result(&format!("{:#}", Value::Object(all)));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    for &kind in &kinds {
+        if kinds.len() > 1 {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}{}:", if text.is_empty() { "" } else { "\n" }, heading(kind));
+        }
+        text.push_str(&rows(&items(kind, args.all)));
+    }
+    output::result(&text);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn heading(kind: Listed) -> &'static str {
+    match kind {
+        Listed::Studies => "studies",
+        Listed::Primitives => "primitives",
+        Listed::Topologies => "topologies",
+        Listed::Metrics => "metrics",
+    }
+}
+
+/// Everything of a kind; each item has a `name` and a `summary`.
+fn items(kind: Listed, all: bool) -> Vec<Value> {
+    match kind {
+        Listed::Studies => Study::ALL
+            .iter()
+            .map(|study| match study {
+                Study::Net => json!({"name": study.word(), "summary": "messages through sockets"}),
+            })
+            .collect(),
+        Listed::Primitives => {
+            REGISTRY.iter().filter(|entry| all || !entry.hidden).map(|e| primitive(e)).collect()
+        }
+        Listed::Topologies => Topology::ALL
+            .iter()
+            .map(|topology| match topology {
+                Topology::Loopback => json!({
+                    "name": topology.word(),
+                    "summary": "both ends in the namespace iolens was started in, over lo",
+                }),
+            })
+            .collect(),
+        Listed::Metrics => METRICS
+            .iter()
+            .map(|m| json!({"name": m.name, "summary": m.what, "unit": m.unit, "source": m.source}))
+            .collect(),
+    }
+}
+
+fn primitive(entry: &Entry) -> Value {
+    json!({
+        "name": entry.id,
+        "summary": entry.summary,
+        "family": entry.family,
+        "control": entry.control,
+        "hidden": entry.hidden,
+        "copies_sender": entry.data_path.copies_sender(),
+        "copies_end_to_end": entry.data_path.copies_end_to_end(),
+        "data_path": entry.data_path,
+    })
+}
+
+/// Name and summary in two columns.
+fn rows(items: &[Value]) -> String {
+    let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
+    let width = items.iter().map(|item| text(item, "name").len()).max().unwrap_or(0);
+    items.iter().fold(String::new(), |mut rows, item| {
+        let _ = writeln!(rows, "  {:width$}  {}", text(item, "name"), text(item, "summary"));
+        rows
+    })
+}

@@ -1,0 +1,98 @@
+//! `iolens report`: the page or the figures of a stored run.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use iolens_model::run::Run;
+use iolens_report::text::Style;
+use iolens_stats::analysis::Analysis;
+
+use crate::args::{self, FigureFormat};
+use crate::commands::stored::load;
+use crate::failure::Failure;
+use crate::{output, places};
+
+/// Writes the page, or with `--figures` the figures.
+pub(crate) fn report(args: &args::Report) -> Result<ExitCode, Failure> {
+    let (run, database) = load(args.db.as_deref(), &args.run)?;
+    let analysis = iolens_stats::analyse(&run);
+    if let Some(folder) = &args.figures {
+        write_figures(&run, &analysis, folder, args)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let page = match &args.output {
+        Some(path) => {
+            let html = iolens_report::html::page(&run, &analysis);
+            write_new(path, html.as_bytes(), args.overwrite)?;
+            path.clone()
+        }
+        None => {
+            let path = places::page(&database, &run.header.id);
+            write_page(&run, &analysis, &path)?;
+            path
+        }
+    };
+    output::result(&format!("{}", page.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page to the place that is ours, replacing an older one.
+pub(crate) fn write_page(run: &Run, analysis: &Analysis, path: &Path) -> Result<(), Failure> {
+    let html = iolens_report::html::page(run, analysis);
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
+    }
+    std::fs::write(path, html).map_err(|e| cannot_write(path, &e))
+}
+
+fn write_figures(
+    run: &Run,
+    analysis: &Analysis,
+    folder: &Path,
+    args: &args::Report,
+) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
+    for figure in iolens_report::figure::all(run, analysis) {
+        let (extension, bytes) = match args.format {
+            FigureFormat::Svg => ("svg", figure.svg.into_bytes()),
+            FigureFormat::Png => {
+                ("png", iolens_report::png::render(&figure.svg).map_err(Failure::unusable)?)
+            }
+        };
+        let path = folder.join(format!("{}.{extension}", figure.file_stem));
+        write_new(&path, &bytes, args.overwrite)?;
+        output::result(&format!("{}", path.display()));
+    }
+    Ok(())
+}
+
+/// Writes a file that the user named; an existing one only when told to.
+pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Failure> {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    if overwrite {
+        options.create(true).truncate(true)
+    } else {
+        options.create_new(true)
+    };
+    match options.open(path).and_then(|mut file| file.write_all(bytes)) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Err(Failure::usage(format!(
+            "cannot write {}: it exists\n  replace it with --overwrite",
+            path.display()
+        ))),
+        Err(e) => Err(cannot_write(path, &e)),
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::unusable(format!("cannot write {}: {error}", path.display()))
+}
+
+/// How text goes to stdout here.
+pub(crate) fn style() -> Style {
+    const WIDTH_COLUMNS: usize = 100;
+    Style { colour: output::stdout_takes_colour(), width: WIDTH_COLUMNS }
+}

@@ -1,0 +1,99 @@
+//! Looking at stored runs: `iolens runs`, `show` and `export`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use iolens_model::run::Run;
+use iolens_report::{csv, json, text};
+use iolens_store::{RunSummary, Store};
+
+use crate::args::{self, RowFormat, Rows};
+use crate::commands::report::{style, write_new};
+use crate::failure::Failure;
+use crate::{output, places};
+
+/// Opens the database without changing it.
+fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
+    let path = places::database(db)?;
+    if !path.exists() {
+        return Err(Failure::unusable(format!(
+            "there are no results yet: {} does not exist\n  \
+             measure with `iolens run net --quick`",
+            path.display()
+        )));
+    }
+    let store = Store::open_read_only(&path).map_err(Failure::unusable)?;
+    Ok((store, path))
+}
+
+/// A run by its id, the beginning of it, or `last`, and its database.
+pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
+    let (store, path) = open(db)?;
+    let id = store.find(wanted).map_err(Failure::usage)?;
+    Ok((store.load(&id).map_err(Failure::unusable)?, path))
+}
+
+/// Lists the runs.
+pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode, Failure> {
+    let (store, _) = open(args.result.db.as_deref())?;
+    let runs = store.runs().map_err(Failure::unusable)?;
+    if args.result.json {
+        let json = serde_json::to_string_pretty(&runs).map_err(Failure::unusable)?;
+        output::result(&json);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let row = |run: &RunSummary| text::RunRow {
+        id: run.id.clone(),
+        name: run.name.clone(),
+        started_unix_ns: run.started_unix_ns,
+        finished_unix_ns: run.end.as_ref().map(|end| end.finished_unix_ns),
+        study: run.study.clone(),
+        cells: run.cells,
+        trials: run.trials,
+        ended: run.ended().to_owned(),
+    };
+    let rows: Vec<text::RunRow> = runs.iter().map(row).collect();
+    output::result(&text::runs(&rows, &style()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a run, or every trial of one cell.
+pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
+    let (run, _) = load(args.result.db.as_deref(), &args.run)?;
+    let analysis = iolens_stats::analyse(&run);
+    let number = args.cell.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let shown = match number {
+        _ if args.result.json => json::run(&run, &analysis),
+        None => text::run(&run, &analysis, &style()),
+        Some(n) if n <= analysis.cells.len() => {
+            text::show(&run, &analysis, &analysis.cells[n - 1], &style())
+        }
+        Some(n) => {
+            return Err(Failure::usage(format!(
+                "there is no cell {n}: run {} has cells 1 to {}",
+                run.header.id,
+                analysis.cells.len()
+            )));
+        }
+    };
+    output::result(&shown);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes rows.
+pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
+    let (run, _) = load(args.db.as_deref(), &args.run)?;
+    let rows = match (args.format, args.rows) {
+        (RowFormat::Csv, Rows::Arms) => csv::arms(&run),
+        (RowFormat::Csv, Rows::Slices) => csv::slices(&run),
+        (RowFormat::Csv, Rows::Cells) => csv::cells(&run, &iolens_stats::analyse(&run)),
+        (RowFormat::Json, Rows::Arms) => json::arms(&run),
+        (RowFormat::Json, Rows::Slices) => json::slices(&run),
+        (RowFormat::Json, Rows::Cells) => json::cells(&run, &iolens_stats::analyse(&run)),
+    };
+    match &args.output {
+        Some(path) => write_new(path, rows.as_bytes(), args.overwrite)?,
+        None => output::result(&rows),
+    }
+    Ok(ExitCode::SUCCESS)
+}

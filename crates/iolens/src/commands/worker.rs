@@ -1,0 +1,17 @@
+//! `iolens worker`: one end of a trial. Not for people.
+
+use std::process::ExitCode;
+
+use iolens_engine::worker;
+
+use crate::failure::Failure;
+
+/// Serves until the control pipe closes.
+pub(crate) fn worker() -> Result<ExitCode, Failure> {
+    let failed = |what: String| Failure::unusable(format!("worker: {what}"));
+    worker::become_worker().map_err(failed)?;
+    // Unlocked handles: the thread that runs the trial answers too.
+    worker::serve(std::io::stdin(), std::io::stdout()).map_err(|e| failed(e.to_string()))?;
+    // Threads of an unfinished trial end with the process.
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,34 @@
+//! How a command ends when it cannot do what it was asked: one message and
+//! one exit code.
+
+use std::fmt::Display;
+
+/// Exit code 1: `--strict` found something undecided or invalid.
+pub(crate) const FOUND: u8 = 1;
+/// Exit code 2: the command line asks for something that cannot be.
+pub(crate) const USAGE: u8 = 2;
+/// Exit code 4: nothing usable came of it, or the machine is locked.
+pub(crate) const NOTHING_USABLE: u8 = 4;
+/// Exit code 130: interrupted by the user.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// A command that ended early.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// Exit code.
+    pub(crate) code: u8,
+    /// What was tried, on what, what the system said, what to do.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// Something about the command line.
+    pub(crate) fn usage(message: impl Display) -> Failure {
+        Failure { code: USAGE, message: message.to_string() }
+    }
+
+    /// Something about the machine or the store.
+    pub(crate) fn unusable(message: impl Display) -> Failure {
+        Failure { code: NOTHING_USABLE, message: message.to_string() }
+    }
+}

@@ -1,0 +1,44 @@
+//! The binary: arguments in, a run or a view of stored runs out. The only
+//! crate that prints and exits.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod failure;
+mod output;
+mod places;
+mod progress;
+mod request;
+mod runner;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    if !matches!(args.command, Command::Worker | Command::Run(_)) {
+        // What a killed run left is gone once the next start has looked.
+        iolens_engine::lock::sweep();
+    }
+    let result = match args.command {
+        Command::Run(run) => commands::run::run(&run),
+        Command::List(list) => commands::list::list(&list),
+        Command::Runs(runs) => commands::stored::runs(&runs),
+        Command::Show(show) => commands::stored::show(&show),
+        Command::Report(report) => commands::report::report(&report),
+        Command::Export(export) => commands::stored::export(&export),
+        Command::Worker => commands::worker::worker(),
+    };
+    match result {
+        Ok(code) => code,
+        Err(Failure { code, message }) => {
+            output::error(&message);
+            ExitCode::from(code)
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Where results live: the XDG data directory, or beside `--db FILE`.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// The database: `--db`, or `iolens/iolens.db` in the XDG data directory.
+pub(crate) fn database(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    if let Some(path) = given {
+        return Ok(path.to_owned());
+    }
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+        .map(|data| data.join("iolens/iolens.db"))
+        .ok_or_else(|| {
+            Failure::unusable(
+                "cannot find a place for results: neither XDG_DATA_HOME nor HOME is set\n  \
+                 name a file with --db FILE",
+            )
+        })
+}
+
+/// The page of a run, in a folder of ours beside the database.
+pub(crate) fn page(database: &Path, run: &str) -> PathBuf {
+    let folder = database.parent().unwrap_or(Path::new("")).join("reports");
+    folder.join(format!("{run}.html"))
+}

@@ -1,0 +1,117 @@
+//! What a run says while it goes on, on stderr: a bar on a terminal, a line
+//! per trial elsewhere. Nothing is drawn while a trial runs.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::units::Nanos;
+use iolens_stats::analysis::Analysis;
+
+use crate::args::ProgressKind;
+use crate::output;
+
+/// How progress is shown.
+pub(crate) enum Progress {
+    /// Not at all.
+    None,
+    /// One line per trial.
+    Plain,
+    /// A bar.
+    Terminal(ProgressBar),
+}
+
+impl Progress {
+    /// As asked; by default a bar on a terminal and lines elsewhere.
+    pub(crate) fn new(asked: Option<ProgressKind>, trials: usize) -> Progress {
+        match asked {
+            Some(ProgressKind::None) => Progress::None,
+            Some(ProgressKind::Plain) => Progress::Plain,
+            None if output::stderr_is_terminal() => Progress::Terminal(bar(trials)),
+            None => Progress::Plain,
+        }
+    }
+
+    /// The slice work of `cells` cells is being found.
+    pub(crate) fn calibrating(&self, cells: usize) {
+        match self {
+            Progress::None => {}
+            Progress::Plain => output::note(&format!("finding the slice work of {cells} cells")),
+            Progress::Terminal(bar) => {
+                bar.set_message("finding the slice work");
+                bar.tick();
+            }
+        }
+    }
+
+    /// A trial was stored.
+    pub(crate) fn trial(&self, outcome: &TrialOutcome, elapsed_ns: u64) {
+        match self {
+            Progress::None => {}
+            Progress::Plain => output::note(&line(outcome, elapsed_ns)),
+            Progress::Terminal(bar) => {
+                if outcome.status != Status::Ok {
+                    bar.suspend(|| output::note(&line(outcome, elapsed_ns)));
+                }
+                bar.set_message(format!("pass {}: {}", outcome.pass, outcome.cell));
+                bar.inc(1);
+            }
+        }
+    }
+
+    /// A pass is over; shows the widest interval and the noise floor.
+    pub(crate) fn pass(&self, pass: u32, analysis: &Analysis) {
+        let widest = analysis
+            .cells
+            .iter()
+            .flat_map(|cell| &cell.arms)
+            .filter_map(|arm| arm.contrast.as_ref()?.half_width())
+            .fold(f64::NAN, f64::max);
+        let percent =
+            |x: f64| if x.is_nan() { "n/a".into() } else { format!("±{:.1} %", 100.0 * x) };
+        let floor = analysis.self_check.floor_median.unwrap_or(f64::NAN);
+        let text = format!(
+            "pass {pass} done: widest interval {}, noise floor {}",
+            percent(widest),
+            percent(floor)
+        );
+        match self {
+            Progress::None => {}
+            Progress::Plain => output::note(&text),
+            Progress::Terminal(bar) => bar.set_message(text),
+        }
+    }
+
+    /// The run is over.
+    pub(crate) fn finish(&self) {
+        if let Progress::Terminal(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn bar(trials: usize) -> ProgressBar {
+    let bar =
+        ProgressBar::with_draw_target(Some(trials as u64), ProgressDrawTarget::stderr_with_hz(10));
+    // The template is a constant of ours; the default is as good as a bad one.
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} trials, {elapsed}  {wide_msg}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.with_style(style)
+}
+
+/// `committed: pass 2, trial 3, 16 KiB × 1 thread, …: ok, 0.62 s, at 12.1 s`.
+fn line(outcome: &TrialOutcome, elapsed_ns: u64) -> String {
+    let refused = outcome.arms.iter().filter(|arm| arm.status == Status::Invalid).count();
+    let how = match (&outcome.reason, refused) {
+        (Some(reason), _) => format!("{}: {reason}", outcome.status.word()),
+        (None, 0) => outcome.status.word().to_owned(),
+        (None, n) => format!("{n} arms invalid"),
+    };
+    let isolated = if outcome.isolated { ", isolated" } else { "" };
+    format!(
+        "committed: pass {}, trial {}, {}{isolated}: {how}, {}, at {}",
+        outcome.pass,
+        outcome.position + 1,
+        outcome.cell,
+        Nanos(outcome.duration_ns),
+        Nanos(elapsed_ns),
+    )
+}

@@ -1,0 +1,280 @@
+//! A cell while a run goes on: its arms, the work of their slices, and who
+//! has dropped out.
+
+use iolens_engine::layout::{self, Placement};
+use iolens_engine::work;
+use iolens_model::arm::{Arm, Role};
+use iolens_model::axes::Cell;
+use iolens_model::host::HostFacts;
+use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::plan::{Plan, Schedule};
+use iolens_model::trial::Trial;
+use iolens_model::units::{Bytes, Nanos};
+use rand::Rng;
+
+/// Failed trials after which an arm is left out of its cell.
+const FAILURES_MAX: u32 = 2;
+
+/// What starting, connecting and ending a trial's workers takes, about.
+const TRIAL_OVERHEAD: Nanos = Nanos(60_000_000);
+
+/// A blocking call may wait for this and twenty slices.
+const STALL_MIN: Nanos = Nanos(5_000_000_000);
+
+/// A trial may take this and ten times what is expected of it.
+const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
+
+/// The untimed burst before a single long slice is cut from this much work.
+const CLASSIC_TARGET: Nanos = Nanos(100_000_000);
+
+/// Arms that are measured together.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub(crate) arms: Vec<GroupArm>,
+    /// Failed trials that nobody could be blamed for.
+    failures_of_nobody: u32,
+}
+
+/// One arm of a group.
+#[derive(Debug, Clone)]
+pub(crate) struct GroupArm {
+    pub(crate) arm: Arm,
+    /// Time of a message: guessed, then probed, then fixed.
+    message_ns: f64,
+    /// Failed trials.
+    failures: u32,
+}
+
+/// One cell of the plan.
+#[derive(Debug, Clone)]
+pub(crate) struct CellState {
+    pub(crate) cell: Cell,
+    pub(crate) groups: Vec<Group>,
+    /// How long a slice is meant to last.
+    pub(crate) target: Nanos,
+    placement: Placement,
+    ring_messages: u32,
+}
+
+/// Where a trial stands in the run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) pass: u32,
+    pub(crate) position: u32,
+}
+
+impl CellState {
+    pub(crate) fn new(plan: &Plan, cell: Cell, host: &HostFacts) -> CellState {
+        let cpus = plan.cpus.as_ref().unwrap_or(&host.cpus);
+        let slice = match plan.schedule {
+            Schedule::Slices { slice, .. } => slice,
+            Schedule::Window { .. } | Schedule::Messages { .. } => CLASSIC_TARGET,
+        };
+        let message_ns = work::guessed_message_ns(&cell);
+        let group = |arms: Vec<Arm>| Group {
+            arms: arms.into_iter().map(|arm| GroupArm { arm, message_ns, failures: 0 }).collect(),
+            failures_of_nobody: 0,
+        };
+        CellState {
+            groups: layout::arm_groups(plan).into_iter().map(group).collect(),
+            placement: layout::placement(cpus),
+            ring_messages: layout::ring_messages(&cell, host),
+            target: layout::slice_target(slice, cell.threads, cpus.len()),
+            cell,
+        }
+    }
+
+    /// Memory that one trial takes: rings and staging buffers of all arms,
+    /// and the receivers' buffers.
+    pub(crate) fn memory(&self, plan: &Plan) -> Bytes {
+        let arms = self.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0) as u64;
+        let rings = layout::ring_memory(&self.cell, self.ring_messages).0.saturating_mul(arms);
+        let buffers = plan.socket.receive_bytes.0 * u64::from(self.cell.threads);
+        Bytes(rings.saturating_add(buffers))
+    }
+
+    /// Whether anything of the cell is still to be measured.
+    pub(crate) fn is_alive(&self) -> bool {
+        !self.groups.is_empty()
+    }
+
+    /// The group and place in it of an arm that is still in the cell.
+    pub(crate) fn find(&self, label: &str) -> Option<(usize, usize)> {
+        self.groups.iter().enumerate().find_map(|(group, state)| {
+            let arm = state.arms.iter().position(|arm| arm.arm.label == label)?;
+            Some((group, arm))
+        })
+    }
+
+    /// Messages per slice of an arm.
+    fn messages(&self, arm: &GroupArm, target: Nanos) -> u64 {
+        work::messages(target, arm.message_ns, &self.cell)
+    }
+
+    /// How long a slice of an arm takes, about: a slice has at least some
+    /// messages, which may take longer than it is meant to.
+    fn slice_ns(&self, plan: &Plan, arm: &GroupArm) -> u64 {
+        let messages = match plan.schedule {
+            Schedule::Slices { .. } => self.messages(arm, self.target),
+            Schedule::Window { window } => return window.0,
+            Schedule::Messages { messages } => messages,
+        };
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+        let ns = (messages as f64 * arm.message_ns) as u64;
+        ns
+    }
+
+    /// How long one visit of the cell takes, about.
+    pub(crate) fn visit(&self, plan: &Plan) -> Nanos {
+        let group = |group: &Group| {
+            let trials = if plan.isolate { group.arms.len() as u64 } else { 1 };
+            let arms = group.arms.iter().map(|arm| self.rounds_ns(plan, arm));
+            arms.fold(trials * TRIAL_OVERHEAD.0, u64::saturating_add)
+        };
+        Nanos(self.groups.iter().map(group).fold(0, u64::saturating_add))
+    }
+
+    /// How long measuring each arm of the cell by itself takes, about.
+    pub(crate) fn visit_isolated(&self, plan: &Plan) -> Nanos {
+        let arms = self.groups.iter().flat_map(|group| &group.arms);
+        let takes_part = arms.filter(|arm| is_compared(arm.arm.role));
+        let trial = |arm| self.rounds_ns(plan, arm).saturating_add(TRIAL_OVERHEAD.0);
+        Nanos(takes_part.map(trial).fold(0, u64::saturating_add))
+    }
+
+    fn rounds_ns(&self, plan: &Plan, arm: &GroupArm) -> u64 {
+        let rounds = match plan.schedule {
+            Schedule::Slices { discarded_rounds, rounds, .. } => discarded_rounds + rounds,
+            Schedule::Window { .. } | Schedule::Messages { .. } => 1,
+        };
+        self.slice_ns(plan, arm).saturating_mul(u64::from(rounds))
+    }
+
+    /// A trial of a group, or of one arm of it, in a fresh random order.
+    pub(crate) fn trial(
+        &self,
+        plan: &Plan,
+        place: Place,
+        group: usize,
+        only: Option<usize>,
+        rng: &mut impl Rng,
+    ) -> Trial {
+        let arms: Vec<&GroupArm> = match only {
+            Some(arm) => vec![&self.groups[group].arms[arm]],
+            None => self.groups[group].arms.iter().collect(),
+        };
+        let longest = arms.iter().map(|arm| self.slice_ns(plan, arm)).max().unwrap_or(0);
+        let visit = arms.iter().map(|arm| self.rounds_ns(plan, arm)).fold(0, u64::saturating_add);
+        let layout = Layout { schedule: plan.schedule, target: self.target, longest, visit };
+        let isolated = only.is_some();
+        Trial { isolated, ..self.laid_out(plan, place, &arms, &layout, rng) }
+    }
+
+    /// A short trial that finds how long a message of each arm takes.
+    pub(crate) fn probe(
+        &self,
+        plan: &Plan,
+        group: usize,
+        target: Nanos,
+        rng: &mut impl Rng,
+    ) -> Trial {
+        const ROUNDS: u32 = 9;
+        let arms: Vec<&GroupArm> = self.groups[group].arms.iter().collect();
+        let least = 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+        let longest = target.0.max(least as u64);
+        let layout = Layout {
+            schedule: Schedule::Slices { slice: target, discarded_rounds: 1, rounds: ROUNDS },
+            target,
+            longest,
+            visit: longest.saturating_mul(u64::from(ROUNDS) * arms.len() as u64),
+        };
+        self.laid_out(plan, Place { pass: 0, position: 0 }, &arms, &layout, rng)
+    }
+
+    fn laid_out(
+        &self,
+        plan: &Plan,
+        place: Place,
+        arms: &[&GroupArm],
+        layout: &Layout,
+        rng: &mut impl Rng,
+    ) -> Trial {
+        let work: Vec<u64> = arms.iter().map(|arm| self.messages(arm, layout.target)).collect();
+        let round = Nanos(layout.longest.saturating_mul(arms.len() as u64));
+        Trial {
+            pass: place.pass,
+            position: place.position,
+            isolated: false,
+            cell: self.cell.clone(),
+            arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
+            slices: layout::slices(&layout.schedule, &self.cell, &work, round, rng),
+            socket: plan.socket.clone(),
+            tx_cpus: self.placement.tx_cpus.clone(),
+            rx_cpus: self.placement.rx_cpus.clone(),
+            ring_messages: self.ring_messages,
+            stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
+            trial_limit: Nanos(TRIAL_MIN.0.saturating_add(layout.visit.saturating_mul(10))),
+        }
+    }
+
+    /// Takes from a probe what a message of each arm takes. The hidden double
+    /// gets what the baseline got: the two must do the same work.
+    pub(crate) fn learn(&mut self, group: usize, probe: &TrialOutcome) {
+        let arms = &mut self.groups[group].arms;
+        for (index, arm) in arms.iter_mut().enumerate() {
+            if let Some(message_ns) = work::measured_message_ns(probe, index) {
+                arm.message_ns = message_ns;
+            }
+        }
+        let baseline = arms.iter().find(|arm| arm.arm.role == Role::Baseline);
+        let Some(message_ns) = baseline.map(|arm| arm.message_ns) else { return };
+        for double in arms.iter_mut().filter(|arm| arm.arm.role == Role::SelfCheck) {
+            double.message_ns = message_ns;
+        }
+    }
+
+    /// Remembers a failed trial; an arm that failed too often is left out
+    /// from now on, and with the baseline the whole group.
+    pub(crate) fn note_failure(&mut self, group: usize, outcome: &TrialOutcome) {
+        let state = &mut self.groups[group];
+        let failed = |arm: &&iolens_model::arm::ArmOutcome| arm.status == Status::Failed;
+        let culprit = match &outcome.arms[..] {
+            [only] => Some(only),
+            arms if arms.iter().all(|arm| failed(&arm)) => None,
+            arms => arms.iter().find(failed),
+        };
+        let place =
+            culprit.and_then(|found| state.arms.iter().position(|arm| arm.arm == found.arm));
+        let Some(index) = place else {
+            state.failures_of_nobody += 1;
+            if state.failures_of_nobody >= FAILURES_MAX {
+                self.groups.remove(group);
+            }
+            return;
+        };
+        state.arms[index].failures += 1;
+        if state.arms[index].failures < FAILURES_MAX {
+            return;
+        }
+        if state.arms[index].arm.role == Role::Baseline {
+            self.groups.remove(group);
+        } else {
+            state.arms.remove(index);
+        }
+    }
+}
+
+/// How the slices of a trial are to be, and how long they take, about, in ns.
+struct Layout {
+    schedule: Schedule,
+    target: Nanos,
+    longest: u64,
+    visit: u64,
+}
+
+/// Whether an arm is a way to send that is compared, and not a check or a
+/// control.
+pub(crate) fn is_compared(role: Role) -> bool {
+    matches!(role, Role::Baseline | Role::Compared)
+}

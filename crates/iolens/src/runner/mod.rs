@@ -1,0 +1,306 @@
+//! The run itself: slice work, passes over all cells in random order, every
+//! trial stored as it ends, until a stopping rule says enough.
+
+mod cells;
+mod preflight;
+
+use std::path::PathBuf;
+
+use iolens_engine::trial::{self, Launch};
+use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::plan::Plan;
+use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::units::Nanos;
+use iolens_stats::{Decision, PassSummary, TrialValues};
+use iolens_store::Store;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_pcg::Pcg64Mcg;
+
+use self::cells::{CellState, Place, is_compared};
+use self::preflight::both_ways;
+pub(crate) use self::preflight::{check, first_look};
+use crate::failure::Failure;
+use crate::progress::Progress;
+
+/// Re-runs of trials that a gate refused may cost this share of the budget.
+const REDO_SHARE: f64 = 0.3;
+
+/// What a run needs besides its plan.
+pub(crate) struct Means<'a> {
+    pub(crate) store: &'a mut Store,
+    pub(crate) interrupts: &'a iolens_engine::Interrupts,
+    pub(crate) progress: &'a mut Progress,
+}
+
+/// A run in progress.
+struct Course<'a> {
+    means: Means<'a>,
+    header: RunHeader,
+    values: Vec<TrialValues>,
+    cells: Vec<CellState>,
+    /// The cell that is measured isolated as well, where there is one.
+    both_ways: Option<usize>,
+    launch: Launch,
+    rng: Pcg64Mcg,
+    begin_ns: u64,
+    redo_ns: u64,
+    history: Vec<PassSummary>,
+}
+
+/// How a visit or a pass went on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    GoOn,
+    /// As above, but a gate refused an arm of the trial.
+    Refused,
+    Interrupted,
+}
+
+/// Measures the plan in `header` and returns the run as it is stored.
+pub(crate) fn measure(header: RunHeader, means: Means<'_>) -> Result<Run, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
+    let cells = header.plan.cells();
+    let cells: Vec<CellState> =
+        cells.into_iter().map(|cell| CellState::new(&header.plan, cell, &header.host)).collect();
+    let mut course = Course {
+        both_ways: both_ways(&header.plan, cells.len()),
+        cells,
+        launch: launch(program),
+        rng: Pcg64Mcg::seed_from_u64(header.plan.seed),
+        begin_ns: iolens_engine::clock::monotonic_ns(),
+        redo_ns: 0,
+        history: Vec::new(),
+        values: Vec::new(),
+        header,
+        means,
+    };
+    course.means.store.begin_run(&course.header).map_err(Failure::unusable)?;
+    let stopped_by = course.passes()?;
+    course.means.progress.finish();
+    course.end(stopped_by)
+}
+
+fn launch(program: PathBuf) -> Launch {
+    Launch { program, arguments: vec!["worker".to_owned()] }
+}
+
+impl Course<'_> {
+    fn plan(&self) -> &Plan {
+        &self.header.plan
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        iolens_engine::clock::monotonic_ns() - self.begin_ns
+    }
+
+    /// All passes; returns the rule that ended them.
+    fn passes(&mut self) -> Result<StoppedBy, Failure> {
+        if self.find_work()? == Flow::Interrupted {
+            return Ok(StoppedBy::Interrupted);
+        }
+        let mut longest_ns = 0;
+        for pass in 1..=self.plan().passes.maximum {
+            let begin_ns = self.elapsed_ns();
+            if pass > 1 && begin_ns + longest_ns > self.plan().budget.0 {
+                return Ok(StoppedBy::Budget);
+            }
+            if self.pass(pass)? == Flow::Interrupted {
+                return Ok(StoppedBy::Interrupted);
+            }
+            if !self.cells.iter().any(CellState::is_alive) {
+                return Ok(StoppedBy::NothingUsable);
+            }
+            longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
+            if let Decision::Stop(rule) = self.judge(pass) {
+                return Ok(rule);
+            }
+        }
+        Ok(StoppedBy::Passes)
+    }
+
+    /// Finds how many messages a slice of each arm is, by two probes of each
+    /// cell that are part of no pass: a quarter slice of guessed work, then a
+    /// whole one of what that has found.
+    fn find_work(&mut self) -> Result<Flow, Failure> {
+        self.means.progress.calibrating(self.cells.len());
+        for cell in 0..self.cells.len() {
+            for share in [4, 1] {
+                for group in (0..self.cells[cell].groups.len()).rev() {
+                    if self.probe(cell, group, share)? == Flow::Interrupted {
+                        return Ok(Flow::Interrupted);
+                    }
+                }
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    /// One probe; a failed one is kept, and counts.
+    fn probe(&mut self, cell: usize, group: usize, share: u64) -> Result<Flow, Failure> {
+        let state = &self.cells[cell];
+        let target = Nanos(state.target.0 / share);
+        let trial = state.probe(&self.header.plan, group, target, &mut self.rng);
+        let outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
+        match outcome.status {
+            Status::Ok => self.cells[cell].learn(group, &outcome),
+            Status::Interrupted => return Ok(Flow::Interrupted),
+            Status::Failed | Status::Invalid | Status::Skipped => {
+                self.cells[cell].note_failure(group, &outcome);
+                self.keep(&outcome)?;
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    /// Visits every cell that is alive once, in random order, then redoes the
+    /// trials that a gate refused.
+    fn pass(&mut self, pass: u32) -> Result<Flow, Failure> {
+        let mut order: Vec<usize> =
+            (0..self.cells.len()).filter(|&cell| self.cells[cell].is_alive()).collect();
+        order.shuffle(&mut self.rng);
+        let mut place = Place { pass, position: 0 };
+        let mut again = Vec::new();
+        let isolate = self.plan().isolate;
+        for cell in order {
+            // Backwards: a group that drops out does not move those to come.
+            for group in (0..self.cells[cell].groups.len()).rev() {
+                let flow = if isolate {
+                    self.isolated(cell, group, &mut place)?
+                } else {
+                    self.together(cell, group, &mut place, &mut again)?
+                };
+                if flow == Flow::Interrupted {
+                    return Ok(flow);
+                }
+            }
+            if self.both_ways == Some(cell)
+                && self.isolated(cell, 0, &mut place)? == Flow::Interrupted
+            {
+                return Ok(Flow::Interrupted);
+            }
+        }
+        self.redo(&again, &mut place)
+    }
+
+    /// One trial of all arms of a group.
+    fn together(
+        &mut self,
+        cell: usize,
+        group: usize,
+        place: &mut Place,
+        again: &mut Vec<(usize, usize)>,
+    ) -> Result<Flow, Failure> {
+        let flow = self.one_trial(cell, group, None, place)?;
+        if flow == Flow::Refused {
+            again.push((cell, group));
+        }
+        Ok(flow)
+    }
+
+    /// One trial for each arm of a group, in random order; the self-check and
+    /// the controls take part only where everything is isolated.
+    fn isolated(&mut self, cell: usize, group: usize, place: &mut Place) -> Result<Flow, Failure> {
+        let Some(state) = self.cells[cell].groups.get(group) else { return Ok(Flow::GoOn) };
+        let all = self.plan().isolate;
+        let mut labels: Vec<String> = state
+            .arms
+            .iter()
+            .filter(|arm| all || is_compared(arm.arm.role))
+            .map(|arm| arm.arm.label.clone())
+            .collect();
+        labels.shuffle(&mut self.rng);
+        for label in labels {
+            // An arm may have dropped out since, and its group with it.
+            let Some((group, arm)) = self.cells[cell].find(&label) else { continue };
+            if self.one_trial(cell, group, Some(arm), place)? == Flow::Interrupted {
+                return Ok(Flow::Interrupted);
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    /// Redoes refused trials whole, as long as that costs no more than its
+    /// share of the budget; the refused ones stay, marked.
+    fn redo(&mut self, again: &[(usize, usize)], place: &mut Place) -> Result<Flow, Failure> {
+        for &(cell, group) in again {
+            if self.redo_ns as f64 > REDO_SHARE * self.plan().budget.0 as f64 {
+                break;
+            }
+            if self.cells[cell].groups.len() <= group {
+                continue;
+            }
+            let begin_ns = self.elapsed_ns();
+            let flow = self.one_trial(cell, group, None, place)?;
+            self.redo_ns += self.elapsed_ns() - begin_ns;
+            if flow == Flow::Interrupted {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
+    /// Runs one trial, judges it by the gates, and stores it.
+    fn one_trial(
+        &mut self,
+        cell: usize,
+        group: usize,
+        only: Option<usize>,
+        place: &mut Place,
+    ) -> Result<Flow, Failure> {
+        if self.means.interrupts.came() {
+            return Ok(Flow::Interrupted);
+        }
+        let state = &self.cells[cell];
+        let trial = state.trial(&self.header.plan, *place, group, only, &mut self.rng);
+        place.position += 1;
+        let mut outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
+        if outcome.status == Status::Ok {
+            for (arm, reason) in iolens_stats::invalid_arms(&self.header, &outcome) {
+                outcome.arms[arm].status = Status::Invalid;
+                outcome.arms[arm].reason = Some(reason);
+            }
+        } else if outcome.status == Status::Failed {
+            self.cells[cell].note_failure(group, &outcome);
+        }
+        self.keep(&outcome)?;
+        let refused = outcome.arms.iter().any(|arm| arm.status == Status::Invalid);
+        Ok(match outcome.status {
+            Status::Interrupted => Flow::Interrupted,
+            _ if refused => Flow::Refused,
+            _ => Flow::GoOn,
+        })
+    }
+
+    /// Stores a trial and takes what the analysis needs of it; its slices are
+    /// in the store from then on and not here.
+    fn keep(&mut self, outcome: &TrialOutcome) -> Result<(), Failure> {
+        let id = &self.header.id;
+        self.means.store.append_trial(id, outcome).map_err(Failure::unusable)?;
+        self.means.progress.trial(outcome, self.elapsed_ns());
+        self.values.push(TrialValues::of(&self.header, outcome));
+        Ok(())
+    }
+
+    /// Looks at the intervals after a pass.
+    fn judge(&mut self, pass: u32) -> Decision {
+        let analysis = iolens_stats::analyse_values(&self.header, &self.values);
+        self.means.progress.pass(pass, &analysis);
+        self.history.push(PassSummary::of(&analysis));
+        iolens_stats::decide(&self.history, self.plan())
+    }
+
+    /// Writes down how the run ended.
+    fn end(self, stopped_by: StoppedBy) -> Result<Run, Failure> {
+        let analysis = iolens_stats::analyse_values(&self.header, &self.values);
+        let end = RunEnd {
+            finished_unix_ns: iolens_engine::clock::unix_ns(),
+            stopped_by,
+            unmet: iolens_stats::unmet(&analysis, self.plan()),
+        };
+        let store = self.means.store;
+        store.end_run(&self.header.id, &end).map_err(Failure::unusable)?;
+        store.load(&self.header.id).map_err(Failure::unusable)
+    }
+}

@@ -1,0 +1,127 @@
+//! What can be known to fail before anything is measured, and how long the
+//! rest will take.
+
+use iolens_engine::host;
+use iolens_model::host::HostFacts;
+use iolens_model::plan::{Plan, Schedule};
+use iolens_model::units::Nanos;
+
+use super::cells::CellState;
+use crate::failure::Failure;
+
+/// Descriptors a worker needs besides its connections.
+const DESCRIPTORS_BESIDES: u64 = 64;
+
+/// What a plan will do, before it does it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FirstLook {
+    pub(crate) cells: usize,
+    /// Trials of one pass.
+    pub(crate) trials: usize,
+    /// Time of one pass, about.
+    pub(crate) pass: Nanos,
+    /// Time of the shortest run that the plan allows, about.
+    pub(crate) run: Nanos,
+}
+
+/// Counts cells, trials and time.
+pub(crate) fn first_look(plan: &Plan, host: &HostFacts) -> FirstLook {
+    let cells: Vec<CellState> = cells(plan, host).collect();
+    let arms = |cell: &CellState| cell.groups.iter().map(|group| group.arms.len()).sum::<usize>();
+    let both_ways = both_ways(plan, cells.len()).map(|index| &cells[index]);
+    let compared = plan.primitives.len();
+    let trials = |cell: &CellState| if plan.isolate { arms(cell) } else { cell.groups.len() };
+    let visits = cells.iter().map(|cell| cell.visit(plan).0).fold(0, u64::saturating_add);
+    let pass = visits.saturating_add(both_ways.map_or(0, |cell| cell.visit_isolated(plan).0));
+    FirstLook {
+        cells: cells.len(),
+        trials: cells.iter().map(trials).sum::<usize>() + both_ways.map_or(0, |_| compared),
+        pass: Nanos(pass),
+        run: Nanos(
+            pass.saturating_mul(u64::from(plan.passes.minimum)).min(plan.budget.0.max(pass)),
+        ),
+    }
+}
+
+fn cells(plan: &Plan, host: &HostFacts) -> impl Iterator<Item = CellState> {
+    plan.cells().into_iter().map(move |cell| CellState::new(plan, cell, host))
+}
+
+/// The cell that every default run measures both ways, shared and isolated:
+/// in the middle of the first curve.
+pub(crate) fn both_ways(plan: &Plan, cells: usize) -> Option<usize> {
+    let shared = plan.schedule.is_sliced() && !plan.isolate && plan.primitives.len() > 1;
+    (shared && cells > 0).then_some(plan.sizes.len() / 2)
+}
+
+/// Refuses what cannot work on this machine.
+pub(crate) fn check(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
+    check_cpus(plan, host)?;
+    check_descriptors(plan, host)?;
+    check_memory(plan, host)?;
+    check_budget(plan, host)?;
+    let name = &plan.socket.congestion;
+    host::try_congestion(name).map_err(|errno| {
+        Failure::usage(format!(
+            "cannot use the congestion control `{name}`: {errno}\n  \
+             net.ipv4.tcp_available_congestion_control lists what there is"
+        ))
+    })
+}
+
+fn check_cpus(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
+    let asked = plan.cpus.iter().flatten();
+    match asked.copied().find(|cpu| !host.cpus.contains(cpu)) {
+        None => Ok(()),
+        Some(cpu) => {
+            let usable: Vec<String> = host.cpus.iter().map(u32::to_string).collect();
+            Err(Failure::usage(format!(
+                "cannot use CPU {cpu}: iolens may run on {} only",
+                usable.join(",")
+            )))
+        }
+    }
+}
+
+fn check_budget(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
+    let look = first_look(plan, host);
+    // How long a number of messages takes is not known yet.
+    if look.pass <= plan.budget || matches!(plan.schedule, Schedule::Messages { .. }) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "a budget of {} is shorter than one pass over {} cells, which takes about {}\n  \
+         raise --budget, or ask for fewer sizes, threads or primitives",
+        plan.budget, look.cells, look.pass
+    )))
+}
+
+fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
+    let available = host::descriptors_hard_max();
+    let connections = |cell: &CellState| {
+        let arms = cell.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0) as u64;
+        arms * u64::from(cell.cell.threads)
+    };
+    let needed =
+        cells(plan, host).map(|cell| connections(&cell)).max().unwrap_or(0) + DESCRIPTORS_BESIDES;
+    if needed <= available {
+        return Ok(());
+    }
+    Err(Failure::unusable(format!(
+        "cannot open {needed} descriptors per process, which the largest cell needs: the hard \
+         limit is {available}\n  raise it (ulimit -Hn), or ask for fewer threads or primitives"
+    )))
+}
+
+fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
+    let Some(memory) = host.memory.value() else { return Ok(()) };
+    let largest = cells(plan, host).map(|cell| (cell.memory(plan), cell.cell));
+    let Some((bytes, cell)) = largest.max_by_key(|(bytes, _)| *bytes) else { return Ok(()) };
+    if bytes.0 <= memory.0 / 2 {
+        return Ok(());
+    }
+    Err(Failure::unusable(format!(
+        "cannot keep the messages of {cell} in memory: the arms together need {bytes}, more than \
+         half of {memory}\n  ask for smaller messages, fewer threads or fewer primitives"
+    )))
+}

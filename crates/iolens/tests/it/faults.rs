@@ -1,0 +1,97 @@
+//! What goes wrong while a run goes on: workers that die or hang, users who
+//! interrupt or kill, a second run.
+
+use crate::harness::{Place, is_alive, send_signal};
+
+/// Long enough that something can happen to it, with a trial of half a second.
+const LONG: &str =
+    "run net --primitives send,sendmsg_iov --sizes 4KiB --threads 1 --passes 400 --progress plain";
+
+fn trials(place: &Place) -> usize {
+    let runs = place.json("runs --json");
+    usize::try_from(runs[0]["trials"].as_u64().unwrap()).unwrap()
+}
+
+#[test]
+fn a_killed_worker_is_one_failed_trial() {
+    for which in [0, 1] {
+        let place = Place::new();
+        let mut run = place.start(LONG);
+        run.wait_for("committed: pass 1");
+        send_signal(run.workers()[which], "KILL");
+        let failed = run.wait_for("failed:");
+        assert!(failed.contains("was killed by signal 9"), "{failed}");
+        run.wait_for(": ok,");
+        run.signal("INT");
+        assert_eq!(run.finish().code, Some(130));
+        let csv = place.run("export last --format csv").stdout;
+        assert!(csv.contains(",failed,") && csv.contains(",ok,"), "{csv}");
+    }
+}
+
+#[test]
+fn a_hung_worker_is_one_failed_trial() {
+    let place = Place::new();
+    let mut run = place.start(LONG);
+    run.wait_for("committed: pass 1");
+    send_signal(run.worker_at_work(), "STOP");
+    let failed = run.wait_for("failed:");
+    // Stopped in a slice, or in the instant before the first one.
+    let reasons = ["did not move within the time limit", "did not end within its time limit"];
+    assert!(reasons.iter().any(|reason| failed.contains(reason)), "{failed}");
+    run.wait_for(": ok,");
+    run.signal("INT");
+    assert_eq!(run.finish().code, Some(130));
+}
+
+#[test]
+fn an_interrupted_run_answers_with_what_it_has() {
+    let place = Place::new();
+    let mut run = place.start(LONG);
+    run.wait_for("committed: pass 3");
+    run.signal("INT");
+    let done = run.finish();
+    assert_eq!(done.code, Some(130), "{}", done.stderr);
+    assert!(done.stdout.contains("report: "), "{}", done.stdout);
+    assert_eq!(place.json("runs --json")[0]["end"]["stopped_by"], "interrupted");
+}
+
+#[test]
+fn a_killed_run_loses_no_committed_trial_and_leaves_nothing() {
+    let place = Place::new();
+    let mut run = place.start(LONG);
+    run.wait_for("committed: pass 2");
+    let workers = run.workers();
+    let last = run.wait_for("committed: pass 3");
+    let later = run.workers();
+    run.signal("KILL");
+    run.child.wait().unwrap();
+    assert!(trials(&place) >= 3, "{last}");
+    assert!(!place.path("iolens.lock").exists(), "the next start sweeps");
+    let begin = std::time::Instant::now();
+    while workers.iter().chain(&later).any(|&pid| is_alive(pid)) {
+        assert!(begin.elapsed().as_secs() < 10, "a worker outlives its run");
+        std::thread::yield_now();
+    }
+    let next = place.run("run net --primitives send --sizes 1KiB --threads 1 --quick --passes 1");
+    assert_eq!(next.code, Some(0), "{}", next.stderr);
+    let runs = place.json("runs --json");
+    assert_eq!((runs.as_array().unwrap().len(), runs[0]["end"].is_null()), (2, true));
+}
+
+#[test]
+fn a_second_run_is_told_who_measures() {
+    let place = Place::new();
+    let mut first = place.start(LONG);
+    first.wait_for("committed: pass 1");
+    let second = place.run("run net --quick");
+    assert_eq!(second.code, Some(4), "{}", second.stderr);
+    let holder = format!("pid {}", first.child.id());
+    assert!(second.stderr.contains(&holder) && second.stderr.contains("--wait"));
+    let mut third =
+        place.start("run net --primitives send --sizes 1KiB --threads 1 --quick --passes 1 --wait");
+    third.wait_for("waiting for another run");
+    first.signal("INT");
+    assert_eq!(first.finish().code, Some(130));
+    assert_eq!(third.finish().code, Some(0));
+}

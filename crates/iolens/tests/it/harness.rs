@@ -1,0 +1,152 @@
+//! A place for one test, and the binary run in it.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A folder with a database and a lock that no other test has.
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+/// How a finished command ended.
+pub(crate) struct Finished {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The binary with these arguments, nothing inherited that could matter.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let tool = std::env::var_os("IOLENS_TEST_BIN")
+            .unwrap_or_else(|| env!("CARGO_BIN_EXE_iolens").into());
+        let mut command = Command::new(tool);
+        command
+            .args(line.split_whitespace())
+            .env("XDG_DATA_HOME", self.path("data"))
+            .env("HOME", self.folder.path())
+            .env("IOLENS_LOCK_DIR", self.folder.path())
+            .env_remove("NO_COLOR")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(&self, line: &str) -> Finished {
+        finished(self.command(line).output().unwrap())
+    }
+
+    /// Runs to the end and reads stdout as JSON.
+    pub(crate) fn json(&self, line: &str) -> Value {
+        let done = self.run(line);
+        serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
+    }
+
+    /// Starts and hands the progress lines over as they come.
+    pub(crate) fn start(&self, line: &str) -> Running {
+        let mut child =
+            self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Running { child, stderr }
+    }
+}
+
+pub(crate) fn finished(output: Output) -> Finished {
+    Finished {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A command that still runs.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    stderr: BufReader<ChildStderr>,
+}
+
+impl Running {
+    /// Waits for a progress line that contains `text`.
+    pub(crate) fn wait_for(&mut self, text: &str) -> String {
+        let mut seen = String::new();
+        loop {
+            let mut line = String::new();
+            let n = self.stderr.read_line(&mut line).unwrap();
+            assert!(n > 0, "it ended before it said `{text}`: {seen}");
+            if line.contains(text) {
+                return line;
+            }
+            seen.push_str(&line);
+        }
+    }
+
+    /// Process ids of the two workers, once both are there.
+    pub(crate) fn workers(&self) -> Vec<u32> {
+        loop {
+            let workers = children(self.child.id());
+            if workers.len() == 2 {
+                return workers;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// A worker whose threads of the trial have started: one besides those
+    /// that listen to the coordinator and conduct the trial.
+    pub(crate) fn worker_at_work(&self) -> u32 {
+        loop {
+            let threads = |pid: u32| std::fs::read_dir(format!("/proc/{pid}/task"));
+            let at_work =
+                |&pid: &u32| threads(pid).is_ok_and(|threads| threads.flatten().count() >= 3);
+            if let Some(pid) = self.workers().into_iter().find(at_work) {
+                return pid;
+            }
+        }
+    }
+
+    pub(crate) fn signal(&self, signal: &str) {
+        send_signal(self.child.id(), signal);
+    }
+
+    /// Waits for the end.
+    pub(crate) fn finish(mut self) -> Finished {
+        let mut stderr = String::new();
+        let mut stdout = String::new();
+        let reader = self.child.stdout.take().unwrap();
+        let text = std::thread::spawn(move || {
+            let mut reader = reader;
+            reader.read_to_string(&mut stdout).map(|_| stdout)
+        });
+        self.stderr.read_to_string(&mut stderr).unwrap();
+        let code = self.child.wait().unwrap().code();
+        Finished { code, stdout: text.join().unwrap().unwrap(), stderr }
+    }
+}
+
+/// Children of a process, from /proc.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    list.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Whether a process is there and not a zombie.
+pub(crate) fn is_alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(") ").next().unwrap_or("Z").starts_with('Z'))
+}
+
+pub(crate) fn send_signal(pid: u32, signal: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &pid.to_string()]).output();
+    assert!(sent.unwrap().status.success(), "kill -{signal} {pid}");
+}

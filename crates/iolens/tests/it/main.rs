@@ -1,0 +1,10 @@
+//! The tool as a user meets it: every test starts the binary in a folder of
+//! its own, with a lock and a database of its own.
+
+#![expect(clippy::disallowed_methods, reason = "limits on how long a test waits")]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod faults;
+mod harness;
+mod main_job;
+mod mistakes;

@@ -1,0 +1,124 @@
+//! The main job at smoke size: measured, stored, answered, exported.
+
+use crate::harness::Place;
+
+/// 3 discarded rounds and 20 that count.
+const SMALL: &str = "run net --primitives send,sendmsg_iov,memcpy --sizes 256,16KiB \
+                     --threads 1,2 --quick --passes 2 --progress plain";
+
+#[test]
+fn a_run_answers_and_can_be_looked_at_again() {
+    let place = Place::new();
+    let run = place.run(SMALL);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    assert!(run.stdout.contains("Indicative:"), "{}", run.stdout);
+    let page = run.stdout.lines().last().unwrap().strip_prefix("report: ").unwrap();
+    let html = std::fs::read_to_string(page).unwrap();
+    assert!(html.contains("sendmsg_iov") && !html.contains("src=\"http"));
+
+    let runs = place.json("runs --json");
+    assert_eq!(runs.as_array().unwrap().len(), 1);
+    let id = runs[0]["id"].as_str().unwrap();
+    assert!(place.run("runs").stdout.contains(id));
+    assert!(place.run(&format!("show {}", &id[..3])).stdout.contains("send_staged"));
+    assert!(place.run("show last 1").stdout.contains("256 B"));
+    assert_eq!(place.run("show last 9").code, Some(2));
+    assert_eq!(place.run("show ffffffffff").code, Some(2));
+
+    exports_hold_every_row(&place);
+    reports_can_be_written(&place);
+}
+
+/// 4 cells × 2 passes × 5 arms together, and one cell isolated: 2 passes × 3.
+fn exports_hold_every_row(place: &Place) {
+    let csv = place.run("export last --format csv").stdout;
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    assert_eq!(lines.count(), 4 * 2 * 5 + 2 * 3);
+    for column in ["run", "pass", "primitive", "message_bytes", "time_ns", "goodput_bits_per_s"] {
+        assert!(header.contains(&column), "{column}");
+    }
+    let slices = place.run("export last --format csv --rows slices").stdout;
+    assert_eq!(slices.lines().count() - 1, (4 * 2 * 5 + 2 * 3) * 23);
+    let cells = place.run("export last --format csv --rows cells").stdout;
+    assert_eq!(cells.lines().count() - 1, 4 * 5);
+    let json = place.json("export last --format json --rows cells");
+    assert!(json.is_object() || json.is_array());
+    let file = place.path("rows.csv");
+    let line = format!("export last --format csv -o {}", file.display());
+    assert_eq!(place.run(&line).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), csv);
+    assert_eq!(place.run(&line).code, Some(2), "an existing file is not replaced");
+    assert_eq!(place.run(&format!("{line} --overwrite")).code, Some(0));
+}
+
+fn reports_can_be_written(place: &Place) {
+    let page = place.path("page.html");
+    let line = format!("report last -o {}", page.display());
+    assert_eq!(place.run(&line).code, Some(0));
+    assert!(std::fs::metadata(&page).unwrap().len() > 10_000);
+    assert!(place.run(&line).stderr.contains("--overwrite"));
+    let figures = place.path("figures");
+    for format in ["svg", "png"] {
+        let line = format!("report last --figures {} --format {format}", figures.display());
+        let done = place.run(&line);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        assert!(done.stdout.lines().count() >= 2, "{}", done.stdout);
+        assert!(done.stdout.lines().all(|path| std::fs::metadata(path).unwrap().len() > 1000));
+    }
+}
+
+#[test]
+fn the_classic_ways_measure_each_arm_once() {
+    let place = Place::new();
+    for how in ["--window 50ms", "--messages 500"] {
+        let done = place.run(&format!(
+            "run net --primitives send,sendmsg_iov --sizes 4KiB --threads 2 {how} --progress none"
+        ));
+        assert_eq!(done.code, Some(0), "{how}: {}", done.stderr);
+        let rows = place.run("export last --format csv --rows slices").stdout;
+        assert_eq!(rows.lines().count() - 1, 3, "{how}: {rows}");
+    }
+    let rows = place.run("export last --format csv").stdout;
+    let column = rows.lines().next().unwrap().split(',').position(|c| c == "messages").unwrap();
+    for row in rows.lines().skip(1) {
+        assert_eq!(row.split(',').nth(column), Some("500"), "{row}");
+    }
+}
+
+#[test]
+fn every_way_to_measure_works() {
+    let place = Place::new();
+    for how in [
+        "--isolate",
+        "--iovec prepared",
+        "--working-set cold --fields 1",
+        "--threads 8 --fields 64",
+        "--primitives send,bare_send,null --baseline send",
+        "--primitives send --strict",
+    ] {
+        let line = format!("run net --quick --passes 1 --sizes 1KiB --progress plain {how}");
+        let done = place.run(&line);
+        assert!(done.code.is_some_and(|code| code < 2), "{how}: {}", done.stderr);
+        assert!(!done.stderr.contains("failed:"), "{how}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn lists_come_from_the_registry() {
+    let place = Place::new();
+    let shown = place.run("list primitives").stdout;
+    assert!(shown.contains("send_staged") && !shown.contains("bare_send"), "{shown}");
+    assert!(place.run("list primitives --all").stdout.contains("bare_send"));
+    let all = place.json("list --json");
+    assert!(all["metrics"].as_array().unwrap().iter().any(|m| m["name"] == "goodput_bits_per_s"));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let place = Place::new();
+    let mut list = place.command("list metrics");
+    let mut child = list.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    assert!(child.wait().unwrap().code().is_some_and(|code| code == 0));
+}

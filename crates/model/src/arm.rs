@@ -1,0 +1,47 @@
+//! An arm: one primitive in a cell, and the part it plays in the comparison.
+
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::Status;
+
+/// The part an arm plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// What the others are compared with.
+    Baseline,
+    /// Compared with the baseline.
+    Compared,
+    /// The hidden second copy of the baseline: its ratio must be 1, and how
+    /// far it strays is the noise floor.
+    SelfCheck,
+    /// Shows what a part costs by leaving the rest out; gets no verdict.
+    Control,
+}
+
+/// One arm of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Arm {
+    /// Unique in its trial: the primitive's id, for the self-check with
+    /// ` (A/A)` behind it.
+    pub label: String,
+    /// Id of the registry entry.
+    pub primitive: String,
+    /// Part in the comparison.
+    pub role: Role,
+}
+
+/// What became of an arm in a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ArmOutcome {
+    /// Which arm.
+    pub arm: Arm,
+    /// How it ended.
+    pub status: Status,
+    /// Why, for every status but `ok`.
+    pub reason: Option<String>,
+    /// CPU copies per payload byte at the sender; null where unknown.
+    pub copies_sender: Option<f64>,
+    /// CPU copies per payload byte from fields to the receiver's buffer.
+    pub copies_end_to_end: Option<f64>,
+}

@@ -1,0 +1,72 @@
+//! What the machine is: facts as data, so that every decision taken from them
+//! can be tested on a machine that we do not have.
+
+use serde::{Deserialize, Serialize};
+
+use crate::reading::Reading;
+use crate::units::Bytes;
+
+/// The machine iolens runs on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Processors iolens may run on, by number.
+    pub cpus: Vec<u32>,
+    /// Level-1 data cache of one core.
+    pub l1d: Reading<Bytes>,
+    /// Level-2 cache of one core.
+    pub l2: Reading<Bytes>,
+    /// Last-level cache.
+    pub llc: Reading<Bytes>,
+    /// Physical memory.
+    pub memory: Reading<Bytes>,
+    /// Soft limit of open descriptors.
+    pub descriptors_max: Reading<u64>,
+    /// Everything that a reader needs to judge the numbers, in the order in
+    /// which it is shown.
+    pub facts: Vec<Fact>,
+}
+
+/// One line of the machine's description.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fact {
+    /// Heading it stands under, such as `cpu` or `network`.
+    pub group: String,
+    /// Name, in the kernel's words where it has some.
+    pub name: String,
+    /// Value with its unit, or why it is unknown.
+    pub value: Reading<String>,
+}
+
+/// What the machine's own building blocks cost, measured before the first
+/// trial. Shown as bounds and used by gates; never subtracted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// One system call that does nothing (`getppid`).
+    pub empty_call_ns: f64,
+    /// One reading of the clock.
+    pub clock_read_ns: f64,
+    /// The fixed arithmetic loop that is repeated around every trial.
+    pub loop_ns: u64,
+    /// One message of the `null` primitive: what the harness itself costs.
+    pub harness_message_ns: f64,
+    /// One slice of the `null` primitive of a single message, without a
+    /// connection: the harness's fixed cost inside the clock.
+    pub harness_slice_ns: f64,
+    /// One byte to the other end and one byte back, over a connection of the
+    /// kind that is measured: a slice's fixed cost inside the clock is at most
+    /// this, because its receipt is one of the two ways. Null where the
+    /// connection could not be made.
+    pub receipt_round_trip_ns: Option<f64>,
+    /// Copy bandwidth in cache by one thread, bytes written per second.
+    pub memcpy_hot_bytes_per_s: f64,
+    /// Copy bandwidth out of cache by one thread.
+    pub memcpy_cold_bytes_per_s: f64,
+    /// Copy bandwidth in cache, all of [`Self::threads`] at once, sum.
+    pub memcpy_hot_all_bytes_per_s: f64,
+    /// Copy bandwidth out of cache, all threads at once, sum.
+    pub memcpy_cold_all_bytes_per_s: f64,
+    /// Threads of the two figures above.
+    pub threads: u32,
+    /// How long the calibration took.
+    pub duration_ns: u64,
+}

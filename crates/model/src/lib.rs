@@ -1,0 +1,19 @@
+//! Plain data of iolens: what is asked ([`plan`]), what one trial does
+//! ([`trial`]), what came of it ([`outcome`]), and the words and units they
+//! share. No I/O and no policy: every other crate may depend on this one, and
+//! this one depends on none of them.
+
+#![forbid(unsafe_code)]
+
+pub mod arm;
+pub mod axes;
+pub mod data_path;
+pub mod host;
+pub mod metrics;
+pub mod outcome;
+pub mod parse;
+pub mod plan;
+pub mod reading;
+pub mod run;
+pub mod trial;
+pub mod units;

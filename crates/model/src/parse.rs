@@ -1,0 +1,308 @@
+//! How users write values: sizes, spans, fractions and lists of them. Every
+//! failure names what was written and what would be accepted.
+
+use thiserror::Error;
+
+use crate::units::{Bytes, Nanos};
+
+/// Why a written value was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ParseError {
+    /// Not a size.
+    #[error(
+        "`{0}` is not a size: write a whole number of bytes with an optional B, KiB, MiB or GiB, like 4096 or 64KiB"
+    )]
+    Size(String),
+    /// A size of zero where there must be bytes.
+    #[error("a size of zero moves nothing: the smallest message is 1 byte")]
+    SizeZero,
+    /// A size range that is empty or malformed.
+    #[error(
+        "`{0}` is not a range of sizes: write the smaller size first, like 64..1MiB (factors of 4)"
+    )]
+    SizeRange(String),
+    /// Not a span of time.
+    #[error("`{0}` is not a time: write a number with ns, us, ms, s, m or h, like 250ms or 5m")]
+    Span(String),
+    /// Not a fraction.
+    #[error("`{0}` is not a fraction: write a percentage above 0 % and below 100 %, like 3%")]
+    Fraction(String),
+    /// Not a count of at least one.
+    #[error("`{0}` is not a count: write a whole number of at least 1")]
+    Count(String),
+    /// Not a list of processors.
+    #[error("`{0}` is not a list of CPUs: write numbers and ranges, like 0,2-3")]
+    Cpus(String),
+    /// An empty list.
+    #[error("an empty list selects nothing: name at least one value")]
+    EmptyList,
+}
+
+/// A size of at least one byte: `1`, `4096`, `64KiB`, `64K`, `1MiB`. The
+/// letters K, M, G alone mean KiB, MiB, GiB; `kB` and `MB` are refused,
+/// because half of the world means 1000 by them.
+///
+/// # Errors
+/// [`ParseError::Size`], or [`ParseError::SizeZero`] for zero.
+pub fn size(text: &str) -> Result<Bytes, ParseError> {
+    let refused = || ParseError::Size(text.to_owned());
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let scale = match unit.trim() {
+        "" | "B" => 1,
+        "K" | "Ki" | "KiB" => Bytes::KIB,
+        "M" | "Mi" | "MiB" => Bytes::MIB,
+        "G" | "Gi" | "GiB" => Bytes::GIB,
+        _ => return Err(refused()),
+    };
+    let number: u64 = number.parse().map_err(|_| refused())?;
+    match number.checked_mul(scale).ok_or_else(refused)? {
+        0 => Err(ParseError::SizeZero),
+        bytes => Ok(Bytes(bytes)),
+    }
+}
+
+/// Sizes as a list (`256,4KiB`) or a range by factors of four (`64..1MiB`);
+/// sorted and without repeats.
+///
+/// # Errors
+/// As [`size`], [`ParseError::SizeRange`] for a range that does not rise,
+/// [`ParseError::EmptyList`] for nothing.
+pub fn sizes(text: &str) -> Result<Vec<Bytes>, ParseError> {
+    let mut all = Vec::new();
+    for item in items(text)? {
+        match item.split_once("..") {
+            None => all.push(size(item)?),
+            Some((from, to)) => {
+                let (from, to) = (size(from)?.0, size(to.trim_start_matches('='))?.0);
+                if from >= to {
+                    return Err(ParseError::SizeRange(item.to_owned()));
+                }
+                let steps = std::iter::successors(Some(from), |n| n.checked_mul(4));
+                all.extend(steps.take_while(|&n| n < to).map(Bytes));
+                all.push(Bytes(to));
+            }
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
+/// A span of time with its unit: `250ms`, `1.5s`, `5m`, `2h`.
+///
+/// # Errors
+/// [`ParseError::Span`] without a unit, for zero, or for more than a week.
+pub fn span(text: &str) -> Result<Nanos, ParseError> {
+    let refused = || ParseError::Span(text.to_owned());
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let scale_ns = match unit.trim() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        _ => return Err(refused()),
+    };
+    let number: f64 = number.parse().map_err(|_| refused())?;
+    let ns = (number * scale_ns).round();
+    if !(1.0..=7.0 * 24.0 * 3600e9).contains(&ns) {
+        return Err(refused());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked range")]
+    Ok(Nanos(ns as u64))
+}
+
+/// A fraction as a percentage (`3%`) or a plain number (`0.03`), above 0 and
+/// below 1.
+///
+/// # Errors
+/// [`ParseError::Fraction`].
+pub fn fraction(text: &str) -> Result<f64, ParseError> {
+    let refused = || ParseError::Fraction(text.to_owned());
+    let trimmed = text.trim();
+    let value = match trimmed.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().map_err(|_| refused())? / 100.0,
+        None => trimmed.parse::<f64>().map_err(|_| refused())?,
+    };
+    if value > 0.0 && value < 1.0 { Ok(value) } else { Err(refused()) }
+}
+
+/// A whole number of at least one.
+///
+/// # Errors
+/// [`ParseError::Count`].
+pub fn count(text: &str) -> Result<u64, ParseError> {
+    match text.trim().parse::<u64>() {
+        Ok(n) if n > 0 => Ok(n),
+        _ => Err(ParseError::Count(text.to_owned())),
+    }
+}
+
+/// A list of counts (`1,2,4`), sorted and without repeats, each at most
+/// `u32::MAX`.
+///
+/// # Errors
+/// As [`count`], [`ParseError::EmptyList`] for nothing.
+pub fn counts(text: &str) -> Result<Vec<u32>, ParseError> {
+    let mut all = Vec::new();
+    for item in items(text)? {
+        let wide = count(item)?;
+        all.push(u32::try_from(wide).map_err(|_| ParseError::Count(item.to_owned()))?);
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
+/// Processors in the kernel's list format: `0,2-3`; the order is kept,
+/// repeats are dropped.
+///
+/// # Errors
+/// [`ParseError::Cpus`], also for numbers above 8191, the largest `NR_CPUS`
+/// the kernel can be built with.
+pub fn cpus(text: &str) -> Result<Vec<u32>, ParseError> {
+    const CPU_MAX: u32 = 8191;
+    let refused = || ParseError::Cpus(text.to_owned());
+    let number = |t: &str| match t.trim().parse::<u32>() {
+        Ok(n) if n <= CPU_MAX => Ok(n),
+        _ => Err(refused()),
+    };
+    let mut all: Vec<u32> = Vec::new();
+    for item in items(text)? {
+        let (from, to) = match item.split_once('-') {
+            None => (number(item)?, number(item)?),
+            Some((from, to)) => (number(from)?, number(to)?),
+        };
+        if from > to {
+            return Err(refused());
+        }
+        for cpu in from..=to {
+            if !all.contains(&cpu) {
+                all.push(cpu);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// The items of a comma-separated list, trimmed.
+///
+/// # Errors
+/// [`ParseError::EmptyList`] for nothing, or for nothing between two commas.
+pub fn items(text: &str) -> Result<Vec<&str>, ParseError> {
+    let list: Vec<&str> = text.split(',').map(str::trim).collect();
+    if list.iter().any(|item| item.is_empty()) {
+        return Err(ParseError::EmptyList);
+    }
+    Ok(list)
+}
+
+/// The known word nearest to a mistyped one, for "did you mean": at most two
+/// edits away, or one that begins with what was written.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .into_iter()
+        .map(|k| (if k.starts_with(word) { 1 } else { edits(word, k) }, k))
+        .filter(|&(distance, k)| distance <= 2.min(k.len().saturating_sub(1)))
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, k)| k)
+}
+
+/// Levenshtein distance, one row at a time.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sizes_are_iec_only() {
+        assert_eq!(size("64KiB"), Ok(Bytes(65536)));
+        assert_eq!(size("64K"), Ok(Bytes(65536)));
+        assert_eq!(size(" 1 MiB "), Ok(Bytes(1 << 20)));
+        assert_eq!(size("0"), Err(ParseError::SizeZero));
+        for wrong in ["", "KiB", "-1", "64KB", "64kB", "1.5MiB", "99999999999999999999", "∞"] {
+            assert!(matches!(size(wrong), Err(ParseError::Size(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_range_of_sizes_ends_at_its_end() {
+        let range = sizes("64..1MiB").unwrap();
+        assert_eq!(range.first(), Some(&Bytes(64)));
+        assert_eq!(range.last(), Some(&Bytes(1 << 20)));
+        assert_eq!(range.len(), 8);
+        assert!(matches!(sizes("4KiB..256"), Err(ParseError::SizeRange(_))));
+        assert_eq!(sizes("1,,2"), Err(ParseError::EmptyList));
+    }
+
+    #[test]
+    fn spans_need_their_unit() {
+        assert_eq!(span("250ms"), Ok(Nanos(250_000_000)));
+        assert_eq!(span("1.5s"), Ok(Nanos(1_500_000_000)));
+        for wrong in ["", "10", "s", "0s", "-1s", "1e3s", "9999h", "1..2s"] {
+            assert!(matches!(span(wrong), Err(ParseError::Span(_))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn fractions_exclude_the_ends() {
+        assert_eq!(fraction("3%"), Ok(0.03));
+        assert_eq!(fraction("0.05"), Ok(0.05));
+        for wrong in ["0", "0%", "100%", "1", "-1%", "nan", "inf", "x"] {
+            assert!(fraction(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn cpu_lists_follow_the_kernel() {
+        assert_eq!(cpus("0,2-3"), Ok(vec![0, 2, 3]));
+        assert_eq!(cpus("3,0,3"), Ok(vec![3, 0]));
+        for wrong in ["3-1", "x", "0-9999", "1-"] {
+            assert!(cpus(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_nearest_word_is_found() {
+        let known = ["send", "send_staged", "sendmsg_iov"];
+        assert_eq!(nearest("sendmsg_iovec", known), Some("sendmsg_iov"));
+        assert_eq!(nearest("snd", known), Some("send"));
+        assert_eq!(nearest("splice", known), None);
+    }
+
+    proptest! {
+        #[test]
+        fn parsers_never_panic(text in "\\PC{0,24}") {
+            let _ = (size(&text), sizes(&text), span(&text), fraction(&text), cpus(&text));
+            let _ = (count(&text), counts(&text), nearest(&text, ["send", "écrire"]));
+        }
+
+        #[test]
+        fn a_whole_printed_size_parses_back(n in 1u64..1024, shift in 0u32..4) {
+            let bytes = Bytes(n << (10 * shift));
+            prop_assert_eq!(size(&bytes.to_string()), Ok(bytes));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A plan: everything that is decided before the first trial. It is stored
+//! with the run, and nothing in it changes once data exist.
+
+use serde::{Deserialize, Serialize};
+
+use crate::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
+use crate::units::{Bytes, Nanos};
+
+/// What is measured, how, and when it is enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What is studied.
+    pub study: Study,
+    /// Arms, as registry ids, the baseline among them.
+    pub primitives: Vec<String>,
+    /// The arm that the others are compared with.
+    pub baseline: String,
+    /// Message sizes.
+    pub sizes: Vec<Bytes>,
+    /// Thread pairs.
+    pub threads: Vec<u32>,
+    /// Where the ends stand.
+    pub topologies: Vec<Topology>,
+    /// What travels.
+    pub modes: Vec<Mode>,
+    /// Sizes of the memory that is sent from.
+    pub working_sets: Vec<WorkingSet>,
+    /// Fields per message.
+    pub fields: u32,
+    /// When the iovec is built.
+    pub iovec: Iovec,
+    /// Receiver primitive of every arm.
+    pub receiver: String,
+    /// How a trial is laid out.
+    pub schedule: Schedule,
+    /// How often every cell is visited.
+    pub passes: Passes,
+    /// Wall time after which no new pass begins that would end later.
+    pub budget: Nanos,
+    /// Half-width of the ratio at which a contrast is precise enough, as a
+    /// fraction (0.03 is ±3 %).
+    pub precision: f64,
+    /// Smallest difference that matters, as a fraction.
+    pub delta: f64,
+    /// A first look: sentences say "Indicative".
+    pub quick: bool,
+    /// One arm per process pair in every trial.
+    pub isolate: bool,
+    /// Seed of every random order in the run.
+    pub seed: u64,
+    /// Processors to use; `None` for all that iolens may run on.
+    pub cpus: Option<Vec<u32>>,
+    /// Socket settings, the same for all arms.
+    pub socket: SocketOptions,
+}
+
+/// How the slices of a trial are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Schedule {
+    /// Arms alternate in slices of fixed work: what this tool is for.
+    Slices {
+        /// How long a slice is meant to last with one thread pair.
+        slice: Nanos,
+        /// Rounds thrown away at the start of each trial.
+        discarded_rounds: u32,
+        /// Rounds that count.
+        rounds: u32,
+    },
+    /// One arm after another, each for a fixed time: the classic way.
+    Window {
+        /// How long each arm sends.
+        window: Nanos,
+    },
+    /// One arm after another, each for a fixed number of messages.
+    Messages {
+        /// Messages of each arm, over all its threads.
+        messages: u64,
+    },
+}
+
+impl Schedule {
+    /// Whether arms alternate in slices.
+    #[must_use]
+    pub fn is_sliced(&self) -> bool {
+        matches!(self, Schedule::Slices { .. })
+    }
+}
+
+/// How often every cell is visited, one trial each time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passes {
+    /// Stopping for precision is considered from here on.
+    pub minimum: u32,
+    /// The run ends here.
+    pub maximum: u32,
+}
+
+/// Socket settings asked of both ends; what the kernel made of them is stored
+/// with each trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketOptions {
+    /// `TCP_CONGESTION`.
+    pub congestion: String,
+    /// `SO_SNDBUF` and `SO_RCVBUF`; the kernel doubles it and caps it at
+    /// `net.core.wmem_max` and `rmem_max`.
+    pub buffer_bytes: Bytes,
+    /// `TCP_NODELAY`.
+    pub nodelay: bool,
+    /// Bytes asked of one `recv`, whatever the message size.
+    pub receive_bytes: Bytes,
+}
+
+impl Plan {
+    /// Every cell of the plan, in the order of its axes.
+    #[must_use]
+    pub fn cells(&self) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        for &topology in &self.topologies {
+            for &mode in &self.modes {
+                for &working_set in &self.working_sets {
+                    for &threads in &self.threads {
+                        for &message_bytes in &self.sizes {
+                            cells.push(Cell {
+                                topology,
+                                mode,
+                                working_set,
+                                fields: self.fields,
+                                iovec: self.iovec,
+                                receiver: self.receiver.clone(),
+                                threads,
+                                message_bytes,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        cells
+    }
+}

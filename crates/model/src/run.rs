@@ -1,0 +1,83 @@
+//! A run: a plan, the machine it ran on, and every trial.
+
+use serde::{Deserialize, Serialize};
+
+use crate::host::{Calibration, HostFacts};
+use crate::outcome::TrialOutcome;
+use crate::plan::Plan;
+
+/// What is known of a run besides its trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunHeader {
+    /// Eight hexadecimal digits.
+    pub id: String,
+    /// The user's name for it.
+    pub name: Option<String>,
+    /// Start, nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// Version and commit of iolens.
+    pub build: String,
+    /// The command line, for "how to reproduce".
+    pub command: Vec<String>,
+    /// What was asked.
+    pub plan: Plan,
+    /// The machine.
+    pub host: HostFacts,
+    /// What its building blocks cost.
+    pub calibration: Calibration,
+    /// How the run ended; null while it runs, or if it was killed.
+    pub end: Option<RunEnd>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnd {
+    /// When, nanoseconds since 1970 (UTC).
+    pub finished_unix_ns: u64,
+    /// Which rule ended it.
+    pub stopped_by: StoppedBy,
+    /// The stop conditions that were not met, in words, widest first.
+    pub unmet: Vec<String>,
+}
+
+/// The rule that ended a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoppedBy {
+    /// Every contrast was within the target on two passes.
+    Precision,
+    /// The plan's number of passes was done.
+    Passes,
+    /// The next pass would have ended after the budget.
+    Budget,
+    /// More passes no longer made the intervals narrower.
+    Stalled,
+    /// The user.
+    Interrupted,
+    /// No cell could be measured.
+    NothingUsable,
+}
+
+impl StoppedBy {
+    /// The word in tables and columns.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            StoppedBy::Precision => "precision",
+            StoppedBy::Passes => "passes",
+            StoppedBy::Budget => "budget",
+            StoppedBy::Stalled => "stalled",
+            StoppedBy::Interrupted => "interrupted",
+            StoppedBy::NothingUsable => "nothing usable",
+        }
+    }
+}
+
+/// A run with its trials, in the order in which they ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// What is known besides.
+    pub header: RunHeader,
+    /// Every trial, failed ones too.
+    pub trials: Vec<TrialOutcome>,
+}

@@ -1,0 +1,91 @@
+//! A trial: one cell, all its arms, one fresh set of worker processes. Both
+//! ends get it whole before it starts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::arm::Arm;
+use crate::axes::Cell;
+use crate::plan::SocketOptions;
+use crate::units::Nanos;
+
+/// What one trial does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Pass, from 1; 0 is the calibration of slice work.
+    pub pass: u32,
+    /// Position in the pass, from 0.
+    pub position: u32,
+    /// Whether this is one arm of an isolated comparison.
+    pub isolated: bool,
+    /// The setting of the axes.
+    pub cell: Cell,
+    /// Arms; a slice names one by its index here.
+    pub arms: Vec<Arm>,
+    /// Slices in the order in which they run.
+    pub slices: Vec<Slice>,
+    /// Socket settings.
+    pub socket: SocketOptions,
+    /// Processors of the sending end; thread i runs on entry i mod length.
+    pub tx_cpus: Vec<u32>,
+    /// Processors of the receiving end.
+    pub rx_cpus: Vec<u32>,
+    /// Messages in the ring of one arm and thread; at least 1.
+    pub ring_messages: u32,
+    /// How long one blocking call may wait before the trial counts as hung.
+    pub stall_limit: Nanos,
+    /// How long the whole trial may take.
+    pub trial_limit: Nanos,
+}
+
+impl Trial {
+    /// The arms in the order of their first slices, which is random: whatever
+    /// is made one after another is made in this order, so that no arm always
+    /// has the first place in memory.
+    #[must_use]
+    pub fn arms_as_they_run(&self) -> Vec<usize> {
+        let mut order = Vec::with_capacity(self.arms.len());
+        for arm in self.slices.iter().map(|slice| slice.arm).chain(0..self.arms.len()) {
+            if !order.contains(&arm) {
+                order.push(arm);
+            }
+        }
+        order
+    }
+}
+
+/// A stretch of work of one arm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Index into the trial's arms.
+    pub arm: usize,
+    /// Round, from 0; slices of one round are compared with each other.
+    pub round: u32,
+    /// Whether it counts.
+    pub kind: SliceKind,
+    /// How much is done.
+    pub work: Work,
+}
+
+/// Whether a slice counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SliceKind {
+    /// Wakes up a connection that idled longer than its retransmission
+    /// timeout; not stored.
+    Warm,
+    /// Of the rounds thrown away at the start; stored, never used.
+    Discarded,
+    /// Counts.
+    Measured,
+}
+
+/// How much work a slice is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// This many messages over all threads; at least 1.
+    Messages(u64),
+    /// As many as fit in this time; the sender's shutdown ends it, so the
+    /// arm's connections serve for one such slice only, their last.
+    Window(Nanos),
+}

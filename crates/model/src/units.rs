@@ -1,0 +1,122 @@
+//! Units as types, how users write them and how they are printed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A span on `CLOCK_MONOTONIC`, in nanoseconds; neither wall time nor cycles.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Nanos(pub u64);
+
+impl Nanos {
+    /// One second.
+    pub const SECOND: Nanos = Nanos(1_000_000_000);
+    /// One millisecond.
+    pub const MILLISECOND: Nanos = Nanos(1_000_000);
+
+    /// The span in seconds.
+    #[must_use]
+    pub fn as_seconds(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+
+    /// The same span for the standard library.
+    #[must_use]
+    pub fn as_duration(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.0)
+    }
+}
+
+/// `1.50 s`, `250 ms`, `12 µs`, `900 ns`: three significant digits at most.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0 as f64;
+        let (value, unit) = match self.0 {
+            60_000_000_000.. => (ns / 60e9, "min"),
+            1_000_000_000.. => (ns / 1e9, "s"),
+            1_000_000.. => (ns / 1e6, "ms"),
+            1_000.. => (ns / 1e3, "µs"),
+            _ => (ns, "ns"),
+        };
+        write!(f, "{} {unit}", three_digits(value))
+    }
+}
+
+/// A number of bytes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+impl Bytes {
+    /// 1024 bytes.
+    pub const KIB: u64 = 1 << 10;
+    /// 1024 KiB.
+    pub const MIB: u64 = 1 << 20;
+    /// 1024 MiB.
+    pub const GIB: u64 = 1 << 30;
+}
+
+/// IEC with a blank, as in `64 KiB`, `1.5 MiB`, `100 B`; exact when whole.
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (scale, unit) = match self.0 {
+            Self::GIB.. => (Self::GIB, "GiB"),
+            Self::MIB.. => (Self::MIB, "MiB"),
+            Self::KIB.. => (Self::KIB, "KiB"),
+            _ => (1, "B"),
+        };
+        if self.0.is_multiple_of(scale) {
+            write!(f, "{} {unit}", self.0 / scale)
+        } else {
+            write!(f, "{} {unit}", three_digits(self.0 as f64 / scale as f64))
+        }
+    }
+}
+
+/// A value to three significant digits, without an exponent: `1.50`, `12.3`,
+/// `123`, `4567`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    let decimals = match value.abs() {
+        v if v >= 99.95 || v == 0.0 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.9995 => 2,
+        v if v >= 0.09995 => 3,
+        _ => 4,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_print_in_iec() {
+        let check = |bytes, expect: &str| assert_eq!(Bytes(bytes).to_string(), expect);
+        check(0, "0 B");
+        check(1, "1 B");
+        check(1023, "1023 B");
+        check(1024, "1 KiB");
+        check(1536, "1.50 KiB");
+        check(65536, "64 KiB");
+        check(16 << 20, "16 MiB");
+        check(1 << 30, "1 GiB");
+    }
+
+    #[test]
+    fn spans_print_with_three_digits() {
+        let check = |ns, expect: &str| assert_eq!(Nanos(ns).to_string(), expect);
+        check(0, "0 ns");
+        check(17, "17.0 ns");
+        check(1_500, "1.50 µs");
+        check(250_000_000, "250 ms");
+        check(2_000_000_000, "2.00 s");
+        check(90_000_000_000, "1.50 min");
+    }
+}

@@ -1,0 +1,452 @@
+//! The answers in sentences: effect, interval and scope, and never more than
+//! the data say. Text, JSON and the page share them.
+
+use iolens_model::arm::Role;
+use iolens_model::axes::Cell;
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast, Verdict};
+use serde::Serialize;
+
+use crate::number::{list, percent, range, ratio};
+use crate::standing::{Candidate, Standing, standing};
+use crate::words;
+
+mod cautions;
+
+/// What a sentence is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The run's ratios must not be used.
+    Alarm,
+    /// A curve at one glance.
+    Headline,
+    /// One cell.
+    Answer,
+    /// How far a second copy of the baseline strays.
+    NoiseFloor,
+    /// What a reader must know before using the numbers.
+    Caution,
+    /// What iolens itself costs.
+    Harness,
+    /// What the numbers hold for.
+    Scope,
+}
+
+/// One sentence of the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sentence {
+    /// The whole sentence.
+    pub text: String,
+    /// Whether it comes from a quick run and is no verdict.
+    pub indicative: bool,
+    /// What it is about.
+    pub kind: Kind,
+    /// The cell or curve the text speaks of, which it begins with, after
+    /// `Indicative: ` where there is that.
+    pub subject: Option<String>,
+}
+
+impl Sentence {
+    fn plain(kind: Kind, text: impl Into<String>) -> Sentence {
+        Sentence { text: text.into(), indicative: false, kind, subject: None }
+    }
+
+    fn about(run: &Run, kind: Kind, subject: String, claim: &str) -> Sentence {
+        let indicative = run.header.plan.quick;
+        let lead = if indicative { "Indicative: " } else { "" };
+        let text = format!("{lead}{subject}: {claim}");
+        Sentence { text, indicative, kind, subject: Some(subject) }
+    }
+
+    /// The text without its subject and `Indicative: `, for a page that sets
+    /// these apart.
+    #[must_use]
+    pub fn claim(&self) -> &str {
+        let text = self.text.strip_prefix("Indicative: ").unwrap_or(&self.text);
+        let rest = self.subject.as_deref().and_then(|subject| text.strip_prefix(subject));
+        rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(text)
+    }
+}
+
+/// Every sentence, in the order in which it is read: what spoils the run
+/// first, then the curves, the cells, the noise, the cautions, the scope.
+#[must_use]
+pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
+    out.extend(headlines(run, analysis));
+    out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+    out.push(cautions::noise_floor(run, analysis));
+    out.extend(cautions::classic(run));
+    out.extend(cautions::tails(run, analysis));
+    out.extend(cautions::isolated(run, analysis));
+    out.extend(cautions::ending(run));
+    out.extend(analysis.warnings.iter().map(|text| cautions::warning(text)));
+    out.push(cautions::harness(run));
+    out.push(cautions::scope(run, analysis));
+    out
+}
+
+/// One sentence per curve of several sizes.
+fn headlines(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let curves = crate::results::curves(analysis);
+    let several = curves.into_iter().filter(|(_, cells)| cells.len() > 1);
+    several.map(|(curve, cells)| headline(run, analysis, &curve, &cells)).collect()
+}
+
+fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) -> Sentence {
+    let mut segments: Vec<Segment> = Vec::new();
+    for cell in cells {
+        let standing = standing(cell, analysis.delta);
+        let (text, size) = (short(&standing), cell.cell.message_bytes);
+        let ratios = Vec::from_iter(lead(&standing));
+        match segments.last_mut() {
+            Some(known) if known.text == text => {
+                known.last = size;
+                known.ratios.extend(ratios);
+            }
+            _ => segments.push(Segment { text, first: size, last: size, ratios }),
+        }
+    }
+    let baseline = &run.header.plan.baseline;
+    let parts: Vec<String> = segments.iter().map(|segment| segment.words(baseline)).collect();
+    let claim = format!("{}.", parts.join("; "));
+    Sentence::about(run, Kind::Headline, words::curve(&run.header.plan, curve), &claim)
+}
+
+/// Neighbouring sizes of which the same can be said.
+struct Segment {
+    text: String,
+    first: Bytes,
+    last: Bytes,
+    ratios: Vec<f64>,
+}
+
+impl Segment {
+    fn words(&self, baseline: &str) -> String {
+        let span = match self.first == self.last {
+            true => format!("at {}", self.first),
+            false => format!("from {} to {}", self.first, self.last),
+        };
+        let low = self.ratios.iter().copied().reduce(f64::min).map(ratio);
+        let high = self.ratios.iter().copied().reduce(f64::max).map(ratio);
+        let effect = match (low, high) {
+            (Some(low), Some(high)) if low != high => format!(", {low}× to {high}× {baseline}"),
+            (Some(low), _) => format!(", {low}× {baseline}"),
+            _ => String::new(),
+        };
+        format!("{} {span}{effect}", self.text)
+    }
+}
+
+/// The ratio of the arm that leads, where it is not the baseline.
+fn lead(standing: &Standing) -> Option<f64> {
+    match standing {
+        Standing::Cheapest { best, .. }
+        | Standing::Unseparated { best, .. }
+        | Standing::NoInterval { best, .. } => best.contrast.map(|contrast| contrast.ratio),
+        Standing::Tie { .. } | Standing::Nothing(_) => None,
+    }
+}
+
+fn names(candidates: &[Candidate]) -> String {
+    list(&candidates.iter().map(|c| c.label.to_owned()).collect::<Vec<_>>())
+}
+
+fn short(standing: &Standing) -> String {
+    match standing {
+        Standing::Cheapest { best, .. } => format!("{} is cheapest", best.label),
+        Standing::Tie { best, others } => format!("{} tie", sorted(best, others, " and ")),
+        // Of many that could be cheapest, a headline names none.
+        Standing::Unseparated { others, .. } if others.len() > 2 => "not decidable".to_owned(),
+        Standing::Unseparated { best, others } => {
+            format!("{} is cheapest (not separated)", sorted(best, others, " or "))
+        }
+        Standing::NoInterval { best, .. } => {
+            format!("{} is lowest (no interval)", best.label)
+        }
+        Standing::Nothing(_) => "no comparison".to_owned(),
+    }
+}
+
+/// Labels in a fixed order, so that neighbouring sizes can be said together.
+fn sorted(best: &Candidate, others: &[Candidate], joint: &str) -> String {
+    let mut all: Vec<&str> = std::iter::once(best).chain(others).map(|c| c.label).collect();
+    all.sort_unstable();
+    all.join(joint)
+}
+
+fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
+    let baseline = run.header.plan.baseline.as_str();
+    let speaker = Speaker { quick: run.header.plan.quick, delta: analysis.delta, baseline };
+    let mut claim = speaker.claim(&standing(cell, analysis.delta));
+    claim.push_str(&without(cell));
+    if run.header.plan.quick {
+        claim.push_str(&format!("; n = {}", cell.trials_used));
+    }
+    claim.push('.');
+    Sentence::about(run, Kind::Answer, words::subject(&run.header.plan, &cell.cell), &claim)
+}
+
+/// Which compared arms are not in the comparison.
+fn without(cell: &CellAnalysis) -> String {
+    let missing: Vec<String> = cell
+        .arms
+        .iter()
+        .filter(|arm| arm.arm.role == Role::Compared && arm.status != Status::Ok)
+        .map(|arm| format!("{} ({})", arm.arm.label, arm.status.word()))
+        .collect();
+    match missing.as_slice() {
+        [] => String::new(),
+        missing => format!("; not compared: {}", list(missing)),
+    }
+}
+
+/// What the wording of a claim depends on besides its data.
+struct Speaker<'a> {
+    quick: bool,
+    delta: f64,
+    baseline: &'a str,
+}
+
+impl Speaker<'_> {
+    fn claim(&self, standing: &Standing) -> String {
+        let here = if self.quick { " in this run" } else { "" };
+        match standing {
+            Standing::Cheapest { best, nearest } => match best.contrast {
+                Some(contrast) => {
+                    format!("{} is cheapest{here}, {}", best.label, self.effect(contrast))
+                }
+                None => format!(
+                    "{} is cheapest{here}; nearest is {}",
+                    best.label,
+                    self.named_effect(nearest)
+                ),
+            },
+            Standing::Tie { best, others } => self.tie(best, others),
+            Standing::Unseparated { best, others } => self.unseparated(best, others),
+            Standing::NoInterval { best, nearest } => {
+                let effect = match best.contrast {
+                    Some(_) => self.named_effect(best),
+                    None => format!("{}; nearest is {}", best.label, self.named_effect(nearest)),
+                };
+                format!("lowest in this run: {effect}")
+            }
+            Standing::Nothing(why) => format!("no answer: {why}"),
+        }
+    }
+
+    fn tie(&self, best: &Candidate, others: &[Candidate]) -> String {
+        let all: Vec<Candidate> = std::iter::once(*best).chain(others.iter().copied()).collect();
+        let delta = percent(self.delta);
+        let effects: Vec<String> =
+            all.iter().filter(|c| c.contrast.is_some()).map(|c| self.named_effect(c)).collect();
+        let verb = if self.quick {
+            format!("are within δ = {delta} of each other in this run")
+        } else {
+            format!("differ by less than δ = {delta}")
+        };
+        format!("{} {verb}, and no other arm is cheaper: {}", names(&all), list(&effects))
+    }
+
+    fn unseparated(&self, best: &Candidate, others: &[Candidate]) -> String {
+        let rival = |other: &Candidate| match other.contrast {
+            Some(contrast) => format!("{} ({})", other.label, ratio_range(contrast)),
+            None => other.label.to_owned(),
+        };
+        let rivals: Vec<String> = others.iter().map(rival).collect();
+        let mut text = format!(
+            "lowest in this run: {}; not separated from {}",
+            self.named_effect(best),
+            list(&rivals)
+        );
+        let open = std::iter::once(best).chain(others).filter_map(|c| c.contrast);
+        let needed = open.filter_map(|c| Some(c.trials_needed?.saturating_sub(c.n).max(1))).max();
+        if let Some(more) = needed {
+            text.push_str(&format!("; about {} would decide it", count_more(more)));
+        }
+        text
+    }
+
+    fn named_effect(&self, candidate: &Candidate) -> String {
+        match candidate.contrast {
+            Some(contrast) => format!("{}, {}", candidate.label, self.effect(contrast)),
+            None => candidate.label.to_owned(),
+        }
+    }
+
+    /// `1.34× as fast as send_staged (95 % interval 1.29–1.39, n = 12: FASTER)`.
+    fn effect(&self, contrast: &Contrast) -> String {
+        let effect = format!("{}× as fast as {}", ratio(contrast.ratio), self.baseline);
+        match contrast.pointwise {
+            Some(interval) if self.quick => {
+                format!("{effect} (95 % interval {})", range(interval))
+            }
+            Some(interval) => {
+                let small = match contrast.verdict {
+                    Verdict::Small => format!(", may be below δ = {}", percent(self.delta)),
+                    _ => String::new(),
+                };
+                format!(
+                    "{effect} (95 % interval {}, n = {}: {}{small})",
+                    range(interval),
+                    contrast.n,
+                    contrast.verdict.word()
+                )
+            }
+            None => {
+                format!("{effect} (n = {}: no interval, so no conclusion)", contrast.n)
+            }
+        }
+    }
+}
+
+/// `1.03×, 1.00–1.06`.
+fn ratio_range(contrast: &Contrast) -> String {
+    match contrast.pointwise {
+        Some(interval) => format!("{}×, {}", ratio(contrast.ratio), range(interval)),
+        None => format!("{}×", ratio(contrast.ratio)),
+    }
+}
+
+fn count_more(n: u32) -> String {
+    if n == 1 { "1 more trial".to_owned() } else { format!("{n} more trials") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use iolens_stats::analysis::Interval;
+
+    fn texts((run, analysis): (Run, Analysis)) -> String {
+        sentences(&run, &analysis).iter().map(|s| s.text.clone() + "\n").collect()
+    }
+
+    #[test]
+    fn a_full_run_is_answered_with_verdicts() {
+        insta::assert_snapshot!(texts(fixture::run()), @"
+        1 thread: send is cheapest from 64 B to 4 KiB, 1.06× to 1.20× send_staged; send and sendmsg_iov tie at 256 KiB.
+        4 threads: send is cheapest at 64 B, 1.08× send_staged; send or sendmsg_iov is cheapest (not separated) from 4 KiB to 256 KiB, 1.20× to 1.45× send_staged.
+        64 B, 1 thread: send is cheapest, 1.06× as fast as send_staged (95 % interval 1.05–1.07, n = 12: FASTER).
+        4 KiB, 1 thread: send is cheapest, 1.20× as fast as send_staged (95 % interval 1.19–1.21, n = 12: FASTER).
+        256 KiB, 1 thread: sendmsg_iov and send differ by less than δ = 3 %, and no other arm is cheaper: sendmsg_iov, 1.45× as fast as send_staged (95 % interval 1.43–1.46, n = 12: FASTER) and send, 1.43× as fast as send_staged (95 % interval 1.41–1.44, n = 12: FASTER).
+        64 B, 4 threads: send is cheapest, 1.08× as fast as send_staged (95 % interval 1.04–1.11, n = 12: SMALL, may be below δ = 3 %).
+        4 KiB, 4 threads: lowest in this run: send, 1.20× as fast as send_staged (95 % interval 1.18–1.22, n = 12: FASTER); not separated from sendmsg_iov (1.06×, 0.97–1.16); about 49 more trials would decide it.
+        256 KiB, 4 threads: lowest in this run: sendmsg_iov, 1.45× as fast as send_staged (95 % interval 1.41–1.49, n = 12: FASTER); not separated from send (1.41×, 1.36–1.47); not compared: send_per_field (failed).
+        Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±2.7 %); 0 of 6 intervals exclude 1, chance allows 2.
+        256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
+        The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
+        Steal was 4.1 % of busy time (median over trials).
+        Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice of 5.00 ms holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
+        Scope: one machine, one boot, one kernel (Linux 6.12.43), 12 trials per cell; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
+        ");
+    }
+
+    #[test]
+    fn a_quick_run_is_indicative_and_has_no_verdict_words() {
+        let text = texts(fixture::quick());
+        let verdicts = ["FASTER", "SLOWER", "EQUIVALENT", "SMALL", "INCONCLUSIVE"];
+        assert!(verdicts.iter().all(|verdict| !text.contains(verdict)));
+        insta::assert_snapshot!(text, @"
+        Indicative: 1 thread: send is cheapest from 64 B to 4 KiB, 1.07× to 1.18× send_staged; send or sendmsg_iov is cheapest (not separated) at 256 KiB, 1.45× send_staged.
+        Indicative: 4 threads: send is cheapest at 64 B, 1.08× send_staged; send or sendmsg_iov is cheapest (not separated) from 4 KiB to 256 KiB, 1.23× to 1.44× send_staged.
+        Indicative: 64 B, 1 thread: send is cheapest in this run, 1.07× as fast as send_staged (95 % interval 1.05–1.09); n = 5.
+        Indicative: 4 KiB, 1 thread: send is cheapest in this run, 1.18× as fast as send_staged (95 % interval 1.17–1.20); n = 5.
+        Indicative: 256 KiB, 1 thread: lowest in this run: sendmsg_iov, 1.45× as fast as send_staged (95 % interval 1.43–1.47); not separated from send (1.42×, 1.40–1.44); n = 5.
+        Indicative: 64 B, 4 threads: send is cheapest in this run, 1.08× as fast as send_staged (95 % interval 1.02–1.14); n = 5.
+        Indicative: 4 KiB, 4 threads: lowest in this run: send, 1.23× as fast as send_staged (95 % interval 1.18–1.29); not separated from sendmsg_iov (1.10×, 0.87–1.38); about 56 more trials would decide it; n = 5.
+        Indicative: 256 KiB, 4 threads: lowest in this run: send, 1.44× as fast as send_staged (95 % interval 1.37–1.51); not separated from sendmsg_iov (1.43×, 1.35–1.52); not compared: send_per_field (failed); n = 5.
+        Noise floor: ±2.7 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±5.7 %); 2 of 6 intervals exclude 1, chance allows 2.
+        Indicative: 256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.43× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
+        The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
+        Steal was 4.1 % of busy time (median over trials).
+        Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice of 5.00 ms holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
+        Scope: one machine, one boot, one kernel (Linux 6.12.43), 5 trials per cell; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
+        ");
+    }
+
+    #[test]
+    fn one_trial_has_no_interval_and_says_what_that_costs() {
+        insta::assert_snapshot!(texts(fixture::classic()), @"
+        1 thread: send is lowest (no interval) from 64 B to 4 KiB, 1.06× to 1.23× send_staged; sendmsg_iov is lowest (no interval) at 256 KiB, 1.46× send_staged.
+        4 threads: send is lowest (no interval) from 64 B to 4 KiB, 1.08× to 1.24× send_staged; sendmsg_iov is lowest (no interval) at 256 KiB, 1.40× send_staged.
+        64 B, 1 thread: lowest in this run: send, 1.06× as fast as send_staged (n = 1: no interval, so no conclusion).
+        4 KiB, 1 thread: lowest in this run: send, 1.23× as fast as send_staged (n = 1: no interval, so no conclusion).
+        256 KiB, 1 thread: lowest in this run: sendmsg_iov, 1.46× as fast as send_staged (n = 1: no interval, so no conclusion).
+        64 B, 4 threads: lowest in this run: send, 1.08× as fast as send_staged (n = 1: no interval, so no conclusion).
+        4 KiB, 4 threads: lowest in this run: send, 1.24× as fast as send_staged (n = 1: no interval, so no conclusion).
+        256 KiB, 4 threads: lowest in this run: sendmsg_iov, 1.40× as fast as send_staged (n = 1: no interval, so no conclusion); not compared: send_per_field (failed).
+        Noise floor: not known; no A/A copy of send_staged has an interval in this run.
+        Arms ran one after another, not in alternating slices: whatever the machine did between one arm and the next is in the ratios. On a two-CPU virtual machine, ten repetitions of this kind gave half-widths of 4 to 46 %, alternating slices ±2.5 % (median) in less time.
+        The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
+        Steal was 4.1 % of busy time (median over trials).
+        Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
+        Scope: one machine, one boot, one kernel (Linux 6.12.43), 1 trial per cell; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
+        ");
+    }
+
+    /// The sentence of the first cell with its contrasts replaced.
+    fn answer_with(changes: [(usize, f64, f64, Verdict); 3]) -> String {
+        let (run, mut analysis) = fixture::run();
+        for (index, ratio, half, verdict) in changes {
+            let contrast = analysis.cells[0].arms[index].contrast.as_mut().expect("compared");
+            let interval = Interval { low: ratio - half, high: ratio + half };
+            contrast.ratio = ratio;
+            (contrast.pointwise, contrast.simultaneous) = (Some(interval), Some(interval));
+            contrast.verdict = verdict;
+            contrast.trials_needed = (verdict == Verdict::Inconclusive).then_some(61);
+        }
+        // What follows for `send` against `sendmsg_iov` where both are exact.
+        let ratio = changes[0].1 / changes[2].1;
+        for pair in &mut analysis.cells[0].pairs {
+            pair.simultaneous = Some(Interval { low: ratio - 0.01, high: ratio + 0.01 });
+        }
+        answer(&run, &analysis, &analysis.cells[0]).text
+    }
+
+    #[test]
+    fn ties_and_open_questions_are_said_as_such() {
+        let slower = (2, 0.5, 0.01, Verdict::Slower);
+        let tie = answer_with([
+            (1, 1.30, 0.005, Verdict::Faster),
+            slower,
+            (3, 1.301, 0.005, Verdict::Faster),
+        ]);
+        insta::assert_snapshot!(tie, @"64 B, 1 thread: sendmsg_iov, send and send_per_field differ by less than δ = 3 %, and no other arm is cheaper: sendmsg_iov, 1.30× as fast as send_staged (95 % interval 1.30–1.31, n = 12: FASTER), send, 1.30× as fast as send_staged (95 % interval 1.30–1.30, n = 12: FASTER) and send_per_field, 0.50× as fast as send_staged (95 % interval 0.490–0.510, n = 12: SLOWER).");
+        let even = answer_with([
+            (1, 1.01, 0.01, Verdict::Equivalent),
+            slower,
+            (3, 0.9, 0.01, Verdict::Slower),
+        ]);
+        insta::assert_snapshot!(even, @"64 B, 1 thread: send and send_staged differ by less than δ = 3 %, and no other arm is cheaper: send, 1.01× as fast as send_staged (95 % interval 1.00–1.02, n = 12: EQUIVALENT).");
+        let open = answer_with([
+            (1, 1.05, 0.2, Verdict::Inconclusive),
+            slower,
+            (3, 0.7, 0.01, Verdict::Slower),
+        ]);
+        insta::assert_snapshot!(open, @"64 B, 1 thread: lowest in this run: send, 1.05× as fast as send_staged (95 % interval 0.85–1.25, n = 12: INCONCLUSIVE); not separated from send_staged; about 49 more trials would decide it.");
+        let baseline =
+            answer_with([(1, 0.9, 0.01, Verdict::Slower), slower, (3, 0.7, 0.01, Verdict::Slower)]);
+        insta::assert_snapshot!(baseline, @r"64 B, 1 thread: send_staged is cheapest; nearest is send, 0.90× as fast as send_staged (95 % interval 0.89–0.91, n = 12: SLOWER).");
+    }
+
+    #[test]
+    fn an_untrustworthy_run_says_so_first() {
+        let (run, mut analysis) = fixture::run();
+        analysis.self_check.excluding_one = 4;
+        assert!(
+            sentences(&run, &analysis)[0].text.starts_with("This run is not trustworthy: 4 of 6")
+        );
+    }
+
+    #[test]
+    fn the_claim_is_the_text_without_its_subject() {
+        let (run, analysis) = fixture::quick();
+        let first = &sentences(&run, &analysis)[0];
+        assert!(first.text.starts_with("Indicative: 1 thread: "));
+        assert!(!first.claim().contains("1 thread") && first.claim().ends_with('.'));
+    }
+}

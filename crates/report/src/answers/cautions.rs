@@ -1,0 +1,192 @@
+//! Sentences around the answers: what spoils a run, how noisy it was, what
+//! its numbers hold for.
+
+use iolens_model::plan::Schedule;
+use iolens_model::run::{Run, StoppedBy};
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::Analysis;
+
+use super::{Kind, Sentence};
+use crate::number::{count, percent, ratio};
+use crate::results::overlap;
+use crate::words;
+
+/// A self-check that fails more often than by chance.
+pub(super) fn untrustworthy(analysis: &Analysis) -> Option<Sentence> {
+    let check = &analysis.self_check;
+    let text = if check.untrustworthy() {
+        format!(
+            "This run is not trustworthy: {} of {} self-checks exclude 1, and chance allows {}; \
+             do not use its ratios.",
+            check.excluding_one, check.cells, check.bound
+        )
+    } else if check.judged > 0 {
+        format!(
+            "This run is not trustworthy: {} of a second copy of the baseline called it faster \
+             or slower than itself; do not use its ratios.",
+            count(check.judged, "self-check")
+        )
+    } else {
+        return None;
+    };
+    Some(Sentence::plain(Kind::Alarm, text))
+}
+
+/// How far a second copy of the baseline strays.
+pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
+    let check = &analysis.self_check;
+    let baseline = &run.header.plan.baseline;
+    let text = match (check.floor_median, check.floor_widest) {
+        (Some(median), Some(widest)) => {
+            let enough = if median > analysis.delta {
+                format!(
+                    " That is too noisy to call arms equivalent at δ = {}.",
+                    percent(analysis.delta)
+                )
+            } else {
+                String::new()
+            };
+            format!(
+                "Noise floor: ±{} (median half-width of {baseline} against its hidden second copy, \
+                 {}; widest ±{}); {} of {} intervals exclude 1, chance allows {}.{enough}",
+                percent(median),
+                count(check.cells, "cell"),
+                percent(widest),
+                check.excluding_one,
+                check.cells,
+                check.bound
+            )
+        }
+        _ => format!(
+            "Noise floor: not known; no A/A copy of {baseline} has an interval in this run."
+        ),
+    };
+    Sentence::plain(Kind::NoiseFloor, text)
+}
+
+/// What the classic way of running costs in precision.
+pub(super) fn classic(run: &Run) -> Option<Sentence> {
+    let text = "Arms ran one after another, not in alternating slices: whatever the machine did \
+                between one arm and the next is in the ratios. On a two-CPU virtual machine, ten \
+                repetitions of this kind gave half-widths of 4 to 46 %, alternating slices ±2.5 % \
+                (median) in less time.";
+    (!run.header.plan.schedule.is_sliced()).then(|| Sentence::plain(Kind::Caution, text))
+}
+
+/// Arms whose total time says something else than their typical slice.
+pub(super) fn tails(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let mut out = Vec::new();
+    for cell in &analysis.cells {
+        for arm in &cell.arms {
+            if let Some(contrast) = arm.contrast.as_ref().filter(|contrast| contrast.tail) {
+                let claim = format!(
+                    "a tail lives in {} or {}: the ratio of total times is {}, of typical slices {}.",
+                    arm.arm.label,
+                    run.header.plan.baseline,
+                    ratio(contrast.total_ratio.value),
+                    ratio(contrast.ratio)
+                );
+                let subject = words::subject(&run.header.plan, &cell.cell);
+                out.push(Sentence::about(run, Kind::Caution, subject, &claim));
+            }
+        }
+    }
+    out
+}
+
+/// Ratios that depend on whether the arms share a process.
+pub(super) fn isolated(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let mut out = Vec::new();
+    for cell in &analysis.cells {
+        for arm in &cell.arms {
+            let Some((shared, alone)) = arm.contrast.as_ref().zip(arm.isolated.as_ref()) else {
+                continue;
+            };
+            if overlap(shared, alone) != Some(false) {
+                continue;
+            }
+            let claim = format!(
+                "sharing a process matters: {} is {}× as fast as {} where arms alternate in one \
+                 process, {}× where each has its own, and the intervals do not overlap.",
+                arm.arm.label,
+                ratio(shared.ratio),
+                run.header.plan.baseline,
+                ratio(alone.ratio)
+            );
+            let subject = words::subject(&run.header.plan, &cell.cell);
+            out.push(Sentence::about(run, Kind::Caution, subject, &claim));
+        }
+    }
+    out
+}
+
+/// How the run ended, where that leaves something open.
+pub(super) fn ending(run: &Run) -> Option<Sentence> {
+    let Some(end) = &run.header.end else {
+        let text = "The run has not ended, or was killed; these are the trials stored so far.";
+        return Some(Sentence::plain(Kind::Caution, text));
+    };
+    let why = match end.stopped_by {
+        StoppedBy::Interrupted => "The run was interrupted",
+        StoppedBy::NothingUsable => "The run ended because no cell could be measured",
+        StoppedBy::Stalled => "The run ended because more passes no longer made intervals narrower",
+        StoppedBy::Budget => "The run ended because its time budget was spent",
+        StoppedBy::Passes => "The run ended after its number of passes",
+        StoppedBy::Precision => return None,
+    };
+    let open = match end.unmet.as_slice() {
+        [] if end.stopped_by == StoppedBy::Passes => return None,
+        [] => String::new(),
+        [one] => format!(", with one precision target unmet: {one}"),
+        [widest, rest @ ..] => {
+            format!(", with {} precision targets unmet, widest: {widest}", rest.len() + 1)
+        }
+    };
+    Some(Sentence::plain(Kind::Caution, format!("{why}{open}.")))
+}
+
+/// What the harness costs beside what it measures.
+pub(super) fn harness(run: &Run) -> Sentence {
+    let calibration = &run.header.calibration;
+    let receipt = calibration.receipt_round_trip_ns.map_or_else(String::new, |ns| {
+        let slice = match run.header.plan.schedule {
+            Schedule::Slices { slice, .. } => format!(" of {slice}"),
+            Schedule::Window { .. } | Schedule::Messages { .. } => String::new(),
+        };
+        format!(", and a slice{slice} holds one receipt ({:.1} µs there and back)", ns / 1e3)
+    });
+    let text = format!(
+        "Harness: {} ns per message and {} ns per slice by the null arm{receipt}; the same for \
+         every arm, not subtracted.",
+        three_digits(calibration.harness_message_ns),
+        three_digits(calibration.harness_slice_ns),
+    );
+    Sentence::plain(Kind::Harness, text)
+}
+
+/// What the numbers hold for.
+pub(super) fn scope(run: &Run, analysis: &Analysis) -> Sentence {
+    let used = analysis.cells.iter().map(|cell| cell.trials_used);
+    let trials = match (used.clone().min(), used.max()) {
+        (Some(least), Some(most)) if least == most => count(most, "trial") + " per cell",
+        (Some(least), Some(most)) => format!("{least} to {most} trials per cell"),
+        _ => "no trials".to_owned(),
+    };
+    let kernel = words::fact(&run.header.host, &["kernel", "release", "osrelease"])
+        .and_then(|kernel| kernel.split_ascii_whitespace().next())
+        .map_or_else(|| "one kernel".to_owned(), |release| format!("one kernel (Linux {release})"));
+    let text = format!(
+        "Scope: one machine, one boot, {kernel}, {trials}; the variance between boots and hosts \
+         is not in the intervals. What is said of a size is said of that size, not of those \
+         between."
+    );
+    Sentence::plain(Kind::Scope, text)
+}
+
+/// A warning of the analysis as a sentence: capital first, full stop last.
+pub(super) fn warning(text: &str) -> Sentence {
+    let mut chars = text.chars();
+    let first: String = chars.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
+    let stop = if text.ends_with('.') { "" } else { "." };
+    Sentence::plain(Kind::Caution, format!("{first}{}{stop}", chars.as_str()))
+}

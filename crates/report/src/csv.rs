@@ -1,0 +1,143 @@
+//! CSV after RFC 4180, line feeds for line ends. Quoting is four lines, so it
+//! is ours and not a crate's.
+
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+use serde_json::Value;
+
+use crate::records::{self, Record};
+
+/// One row per arm and trial: sums over the measured slices.
+#[must_use]
+pub fn arms(run: &Run) -> String {
+    render(records::arms(run))
+}
+
+/// One row per slice, both ends, discarded slices too.
+#[must_use]
+pub fn slices(run: &Run) -> String {
+    render(records::slices(run))
+}
+
+/// One row per arm and cell: figures, ratio, intervals, verdict.
+#[must_use]
+pub fn cells(run: &Run, analysis: &Analysis) -> String {
+    render(records::cells(run, analysis))
+}
+
+/// A header line and one line per row; nothing where there is no row.
+fn render(records: impl Iterator<Item = Record>) -> String {
+    let mut out = String::new();
+    for record in records {
+        if out.is_empty() {
+            push_row(&mut out, record.0.iter().map(|(name, _)| (*name).to_owned()));
+        }
+        push_row(&mut out, record.0.iter().map(|(_, value)| field(value)));
+    }
+    out
+}
+
+/// A null is an empty field, never 0.
+fn field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Adds one line.
+pub(crate) fn push_row(out: &mut String, fields: impl Iterator<Item = String>) {
+    for (i, field) in fields.enumerate() {
+        if i > 0 {
+            out.push(',');
+        }
+        out.push_str(&quote(&field));
+    }
+    out.push('\n');
+}
+
+/// A field, quoted where it has to be: RFC 4180, section 2, rules 5 to 7.
+fn quote(field: &str) -> String {
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use proptest::prelude::*;
+
+    /// A reader of our own output, for the round trip only.
+    fn parse(line: &str) -> Vec<String> {
+        let mut fields = vec![String::new()];
+        let mut quoted = false;
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            let last = fields.last_mut().expect("there is always one field");
+            match c {
+                '"' if quoted && chars.peek() == Some(&'"') => {
+                    chars.next();
+                    last.push('"');
+                }
+                '"' => quoted = !quoted,
+                ',' if !quoted => fields.push(String::new()),
+                other => last.push(other),
+            }
+        }
+        fields
+    }
+
+    proptest! {
+        #[test]
+        fn quoting_round_trips(fields in prop::collection::vec("[a-z,\"\n\r µ]{0,12}", 1..6)) {
+            let mut line = String::new();
+            push_row(&mut line, fields.iter().cloned());
+            prop_assert_eq!(parse(line.strip_suffix('\n').expect("ends the line")), fields);
+        }
+    }
+
+    #[test]
+    fn every_line_has_as_many_fields_as_the_header() {
+        let (run, analysis) = fixture::run();
+        for text in [arms(&run), slices(&run), cells(&run, &analysis)] {
+            let columns = text.lines().next().map(|header| parse(header).len());
+            assert!(text.lines().all(|line| Some(parse(line).len()) == columns));
+        }
+    }
+
+    #[test]
+    fn arms_have_sums_and_nulls() {
+        let (run, _) = fixture::run();
+        let text = arms(&run);
+        let head: Vec<&str> = text.lines().take(2).collect();
+        insta::assert_snapshot!(head.join("\n"), @r"
+        run,pass,position,study,arm,primitive,role,receiver,fields,iovec,working_set,topology,mode,message_bytes,threads,isolated,status,reason,slices,time_ns,rx_bytes,tx_bytes,messages,tx_calls,rx_calls,goodput_bits_per_s,ns_per_message,tx_cpu_ns,rx_cpu_ns,context_switches,voluntary_switches,involuntary_switches,migrations,minor_faults,major_faults,retransmits,softirq_ticks,latency_mean_ns,latency_p50_ns,latency_p99_ns,latency_p999_ns,cycles_user,cycles_kernel,instructions_user,instructions_kernel,l1d_loads,l1d_misses,llc_references,llc_misses,cycles_per_byte,zerocopy_sends,zerocopy_completions,zerocopy_copied_share,copies_sender,copies_end_to_end
+        4f1c09ab,1,0,net,send_staged,send_staged,baseline,recv,8,per_message,hot,loopback,stream,64,1,false,ok,,2,2253654,128000,128000,2000,2000,2000,454373209.01966316,1126.827,2186044,1374728,16,12,4,0,0,0,0,,,,,,,,,,,,,,,,,,2.0,3.0
+        ");
+        assert_eq!(text.lines().count(), 1 + 12 * 6 * 6);
+        let failed = text.lines().find(|line| line.contains(",failed,"));
+        insta::assert_snapshot!(failed.unwrap_or_default(), @r"4f1c09ab,1,5,net,send_per_field,send_per_field,compared,recv,8,per_message,hot,loopback,stream,262144,4,false,failed,2 trials failed while its slice ran: recv: ECONNRESET (connection reset by peer),,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,1.0,2.0");
+    }
+
+    #[test]
+    fn slices_and_cells_begin_with_their_headers() {
+        let (run, analysis) = fixture::run();
+        let head: Vec<String> = slices(&run).lines().take(2).map(String::from).collect();
+        insta::assert_snapshot!(head.join("\n"), @r"
+        run,pass,position,seq,round,kind,arm,primitive,receiver,fields,iovec,working_set,topology,mode,message_bytes,threads,isolated,time_ns,all_active_ns,tx_messages,tx_bytes,tx_calls,tx_cpu_ns,tx_voluntary_switches,tx_involuntary_switches,tx_migrations,tx_minor_faults,tx_major_faults,tx_retransmits,tx_softirq_ticks,rx_messages,rx_bytes,rx_calls,rx_time_ns,rx_cpu_ns,rx_voluntary_switches,rx_involuntary_switches,rx_migrations,rx_minor_faults,rx_major_faults,rx_retransmits,rx_softirq_ticks
+        4f1c09ab,1,0,0,0,discarded,send_staged,send_staged,recv,8,per_message,hot,loopback,stream,64,1,false,1126827,1126827,1000,64000,1000,1093022,3,1,0,0,0,0,,1000,64000,1000,1126827,687364,3,1,0,0,0,,
+        ");
+        let cells = cells(&run, &analysis);
+        let head: Vec<&str> = cells.lines().take(3).collect();
+        insta::assert_snapshot!(head.join("\n"), @r"
+        run,study,arm,primitive,role,receiver,fields,iovec,working_set,topology,mode,message_bytes,threads,status,reason,baseline,trials_started,trials_used,n,ratio,ratio_low,ratio_high,ratio_simultaneous_low,ratio_simultaneous_high,ratio_sd_ln,total_ratio,tail,delta,indicative,verdict,verdict_reason,trials_needed,isolated_ratio,goodput_bits_per_s,goodput_low_bits_per_s,goodput_high_bits_per_s,ns_per_message,ns_per_message_low,ns_per_message_high,ns_per_byte,tx_cpu_ns_per_byte,rx_cpu_ns_per_byte,tx_calls_per_message,context_switches_per_message,copies_sender,copies_end_to_end
+        4f1c09ab,net,send_staged,send_staged,baseline,recv,8,per_message,hot,loopback,stream,64,1,ok,,send_staged,13,12,12,,,,,,,,,0.03,false,,,,,463301315.7910912,447383333.5908642,479219297.9913182,1107.9998735715108,1070.9796758812784,1145.0200712617432,17.312498024554856,16.793123083818205,10.56062379497846,1.0,0.022159997471430215,2.0,3.0
+        4f1c09ab,net,send,send,compared,recv,8,per_message,hot,loopback,stream,64,1,ok,,send_staged,13,12,12,1.0619986558521342,1.0510895515572685,1.0730209841404645,1.0456770944817653,1.0785749740369848,0.016258230024362857,1.0619986558521342,false,0.03,false,FASTER,simultaneous 95 % interval against δ = 3 %,,,492150845.2029243,473592957.93541306,510708732.47043556,1043.5638899811038,1005.7582312483399,1081.3695487138675,16.305685780954747,15.816515207526107,9.946468326382394,1.0,0.020871277799622074,1.0,2.0
+        ");
+    }
+}

@@ -1,0 +1,66 @@
+//! Labels at the ends of curves that do not cover each other.
+
+/// Moves positions apart until neighbours are `gap` apart, inside `low..high`
+/// as far as there is room. Positions keep their order and their index.
+pub(crate) fn spread(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..wanted.len()).collect();
+    order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));
+    let mut placed = wanted.to_vec();
+    // Neighbours too close form a block that stands around its own middle;
+    // blocks that meet become one.
+    let mut blocks: Vec<Vec<usize>> = Vec::new();
+    for index in order {
+        blocks.push(vec![index]);
+        while let [.., above, below] = blocks.as_slice() {
+            let bottom = middle(above, wanted, gap, low, high) + gap * above.len() as f64 / 2.0;
+            let top = middle(below, wanted, gap, low, high) - gap * below.len() as f64 / 2.0;
+            if bottom <= top {
+                break;
+            }
+            let last = blocks.pop().unwrap_or_default();
+            if let Some(block) = blocks.last_mut() {
+                block.extend(last);
+            }
+        }
+    }
+    for block in &blocks {
+        let first = middle(block, wanted, gap, low, high) - gap * (block.len() as f64 - 1.0) / 2.0;
+        for (i, &index) in block.iter().enumerate() {
+            placed[index] = first + gap * i as f64;
+        }
+    }
+    placed
+}
+
+/// Where the middle of a block stands.
+fn middle(block: &[usize], wanted: &[f64], gap: f64, low: f64, high: f64) -> f64 {
+    let mean = block.iter().map(|&i| wanted[i]).sum::<f64>() / block.len() as f64;
+    let half = gap * (block.len() as f64 - 1.0) / 2.0;
+    mean.min(high - half).max(low + half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spread;
+    use proptest::prelude::*;
+
+    #[test]
+    fn labels_with_room_stay() {
+        assert_eq!(spread(&[80.0, 10.0, 40.0], 15.0, 0.0, 100.0), [80.0, 10.0, 40.0]);
+    }
+
+    #[test]
+    fn labels_that_touch_move_apart_around_their_middle() {
+        assert_eq!(spread(&[50.0, 52.0], 14.0, 0.0, 100.0), [44.0, 58.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn neighbours_keep_their_distance(wanted in prop::collection::vec(0.0..300.0f64, 1..9)) {
+            let mut placed = spread(&wanted, 15.0, 0.0, 300.0);
+            placed.sort_by(f64::total_cmp);
+            prop_assert!(placed.windows(2).all(|pair| pair[1] - pair[0] > 14.999));
+            prop_assert!(placed.iter().all(|y| (-1e-9..=300.000_001).contains(y)));
+        }
+    }
+}

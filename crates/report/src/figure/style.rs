@@ -1,0 +1,95 @@
+//! The look of a primitive, the same in every figure and table: a hue of the
+//! Okabe–Ito palette, a marker and a dash, so that neither colour vision nor
+//! colour print is needed to tell two curves apart.
+
+/// The shape of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Marker {
+    /// ●
+    Circle,
+    /// ■
+    Square,
+    /// ▲
+    Up,
+    /// ▼
+    Down,
+    /// ◆
+    Diamond,
+}
+
+/// How a primitive is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Name of the hue; a class `c-HUE` carries the colour.
+    pub(crate) hue: &'static str,
+    /// Shape of its points.
+    pub(crate) marker: Marker,
+    /// SVG dash pattern; empty for a solid line.
+    pub(crate) dash: &'static str,
+}
+
+/// Hues with their colours on paper, and on a dark screen.
+///
+/// Okabe & Ito, "Color Universal Design" (2008); yellow is left out, it is not
+/// legible on white. The dark variants are the same hues, lighter.
+pub(crate) const HUES: [(&str, &str, &str); 8] = [
+    ("ink", "#1b1f24", "#e8eaed"),
+    ("blue", "#0072b2", "#4fa8e0"),
+    ("vermilion", "#d55e00", "#ff8a3d"),
+    ("green", "#009e73", "#2cc79b"),
+    ("purple", "#b8588f", "#e39bc4"),
+    ("sky", "#3d9bd1", "#8bd0f5"),
+    ("orange", "#c98500", "#f2b33d"),
+    ("grey", "#7a828c", "#9aa3ad"),
+];
+
+/// The looks of the primitives that are compared most; their neighbours in a
+/// default plan differ in hue and in marker.
+const LOOKS: [(&str, Look); 12] = [
+    ("send_staged", look("ink", Marker::Square, "")),
+    ("send", look("blue", Marker::Circle, "")),
+    ("sendmsg_iov", look("vermilion", Marker::Up, "")),
+    ("sendmsg_zerocopy", look("green", Marker::Diamond, "")),
+    ("send_per_field", look("purple", Marker::Down, "5 3")),
+    ("write", look("sky", Marker::Circle, "5 3")),
+    ("writev", look("orange", Marker::Up, "5 3")),
+    ("memcpy", look("grey", Marker::Diamond, "2 3")),
+    ("pipe", look("grey", Marker::Square, "2 3")),
+    ("unix_stream", look("grey", Marker::Circle, "2 3")),
+    ("uring_send", look("sky", Marker::Square, "")),
+    ("uring_sendmsg", look("orange", Marker::Square, "")),
+];
+
+const fn look(hue: &'static str, marker: Marker, dash: &'static str) -> Look {
+    Look { hue, marker, dash }
+}
+
+/// The look of a primitive, always the same for the same id.
+pub(crate) fn of(primitive: &str) -> Look {
+    if let Some((_, look)) = LOOKS.iter().find(|(id, _)| *id == primitive) {
+        return *look;
+    }
+    // FNV-1a: any mixing will do, it only has to stay the same for ever.
+    let hash = primitive
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let pick = |shift: u32, n: u32| ((hash >> shift) % n) as usize;
+    const MARKERS: [Marker; 5] =
+        [Marker::Circle, Marker::Square, Marker::Up, Marker::Down, Marker::Diamond];
+    const DASHES: [&str; 3] = ["7 3", "2 2", "7 2 2 2"];
+    Look { hue: HUES[1 + pick(0, 6)].0, marker: MARKERS[pick(8, 5)], dash: DASHES[pick(16, 3)] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_differ_and_name_known_hues() {
+        for (i, (id, look)) in LOOKS.iter().enumerate() {
+            assert!(LOOKS[..i].iter().all(|(_, other)| other != look), "{id}");
+            assert!(HUES.iter().any(|(hue, _, _)| *hue == look.hue));
+        }
+        assert_eq!(of("brand_new"), of("brand_new"));
+    }
+}

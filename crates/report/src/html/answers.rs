@@ -1,0 +1,70 @@
+//! The answers, first.
+
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+use maud::{Markup, html};
+
+use crate::answers::{Kind, Sentence, sentences};
+
+/// Curves at one glance, the noise floor and the cautions in the open, the
+/// sentence of every cell behind a fold where there are many.
+pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
+    let all = sentences(run, analysis);
+    let of = |kind: Kind| all.iter().filter(move |s| s.kind == kind).collect::<Vec<_>>();
+    let (headlines, cells) = (of(Kind::Headline), of(Kind::Answer));
+    super::block(
+        "answers",
+        "Answers",
+        html! {
+            @for sentence in of(Kind::Alarm) { p.alarm { (prose(run, &sentence.text)) } }
+            @if headlines.is_empty() { (list(run, "lead", &cells)) } @else {
+                (list(run, "lead", &headlines))
+                details open[cells.len() <= 8] {
+                    summary { "Size by size" }
+                    (list(run, "answers", &cells))
+                }
+            }
+            ul.remarks {
+                @for sentence in of(Kind::NoiseFloor).iter().chain(&of(Kind::Caution)) {
+                    li { (prose(run, &sentence.text)) }
+                }
+            }
+        },
+    )
+}
+
+fn list(run: &Run, class: &str, sentences: &[&Sentence]) -> Markup {
+    html! {
+        dl.(class) { @for sentence in sentences {
+            dt { (sentence.subject.as_deref().unwrap_or("")) }
+            dd {
+                @if sentence.indicative { span.faint { "Indicative: " } }
+                (prose(run, sentence.claim()))
+            }
+        } }
+    }
+}
+
+/// A sentence with the names of arms set apart and units kept with their
+/// numbers.
+pub(super) fn prose(run: &Run, text: &str) -> Markup {
+    let is_arm = |word: &str| run.header.plan.primitives.iter().any(|primitive| primitive == word);
+    let words: Vec<&str> = text.split(' ').collect();
+    html! {
+        @for (i, word) in words.iter().enumerate() {
+            @let name = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+            @if i > 0 { (space(words[i - 1], word)) }
+            @if is_arm(name) {
+                @let (before, after) = word.split_once(name).unwrap_or((word, ""));
+                (before) code { (name) } (after)
+            } @else { (word) }
+        }
+    }
+}
+
+/// The space between two words: unbroken between a number and its unit.
+fn space(before: &str, word: &str) -> &'static str {
+    const UNITS: [&str; 6] = ["%", "B", "KiB", "MiB", "GiB", "thread"];
+    let number = before.ends_with(|c: char| c.is_ascii_digit());
+    if number && UNITS.iter().any(|unit| word.starts_with(unit)) { "\u{a0}" } else { " " }
+}

@@ -1,0 +1,80 @@
+//! The machine.
+
+use iolens_model::reading::Reading;
+use iolens_model::run::Run;
+use iolens_model::units::{Bytes, Nanos, three_digits};
+use maud::{Markup, html};
+
+/// Facts by group, then what its building blocks cost.
+pub(super) fn section(run: &Run) -> Markup {
+    let host = &run.header.host;
+    let mut groups: Vec<&str> = Vec::new();
+    for fact in &host.facts {
+        if !groups.contains(&fact.group.as_str()) {
+            groups.push(&fact.group);
+        }
+    }
+    super::block(
+        "machine",
+        "The machine",
+        html! {
+            div.columns {
+                @for group in groups {
+                    div.group {
+                        h3 { (group) }
+                        dl.facts { @for fact in host.facts.iter().filter(|f| f.group == group) {
+                            dt { (fact.name) }
+                            dd { (reading(&fact.value)) }
+                        } }
+                    }
+                }
+                (memory(run))
+                (calibration(run))
+            }
+        },
+    )
+}
+
+fn reading(value: &Reading<String>) -> Markup {
+    html! {
+        @match value {
+            Reading::Exact(value) => { (value) }
+            Reading::NotMeasured { why } => { span.faint { "not known: " (why) } }
+        }
+    }
+}
+
+fn memory(run: &Run) -> Markup {
+    let host = &run.header.host;
+    let bytes = |value: &Reading<Bytes>| reading(&value.clone().map(|bytes| bytes.to_string()));
+    html! {
+        div.group {
+            h3 { "memory" }
+            dl.facts {
+                dt { "L1d" } dd { (bytes(&host.l1d)) }
+                dt { "L2" } dd { (bytes(&host.l2)) }
+                dt { "LLC" } dd { (bytes(&host.llc)) }
+                dt { "physical" } dd { (bytes(&host.memory)) }
+            }
+        }
+    }
+}
+
+fn calibration(run: &Run) -> Markup {
+    let c = &run.header.calibration;
+    let rate = |bytes_per_s: f64| format!("{} GB/s", three_digits(bytes_per_s / 1e9));
+    let all = crate::words::threads(c.threads);
+    html! {
+        div.group {
+            h3 { "calibration" }
+            dl.facts {
+                dt { "memcpy in cache, 1 thread" } dd { (rate(c.memcpy_hot_bytes_per_s)) }
+                dt { "memcpy in cache, " (all) } dd { (rate(c.memcpy_hot_all_bytes_per_s)) }
+                dt { "memcpy out of cache, 1 thread" } dd { (rate(c.memcpy_cold_bytes_per_s)) }
+                dt { "memcpy out of cache, " (all) } dd { (rate(c.memcpy_cold_all_bytes_per_s)) }
+                dt { "fixed loop" } dd { (Nanos(c.loop_ns)) }
+                dt { "took" } dd { (Nanos(c.duration_ns)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The exports as JSON. `schema` names the layout; a null is what was not
+//! measured, and `not_measured` says why where the run knows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+use serde_json::{Value, json};
+
+use crate::answers;
+use crate::records::{self, Record};
+
+/// Version of the layout: raised when a key changes its meaning or goes.
+pub const SCHEMA: &str = "iolens/1";
+
+/// One object per arm and trial.
+#[must_use]
+pub fn arms(run: &Run) -> String {
+    rows(run, "arms", records::arms(run))
+}
+
+/// One object per slice.
+#[must_use]
+pub fn slices(run: &Run) -> String {
+    rows(run, "slices", records::slices(run))
+}
+
+/// One object per arm and cell.
+#[must_use]
+pub fn cells(run: &Run, analysis: &Analysis) -> String {
+    rows(run, "cells", records::cells(run, analysis))
+}
+
+/// The whole answer: header, sentences, self-check, cells, rejected trials.
+#[must_use]
+pub fn run(run: &Run, analysis: &Analysis) -> String {
+    print(&json!({
+        "schema": SCHEMA,
+        "run": run.header,
+        "sentences": answers::sentences(run, analysis),
+        "passes": analysis.passes,
+        "contrasts": analysis.contrasts,
+        "self_check": analysis.self_check,
+        "cells": records::cells(run, analysis).map(|record| record.object()).collect::<Vec<_>>(),
+        "rejected": analysis.rejected,
+        "warnings": analysis.warnings,
+        "not_measured": not_measured(run),
+    }))
+}
+
+/// One row per line: a run has tens of thousands of slices.
+fn rows(run: &Run, name: &str, records: impl Iterator<Item = Record>) -> String {
+    let mut out =
+        format!("{{\n\"schema\": {},\n\"run\": {},\n", json!(SCHEMA), json!(run.header.id));
+    out.push_str(&format!("\"not_measured\": {},\n\"{name}\": [", json!(not_measured(run))));
+    for (i, record) in records.enumerate() {
+        out.push_str(if i == 0 { "\n" } else { ",\n" });
+        out.push_str(&record.object().to_string());
+    }
+    out.push_str("\n]\n}\n");
+    out
+}
+
+/// Why metrics are null, by metric: the reasons of both ends over all trials.
+pub(crate) fn not_measured(run: &Run) -> BTreeMap<&str, String> {
+    let ends = run.trials.iter().flat_map(|trial| [&trial.tx, &trial.rx]).flatten();
+    let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for missing in ends.flat_map(|end| &end.not_measured) {
+        reasons.entry(&missing.metric).or_default().insert(&missing.why);
+    }
+    let joined = |whys: BTreeSet<&str>| whys.into_iter().collect::<Vec<_>>().join("; ");
+    reasons.into_iter().map(|(metric, whys)| (metric, joined(whys))).collect()
+}
+
+fn print(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn parse(text: &str) -> Value {
+        serde_json::from_str(text).expect("our own JSON parses")
+    }
+
+    #[test]
+    fn a_run_carries_schema_sentences_and_reasons_for_nulls() {
+        let (run, analysis) = fixture::run();
+        let value = parse(&super::run(&run, &analysis));
+        assert_eq!(value["schema"], "iolens/1");
+        assert_eq!(value["run"]["id"], "4f1c09ab");
+        assert!(value["sentences"][0]["text"].is_string());
+        assert_eq!(value["cells"].as_array().map(Vec::len), Some(36));
+        assert!(value["not_measured"]["cycles_user"].is_string());
+    }
+
+    #[test]
+    fn an_arm_that_failed_has_nulls_and_a_reason() {
+        let (run, _) = fixture::run();
+        let value = parse(&arms(&run));
+        let failed = value["arms"]
+            .as_array()
+            .and_then(|arms| arms.iter().find(|arm| arm["status"] == "failed").cloned());
+        let failed = failed.expect("the fixture has one");
+        assert!(failed["time_ns"].is_null() && failed["cycles_user"].is_null());
+        assert!(failed["reason"].as_str().is_some_and(|why| why.contains("ECONNRESET")));
+    }
+
+    #[test]
+    fn slices_are_one_object_per_line() {
+        let (run, _) = fixture::run();
+        let text = slices(&run);
+        let count: usize = run.trials.iter().map(|trial| trial.slices.len()).sum();
+        assert_eq!(parse(&text)["slices"].as_array().map(Vec::len), Some(count));
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with('{') && line.len() > 1).count(),
+            count
+        );
+    }
+
+    #[test]
+    fn a_quick_run_has_no_verdicts() {
+        let (run, analysis) = fixture::quick();
+        let value = parse(&cells(&run, &analysis));
+        let cells = value["cells"].as_array().expect("cells");
+        assert!(cells.iter().all(|cell| cell["verdict"].is_null() && cell["indicative"] == true));
+    }
+}

@@ -1,0 +1,27 @@
+//! Reports: a run and its analysis to bytes. Pure: no I/O, and the same input
+//! gives the same bytes.
+//!
+//! [`answers`] says in sentences what was found; [`text`], [`csv`], [`json`],
+//! [`figure`], [`png`] and [`html`] are its forms.
+
+#![forbid(unsafe_code)]
+
+pub mod answers;
+pub mod csv;
+pub mod figure;
+pub mod html;
+pub mod json;
+pub mod png;
+pub mod table;
+pub mod text;
+
+mod number;
+mod records;
+mod results;
+mod standing;
+mod totals;
+mod words;
+mod wrap;
+
+#[cfg(test)]
+mod fixture;

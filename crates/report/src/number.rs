@@ -1,0 +1,136 @@
+//! Numbers as readers see them: three significant digits, the interval always
+//! beside the value, and what is not known as a dash.
+
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Contrast, Interval};
+
+/// What stands where a value is not known.
+pub(crate) const NONE: &str = "–";
+
+/// Decimals of a ratio and of its interval: two, three below a half, so that
+/// three digits stay.
+fn decimals(ratio: f64) -> usize {
+    match ratio {
+        r if r < 0.04995 => 4,
+        r if r < 0.4995 => 3,
+        _ => 2,
+    }
+}
+
+/// A ratio: `1.34`, `0.97`, `0.172`.
+pub(crate) fn ratio(value: f64) -> String {
+    format!("{value:.*}", decimals(value))
+}
+
+/// `1.29–1.39`, for sentences.
+pub(crate) fn range(interval: Interval) -> String {
+    let digits = decimals(interval.low);
+    format!("{:.digits$}–{:.digits$}", interval.low, interval.high)
+}
+
+/// `[1.29, 1.39]`, for tables.
+pub(crate) fn bracket(interval: Interval) -> String {
+    let digits = decimals(interval.low);
+    format!("[{:.digits$}, {:.digits$}]", interval.low, interval.high)
+}
+
+/// `1.34 [1.29, 1.39]`; the ratio alone where there is no interval.
+pub(crate) fn contrast(contrast: &Contrast) -> String {
+    match contrast.pointwise {
+        Some(interval) => {
+            let digits = decimals(interval.low);
+            format!("{:.digits$} {}", contrast.ratio, bracket(interval))
+        }
+        None => ratio(contrast.ratio),
+    }
+}
+
+/// A fraction in per cent: `3 %`, `1.8 %`, `0.42 %`.
+pub(crate) fn percent(fraction: f64) -> String {
+    let value = fraction * 100.0;
+    let text = match value.abs() {
+        v if (v - v.round()).abs() < 0.005 || v >= 99.5 => format!("{value:.0}"),
+        v if v >= 0.995 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    };
+    format!("{text} %")
+}
+
+/// A value to three digits, or a dash.
+pub(crate) fn optional(value: Option<f64>) -> String {
+    value.map_or_else(|| NONE.to_owned(), three_digits)
+}
+
+/// As [`optional`], with three decimals at most, which keeps a column narrow.
+pub(crate) fn narrow(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value.abs() < 0.0995 => format!("{value:.3}"),
+        other => optional(other),
+    }
+}
+
+/// Copies per payload byte: whole where they are whole.
+pub(crate) fn copies(value: Option<f64>) -> String {
+    match value {
+        Some(value) if value.fract() == 0.0 => format!("{value:.0}"),
+        Some(value) => format!("{value:.2}"),
+        None => NONE.to_owned(),
+    }
+}
+
+/// `1 trial`, `3 trials`.
+pub(crate) fn count(n: u32, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{plural}")
+}
+
+/// Names as prose: `a`, `a and b`, `a, b and c`.
+pub(crate) fn list(items: &[String]) -> String {
+    match items {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// UTC of a moment, `2026-09-21 13:33 UTC`. Civil date from days by Howard
+/// Hinnant's algorithm (chrono-Compatible Low-Level Date Algorithms).
+pub(crate) fn utc(unix_ns: u64) -> String {
+    let minutes = unix_ns / 60_000_000_000;
+    let (days, minute) = (minutes / 1440, minutes % 1440);
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!("{year}-{month:02}-{day:02} {:02}:{:02} UTC", minute / 60, minute % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_and_percentages_keep_their_digits() {
+        let check = |text: String, expect: &str| assert_eq!(text, expect);
+        check(ratio(1.336), "1.34");
+        check(ratio(0.1724), "0.172");
+        check(percent(0.03), "3 %");
+        check(percent(0.0184), "1.8 %");
+        check(percent(0.0042), "0.42 %");
+        check(range(Interval { low: 1.294, high: 1.391 }), "1.29–1.39");
+        check(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+    }
+
+    #[test]
+    fn moments_print_as_civil_dates() {
+        assert_eq!(utc(0), "1970-01-01 00:00 UTC");
+        assert_eq!(utc(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
+        assert_eq!(utc(1_790_000_000_000_000_000), "2026-09-21 14:13 UTC");
+    }
+}

@@ -1,0 +1,217 @@
+//! Which arm of a cell is cheapest, and how surely: decided once, for the
+//! sentences, the decision table and the headline.
+//!
+//! The analysis judges every arm against the baseline, and every two arms
+//! against each other, with intervals that hold together.
+
+use iolens_model::arm::Role;
+use iolens_model::outcome::Status;
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
+
+/// An arm that can be cheapest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Candidate<'a> {
+    /// Its label.
+    pub(crate) label: &'a str,
+    /// Its primitive, for the colour.
+    pub(crate) primitive: &'a str,
+    /// Against the baseline; null for the baseline.
+    pub(crate) contrast: Option<&'a Contrast>,
+}
+
+/// What can be said of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Standing<'a> {
+    /// Ahead of every other arm.
+    Cheapest {
+        /// The arm.
+        best: Candidate<'a>,
+        /// The next one.
+        nearest: Candidate<'a>,
+    },
+    /// Within δ of the best, and nothing is ahead of them.
+    Tie {
+        /// Lowest time in this run.
+        best: Candidate<'a>,
+        /// Those within δ of it.
+        others: Vec<Candidate<'a>>,
+    },
+    /// Not ahead of these.
+    Unseparated {
+        /// Lowest time in this run.
+        best: Candidate<'a>,
+        /// Those that may be as cheap.
+        others: Vec<Candidate<'a>>,
+    },
+    /// One trial: an order, and no interval.
+    NoInterval {
+        /// Lowest time in this run.
+        best: Candidate<'a>,
+        /// The next one.
+        nearest: Candidate<'a>,
+    },
+    /// Nothing to compare, and why.
+    Nothing(String),
+}
+
+impl<'a> Candidate<'a> {
+    fn ratio(&self) -> f64 {
+        self.contrast.map_or(1.0, |contrast| contrast.ratio)
+    }
+
+    fn interval(&self) -> Option<Interval> {
+        match self.contrast {
+            Some(contrast) => contrast.simultaneous,
+            None => Some(Interval { low: 1.0, high: 1.0 }),
+        }
+    }
+
+    fn verdict(&self) -> Option<Verdict> {
+        self.contrast.map(|contrast| contrast.verdict)
+    }
+}
+
+/// The standing of a cell at δ.
+pub(crate) fn standing(cell: &CellAnalysis, delta: f64) -> Standing<'_> {
+    let candidates = match candidates(cell) {
+        Ok(candidates) => candidates,
+        Err(why) => return Standing::Nothing(why),
+    };
+    let (best, rest) = (candidates[0], &candidates[1..]);
+    if candidates.iter().any(|candidate| candidate.interval().is_none()) {
+        return Standing::NoInterval { best, nearest: rest[0] };
+    }
+    let rivals: Vec<Candidate> = rest.iter().filter(|c| !ahead(cell, &best, c)).copied().collect();
+    if rivals.is_empty() {
+        Standing::Cheapest { best, nearest: rest[0] }
+    } else if rivals.iter().all(|rival| equivalent(cell, &best, rival, delta)) {
+        Standing::Tie { best, others: rivals }
+    } else {
+        Standing::Unseparated { best, others: rivals }
+    }
+}
+
+/// Baseline and compared arms with numbers, the highest ratio first; at least
+/// two.
+fn candidates(cell: &CellAnalysis) -> Result<Vec<Candidate<'_>>, String> {
+    let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
+    match baseline {
+        Some(arm) if arm.status != Status::Ok => {
+            let why = arm.reason.as_deref().unwrap_or("no reason was stored");
+            return Err(format!("the baseline {} is {}: {why}", arm.arm.label, arm.status.word()));
+        }
+        Some(_) => {}
+        None => return Err("the cell has no baseline".to_owned()),
+    }
+    let mut found: Vec<Candidate> = cell.arms.iter().filter_map(candidate).collect();
+    found.sort_by(|a, b| b.ratio().total_cmp(&a.ratio()));
+    if found.len() < 2 {
+        return Err("no arm but the baseline has usable numbers".to_owned());
+    }
+    Ok(found)
+}
+
+fn candidate(arm: &ArmAnalysis) -> Option<Candidate<'_>> {
+    let usable = |c: &&Contrast| c.verdict != Verdict::Invalid;
+    let contrast = match arm.arm.role {
+        Role::Baseline => None,
+        Role::Compared if arm.status == Status::Ok => Some(arm.contrast.as_ref().filter(usable)?),
+        _ => return None,
+    };
+    Some(Candidate { label: &arm.arm.label, primitive: &arm.arm.primitive, contrast })
+}
+
+/// Whether `a` is surely ahead of `b`, which has the lower ratio.
+fn ahead(cell: &CellAnalysis, a: &Candidate, b: &Candidate) -> bool {
+    match (a.verdict(), b.verdict()) {
+        (Some(verdict), None) => matches!(verdict, Verdict::Faster | Verdict::Small),
+        (None, Some(verdict)) => matches!(verdict, Verdict::Slower | Verdict::Small),
+        _ => between(cell, a, b).is_some_and(|interval| interval.low > 1.0),
+    }
+}
+
+fn equivalent(cell: &CellAnalysis, a: &Candidate, b: &Candidate, delta: f64) -> bool {
+    match (a.contrast, b.contrast) {
+        (Some(contrast), None) | (None, Some(contrast)) => contrast.verdict == Verdict::Equivalent,
+        _ => {
+            between(cell, a, b).is_some_and(|i| i.low > 1.0 / (1.0 + delta) && i.high < 1.0 + delta)
+        }
+    }
+}
+
+/// Simultaneous interval of `a` against `b`, two arms that are not the
+/// baseline.
+fn between(cell: &CellAnalysis, a: &Candidate, b: &Candidate) -> Option<Interval> {
+    let of = |first: &str, second: &str| {
+        cell.pairs.iter().find(|pair| pair.first == first && pair.second == second)
+    };
+    of(a.label, b.label).or_else(|| of(b.label, a.label))?.interval_of(a.label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    fn cell() -> CellAnalysis {
+        fixture::run().1.cells.swap_remove(0)
+    }
+
+    /// Sets arm `index` to a ratio with a simultaneous half-width.
+    fn set(cell: &mut CellAnalysis, index: usize, ratio: f64, half: f64, verdict: Verdict) {
+        let contrast = cell.arms[index].contrast.as_mut().expect("a compared arm");
+        contrast.ratio = ratio;
+        contrast.simultaneous = Some(Interval { low: ratio - half, high: ratio + half });
+        contrast.verdict = verdict;
+    }
+
+    /// Sets what `send` and `sendmsg_iov` are against each other.
+    fn set_pair(cell: &mut CellAnalysis, ratio: f64, half: f64) {
+        let pair = cell.pairs.iter_mut().find(|p| p.first == "send" && p.second == "sendmsg_iov");
+        pair.expect("a pair").simultaneous =
+            Some(Interval { low: ratio - half, high: ratio + half });
+    }
+
+    #[test]
+    fn an_arm_is_cheapest_only_when_separated_from_all_others() {
+        let mut cell = cell();
+        set(&mut cell, 1, 1.30, 0.02, Verdict::Faster);
+        set(&mut cell, 2, 0.50, 0.02, Verdict::Slower);
+        set(&mut cell, 3, 1.40, 0.02, Verdict::Faster);
+        set_pair(&mut cell, 0.93, 0.01);
+        let found = standing(&cell, 0.03);
+        assert!(matches!(found, Standing::Cheapest { best, .. } if best.label == "sendmsg_iov"));
+        set_pair(&mut cell, 0.97, 0.04);
+        assert!(matches!(standing(&cell, 0.03), Standing::Unseparated { .. }));
+        set_pair(&mut cell, 1.0, 0.01);
+        assert!(matches!(standing(&cell, 0.03), Standing::Tie { .. }));
+    }
+
+    #[test]
+    fn an_open_contrast_with_the_baseline_leaves_both_in_the_race() {
+        let mut cell = cell();
+        set(&mut cell, 1, 1.05, 0.2, Verdict::Inconclusive);
+        set(&mut cell, 2, 0.50, 0.02, Verdict::Slower);
+        set(&mut cell, 3, 0.90, 0.02, Verdict::Slower);
+        let found = standing(&cell, 0.03);
+        let Standing::Unseparated { best, others } = found else { panic!("{found:?}") };
+        assert_eq!((best.label, others[0].label, others.len()), ("send", "send_staged", 1));
+    }
+
+    #[test]
+    fn controls_and_the_self_check_are_never_cheapest() {
+        let cell = cell();
+        let found = candidates(&cell).expect("numbers");
+        assert!(found.iter().all(|c| c.label != "memcpy" && !c.label.contains("A/A")));
+    }
+
+    #[test]
+    fn without_a_baseline_there_is_nothing_to_say_but_why() {
+        let mut cell = cell();
+        cell.arms[0].status = Status::Failed;
+        cell.arms[0].reason = Some("ECONNREFUSED".into());
+        assert!(
+            matches!(standing(&cell, 0.03), Standing::Nothing(why) if why.contains("ECONNREFUSED"))
+        );
+    }
+}

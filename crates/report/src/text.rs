@@ -1,0 +1,365 @@
+//! What a terminal shows: the answer of a run, one cell in detail, the list of
+//! runs. Colour repeats what the words say and is never needed.
+
+use iolens_model::run::Run;
+use iolens_model::units::{Nanos, three_digits};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+
+use crate::answers::{self, Kind, Sentence};
+use crate::number::{self, NONE};
+use crate::results;
+use crate::table::{Column, Entry, Table};
+use crate::words;
+use crate::wrap;
+
+/// How the terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences may be used.
+    pub colour: bool,
+    /// Columns.
+    pub width: usize,
+}
+
+impl Style {
+    /// Columns that are used: lines longer than 100 are hard to read.
+    fn columns(self) -> usize {
+        self.width.clamp(40, 100)
+    }
+
+    fn paint(self, escape: &str, text: &str) -> String {
+        if self.colour { format!("\x1b[{escape}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+const BOLD: &str = "1";
+const DIM: &str = "2";
+const YELLOW: &str = "33";
+const RED: &str = "31";
+
+/// The answer of `iolens run`: sentences, then one table per curve.
+#[must_use]
+pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
+    let mut out = String::new();
+    let sentences = answers::sentences(run, analysis);
+    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences
+        .iter()
+        .partition(|s| matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Answer));
+    for (i, sentence) in before.iter().enumerate() {
+        if i > 0 && before[i - 1].kind != sentence.kind {
+            out.push('\n');
+        }
+        push_sentence(&mut out, sentence, style);
+    }
+    for (curve, cells) in results::curves(analysis) {
+        let table = results::results(&run.header.plan, &cells, style.columns());
+        out.push('\n');
+        let title = format!(
+            "{}, {}",
+            words::threads(curve.threads),
+            words::setting(&run.header.plan, &curve)
+        );
+        out.push_str(&style.paint(BOLD, &title));
+        out.push('\n');
+        out.push_str(&painted(&table.text(style.columns()), style));
+    }
+    out.push('\n');
+    let reading = format!(
+        "ratio: time per message of {} over the arm's; above 1 the arm is faster. Intervals are \
+         pointwise; verdicts use simultaneous ones over all {} contrasts.",
+        run.header.plan.baseline, analysis.contrasts
+    );
+    let quick =
+        "ratio: time per message of the baseline over the arm's; above 1 the arm is faster.";
+    let reading = if run.header.plan.quick { quick } else { &reading };
+    out.push_str(&style.paint(DIM, &wrap::hanging(reading, style.columns(), 0)));
+    out.push('\n');
+    for sentence in after {
+        push_sentence(&mut out, sentence, style);
+    }
+    out
+}
+
+fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
+    let folded = wrap::hanging(&sentence.text, style.columns(), 2);
+    let painted = match sentence.kind {
+        Kind::Alarm => style.paint(RED, &folded),
+        Kind::Headline => style.paint(BOLD, &folded),
+        Kind::Caution => style.paint(YELLOW, &folded),
+        Kind::NoiseFloor | Kind::Harness | Kind::Scope => style.paint(DIM, &folded),
+        Kind::Answer => folded,
+    };
+    out.push_str(&painted);
+    out.push('\n');
+}
+
+/// Verdicts in colour, by their words.
+fn painted(table: &str, style: &Style) -> String {
+    if !style.colour {
+        return table.to_owned();
+    }
+    const COLOURS: [(&str, &str); 7] = [
+        ("FASTER", "32"),
+        ("SLOWER", "35"),
+        ("EQUIVALENT", "36"),
+        ("INCONCLUSIVE", YELLOW),
+        ("INVALID", RED),
+        ("failed", RED),
+        ("─", DIM),
+    ];
+    let paint = |line: &str| {
+        let found = COLOURS.iter().find(|(word, _)| line.contains(word));
+        match found {
+            Some(("─", escape)) => style.paint(escape, line),
+            Some((word, escape)) => line.replacen(word, &style.paint(escape, word), 1),
+            None => line.to_owned(),
+        }
+    };
+    table.lines().map(|line| paint(line) + "\n").collect()
+}
+
+/// One cell in detail: every arm with its contrast and all its trials.
+#[must_use]
+pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
+    let plan = &run.header.plan;
+    let mut out = style.paint(BOLD, &cell.cell.to_string());
+    out.push('\n');
+    out.push_str(&format!(
+        "{} of {} used, δ = {}\n",
+        number::count(cell.trials_used, "trial"),
+        cell.trials_started,
+        number::percent(analysis.delta)
+    ));
+    for note in &cell.notes {
+        out.push_str(&wrap::hanging(&format!("note: {note}"), style.columns(), 2));
+        out.push('\n');
+    }
+    out.push('\n');
+    out.push_str(&painted(
+        &results::results(plan, &[cell], style.columns()).text(style.columns()),
+        style,
+    ));
+    for arm in &cell.arms {
+        out.push('\n');
+        show_arm(&mut out, plan.quick, arm, style);
+    }
+    out
+}
+
+fn show_arm(out: &mut String, quick: bool, arm: &ArmAnalysis, style: &Style) {
+    out.push_str(&style.paint(BOLD, &arm.arm.label));
+    out.push('\n');
+    let mut line = |text: String| {
+        out.push_str(&wrap::hanging(&format!("  {text}"), style.columns(), 4));
+        out.push('\n');
+    };
+    if let Some(reason) = &arm.reason {
+        line(format!("{}: {reason}", arm.status.word()));
+    }
+    if let Some(contrast) = &arm.contrast {
+        if !quick {
+            line(format!("{}: {}", contrast.verdict.word(), contrast.reason));
+        }
+        if let Some(interval) = contrast.simultaneous {
+            line(format!("simultaneous 95 % interval {}", number::bracket(interval)));
+        }
+        if let Some(sd) = contrast.sd_ln {
+            line(format!("sd of trials {} of the ratio", number::percent(sd.exp() - 1.0)));
+        }
+    }
+    let Some(figures) = &arm.figures else { return };
+    let (unit, scale) = match figures.goodput_bits_per_s {
+        Some(_) => ("goodput of each trial, Gbit/s", 1e9),
+        None => ("time of each trial, ns/message", 1.0),
+    };
+    let values: Vec<String> =
+        figures.trial_values.iter().map(|value| three_digits(value / scale)).collect();
+    line(format!("{unit}: {}", values.join("  ")));
+    line(format!(
+        "{} calls/message, {} context switches/message",
+        three_digits(figures.tx_calls_per_message.value),
+        number::optional(figures.context_switches_per_message.map(|e| e.value))
+    ));
+}
+
+/// One line of the list of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRow {
+    /// The run's id.
+    pub id: String,
+    /// The user's name for it.
+    pub name: Option<String>,
+    /// Start, nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// End, likewise; null while it runs, or if it was killed.
+    pub finished_unix_ns: Option<u64>,
+    /// What was studied.
+    pub study: String,
+    /// Cells with at least one trial.
+    pub cells: u64,
+    /// Trials that are stored.
+    pub trials: u64,
+    /// How it ended, in words.
+    pub ended: String,
+}
+
+/// The list of runs, in the order given.
+#[must_use]
+pub fn runs(rows: &[RunRow], style: &Style) -> String {
+    let columns = vec![
+        Column::left("run", ""),
+        Column::left("started", ""),
+        Column::right("took", ""),
+        Column::left("study", ""),
+        Column::right("cells", ""),
+        Column::right("trials", ""),
+        Column::left("ended by", ""),
+        Column::left("name", ""),
+    ];
+    let mut table = Table::new("", columns);
+    for row in rows {
+        let took = row.finished_unix_ns.map(|end| end.saturating_sub(row.started_unix_ns));
+        let entries: Vec<String> = vec![
+            row.id.clone(),
+            number::utc(row.started_unix_ns),
+            took.map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
+            row.study.clone(),
+            row.cells.to_string(),
+            row.trials.to_string(),
+            row.ended.clone(),
+            one_line(row.name.as_deref().unwrap_or_default()),
+        ];
+        table.push(entries.into_iter().map(Entry::from).collect());
+    }
+    table.text(style.columns())
+}
+
+/// A name as one line of a table: no control characters, at most 32.
+fn one_line(name: &str) -> String {
+    const LONGEST: usize = 32;
+    let plain = name.replace(char::is_control, " ");
+    if plain.chars().count() <= LONGEST {
+        return plain;
+    }
+    plain.chars().take(LONGEST - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    const PLAIN: Style = Style { colour: false, width: 100 };
+
+    #[test]
+    fn the_answer_is_sentences_then_tables() {
+        let (run, analysis) = fixture::run();
+        let text = super::run(&run, &analysis, &PLAIN);
+        let tables: Vec<&str> = text
+            .lines()
+            .skip_while(|l| !l.starts_with("4 threads,"))
+            .take_while(|l| !l.starts_with("Harness"))
+            .collect();
+        insta::assert_snapshot!(tables.join("\n"), @"
+        4 threads, net, loopback, stream, hot, 8 fields, received with recv
+            size  arm              goodput     time  ratio                 verdict        n  copies     CPU
+                                    Gbit/s   ns/msg  [95 %]                                  tx/end    ns/B
+         ──────────────────────────────────────────────────────────────────────────────────────────────────
+            64 B  send_staged        1.03     498    baseline                            12  2/3     12.3
+                  send               1.11     462    1.08 [1.04, 1.11]     SMALL         12  1/2     11.4
+                  send_per_field     0.181   2841    0.175 [0.172, 0.179]  SLOWER        12  1/2     70.1
+                  sendmsg_iov        0.919    559    0.89 [0.86, 0.92]     SLOWER        12  1/2     13.8
+                  A/A copy           1.03     498    1.00 [0.97, 1.03]     EQUIVALENT    12  2/3     12.3
+                  memcpy             –         11.4  –                     control       12  1/1      0.172
+
+           4 KiB  send_staged       36.9      891    baseline                            12  2/3      0.344
+                  send              44.1      745    1.20 [1.18, 1.22]     FASTER        12  1/2      0.287
+                  send_per_field    10.1     3248    0.275 [0.267, 0.283]  SLOWER        12  1/2      1.25
+                  sendmsg_iov       39.6      850    1.06 [0.97, 1.16]     INCONCLUSIVE  12  1/2      0.328
+                  A/A copy          37.1      885    1.01 [0.99, 1.03]     EQUIVALENT    12  2/3      0.341
+                  memcpy             –        114    –                     control       12  1/1      0.027
+
+         256 KiB  send_staged       84.8    24850    baseline                            12  2/3      0.150
+                  send             120      17593    1.41 [1.36, 1.47]     FASTER        12  1/2      0.106
+                  send_per_field¹    –          –    –                     failed         –  1/2      –
+                  sendmsg_iov      123      17173    1.45 [1.41, 1.49]     FASTER        12  1/2      0.104
+                  A/A copy          83.9    25043    0.99 [0.96, 1.02]     INCONCLUSIVE  12  2/3      0.151
+                  memcpy             –       6647    –                     control       12  1/1      0.025
+
+         ¹ failed: 2 trials failed while its slice ran: recv: ECONNRESET (connection reset by peer)
+
+        ratio: time per message of send_staged over the arm's; above 1 the arm is faster. Intervals are
+        pointwise; verdicts use simultaneous ones over all 18 contrasts.
+        Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells;
+          widest ±2.7 %); 0 of 6 intervals exclude 1, chance allows 2.
+        256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where
+          arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
+        The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads,
+          sendmsg_iov: ±9.1 % > 3 %.
+        Steal was 4.1 % of busy time (median over trials).
+        ");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let (run, analysis) = fixture::large();
+        for width in [80, 100, 140] {
+            let text = super::run(&run, &analysis, &Style { colour: false, width });
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(width.min(100)), "{widest:?} > {width}");
+        }
+    }
+
+    #[test]
+    fn colour_adds_nothing_but_escapes() {
+        let (run, analysis) = fixture::run();
+        let colour = super::run(&run, &analysis, &Style { colour: true, width: 100 });
+        let mut plain = String::new();
+        for (i, part) in colour.split('\x1b').enumerate() {
+            plain.push_str(if i == 0 { part } else { part.split_once('m').map_or("", |p| p.1) });
+        }
+        assert_eq!(plain, super::run(&run, &analysis, &PLAIN));
+    }
+
+    #[test]
+    fn a_quick_table_has_no_verdict_column() {
+        let (run, analysis) = fixture::quick();
+        let text = super::run(&run, &analysis, &PLAIN);
+        assert!(!text.contains("verdict") && !text.contains("FASTER"));
+    }
+
+    #[test]
+    fn a_cell_shows_all_trials() {
+        let (run, analysis) = fixture::run();
+        let text = show(&run, &analysis, &analysis.cells[0], &PLAIN);
+        let staged: Vec<&str> = text.lines().skip_while(|l| *l != "send").take(6).collect();
+        insta::assert_snapshot!(staged.join("\n"), @r"
+        send
+          FASTER: simultaneous 95 % interval against δ = 3 %
+          simultaneous 95 % interval [1.05, 1.08]
+          sd of trials 1.6 % of the ratio
+          goodput of each trial, Gbit/s: 0.481 0.558 0.456 0.484 0.491 0.510 0.509 0.456 0.474 0.524 0.476
+            0.487
+        ");
+    }
+
+    #[test]
+    fn runs_are_listed_one_per_line() {
+        let (run, _) = fixture::run();
+        let row = RunRow {
+            id: run.header.id.clone(),
+            name: run.header.name.clone(),
+            started_unix_ns: run.header.started_unix_ns,
+            finished_unix_ns: run.header.end.map(|end| end.finished_unix_ns),
+            study: "net".to_owned(),
+            cells: 6,
+            trials: 72,
+            ended: "budget".to_owned(),
+        };
+        insta::assert_snapshot!(runs(&[row], &PLAIN), @r"
+        run       started                   took  study  cells  trials  ended by  name
+        ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+        4f1c09ab  2026-09-21 14:13 UTC  2.33 min  net        6      72  budget    before <script>alert(1)</script…
+        ");
+    }
+}

@@ -1,0 +1,126 @@
+//! What an arm did in one trial: sums over its measured slices.
+
+use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
+use iolens_model::trial::SliceKind;
+
+/// Sums over measured slices and both ends. A sum is null as soon as one of
+/// its parts is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Slices summed.
+    pub(crate) slices: usize,
+    /// Slice clocks.
+    pub(crate) time_ns: u64,
+    /// Messages sent.
+    pub(crate) messages: u64,
+    /// Payload bytes the kernel accepted.
+    pub(crate) tx_bytes: u64,
+    /// Payload bytes delivered; null without a receiver.
+    pub(crate) rx_bytes: Option<u64>,
+    /// Calls of the sender.
+    pub(crate) tx_calls: u64,
+    /// Calls of the receiver.
+    pub(crate) rx_calls: Option<u64>,
+    /// CPU time of the sender.
+    pub(crate) tx_cpu_ns: Option<u64>,
+    /// CPU time of the receiver.
+    pub(crate) rx_cpu_ns: Option<u64>,
+    /// Voluntary switches, both ends.
+    pub(crate) voluntary_switches: Option<u64>,
+    /// Involuntary switches, both ends.
+    pub(crate) involuntary_switches: Option<u64>,
+    /// Migrations, both ends.
+    pub(crate) migrations: Option<u64>,
+    /// Minor faults, both ends.
+    pub(crate) minor_faults: Option<u64>,
+    /// Major faults, both ends.
+    pub(crate) major_faults: Option<u64>,
+    /// Retransmits of the sender's connections.
+    pub(crate) retransmits: Option<u64>,
+    /// Softirq ticks, both ends.
+    pub(crate) softirq_ticks: Option<u64>,
+}
+
+/// The sums of one arm; null if none of its slices counts.
+pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
+    let counts = |slice: &&SliceOutcome| slice.arm == arm && slice.kind == SliceKind::Measured;
+    let slices: Vec<&SliceOutcome> = trial.slices.iter().filter(counts).collect();
+    if slices.is_empty() {
+        return None;
+    }
+    let tx = |f: fn(&Counts) -> u64| slices.iter().map(|s| f(&s.tx)).sum();
+    let rx = |f: fn(&Counts) -> u64| slices.iter().map(|s| s.rx.as_ref().map(f)).sum();
+    let rx_part =
+        |f: fn(&Counts) -> Option<u64>| slices.iter().map(|s| s.rx.as_ref().and_then(f)).sum();
+    // An arm without a receiver has one end, whose count is the whole.
+    let both = |f: fn(&Counts) -> Option<u64>| {
+        let slice = |s: &&SliceOutcome| match &s.rx {
+            Some(rx) => f(&s.tx).zip(f(rx)).map(|(a, b)| a + b),
+            None => f(&s.tx),
+        };
+        slices.iter().map(slice).sum()
+    };
+    Some(Totals {
+        slices: slices.len(),
+        time_ns: tx(|c| c.time_ns),
+        messages: tx(|c| c.messages),
+        tx_bytes: tx(|c| c.bytes),
+        rx_bytes: rx(|c| c.bytes),
+        tx_calls: tx(|c| c.calls),
+        rx_calls: rx(|c| c.calls),
+        tx_cpu_ns: slices.iter().map(|s| s.tx.task_clock_ns).sum(),
+        rx_cpu_ns: rx_part(|c| c.task_clock_ns),
+        voluntary_switches: both(|c| c.voluntary_switches),
+        involuntary_switches: both(|c| c.involuntary_switches),
+        migrations: both(|c| c.migrations),
+        minor_faults: both(|c| c.minor_faults),
+        major_faults: both(|c| c.major_faults),
+        retransmits: slices.iter().map(|s| s.tx.retransmits).sum(),
+        softirq_ticks: both(|c| c.softirq_ticks),
+    })
+}
+
+impl Totals {
+    /// Voluntary and involuntary switches of both ends.
+    pub(crate) fn context_switches(&self) -> Option<u64> {
+        Some(self.voluntary_switches? + self.involuntary_switches?)
+    }
+
+    /// Received payload bits per second.
+    pub(crate) fn goodput_bits_per_s(&self) -> Option<f64> {
+        let bytes = self.rx_bytes.filter(|_| self.time_ns > 0)?;
+        Some(bytes as f64 * 8e9 / self.time_ns as f64)
+    }
+
+    /// Time over messages, ns.
+    pub(crate) fn ns_per_message(&self) -> Option<f64> {
+        (self.messages > 0).then(|| self.time_ns as f64 / self.messages as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn discarded_slices_are_left_out_and_one_null_makes_a_null() {
+        let (mut run, _) = fixture::run();
+        let trial = &mut run.trials[0];
+        let before = totals(trial, 0).expect("the baseline ran");
+        assert_eq!((before.slices, before.messages), (2, 2000));
+        assert_eq!(before.context_switches(), Some(16));
+        assert_eq!(before.softirq_ticks, None);
+        let measured = trial.slices.iter_mut().find(|s| s.kind == SliceKind::Measured);
+        measured.expect("there is one").tx.voluntary_switches = None;
+        assert_eq!(totals(trial, 0).and_then(|t| t.context_switches()), None);
+    }
+
+    #[test]
+    fn a_control_has_no_receiver() {
+        let (run, _) = fixture::run();
+        let control = totals(&run.trials[0], 5).expect("the control ran");
+        assert_eq!((control.rx_bytes, control.goodput_bits_per_s()), (None, None));
+        assert!(control.context_switches().is_some());
+    }
+}

@@ -1,0 +1,100 @@
+//! Names for cells, curves and the machine, in words: the same in sentences,
+//! tables, figures and file names.
+
+use iolens_model::axes::Cell;
+use iolens_model::host::HostFacts;
+use iolens_model::plan::{Plan, Schedule};
+use iolens_model::run::RunHeader;
+
+use crate::number::count;
+
+/// What tells a cell from the others of the run: `64 KiB, 1 thread`, with the
+/// axes behind it of which the plan has more than one value.
+pub(crate) fn subject(plan: &Plan, cell: &Cell) -> String {
+    format!("{}, {}", cell.message_bytes, curve(plan, cell))
+}
+
+/// What tells a curve from the others of the run: `1 thread`.
+pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
+    let mut parts = vec![threads(cell.threads)];
+    if plan.topologies.len() > 1 {
+        parts.push(cell.topology.to_string());
+    }
+    if plan.modes.len() > 1 {
+        parts.push(cell.mode.to_string());
+    }
+    if plan.working_sets.len() > 1 {
+        parts.push(cell.working_set.to_string());
+    }
+    parts.join(", ")
+}
+
+/// `1 thread`, `4 threads`.
+pub(crate) fn threads(n: u32) -> String {
+    count(n, "thread")
+}
+
+/// What all cells of a family have in common: `net, loopback, stream, hot,
+/// 8 fields, recv`.
+pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
+    format!(
+        "{}, {}, {}, {}, {}, received with {}",
+        plan.study,
+        cell.topology,
+        cell.mode,
+        cell.working_set,
+        count(cell.fields, "field"),
+        cell.receiver
+    )
+}
+
+/// How the trials were laid out, one clause.
+pub(crate) fn schedule(plan: &Plan) -> String {
+    match plan.schedule {
+        Schedule::Slices { slice, discarded_rounds, rounds } => format!(
+            "arms alternate in slices of about {slice}, {rounds} rounds after {discarded_rounds} discarded"
+        ),
+        Schedule::Window { window } => format!("one arm after another, {window} each"),
+        Schedule::Messages { messages } => {
+            format!("one arm after another, {messages} messages each")
+        }
+    }
+}
+
+/// The value of a fact of the machine: the first of these names that is known.
+/// Names are the kernel's, so they are looked for without regard to case.
+pub(crate) fn fact<'a>(host: &'a HostFacts, names: &[&str]) -> Option<&'a str> {
+    names.iter().find_map(|name| {
+        let named = |fact: &&iolens_model::host::Fact| fact.name.eq_ignore_ascii_case(name);
+        let found = host.facts.iter().filter(named).find_map(|fact| fact.value.value())?;
+        Some(found.as_str())
+    })
+}
+
+/// Two lines under every figure: the machine, then the software and the run.
+pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
+    let host = &header.host;
+    let cache = |name: &str, reading: &iolens_model::reading::Reading<_>| {
+        reading.value().map(|bytes: &iolens_model::units::Bytes| format!("{name} {bytes}"))
+    };
+    let cpus = u32::try_from(host.cpus.len()).unwrap_or(u32::MAX);
+    let machine = [
+        fact(host, &["model", "model name", "cpu model"]).map(String::from),
+        Some(count(cpus, "CPU")),
+        cache("L1d", &host.l1d),
+        cache("L2", &host.l2),
+        cache("LLC", &host.llc),
+        cache("memory", &host.memory),
+    ];
+    let software = [
+        fact(host, &["os", "distribution", "pretty_name"]).map(String::from),
+        fact(host, &["kernel", "release", "osrelease"]).map(|k| format!("Linux {k}")),
+        Some(cell.topology.to_string()),
+        Some(header.build.clone()),
+        Some(format!("run {}", header.id)),
+    ];
+    let join = |parts: &[Option<String>]| {
+        parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
+    };
+    [join(&machine), join(&software)]
+}

@@ -1,0 +1,97 @@
+//! The analysis of a run: which trials are used, what they say of each arm,
+//! and what is to be remarked.
+
+mod cell;
+mod pairs;
+mod remarks;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use iolens_model::arm::Role;
+use iolens_model::axes::Cell;
+use iolens_model::run::{Run, RunHeader};
+
+use crate::analysis::Analysis;
+use crate::interval::count;
+use crate::passes::{self, Visits};
+use crate::roster;
+use crate::self_check;
+use crate::student::StudentTable;
+use crate::values::TrialValues;
+
+/// Analyses a run.
+///
+/// Never fails: what cannot be used is listed with the reason, and an empty
+/// run has cells without numbers.
+#[must_use]
+pub fn analyse(run: &Run) -> Analysis {
+    let values: Vec<TrialValues> =
+        run.trials.iter().map(|trial| TrialValues::of(&run.header, trial)).collect();
+    analyse_values(&run.header, &values)
+}
+
+/// Analyses the values of a run's trials, in the order in which they ran: the
+/// same as [`analyse`], for callers that do it after every pass.
+#[must_use]
+pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
+    let plan = &header.plan;
+    let cells = distinct(plan.cells());
+    let arms = roster::arms(plan, trials);
+    let passes = passes::sort(header, &cells, trials);
+    let compared = arms.iter().filter(|arm| roster::has_contrast(arm)).count();
+    let contrasts = count(compared.saturating_mul(cells.len()));
+    let candidates = arms.iter().filter(|arm| arm.role == Role::Compared).count();
+    let all_pairs = count(pairs::number_of(candidates).saturating_mul(cells.len()));
+    let mut tables = cell::Tables {
+        contrasts: StudentTable::new(contrasts),
+        pairs: StudentTable::new(contrasts.saturating_add(all_pairs)),
+    };
+    let mut groups = group(&cells, trials, plan.isolate);
+    let mut analyses = Vec::with_capacity(cells.len());
+    let mut rejected = Vec::new();
+    for cell in &cells {
+        let (primary, secondary) = groups.remove(cell).unwrap_or_default();
+        let visits = cell::CellVisits {
+            primary: Visits::of(primary, &passes.complete),
+            // Shared trials in an isolated plan would answer no question of it.
+            isolated: (!plan.isolate).then(|| Visits::of(secondary, &passes.complete)),
+        };
+        rejected.extend(remarks::rejected(&visits));
+        analyses.push(cell::analyse(header, cell, &arms, &visits, &mut tables));
+    }
+    rejected.sort_by_key(|(started, _)| *started);
+    let self_check = self_check::of(&analyses, plan.delta);
+    let warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
+    Analysis {
+        passes: count(passes.complete.len()),
+        delta: plan.delta,
+        contrasts,
+        cells: analyses,
+        self_check,
+        rejected: rejected.into_iter().map(|(_, rejected)| rejected).collect(),
+        warnings,
+    }
+}
+
+/// Trials of each cell: those that the plan's contrasts rest on, and others.
+type Groups<'a> = BTreeMap<&'a Cell, (Vec<&'a TrialValues>, Vec<&'a TrialValues>)>;
+
+/// Pass 0 stands among the primary trials: no figure uses it, but where a
+/// cell went no further it says why.
+fn group<'a>(cells: &'a [Cell], trials: &'a [TrialValues], isolate: bool) -> Groups<'a> {
+    let mut groups: Groups<'a> = cells.iter().map(|cell| (cell, Default::default())).collect();
+    for trial in trials {
+        if let Some((primary, secondary)) = groups.get_mut(&trial.cell) {
+            let is_primary = trial.pass == 0 || trial.isolated == isolate;
+            if is_primary { primary.push(trial) } else { secondary.push(trial) }
+        }
+    }
+    groups
+}
+
+fn distinct(cells: Vec<Cell>) -> Vec<Cell> {
+    let mut seen = std::collections::BTreeSet::new();
+    cells.into_iter().filter(|cell| seen.insert(cell.clone())).collect()
+}

@@ -1,0 +1,269 @@
+//! One cell: its arms' figures, contrasts and status.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iolens_model::arm::{Arm, Role};
+use iolens_model::axes::Cell;
+use iolens_model::outcome::Status;
+use iolens_model::run::RunHeader;
+
+use super::{pairs, remarks};
+use crate::analysis::{ArmAnalysis, CellAnalysis};
+use crate::contrast::{Measured, Pair};
+use crate::figures;
+use crate::interval::{Parts, count};
+use crate::passes::Visits;
+use crate::roster;
+use crate::student::StudentTable;
+use crate::values::{ArmValues, Refusal, TrialValues};
+use crate::verdict::Context;
+
+/// Multipliers for what is claimed against the baseline, and for that and all
+/// pairs together.
+pub(super) struct Tables {
+    pub(super) contrasts: StudentTable,
+    pub(super) pairs: StudentTable,
+}
+
+/// The trials of one cell.
+pub(super) struct CellVisits<'a> {
+    /// Those that the plan's contrasts rest on.
+    pub(super) primary: Visits<'a>,
+    /// Isolated trials beside shared ones; null where they are the primary.
+    pub(super) isolated: Option<Visits<'a>>,
+}
+
+/// One arm of the cell before it is judged.
+pub(super) struct Draft<'a> {
+    pub(super) arm: &'a Arm,
+    pub(super) used: Vec<(&'a TrialValues, &'a ArmValues)>,
+    pub(super) standing: Standing,
+    /// Of the trials that the plan's contrasts rest on.
+    pub(super) primary: Option<Measured>,
+    /// Of isolated trials beside shared ones.
+    pub(super) isolated: Option<Measured>,
+    /// How the arm stands in the isolated trials beside the shared ones.
+    pub(super) isolated_standing: Option<Standing>,
+    /// Typical ln ratios of the trials behind `primary`, by what pairs them
+    /// with those of other arms.
+    pub(super) typical: Vec<(Partner, f64)>,
+}
+
+/// What pairs the values of two arms: one trial, or in isolated plans one pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Partner {
+    Trial { pass: u32, position: u32 },
+    Pass(u32),
+}
+
+/// How an arm stands after all trials.
+pub(super) struct Standing {
+    /// Why the numbers, if any, cannot be used.
+    pub(super) refusal: Option<Refusal>,
+    /// Complete passes in which the arm ran and was refused.
+    pub(super) passes_refused: u32,
+    /// The latest of their reasons.
+    pub(super) latest: Option<Refusal>,
+}
+
+/// The analysis of one cell.
+pub(super) fn analyse(
+    header: &RunHeader,
+    cell: &Cell,
+    arms: &[Arm],
+    visits: &CellVisits<'_>,
+    tables: &mut Tables,
+) -> CellAnalysis {
+    let table = &mut tables.contrasts;
+    let drafts: Vec<Draft<'_>> =
+        arms.iter().map(|arm| draft(arm, visits, header.plan.isolate, table)).collect();
+    let started = visits.primary.trials().iter();
+    let started = started.filter(|trial| trial.pass > 0 && trial.status != Status::Skipped).count();
+    let used: BTreeSet<*const TrialValues> =
+        drafts.iter().flat_map(|draft| &draft.used).map(|(trial, _)| &raw const **trial).collect();
+    let analysed: Vec<ArmAnalysis> =
+        drafts.iter().map(|draft| arm_analysis(draft, &drafts, header.plan.delta, table)).collect();
+    CellAnalysis {
+        cell: cell.clone(),
+        trials_used: count(used.len()),
+        trials_started: count(started),
+        notes: remarks::notes(&drafts, &analysed),
+        pairs: pairs::of(&drafts, &mut tables.pairs),
+        arms: analysed,
+    }
+}
+
+fn draft<'a>(
+    arm: &'a Arm,
+    visits: &CellVisits<'a>,
+    isolate: bool,
+    table: &mut StudentTable,
+) -> Draft<'a> {
+    let used = visits.primary.used(&arm.label);
+    let pairs = |visits: &Visits<'a>, isolated: bool| {
+        if !roster::has_contrast(arm) {
+            return Vec::new();
+        }
+        let used = visits.used(&arm.label);
+        if isolated { pairs_by_pass(visits, &used) } else { pairs_by_trial(&used) }
+    };
+    let mut measured = |visits: &Visits<'a>, isolated: bool| {
+        let pairs: Vec<Pair> = pairs(visits, isolated).into_iter().map(|(_, pair)| pair).collect();
+        Measured::of(&pairs, table)
+    };
+    Draft {
+        arm,
+        standing: standing(&visits.primary, &arm.label, &used),
+        primary: measured(&visits.primary, isolate),
+        isolated: visits.isolated.as_ref().and_then(|visits| measured(visits, true)),
+        isolated_standing: visits
+            .isolated
+            .as_ref()
+            .map(|visits| standing(visits, &arm.label, &visits.used(&arm.label))),
+        typical: pairs(&visits.primary, isolate)
+            .into_iter()
+            .map(|(partner, pair)| (partner, pair.typical_ln))
+            .collect(),
+        used,
+    }
+}
+
+/// Each trial holds the arm and its baseline.
+fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)]) -> Vec<(Partner, Pair)> {
+    let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
+        let partner = Partner::Trial { pass: trial.pass, position: trial.position };
+        let pair = Pair {
+            typical_ln: arm.typical_ln?,
+            baseline: trial.baseline()?.sums.time_per_message()?,
+            arm: arm.sums.time_per_message()?,
+        };
+        Some((partner, pair))
+    };
+    used.iter().filter_map(pair).collect()
+}
+
+/// Each trial holds one arm; the baseline's of the same pass is its partner.
+fn pairs_by_pass(visits: &Visits<'_>, used: &[(&TrialValues, &ArmValues)]) -> Vec<(Partner, Pair)> {
+    let baselines: BTreeMap<u32, Parts> = visits
+        .trials()
+        .iter()
+        .filter_map(|trial| trial.baseline())
+        .map(|arm| arm.outcome.arm.label.as_str())
+        .next()
+        .map(|label| visits.used(label))
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(trial, arm)| Some((trial.pass, arm.sums.time_per_message()?)))
+        .collect();
+    let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
+        let baseline = *baselines.get(&trial.pass)?;
+        let arm = arm.sums.time_per_message()?;
+        let typical_ln = ((baseline.over / baseline.under) / (arm.over / arm.under)).ln();
+        Some((Partner::Pass(trial.pass), Pair { typical_ln, baseline, arm }))
+    };
+    used.iter().filter_map(pair).collect()
+}
+
+fn standing(visits: &Visits<'_>, label: &str, used: &[(&TrialValues, &ArmValues)]) -> Standing {
+    let refusals: Vec<(u32, &Refusal)> = visits
+        .trials()
+        .iter()
+        .filter_map(|trial| Some((trial.pass, refusal_in(trial, label)?)))
+        .collect();
+    let passes_used: BTreeSet<u32> = used.iter().map(|(trial, _)| trial.pass).collect();
+    // Of a pass with several trials, the reason of the last one stays.
+    let refused: BTreeMap<u32, &Refusal> = refusals
+        .iter()
+        .copied()
+        .filter(|(pass, _)| visits.is_complete(*pass) && !passes_used.contains(pass))
+        .collect();
+    let latest = refused.values().next_back().copied();
+    let refusal = if used.is_empty() {
+        let last = refusals.last().map(|(_, refusal)| (*refusal).clone());
+        Some(last.unwrap_or_else(|| never(visits, label)))
+    } else {
+        dropped(visits, label, &passes_used).or_else(|| mostly_refused(&refused, &passes_used))
+    };
+    Standing { refusal, passes_refused: count(refused.len()), latest: latest.cloned() }
+}
+
+fn refusal_in<'a>(trial: &'a TrialValues, label: &str) -> Option<&'a Refusal> {
+    let arm = trial.arms.iter().find(|arm| arm.outcome.arm.label == label)?;
+    arm.refusal.as_ref().or(trial.refusal.as_ref())
+}
+
+/// An arm in whose slices two workers died goes on no more, and what it had
+/// measured until then is no comparison of a whole run.
+fn dropped(visits: &Visits<'_>, label: &str, passes_used: &BTreeSet<u32>) -> Option<Refusal> {
+    let failures: Vec<&Refusal> = visits
+        .trials()
+        .iter()
+        .filter(|trial| trial.pass > 0)
+        .filter_map(|trial| trial.arms.iter().find(|arm| arm.outcome.arm.label == label))
+        .filter_map(|arm| arm.refusal.as_ref())
+        .filter(|refusal| refusal.status == Status::Failed)
+        .collect();
+    let last = failures.last().filter(|_| failures.len() >= 2)?;
+    if visits.last_complete().is_some_and(|pass| passes_used.contains(&pass)) {
+        return None;
+    }
+    let reason = format!("dropped after {} failed trials: {}", failures.len(), last.reason);
+    Some(Refusal { status: Status::Failed, reason })
+}
+
+/// Numbers of the few passes that no gate refused would be a selection.
+fn mostly_refused(
+    refused: &BTreeMap<u32, &Refusal>,
+    passes_used: &BTreeSet<u32>,
+) -> Option<Refusal> {
+    let latest = refused.values().next_back().filter(|_| refused.len() > passes_used.len())?;
+    let passes = refused.len() + passes_used.len();
+    let reason = format!("{} of {passes} passes cannot be used: {}", refused.len(), latest.reason);
+    Some(Refusal { status: Status::Invalid, reason })
+}
+
+fn never(visits: &Visits<'_>, label: &str) -> Refusal {
+    let ran = visits.trials().iter().any(|trial| trial.pass > 0 && trial.usable(label).is_some());
+    let reason =
+        if ran { "measured in no complete pass" } else { "no trial of this arm was started" };
+    Refusal { status: Status::Skipped, reason: reason.to_owned() }
+}
+
+fn arm_analysis(
+    draft: &Draft<'_>,
+    drafts: &[Draft<'_>],
+    delta: f64,
+    table: &mut StudentTable,
+) -> ArmAnalysis {
+    let check = drafts.iter().find(|draft| draft.arm.role == Role::SelfCheck);
+    let refusal = draft.standing.refusal.as_ref();
+    let mut judged =
+        |measured: Option<&Measured>, floor: Option<&Measured>, refusal: Option<&Refusal>| {
+            let context = Context {
+                role: draft.arm.role,
+                delta,
+                floor,
+                invalid: refusal.map(|refusal| refusal.reason.as_str()),
+            };
+            Some(measured?.clone().judged(&context, table))
+        };
+    let contrast =
+        judged(draft.primary.as_ref(), check.and_then(|check| check.primary.as_ref()), refusal);
+    let isolated = judged(
+        draft.isolated.as_ref(),
+        check.and_then(|check| check.isolated.as_ref()),
+        draft.isolated_standing.as_ref().and_then(|standing| standing.refusal.as_ref()),
+    );
+    let arms: Vec<&ArmValues> = draft.used.iter().map(|(_, arm)| *arm).collect();
+    let latest = arms.last().map(|arm| &arm.outcome);
+    ArmAnalysis {
+        arm: draft.arm.clone(),
+        status: refusal.map_or(Status::Ok, |refusal| refusal.status),
+        reason: refusal.map(|refusal| refusal.reason.clone()),
+        figures: figures::of(&arms, table),
+        contrast,
+        isolated,
+        copies_sender: latest.and_then(|outcome| outcome.copies_sender),
+        copies_end_to_end: latest.and_then(|outcome| outcome.copies_end_to_end),
+    }
+}

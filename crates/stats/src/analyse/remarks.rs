@@ -1,0 +1,206 @@
+//! What is said beside the numbers: rejected trials, notes of a cell,
+//! warnings of the run.
+
+use std::collections::BTreeMap;
+
+use iolens_model::arm::Role;
+use iolens_model::axes::Cell;
+use iolens_model::outcome::Status;
+use iolens_model::run::RunHeader;
+
+use super::cell::{CellVisits, Draft};
+use crate::analysis::{ArmAnalysis, Contrast, Rejected, SelfCheck};
+use crate::gates::Flag;
+use crate::interval::count;
+use crate::passes::{Passes, Visits};
+use crate::self_check;
+use crate::values::{Refusal, TrialValues};
+use crate::wording::{percent, range, trials as trials_word};
+
+/// What of a cell's trials is kept and not used, each with the pass and the
+/// position for sorting.
+pub(super) fn rejected(visits: &CellVisits<'_>) -> Vec<((u32, u32), Rejected)> {
+    let all = std::iter::once(&visits.primary).chain(&visits.isolated);
+    all.flat_map(|visits| {
+        visits.trials().iter().filter(|trial| trial.pass > 0).flat_map(|trial| {
+            let entries = rejected_of(visits, trial);
+            entries.into_iter().map(|entry| ((trial.pass, trial.position), entry))
+        })
+    })
+    .collect()
+}
+
+fn rejected_of(visits: &Visits<'_>, trial: &TrialValues) -> Vec<Rejected> {
+    let replaced = visits.is_replaced(trial);
+    let entry = |arm: Option<&str>, refusal: &Refusal| Rejected {
+        pass: trial.pass,
+        cell: trial.cell.to_string(),
+        arm: arm.map(str::to_owned),
+        status: refusal.status,
+        reason: if replaced {
+            format!("{}; the trial was run again in the same pass", refusal.reason)
+        } else {
+            refusal.reason.clone()
+        },
+    };
+    if let Some(refusal) = &trial.refusal {
+        return vec![entry(None, refusal)];
+    }
+    let refused = trial
+        .arms
+        .iter()
+        .filter_map(|arm| Some(entry(Some(&arm.outcome.arm.label), arm.refusal.as_ref()?)));
+    let mut entries: Vec<Rejected> = refused.collect();
+    if entries.is_empty() && replaced {
+        let reason = "no gate refuses it".to_owned();
+        entries.push(entry(None, &Refusal { status: Status::Invalid, reason }));
+    }
+    entries
+}
+
+/// The notes of a cell.
+pub(super) fn notes(drafts: &[Draft<'_>], arms: &[ArmAnalysis]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (draft, arm) in drafts.iter().zip(arms) {
+        let label = &draft.arm.label;
+        notes.extend(self_check_note(arm));
+        let passes = draft.standing.passes_refused;
+        if let (1.., Some(latest), None) = (passes, &draft.standing.latest, &draft.standing.refusal)
+        {
+            let plural = if passes == 1 { "pass" } else { "passes" };
+            notes.push(format!("{label}: not used in {passes} {plural}: {}", latest.reason));
+        }
+        notes.extend(flags(draft).into_iter().map(|note| format!("{label}: {note}")));
+        notes.extend(isolation_note(arm));
+    }
+    notes
+}
+
+/// Gate 17.
+fn self_check_note(arm: &ArmAnalysis) -> Option<String> {
+    let contrast = arm.contrast.as_ref()?;
+    let interval = contrast.pointwise.as_ref()?;
+    (arm.arm.role == Role::SelfCheck && self_check::excludes_one(contrast)).then(|| {
+        format!(
+            "gate 17 (self-check): the interval of {}, {}, excludes 1; one in twenty does by chance",
+            arm.arm.label,
+            range(interval)
+        )
+    })
+}
+
+/// Whether the ratio depends on what else runs in the process.
+fn isolation_note(arm: &ArmAnalysis) -> Option<String> {
+    let (shared, isolated) = (arm.contrast.as_ref()?, arm.isolated.as_ref()?);
+    let (a, b) = (shared.pointwise.as_ref()?, isolated.pointwise.as_ref()?);
+    let say =
+        |contrast: &Contrast, interval| format!("{:.3} ({})", contrast.ratio, range(interval));
+    (a.high < b.low || b.high < a.low).then(|| {
+        format!(
+            "{}: sharing a process changes the ratio: {} shared, {} isolated",
+            arm.arm.label,
+            say(shared, a),
+            say(isolated, b)
+        )
+    })
+}
+
+/// A flag over the used trials of an arm.
+#[derive(Default)]
+struct Summary {
+    trials: u32,
+    events: u64,
+    extreme: Option<f64>,
+}
+
+fn flags(draft: &Draft<'_>) -> Vec<String> {
+    let mut events: BTreeMap<&str, Summary> = BTreeMap::new();
+    let mut shares: BTreeMap<&str, Summary> = BTreeMap::new();
+    let mut excesses: BTreeMap<&str, Summary> = BTreeMap::new();
+    for flag in draft.used.iter().flat_map(|(_, arm)| &arm.flags) {
+        match flag {
+            Flag::Events { what, count } => {
+                let summary = events.entry(what).or_default();
+                summary.trials += 1;
+                summary.events = summary.events.saturating_add(*count);
+            }
+            Flag::Share { what, share } => {
+                let summary = shares.entry(what).or_default();
+                summary.trials += 1;
+                summary.extreme = Some(summary.extreme.map_or(*share, |e| e.min(*share)));
+            }
+            Flag::Excess { what, ratio } => {
+                let summary = excesses.entry(what).or_default();
+                summary.trials += 1;
+                summary.extreme = Some(summary.extreme.map_or(*ratio, |e| e.max(*ratio)));
+            }
+            Flag::Once(_) => {}
+        }
+    }
+    let of = trials_word(count(draft.used.len()));
+    let extreme = |summary: &Summary| summary.extreme.unwrap_or(f64::NAN);
+    let events =
+        events.iter().map(|(what, s)| format!("{what}: {}, in {} of {of}", s.events, s.trials));
+    let shares = shares.iter().map(|(what, s)| {
+        format!("only {} {what}, in the worst of {of} ({} flagged)", percent(extreme(s)), s.trials)
+    });
+    let excesses = excesses.iter().map(|(what, s)| {
+        format!("{:.2} times {what}, at most ({} of {of} flagged)", extreme(s), s.trials)
+    });
+    events.chain(shares).chain(excesses).collect()
+}
+
+/// The warnings of a run.
+pub(super) fn warnings(
+    header: &RunHeader,
+    cells: &[Cell],
+    trials: &[TrialValues],
+    passes: &Passes,
+    check: &SelfCheck,
+) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (pass, why) in &passes.incomplete {
+        warnings.push(format!("pass {pass} was cut short and is not used: {why}"));
+    }
+    let complete = count(passes.complete.len());
+    let minimum = header.plan.passes.minimum;
+    if complete < minimum {
+        let plural = if complete == 1 { "pass" } else { "passes" };
+        warnings.push(format!(
+            "{complete} complete {plural} of at least {minimum} planned: intervals over few trials \
+             cover less often than they say"
+        ));
+    }
+    let strangers = trials.iter().filter(|trial| trial.pass > 0 && !cells.contains(&trial.cell));
+    match count(strangers.count()) {
+        0 => {}
+        n => warnings.push(format!("{} of cells outside the plan are not used", trials_word(n))),
+    }
+    if check.untrustworthy() {
+        warnings.push(format!(
+            "{} of {} self-checks exclude 1, chance allows {}: the run cannot be trusted",
+            check.excluding_one, check.cells, check.bound
+        ));
+    }
+    if check.judged > 0 {
+        warnings.push(format!(
+            "{} of {} self-checks differ from the baseline by more than δ: the run cannot be trusted",
+            check.judged, check.cells
+        ));
+    }
+    warnings.extend(once(trials));
+    warnings
+}
+
+/// What is the same in every trial, said once, in the order of appearance.
+fn once(trials: &[TrialValues]) -> Vec<String> {
+    let mut said: Vec<String> = Vec::new();
+    for flag in trials.iter().flat_map(|trial| &trial.arms).flat_map(|arm| &arm.flags) {
+        if let Flag::Once(text) = flag
+            && !said.contains(text)
+        {
+            said.push(text.clone());
+        }
+    }
+    said
+}

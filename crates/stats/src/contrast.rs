@@ -1,0 +1,142 @@
+//! An arm against the baseline over trials: the typical ratio with its
+//! intervals, and the ratio of totals beside it.
+
+use crate::analysis::{Contrast, Estimate, Interval};
+use crate::interval::{Moments, Parts, Totals};
+use crate::student::StudentTable;
+use crate::verdict::{self, Context};
+
+/// What one trial says of an arm against the baseline.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pair {
+    /// Median over rounds of ln(baseline's time per message / the arm's).
+    pub(crate) typical_ln: f64,
+    /// Time over messages of the baseline, whole trial.
+    pub(crate) baseline: Parts,
+    /// Time over messages of the arm, whole trial.
+    pub(crate) arm: Parts,
+}
+
+/// A contrast before it is judged.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Measured {
+    /// Of the trials' typical ln ratios.
+    pub(crate) moments: Moments,
+    /// 95 % for this contrast alone.
+    pub(crate) pointwise: Option<Interval>,
+    /// 90 % for this contrast alone.
+    pub(crate) pointwise90: Option<Interval>,
+    /// 95 % for all contrasts of the run together.
+    pub(crate) simultaneous: Option<Interval>,
+    /// Ratio of total times per message.
+    pub(crate) total_ratio: Estimate,
+}
+
+impl Measured {
+    /// The contrast of some trials; null without any.
+    pub(crate) fn of(pairs: &[Pair], table: &mut StudentTable) -> Option<Measured> {
+        let typical: Vec<f64> = pairs.iter().map(|pair| pair.typical_ln).collect();
+        let totals =
+            |side: fn(&Pair) -> Parts| Totals::of(&pairs.iter().map(side).collect::<Vec<Parts>>());
+        let total = totals(|pair| pair.baseline)?.quotient(&totals(|pair| pair.arm)?);
+        let moments = Moments::of(&typical)?;
+        Some(Measured {
+            pointwise: moments.interval(table, |t| t.pointwise),
+            pointwise90: moments.interval(table, |t| t.pointwise90),
+            simultaneous: moments.interval(table, |t| t.simultaneous),
+            total_ratio: total.estimate(table),
+            moments,
+        })
+    }
+
+    /// Half-width of the pointwise interval, as [`Contrast::half_width`].
+    pub(crate) fn half_width(&self) -> Option<f64> {
+        self.pointwise.map(|interval| (interval.high / interval.low).sqrt() - 1.0)
+    }
+
+    /// Whether neither of the two ratios lies in the other's interval.
+    ///
+    /// Both come from the same trials, so asking for intervals that do not
+    /// touch would hardly ever find a tail. Differences under a millionth are
+    /// rounding, which matters where trials agree exactly.
+    pub(crate) fn tail(&self) -> bool {
+        let (Some(typical), Some(total)) = (self.pointwise, self.total_ratio.interval) else {
+            return false;
+        };
+        let ratio = self.moments.mean.exp();
+        let apart = (self.total_ratio.value / ratio - 1.0).abs() > 1e-6;
+        apart && !typical.contains(self.total_ratio.value) && !total.contains(ratio)
+    }
+
+    /// The contrast with its verdict.
+    pub(crate) fn judged(self, context: &Context<'_>, table: &mut StudentTable) -> Contrast {
+        let conclusion = verdict::conclude(&self, context, table);
+        Contrast {
+            ratio: self.moments.mean.exp(),
+            n: self.moments.n,
+            sd_ln: self.moments.sd,
+            tail: self.tail(),
+            pointwise: self.pointwise,
+            pointwise90: self.pointwise90,
+            simultaneous: self.simultaneous,
+            total_ratio: self.total_ratio,
+            verdict: conclusion.verdict,
+            reason: conclusion.reason,
+            trials_needed: conclusion.trials_needed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Trials with this typical ln ratio whose totals say the same.
+    fn pairs(typical: &[f64]) -> Vec<Pair> {
+        let pair = |&ln: &f64| Pair {
+            typical_ln: ln,
+            baseline: Parts { over: 1000.0 * ln.exp(), under: 1.0 },
+            arm: Parts { over: 1000.0, under: 1.0 },
+        };
+        typical.iter().map(pair).collect()
+    }
+
+    /// ln ratios 0.1, 0.2, 0.3: mean 0.2, sd 0.1, t₂ from the NIST table.
+    #[test]
+    fn intervals_follow_the_formula() {
+        let measured =
+            Measured::of(&pairs(&[0.1, 0.2, 0.3]), &mut StudentTable::new(1)).expect("measured");
+        let check = |interval: Option<Interval>, t: f64| {
+            let interval = interval.expect("an interval");
+            let half = t * 0.1 / 3f64.sqrt();
+            assert!((interval.low.ln() - (0.2 - half)).abs() < 5e-5);
+            assert!((interval.high.ln() - (0.2 + half)).abs() < 5e-5);
+        };
+        check(measured.pointwise, 4.303);
+        check(measured.pointwise90, 2.920);
+        check(measured.simultaneous, 4.303);
+        assert!(!measured.tail());
+        let half = measured.half_width().expect("a half-width");
+        assert!((half - ((4.3027 * 0.1 / 3f64.sqrt()).exp() - 1.0)).abs() < 1e-4);
+    }
+
+    #[test]
+    fn one_trial_has_a_ratio_and_no_interval() {
+        let measured = Measured::of(&pairs(&[0.1]), &mut StudentTable::new(1)).expect("measured");
+        assert_eq!(measured.pointwise, None);
+        assert_eq!(measured.total_ratio.interval, None);
+        assert!(!measured.tail());
+        assert_eq!(Measured::of(&[], &mut StudentTable::new(1)), None);
+    }
+
+    #[test]
+    fn a_tail_in_one_arm_is_seen_beside_the_typical_ratio() {
+        let mut trials = pairs(&[0.010, 0.011, 0.009, 0.010, 0.012, 0.010]);
+        let table = &mut StudentTable::new(1);
+        assert!(!Measured::of(&trials, table).expect("measured").tail());
+        for (i, trial) in trials.iter_mut().enumerate() {
+            trial.arm.over *= 1.2 + 0.001 * i as f64;
+        }
+        assert!(Measured::of(&trials, table).expect("measured").tail());
+    }
+}

@@ -1,0 +1,247 @@
+//! Runs for tests, made from times per message.
+
+use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
+use iolens_model::host::{Calibration, HostFacts};
+use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
+use iolens_model::plan::{Passes, Plan, Schedule, SocketOptions};
+use iolens_model::reading::Reading;
+use iolens_model::run::{Run, RunHeader};
+use iolens_model::trial::SliceKind;
+use iolens_model::units::{Bytes, Nanos};
+
+use crate::gates::{Case, Check};
+use crate::values;
+
+/// Messages of one slice.
+pub(crate) const MESSAGES: u64 = 10_000;
+
+/// One arm with its times per message, one for each measured round.
+#[derive(Debug, Clone)]
+pub(crate) struct ArmTime {
+    pub(crate) label: &'static str,
+    pub(crate) role: Role,
+    pub(crate) round_ns: Vec<f64>,
+}
+
+impl ArmTime {
+    /// The fixed loop of the fixture's machine.
+    pub(crate) const LOOP_NS: u64 = 1_000_000;
+
+    pub(crate) fn new(label: &'static str, role: Role, round_ns: &[f64]) -> ArmTime {
+        ArmTime { label, role, round_ns: round_ns.to_vec() }
+    }
+}
+
+/// The plan of a run with these primitives, `base` the baseline, one cell of
+/// 1 KiB and one thread, δ and precision 3 %.
+pub(crate) fn plan(primitives: &[&str]) -> Plan {
+    Plan {
+        study: Study::Net,
+        primitives: primitives.iter().map(|id| (*id).to_owned()).collect(),
+        baseline: "base".to_owned(),
+        sizes: vec![Bytes(1024)],
+        threads: vec![1],
+        topologies: vec![Topology::Loopback],
+        modes: vec![Mode::Stream],
+        working_sets: vec![WorkingSet::Hot],
+        fields: 1,
+        iovec: Iovec::PerMessage,
+        receiver: "recv".to_owned(),
+        schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 0, rounds: 4 },
+        passes: Passes { minimum: 12, maximum: 60 },
+        budget: Nanos(600 * 1_000_000_000),
+        precision: 0.03,
+        delta: 0.03,
+        quick: false,
+        isolate: false,
+        seed: 1,
+        cpus: None,
+        socket: SocketOptions {
+            congestion: "cubic".to_owned(),
+            buffer_bytes: Bytes(1 << 20),
+            nodelay: true,
+            receive_bytes: Bytes(65536),
+        },
+    }
+}
+
+/// A run without trials, on a machine whose empty call costs 100 ns and whose
+/// memcpy does 10 GB/s per thread.
+pub(crate) fn run(plan: Plan) -> Run {
+    let missing = || Reading::not_measured("not in a fixture");
+    Run {
+        header: RunHeader {
+            id: "00000000".to_owned(),
+            name: None,
+            started_unix_ns: 0,
+            build: "test".to_owned(),
+            command: Vec::new(),
+            plan,
+            host: HostFacts {
+                cpus: vec![0, 1],
+                l1d: missing_bytes(),
+                l2: missing_bytes(),
+                llc: missing_bytes(),
+                memory: missing_bytes(),
+                descriptors_max: missing(),
+                facts: Vec::new(),
+            },
+            calibration: Calibration {
+                empty_call_ns: 100.0,
+                clock_read_ns: 20.0,
+                loop_ns: ArmTime::LOOP_NS,
+                harness_message_ns: 1.0,
+                harness_slice_ns: 100.0,
+                receipt_round_trip_ns: Some(20_000.0),
+                memcpy_hot_bytes_per_s: 10e9,
+                memcpy_cold_bytes_per_s: 5e9,
+                memcpy_hot_all_bytes_per_s: 20e9,
+                memcpy_cold_all_bytes_per_s: 8e9,
+                threads: 2,
+                duration_ns: 1,
+            },
+            end: None,
+        },
+        trials: Vec::new(),
+    }
+}
+
+fn missing_bytes() -> Reading<Bytes> {
+    Reading::not_measured("not in a fixture")
+}
+
+/// A trial of a cell in which every gate passes, from times per message.
+pub(crate) fn trial(pass: u32, cell: &Cell, arms: &[ArmTime]) -> TrialOutcome {
+    let rounds = arms.iter().map(|arm| arm.round_ns.len()).max().unwrap_or(0);
+    let mut slices = Vec::new();
+    for round in 0..rounds {
+        for (index, arm) in arms.iter().enumerate() {
+            if let Some(&ns) = arm.round_ns.get(round) {
+                slices.push(slice(slices.len(), round, index, cell, ns));
+            }
+        }
+    }
+    TrialOutcome {
+        pass,
+        position: 0,
+        isolated: false,
+        cell: cell.clone(),
+        started_unix_ns: 0,
+        duration_ns: u64::MAX,
+        status: Status::Ok,
+        reason: None,
+        arms: arms.iter().map(outcome).collect(),
+        slices,
+        environment: Environment::unknown("not in a fixture"),
+        tx: Some(end(cell)),
+        rx: Some(end(cell)),
+    }
+}
+
+fn outcome(arm: &ArmTime) -> ArmOutcome {
+    let primitive = arm.label.trim_end_matches(" (A/A)").to_owned();
+    ArmOutcome {
+        arm: Arm { label: arm.label.to_owned(), primitive, role: arm.role },
+        status: Status::Ok,
+        reason: None,
+        copies_sender: Some(1.0),
+        copies_end_to_end: Some(2.0),
+    }
+}
+
+fn slice(seq: usize, round: usize, arm: usize, cell: &Cell, ns: f64) -> SliceOutcome {
+    let time_ns = whole(ns * MESSAGES as f64);
+    let counts = Counts {
+        messages: MESSAGES,
+        bytes: MESSAGES * cell.message_bytes.0,
+        calls: MESSAGES,
+        time_ns,
+        task_clock_ns: Some(time_ns / 10 * 9),
+        voluntary_switches: Some(2),
+        involuntary_switches: Some(0),
+        migrations: Some(0),
+        minor_faults: Some(0),
+        major_faults: Some(0),
+        retransmits: Some(0),
+        softirq_ticks: Some(0),
+    };
+    SliceOutcome {
+        seq: u32::try_from(seq).unwrap(),
+        round: u32::try_from(round).unwrap(),
+        kind: SliceKind::Measured,
+        arm,
+        all_active_ns: time_ns / 100 * 95,
+        tx: counts,
+        rx: Some(counts),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times in tests are positive and far below 2^53"
+)]
+fn whole(ns: f64) -> u64 {
+    ns.round() as u64
+}
+
+fn end(cell: &Cell) -> EndFacts {
+    EndFacts {
+        build: "test".to_owned(),
+        message_bytes: cell.message_bytes.0,
+        threads: cell.threads,
+        thread_cpus: vec![vec![0]; cell.threads as usize],
+        congestion: Some("cubic".to_owned()),
+        send_buffer_bytes: Some(2 << 20),
+        receive_buffer_bytes: Some(2 << 20),
+        nodelay: Some(true),
+        mss_bytes: None,
+        ring_bytes: Some(65_536),
+        bracket_ns: 0,
+        not_measured: Vec::new(),
+    }
+}
+
+/// A run of one trial with one arm and four slices of 512 ns per 1 KiB
+/// message, each changed by `change`.
+pub(crate) fn one_arm_trial(change: impl Fn(&mut SliceOutcome)) -> Run {
+    let mut run = run(plan(&["base"]));
+    let cell = run.header.plan.cells().remove(0);
+    let mut trial = trial(1, &cell, &[ArmTime::new("base", Role::Baseline, &[512.0; 4])]);
+    trial.slices.iter_mut().for_each(change);
+    run.trials.push(trial);
+    run
+}
+
+/// Asks one gate about the first arm of the first trial. `expect` is null for
+/// a pass, `flag` for a flag, and a part of the reason otherwise.
+pub(crate) fn check_gate(gate: fn(&Case<'_>) -> Check, run: &Run, expect: Option<&str>) {
+    let trial = &run.trials[0];
+    let sums = values::sums(trial);
+    let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
+    match (gate(&case), expect) {
+        (Check::Pass, None) | (Check::Flag(_), Some("flag")) => {}
+        (Check::Invalid(why), Some(part)) if why.contains(part) => {}
+        (check, expect) => panic!("found {check:?}, expected {expect:?}"),
+    }
+}
+
+/// Passes of a plan with one cell: each entry is a pass with the ratio of
+/// `arm` to `base`, whose own time per message is 500 ns; a self-check is
+/// there too.
+pub(crate) fn passes(ratios: &[f64]) -> Run {
+    let mut run = run(plan(&["base", "arm"]));
+    let cell = run.header.plan.cells().remove(0);
+    for (pass, ratio) in (1u32..).zip(ratios) {
+        // The self-check strays by 0.1 % to either side, so that it has a width.
+        let stray = if pass % 2 == 0 { 1.001 } else { 0.999 };
+        let arms = [
+            ArmTime::new("base", Role::Baseline, &[500.0; 4]),
+            ArmTime::new("arm", Role::Compared, &[500.0 / ratio; 4]),
+            ArmTime::new("base (A/A)", Role::SelfCheck, &[500.0 * stray; 4]),
+        ];
+        run.trials.push(trial(pass, &cell, &arms));
+    }
+    run
+}

@@ -1,0 +1,166 @@
+//! Gates 5 and 6: counts that must add up.
+
+use iolens_model::outcome::Counts;
+use iolens_model::plan::Schedule;
+
+use super::{Case, Check, in_flight_bytes};
+
+/// The receiver cannot have more than was sent, and has all of it where the
+/// work was fixed: the slice ended with the receipt of the last byte. After a
+/// window, at most what fits the socket buffers is missing.
+pub(super) fn received_bytes(case: &Case<'_>) -> Check {
+    let sums = case.sums;
+    if sums.rx_slices == 0 {
+        return Check::Pass;
+    }
+    if sums.rx_slices != sums.slices {
+        return Check::Invalid(format!(
+            "the receiving end counted {} of {} measured slices",
+            sums.rx_slices, sums.slices
+        ));
+    }
+    let (sent, received) = (sums.tx.bytes, sums.rx.bytes);
+    let windowed = matches!(case.header.plan.schedule, Schedule::Window { .. });
+    if received > sent {
+        Check::Invalid(format!("{received} bytes received, only {sent} sent"))
+    } else if received < sent && !windowed {
+        Check::Invalid(format!("{received} bytes received of {sent} sent, in slices of fixed work"))
+    } else if let Some(most) = in_flight_bytes(case)
+        && sent - received > most.saturating_mul(u64::from(sums.slices))
+    {
+        Check::Invalid(format!(
+            "{received} bytes received of {sent} sent, and the socket buffers hold {most}"
+        ))
+    } else {
+        Check::Pass
+    }
+}
+
+/// Messages and bytes are counted apart, so a short write that was taken for
+/// a whole one, or a size that was not applied, shows here.
+pub(super) fn bytes_sent(case: &Case<'_>) -> Check {
+    let tx = &case.sums.tx;
+    let size = case.trial.cell.message_bytes;
+    let expect = u128::from(tx.messages) * u128::from(size.0);
+    if u128::from(tx.bytes) == expect {
+        return Check::Pass;
+    }
+    Check::Invalid(format!(
+        "{} messages of {} B are {expect} bytes, but {} were counted",
+        tx.messages, size.0, tx.bytes
+    ))
+}
+
+/// Threads cannot use more CPU than there was time. CPU time is read outside
+/// the slice's clock, so 5 % and a millisecond are allowed for what lies
+/// between.
+pub(super) fn cpu_time(case: &Case<'_>) -> Check {
+    const MARGIN: f64 = 1.05;
+    const MARGIN_NS: f64 = 1e6;
+    let threads = case.trial.cell.threads.max(1);
+    let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns);
+    let limit_ns = wall_ns as f64 * f64::from(threads) * MARGIN + MARGIN_NS;
+    let too_much = |counts: &Counts| counts.task_clock_ns.filter(|&cpu| cpu as f64 > limit_ns);
+    for (end, counts) in [("sending", Some(&case.sums.tx)), ("receiving", case.sums.received())] {
+        if let Some(cpu_ns) = counts.and_then(too_much) {
+            return Check::Invalid(format!(
+                "{cpu_ns} ns of CPU at the {end} end in {wall_ns} ns with {threads} threads"
+            ));
+        }
+    }
+    Check::Pass
+}
+
+/// The slices of all arms follow one another inside the trial, and the time
+/// in which all threads were at work lies inside the slice. Both are read by
+/// other clocks calls than the sum they are compared with.
+pub(super) fn time_within_trial(case: &Case<'_>) -> Check {
+    let slices_ns =
+        case.trial.slices.iter().map(|slice| u128::from(slice.tx.time_ns)).sum::<u128>();
+    let trial_ns = case.trial.duration_ns;
+    if slices_ns > u128::from(trial_ns) {
+        return Check::Invalid(format!(
+            "slices of {slices_ns} ns together in a trial of {trial_ns} ns"
+        ));
+    }
+    let (active_ns, time_ns) = (case.sums.all_active_ns, case.sums.tx.time_ns);
+    if active_ns > time_ns {
+        return Check::Invalid(format!(
+            "all threads at work for {active_ns} ns in slices of {time_ns} ns"
+        ));
+    }
+    Check::Pass
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::units::Nanos;
+
+    use super::*;
+    use crate::fixture::{check_gate, one_arm_trial};
+
+    #[test]
+    fn receiving_more_than_was_sent_is_invalid() {
+        check_gate(received_bytes, &one_arm_trial(|_| {}), None);
+        let more = one_arm_trial(|slice| slice.rx.as_mut().unwrap().bytes += 1);
+        check_gate(received_bytes, &more, Some("bytes received, only"));
+    }
+
+    #[test]
+    fn fixed_work_arrives_whole_and_a_window_may_not() {
+        let mut less = one_arm_trial(|slice| slice.rx.as_mut().unwrap().bytes -= 1);
+        check_gate(received_bytes, &less, Some("in slices of fixed work"));
+        less.header.plan.schedule = Schedule::Window { window: Nanos::SECOND };
+        check_gate(received_bytes, &less, None);
+        for slice in &mut less.trials[0].slices {
+            slice.rx.as_mut().unwrap().bytes -= (4 << 20) + 1;
+        }
+        check_gate(received_bytes, &less, Some("the socket buffers hold 4194304"));
+    }
+
+    #[test]
+    fn a_receiver_that_missed_slices_is_invalid_and_none_at_all_is_not() {
+        let mut missed = one_arm_trial(|_| {});
+        missed.trials[0].slices[1].rx = None;
+        check_gate(received_bytes, &missed, Some("counted 3 of 4 measured slices"));
+        check_gate(received_bytes, &one_arm_trial(|slice| slice.rx = None), None);
+    }
+
+    #[test]
+    fn messages_times_size_are_the_bytes() {
+        check_gate(bytes_sent, &one_arm_trial(|_| {}), None);
+        let short = one_arm_trial(|slice| slice.tx.bytes -= 1);
+        check_gate(bytes_sent, &short, Some("messages of 1024 B are"));
+        let huge = one_arm_trial(|slice| slice.tx.messages = u64::MAX / 8);
+        check_gate(bytes_sent, &huge, Some("were counted"));
+    }
+
+    #[test]
+    fn more_cpu_than_time_is_invalid() {
+        check_gate(cpu_time, &one_arm_trial(|_| {}), None);
+        let twice = one_arm_trial(|slice| slice.tx.task_clock_ns = Some(slice.tx.time_ns * 2));
+        check_gate(cpu_time, &twice, Some("ns of CPU at the sending end"));
+        let receiver = one_arm_trial(|slice| {
+            slice.rx.as_mut().unwrap().task_clock_ns = Some(slice.tx.time_ns * 2);
+        });
+        check_gate(cpu_time, &receiver, Some("ns of CPU at the receiving end"));
+    }
+
+    #[test]
+    fn what_brackets_add_is_allowed() {
+        let edges = one_arm_trial(|slice| {
+            slice.tx.task_clock_ns = Some(slice.tx.time_ns + slice.tx.time_ns / 25);
+        });
+        check_gate(cpu_time, &edges, None);
+    }
+
+    #[test]
+    fn parts_longer_than_the_whole_are_invalid() {
+        check_gate(time_within_trial, &one_arm_trial(|_| {}), None);
+        let mut short = one_arm_trial(|_| {});
+        short.trials[0].duration_ns = 1000;
+        check_gate(time_within_trial, &short, Some("in a trial of 1000 ns"));
+        let active = one_arm_trial(|slice| slice.all_active_ns = slice.tx.time_ns + 1);
+        check_gate(time_within_trial, &active, Some("all threads at work for"));
+    }
+}

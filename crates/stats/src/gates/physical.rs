@@ -1,0 +1,144 @@
+//! Gates 2 and 3: what the machine cannot do.
+
+use iolens_model::outcome::Counts;
+
+use super::{Case, Check, Flag, speedup};
+
+/// A CPU that copies every byte cannot move bytes faster than the machine's
+/// own `memcpy`.
+///
+/// Generous on purpose: the bound is that of copies inside the cache, the
+/// larger of one thread's bandwidth times the threads and all threads' sum,
+/// and 5 % more for the calibration's own error. What it is to catch (bytes
+/// counted twice, a size that was not applied, a receiver that truncates) is
+/// off by factors. An arm that makes no call is itself a `memcpy`; comparing
+/// the yardstick with itself only shows how steady the machine was, so it is
+/// flagged.
+pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
+    /// The calibration's own error.
+    const MARGIN: f64 = 1.05;
+    let tx = &case.sums.tx;
+    let calibration = &case.header.calibration;
+    let copies = case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
+    if !copies || tx.time_ns == 0 {
+        return Check::Pass;
+    }
+    let threads = case.trial.cell.threads.min(calibration.threads).max(1);
+    let one = calibration.memcpy_hot_bytes_per_s;
+    let all = (one * f64::from(threads)).max(calibration.memcpy_hot_all_bytes_per_s);
+    let together = if threads > 1 { all } else { one };
+    let bound = together * MARGIN * speedup(case);
+    let rate = tx.bytes as f64 / (tx.time_ns as f64 / 1e9);
+    if bound.is_nan() || bound <= 0.0 || rate <= bound {
+        return Check::Pass;
+    }
+    if tx.calls == 0 {
+        let what = "the copy bandwidth measured before the run";
+        return Check::Flag(Flag::Excess { what, ratio: rate / bound });
+    }
+    Check::Invalid(format!(
+        "{:.2} GB/s is above the {:.2} GB/s that memcpy reaches with {threads} thread{}",
+        rate / 1e9,
+        bound / 1e9,
+        if threads == 1 { "" } else { "s" }
+    ))
+}
+
+/// A system call cannot cost less CPU than one that does nothing.
+///
+/// CPU time where it was measured, since a thread that waits pays nothing
+/// meanwhile; else wall time of all threads, which is never less. The factor
+/// is 0.7 and not 1 because the empty call was timed at another moment, on a
+/// machine whose clock and caches may have been 30 % worse then; calls that
+/// were miscounted are off by whole factors. Ends without calls are exempt.
+pub(super) fn call_cost(case: &Case<'_>) -> Check {
+    /// Share of the empty call's cost that every call must have.
+    const SHARE: f64 = 0.7;
+    let bound = case.header.calibration.empty_call_ns * SHARE / speedup(case);
+    let threads = f64::from(case.trial.cell.threads.max(1));
+    let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns) as f64 * threads;
+    let too_cheap = |counts: &Counts| {
+        if counts.calls == 0 || wall_ns == 0.0 {
+            return None;
+        }
+        let spent_ns = counts.task_clock_ns.map_or(wall_ns, |cpu| cpu as f64);
+        let per_call = spent_ns / counts.calls as f64;
+        (per_call < bound).then_some(per_call)
+    };
+    let ends = [("sent", Some(&case.sums.tx)), ("received", case.sums.received())];
+    for (word, counts) in ends {
+        if let Some(per_call) = counts.and_then(too_cheap) {
+            return Check::Invalid(format!(
+                "{per_call:.1} ns per call that {word} is under {bound:.1} ns, {SHARE} of an \
+                 empty call"
+            ));
+        }
+    }
+    Check::Pass
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{ArmTime, check_gate, one_arm_trial};
+
+    #[test]
+    fn copying_faster_than_memcpy_is_invalid() {
+        // 10 GB/s hot, one thread: 1 KiB in 512 ns is 2 GB/s, in 64 ns 16 GB/s.
+        check_gate(super::copy_bandwidth, &one_arm_trial(|_| {}), None);
+        let fast = one_arm_trial(|slice| slice.tx.time_ns /= 8);
+        check_gate(super::copy_bandwidth, &fast, Some("16.00 GB/s is above the 10.50 GB/s"));
+    }
+
+    #[test]
+    fn without_a_copy_there_is_no_copy_bandwidth() {
+        let mut fast = one_arm_trial(|slice| slice.tx.time_ns /= 8);
+        fast.trials[0].arms[0].copies_end_to_end = Some(0.0);
+        check_gate(super::copy_bandwidth, &fast, None);
+        fast.trials[0].arms[0].copies_end_to_end = None;
+        check_gate(super::copy_bandwidth, &fast, None);
+    }
+
+    #[test]
+    fn the_yardstick_itself_is_only_flagged() {
+        let memcpy = one_arm_trial(|slice| {
+            slice.tx.time_ns /= 8;
+            slice.tx.calls = 0;
+        });
+        check_gate(super::copy_bandwidth, &memcpy, Some("flag"));
+    }
+
+    #[test]
+    fn a_machine_that_got_faster_moves_the_bound() {
+        let mut fast = one_arm_trial(|slice| slice.tx.time_ns /= 8);
+        fast.trials[0].environment.loop_before_ns =
+            iolens_model::reading::Reading::Exact(ArmTime::LOOP_NS / 2);
+        check_gate(super::copy_bandwidth, &fast, None);
+    }
+
+    #[test]
+    fn a_call_cheaper_than_an_empty_one_is_invalid() {
+        // The empty call costs 100 ns; 70 ns are let through.
+        check_gate(super::call_cost, &one_arm_trial(|_| {}), None);
+        let cheap = one_arm_trial(|slice| slice.tx.calls *= 10);
+        check_gate(super::call_cost, &cheap, Some("ns per call that sent is under 70.0 ns"));
+        let receiver = one_arm_trial(|slice| slice.rx.as_mut().unwrap().calls *= 10);
+        check_gate(super::call_cost, &receiver, Some("ns per call that received is under"));
+    }
+
+    #[test]
+    fn cpu_time_decides_where_it_was_measured_and_wall_time_elsewhere() {
+        let idle = one_arm_trial(|slice| slice.tx.task_clock_ns = Some(slice.tx.calls * 50));
+        check_gate(super::call_cost, &idle, Some("50.0 ns per call"));
+        let unknown = one_arm_trial(|slice| slice.tx.task_clock_ns = None);
+        check_gate(super::call_cost, &unknown, None);
+    }
+
+    #[test]
+    fn no_call_costs_nothing() {
+        let ring = one_arm_trial(|slice| {
+            slice.tx.calls = 0;
+            slice.tx.task_clock_ns = Some(1);
+        });
+        check_gate(super::call_cost, &ring, None);
+    }
+}

@@ -1,0 +1,323 @@
+//! Gates 9 and 14 to 16: whether what was measured is what was asked for.
+
+use iolens_model::arm::Role;
+use iolens_model::axes::WorkingSet;
+use iolens_model::outcome::{Counts, EndFacts};
+use iolens_model::units::Bytes;
+
+use super::{Case, Check, Flag, in_flight_bytes};
+
+/// From the last thread's first call to the first thread's last call is 90 %
+/// of the slice, else the threads ran one after another for part of it.
+///
+/// The slice's time also holds the receipt: after the last call the receiver
+/// still drains what is in flight, at most both socket buffers of each
+/// connection. What that can explain is flagged; beyond it the arm is
+/// invalid, except in oversubscribed cells (two threads per connection on
+/// fewer CPUs), where threads cannot all run together.
+pub(super) fn all_active(case: &Case<'_>) -> Check {
+    const SHARE: f64 = 0.9;
+    let sums = case.sums;
+    let threads = case.trial.cell.threads;
+    if threads <= 1 || sums.tx.time_ns == 0 {
+        return Check::Pass;
+    }
+    let share = sums.all_active_ns as f64 / sums.tx.time_ns as f64;
+    if share >= SHARE {
+        return Check::Pass;
+    }
+    let plan = &case.header.plan;
+    let cpus = plan.cpus.as_ref().unwrap_or(&case.header.host.cpus).len();
+    let oversubscribed = u64::from(threads) * 2 > cpus as u64;
+    let drain = drain_share(case);
+    if oversubscribed || share + drain >= SHARE {
+        let what = "of the slices' time had all threads at work, receipts included";
+        return Check::Flag(Flag::Share { what, share });
+    }
+    Check::Invalid(format!(
+        "all {threads} threads were at work for {:.1} % of the slices' time, and draining the \
+         socket buffers explains at most {:.1} %",
+        share * 100.0,
+        drain * 100.0
+    ))
+}
+
+/// The largest share of a slice that draining the socket buffers can take.
+fn drain_share(case: &Case<'_>) -> f64 {
+    let slice_bytes = case.sums.tx.bytes as f64 / f64::from(case.sums.slices.max(1));
+    if slice_bytes == 0.0 {
+        return 0.0;
+    }
+    (in_flight_bytes(case).unwrap_or(0) as f64 / slice_bytes).min(1.0)
+}
+
+/// Both ends saw what was asked for: size, threads, and the socket settings
+/// as the kernel reads them back.
+pub(super) fn parameters(case: &Case<'_>) -> Check {
+    let trial = case.trial;
+    let ends = [("sending", &trial.tx, true), ("receiving", &trial.rx, case.sums.rx_slices > 0)];
+    for (name, facts, needed) in ends {
+        match facts {
+            Some(facts) => {
+                if let Some(difference) = difference(case, facts) {
+                    return Check::Invalid(format!("the {name} end {difference}"));
+                }
+            }
+            None if needed => {
+                return Check::Invalid(format!("the {name} end did not say what it ran"));
+            }
+            None => {}
+        }
+    }
+    Check::Pass
+}
+
+fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
+    let cell = &case.trial.cell;
+    let socket = &case.header.plan.socket;
+    if facts.message_bytes != cell.message_bytes.0 {
+        let (ran, asked) = (facts.message_bytes, cell.message_bytes.0);
+        return Some(format!("ran messages of {ran} B, asked for were {asked} B"));
+    }
+    if facts.threads != cell.threads {
+        return Some(format!("ran {} threads, asked for were {}", facts.threads, cell.threads));
+    }
+    if let Some(congestion) = facts.congestion.as_ref().filter(|&name| *name != socket.congestion) {
+        let asked = &socket.congestion;
+        return Some(format!("used congestion control {congestion}, asked for was {asked}"));
+    }
+    if let Some(nodelay) = facts.nodelay.filter(|&nodelay| nodelay != socket.nodelay) {
+        let asked = socket.nodelay;
+        return Some(format!("reads TCP_NODELAY back as {nodelay}, asked for was {asked}"));
+    }
+    None
+}
+
+/// The kernel grants a socket buffer of twice what was asked, up to twice
+/// `net.core.wmem_max` or `rmem_max`: less is the same for all arms, and said.
+pub(super) fn buffers(case: &Case<'_>) -> Check {
+    let asked = case.header.plan.socket.buffer_bytes.0;
+    let granted = [&case.trial.tx, &case.trial.rx].into_iter().flatten().flat_map(|end| {
+        [("SO_SNDBUF", end.send_buffer_bytes), ("SO_RCVBUF", end.receive_buffer_bytes)]
+    });
+    for (name, bytes) in granted {
+        match bytes {
+            Some(bytes) if bytes < asked.saturating_mul(2) => {
+                return Check::Flag(Flag::Once(format!(
+                    "{name} is {}, asked for were {}: the limits net.core.wmem_max and rmem_max",
+                    Bytes(bytes / 2),
+                    Bytes(asked)
+                )));
+            }
+            _ => {}
+        }
+    }
+    Check::Pass
+}
+
+/// Rings that are called hot fit the L2 cache, or the cell says that they do
+/// not; said once, beside the baseline.
+pub(super) fn ring_size(case: &Case<'_>) -> Check {
+    let hot = case.trial.cell.working_set == WorkingSet::Hot;
+    let ring = case.trial.tx.as_ref().and_then(|end| end.ring_bytes);
+    let (true, Role::Baseline) = (hot, case.outcome.arm.role) else { return Check::Pass };
+    let (Some(ring), Some(l2)) = (ring, case.header.host.l2.value()) else { return Check::Pass };
+    if ring <= l2.0 {
+        return Check::Pass;
+    }
+    let what = "the L2 cache in its rings, which are therefore not hot";
+    Check::Flag(Flag::Excess { what, ratio: ring as f64 / l2.0 as f64 })
+}
+
+/// Ticks that the hypervisor gave to somebody else; of the trial, said beside
+/// the baseline.
+pub(super) fn steal(case: &Case<'_>) -> Check {
+    match (case.outcome.arm.role, case.trial.environment.steal_ticks.value()) {
+        (Role::Baseline, Some(&count @ 1..)) => {
+            Check::Flag(Flag::Events { what: "ticks stolen by the hypervisor", count })
+        }
+        _ => Check::Pass,
+    }
+}
+
+/// A thread that may run on one CPU only cannot move to another.
+pub(super) fn migrations(case: &Case<'_>) -> Check {
+    let trial = case.trial;
+    let ends = [
+        ("sending", &trial.tx, Some(&case.sums.tx)),
+        ("receiving", &trial.rx, case.sums.received()),
+    ];
+    for (name, facts, counts) in ends {
+        let (Some(facts), Some(counts)) = (facts, counts) else { continue };
+        let pinned =
+            !facts.thread_cpus.is_empty() && facts.thread_cpus.iter().all(|cpus| cpus.len() == 1);
+        match counts.migrations {
+            Some(moves) if pinned && moves > 0 => {
+                return Check::Invalid(format!("{moves} migrations at the pinned {name} end"));
+            }
+            Some(_) => {}
+            None => {
+                let why = why_not(facts, "migrations");
+                return Check::Flag(Flag::Once(format!("migrations not measured: {why}")));
+            }
+        }
+    }
+    Check::Pass
+}
+
+fn why_not<'a>(facts: &'a EndFacts, metric: &str) -> &'a str {
+    let entry = facts.not_measured.iter().find(|entry| entry.metric == metric);
+    entry.map_or("no reason was stored", |entry| entry.why.as_str())
+}
+
+/// Segments that were sent again cost time that no primitive is to blame for.
+pub(super) fn retransmits(case: &Case<'_>) -> Check {
+    events(case, "retransmitted segments", |counts| counts.retransmits)
+}
+
+/// A page fault that waited for a disk.
+pub(super) fn major_faults(case: &Case<'_>) -> Check {
+    events(case, "major page faults", |counts| counts.major_faults)
+}
+
+fn events(case: &Case<'_>, what: &'static str, read: fn(&Counts) -> Option<u64>) -> Check {
+    let sent = read(&case.sums.tx).unwrap_or(0);
+    let received = case.sums.received().and_then(read).unwrap_or(0);
+    match sent.saturating_add(received) {
+        0 => Check::Pass,
+        count => Check::Flag(Flag::Events { what, count }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::reading::NotMeasured;
+    use iolens_model::run::Run;
+
+    use super::*;
+    use crate::fixture::{check_gate, one_arm_trial};
+    use iolens_model::reading::Reading;
+
+    /// Two threads on eight CPUs, all at work for this share of each slice.
+    fn two_threads(share_percent: u64) -> Run {
+        let mut run = one_arm_trial(|_| {});
+        run.header.host.cpus = (0..8).collect();
+        let trial = &mut run.trials[0];
+        trial.cell.threads = 2;
+        for slice in &mut trial.slices {
+            slice.all_active_ns = slice.tx.time_ns / 100 * share_percent;
+        }
+        for end in [&mut trial.tx, &mut trial.rx] {
+            let end = end.as_mut().unwrap();
+            (end.send_buffer_bytes, end.receive_buffer_bytes) = (Some(0), Some(0));
+        }
+        run
+    }
+
+    #[test]
+    fn threads_that_did_not_run_together_are_invalid() {
+        check_gate(all_active, &two_threads(95), None);
+        check_gate(all_active, &two_threads(80), Some("all 2 threads were at work for 80.0 %"));
+    }
+
+    #[test]
+    fn oversubscribed_cells_and_receipts_are_flagged() {
+        let mut crowded = two_threads(50);
+        crowded.header.plan.cpus = Some(vec![0, 1]);
+        check_gate(all_active, &crowded, Some("flag"));
+        let mut draining = two_threads(80);
+        let bytes = draining.trials[0].slices[0].tx.bytes;
+        draining.trials[0].rx.as_mut().unwrap().receive_buffer_bytes = Some(bytes / 10);
+        check_gate(all_active, &draining, Some("flag"));
+    }
+
+    #[test]
+    fn buffers_that_were_capped_are_flagged() {
+        let mut run = one_arm_trial(|_| {});
+        check_gate(buffers, &run, None);
+        run.trials[0].rx.as_mut().unwrap().receive_buffer_bytes = Some(425_984);
+        check_gate(buffers, &run, Some("flag"));
+    }
+
+    #[test]
+    fn stolen_ticks_and_rings_beyond_l2_are_flagged() {
+        let mut run = one_arm_trial(|_| {});
+        run.trials[0].arms[0].arm.role = Role::Baseline;
+        run.trials[0].environment.steal_ticks = Reading::Exact(0);
+        check_gate(steal, &run, None);
+        run.trials[0].environment.steal_ticks = Reading::Exact(2);
+        check_gate(steal, &run, Some("flag"));
+        run.header.host.l2 = Reading::Exact(Bytes(1 << 20));
+        run.trials[0].tx.as_mut().unwrap().ring_bytes = Some(1 << 20);
+        check_gate(ring_size, &run, None);
+        run.trials[0].tx.as_mut().unwrap().ring_bytes = Some(2 << 20);
+        check_gate(ring_size, &run, Some("flag"));
+    }
+
+    #[test]
+    fn one_thread_is_always_alone_at_work() {
+        check_gate(all_active, &one_arm_trial(|slice| slice.all_active_ns = 0), None);
+    }
+
+    #[test]
+    fn ends_that_ran_something_else_are_invalid() {
+        check_gate(parameters, &one_arm_trial(|_| {}), None);
+        let check = |change: fn(&mut EndFacts), expect: &str| {
+            for end in ["sending", "receiving"] {
+                let mut run = one_arm_trial(|_| {});
+                let trial = &mut run.trials[0];
+                let facts = if end == "sending" { &mut trial.tx } else { &mut trial.rx };
+                change(facts.as_mut().unwrap());
+                check_gate(parameters, &run, Some(&format!("the {end} end {expect}")));
+            }
+        };
+        check(|end| end.message_bytes = 1, "ran messages of 1 B, asked for were 1024 B");
+        check(|end| end.threads = 7, "ran 7 threads, asked for were 1");
+        check(|end| end.congestion = Some("bbr".into()), "used congestion control bbr");
+        check(|end| end.nodelay = Some(false), "reads TCP_NODELAY back as false");
+    }
+
+    #[test]
+    fn an_end_without_tcp_has_no_socket_settings_to_check() {
+        let mut run = one_arm_trial(|_| {});
+        let tx = run.trials[0].tx.as_mut().unwrap();
+        (tx.congestion, tx.nodelay) = (None, None);
+        check_gate(parameters, &run, None);
+    }
+
+    #[test]
+    fn an_end_that_says_nothing_is_invalid_where_it_took_part() {
+        let mut run = one_arm_trial(|_| {});
+        run.trials[0].rx = None;
+        check_gate(parameters, &run, Some("the receiving end did not say what it ran"));
+        let mut control = one_arm_trial(|slice| slice.rx = None);
+        control.trials[0].rx = None;
+        check_gate(parameters, &control, None);
+    }
+
+    #[test]
+    fn pinned_threads_that_moved_are_invalid() {
+        check_gate(migrations, &one_arm_trial(|_| {}), None);
+        let mut moved = one_arm_trial(|slice| slice.tx.migrations = Some(1));
+        check_gate(migrations, &moved, Some("4 migrations at the pinned sending end"));
+        moved.trials[0].tx.as_mut().unwrap().thread_cpus = vec![vec![0, 1]];
+        check_gate(migrations, &moved, None);
+    }
+
+    #[test]
+    fn unmeasured_migrations_are_said_with_their_reason() {
+        let mut run = one_arm_trial(|slice| slice.tx.migrations = None);
+        run.trials[0].tx.as_mut().unwrap().not_measured =
+            vec![NotMeasured { metric: "migrations".into(), why: "no sched file".into() }];
+        check_gate(migrations, &run, Some("flag"));
+    }
+
+    #[test]
+    fn retransmits_and_major_faults_are_flagged() {
+        check_gate(retransmits, &one_arm_trial(|_| {}), None);
+        check_gate(retransmits, &one_arm_trial(|s| s.tx.retransmits = Some(3)), Some("flag"));
+        check_gate(major_faults, &one_arm_trial(|_| {}), None);
+        let faults = one_arm_trial(|s| s.rx.as_mut().unwrap().major_faults = Some(1));
+        check_gate(major_faults, &faults, Some("flag"));
+    }
+}

@@ -1,0 +1,36 @@
+//! Measurements to conclusions: intervals, verdicts, gates. Pure: it reads
+//! nothing but its arguments, and the same run always gives the same answer.
+//!
+//! A trial goes through three steps. [`values::TrialValues`] sums its slices,
+//! takes the median ratio over its rounds and asks the gates; that happens
+//! once per trial. [`analyse::analyse_values`] turns the values of all trials
+//! into an [`analysis::Analysis`], cheaply enough to be called after every
+//! pass. [`stopping::decide`] looks at what came of that over the passes.
+
+#![forbid(unsafe_code)]
+
+pub mod analyse;
+pub mod analysis;
+mod contrast;
+mod figures;
+#[cfg(test)]
+mod fixture;
+mod gates;
+mod interval;
+mod passes;
+#[cfg(test)]
+mod properties;
+mod roster;
+mod self_check;
+#[cfg(test)]
+mod simulation;
+pub mod stopping;
+mod student;
+pub mod values;
+mod verdict;
+mod wording;
+
+pub use analyse::{analyse, analyse_values};
+pub use gates::invalid_arms;
+pub use stopping::{Decision, PassSummary, decide, unmet};
+pub use values::TrialValues;

@@ -1,0 +1,186 @@
+//! Which passes are complete, and which trial of a pass speaks for an arm.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iolens_model::arm::Role;
+use iolens_model::axes::Cell;
+use iolens_model::outcome::Status;
+use iolens_model::run::{RunHeader, StoppedBy};
+
+use crate::values::{ArmValues, TrialValues};
+
+/// The passes of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Passes {
+    /// Every cell that was still alive was visited.
+    pub(crate) complete: BTreeSet<u32>,
+    /// Cut short, with what is missing.
+    pub(crate) incomplete: Vec<(u32, String)>,
+}
+
+/// One arm of one cell, which a complete pass visits.
+type Unit<'a> = (&'a Cell, &'a str);
+
+/// Sorts the passes of a run into complete ones and others.
+///
+/// Only primary trials count (isolated ones in an isolated plan, shared ones
+/// else). An arm that is missing in a pass and comes back later was alive, so
+/// the pass was cut short; one that never comes back has been dropped by the
+/// runner. In the last pass nobody can know whether it would come back:
+/// there it counts as dropped if its last trial failed or was skipped, or if
+/// a rule ended the run, which happens between passes only.
+pub(crate) fn sort(header: &RunHeader, cells: &[Cell], trials: &[TrialValues]) -> Passes {
+    let units = visits(trials, header.plan.isolate);
+    let all: BTreeSet<u32> = trials.iter().map(|trial| trial.pass).filter(|&p| p > 0).collect();
+    let last = all.last().copied().unwrap_or(0);
+    let ended_by_rule =
+        header.end.as_ref().is_some_and(|end| end.stopped_by != StoppedBy::Interrupted);
+    let mut passes = Passes::default();
+    for &pass in &all {
+        let open = pass == last && !ended_by_rule;
+        let mut missing: BTreeSet<&Cell> = units
+            .iter()
+            .filter(|(_, visits)| is_missing(visits, pass, open))
+            .map(|((cell, _), _)| *cell)
+            .collect();
+        if open {
+            missing.extend(cells.iter().filter(|cell| never_begun(cell, trials, &units)));
+        }
+        if missing.is_empty() {
+            passes.complete.insert(pass);
+        } else {
+            let why = format!("{} of {} cells lack arms", missing.len(), cells.len());
+            passes.incomplete.push((pass, why));
+        }
+    }
+    passes
+}
+
+/// Per unit, the passes that visited it and how each ended; a trial that was
+/// interrupted did not.
+fn visits(trials: &[TrialValues], isolated: bool) -> BTreeMap<Unit<'_>, BTreeMap<u32, Status>> {
+    let mut units: BTreeMap<Unit<'_>, BTreeMap<u32, Status>> = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| trial.pass > 0 && trial.isolated == isolated) {
+        for arm in &trial.arms {
+            let status = match (trial.status, arm.outcome.status) {
+                (Status::Ok | Status::Invalid, status) => status,
+                (status, _) => status,
+            };
+            let unit = units.entry((&trial.cell, arm.outcome.arm.label.as_str())).or_default();
+            if status != Status::Interrupted {
+                unit.insert(trial.pass, status);
+            }
+        }
+    }
+    units
+}
+
+fn is_missing(visits: &BTreeMap<u32, Status>, pass: u32, open: bool) -> bool {
+    if visits.contains_key(&pass) {
+        return false;
+    }
+    let back_later = visits.range(pass..).next().is_some();
+    let dropped = || match visits.range(..pass).next_back() {
+        Some((_, status)) => matches!(status, Status::Failed | Status::Skipped),
+        None => false,
+    };
+    back_later || (open && !dropped())
+}
+
+/// Whether no trial of a planned cell was ever started, and the calibration
+/// of its slices did not fail either.
+fn never_begun(
+    cell: &Cell,
+    trials: &[TrialValues],
+    units: &BTreeMap<Unit<'_>, BTreeMap<u32, Status>>,
+) -> bool {
+    let visited = units.range((cell, "")..).next().is_some_and(|((seen, _), _)| *seen == cell);
+    let gave_up = trials.iter().any(|trial| {
+        trial.cell == *cell && matches!(trial.status, Status::Failed | Status::Skipped)
+    });
+    !visited && !gave_up
+}
+
+/// The trials of one cell that are compared with each other, in the order in
+/// which they ran.
+#[derive(Debug)]
+pub(crate) struct Visits<'a> {
+    trials: Vec<&'a TrialValues>,
+    /// Per trial, later ones of the same pass that repeat it.
+    repeats: Vec<Vec<usize>>,
+    complete: &'a BTreeSet<u32>,
+}
+
+impl<'a> Visits<'a> {
+    /// Of the trials of one cell, all isolated or all shared.
+    pub(crate) fn of(trials: Vec<&'a TrialValues>, complete: &'a BTreeSet<u32>) -> Visits<'a> {
+        let again = |i: usize| {
+            let later = trials.iter().enumerate().skip(i + 1);
+            later.filter(|(_, trial)| repeats(trials[i], trial)).map(|(j, _)| j).collect()
+        };
+        let repeats = (0..trials.len()).map(again).collect();
+        Visits { trials, repeats, complete }
+    }
+
+    /// Every trial, used or not.
+    pub(crate) fn trials(&self) -> &[&'a TrialValues] {
+        &self.trials
+    }
+
+    /// Whether a pass is complete.
+    pub(crate) fn is_complete(&self, pass: u32) -> bool {
+        self.complete.contains(&pass)
+    }
+
+    /// The last complete pass.
+    pub(crate) fn last_complete(&self) -> Option<u32> {
+        self.complete.last().copied()
+    }
+
+    /// The trials whose numbers of this arm are used: of complete passes,
+    /// usable, and not run again with a usable outcome. Which of two trials
+    /// counts depends on gates and order only, never on a value.
+    pub(crate) fn used(&self, label: &str) -> Vec<(&'a TrialValues, &'a ArmValues)> {
+        let trials = self.trials.iter().enumerate();
+        trials
+            .filter(|(_, trial)| self.complete.contains(&trial.pass))
+            .filter(|(i, _)| !self.is_superseded(*i, label))
+            .filter_map(|(_, trial)| Some((*trial, trial.usable(label)?)))
+            .collect()
+    }
+
+    fn is_superseded(&self, i: usize, label: &str) -> bool {
+        self.repeats[i].iter().any(|&j| self.trials[j].usable(label).is_some())
+    }
+
+    /// Whether a later trial of the pass stands for every arm of this one.
+    pub(crate) fn is_replaced(&self, trial: &TrialValues) -> bool {
+        let Some(i) = self.trials.iter().position(|other| std::ptr::eq(*other, trial)) else {
+            return false;
+        };
+        let usable = |arm: &&ArmValues| trial.usable(&arm.outcome.arm.label).is_some();
+        let mut arms = trial.arms.iter().filter(usable).peekable();
+        !self.repeats[i].is_empty()
+            && (arms.peek().is_none()
+                || arms.all(|arm| self.is_superseded(i, &arm.outcome.arm.label)))
+    }
+}
+
+/// Whether `later` does the work of `first` again. A cell with many arms has
+/// several trials in a pass, each with its own compared arms and a baseline:
+/// those are no repetitions of one another.
+fn repeats(first: &TrialValues, later: &TrialValues) -> bool {
+    if first.pass != later.pass || first.isolated != later.isolated {
+        return false;
+    }
+    let own = |trial: &TrialValues| {
+        let shared = |role: Role| matches!(role, Role::Baseline | Role::SelfCheck);
+        let labels = |all: bool| -> BTreeSet<String> {
+            let arms = trial.arms.iter().map(|arm| &arm.outcome.arm);
+            arms.filter(|arm| all || !shared(arm.role)).map(|arm| arm.label.clone()).collect()
+        };
+        let own = labels(false);
+        if own.is_empty() { labels(true) } else { own }
+    };
+    !own(first).is_disjoint(&own(later))
+}

@@ -1,0 +1,134 @@
+//! Quantiles of Student's t distribution, looked up once per number of
+//! trials.
+
+use std::collections::BTreeMap;
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// The quantile `p` of t with `freedom` degrees of freedom; null where there
+/// are none, or where `p` is not inside (0.5, 1).
+pub(crate) fn quantile(freedom: u32, p: f64) -> Option<f64> {
+    if freedom == 0 || !(p > 0.5 && p < 1.0) {
+        return None;
+    }
+    let t = StudentsT::new(0.0, 1.0, f64::from(freedom)).ok()?.inverse_cdf(p);
+    t.is_finite().then_some(t)
+}
+
+/// The multipliers of the standard error for one number of trials.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Multipliers {
+    /// Pointwise 95 %: t at 0.975.
+    pub(crate) pointwise: f64,
+    /// Pointwise 90 %: t at 0.95.
+    pub(crate) pointwise90: f64,
+    /// Simultaneous 95 % over J contrasts (Bonferroni): t at 1 − 0.025/J.
+    pub(crate) simultaneous: f64,
+}
+
+/// The multipliers of a run, kept because almost all of its contrasts have
+/// the same number of trials and an inverse of t takes microseconds.
+#[derive(Debug)]
+pub(crate) struct StudentTable {
+    contrasts: u32,
+    known: BTreeMap<u32, Option<Multipliers>>,
+}
+
+impl StudentTable {
+    /// A table for a run with this many contrasts (J, at least 1).
+    pub(crate) fn new(contrasts: u32) -> StudentTable {
+        StudentTable { contrasts: contrasts.max(1), known: BTreeMap::new() }
+    }
+
+    /// The multipliers for `n` trials; null under two.
+    pub(crate) fn multipliers(&mut self, n: u32) -> Option<Multipliers> {
+        let contrasts = f64::from(self.contrasts);
+        *self.known.entry(n).or_insert_with(|| {
+            let freedom = n.checked_sub(1)?;
+            Some(Multipliers {
+                pointwise: quantile(freedom, 0.975)?,
+                pointwise90: quantile(freedom, 0.95)?,
+                simultaneous: quantile(freedom, 1.0 - 0.025 / contrasts)?,
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use statrs::distribution::ContinuousCDF;
+
+    use super::*;
+
+    /// NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2,
+    /// "Critical values of the Student's t distribution" (three decimals).
+    #[test]
+    fn quantiles_agree_with_the_published_table() {
+        let check = |freedom, p, expect: f64| {
+            let t = quantile(freedom, p).expect("a quantile");
+            assert!((t - expect).abs() <= 0.0005, "t({freedom}, {p}) = {t}, table {expect}");
+        };
+        check(1, 0.90, 3.078);
+        check(1, 0.975, 12.706);
+        check(1, 0.999, 318.309);
+        check(2, 0.95, 2.920);
+        check(2, 0.975, 4.303);
+        check(4, 0.975, 2.776);
+        check(4, 0.995, 4.604);
+        check(9, 0.95, 1.833);
+        check(9, 0.975, 2.262);
+        check(11, 0.95, 1.796);
+        check(11, 0.975, 2.201);
+        check(11, 0.995, 3.106);
+        check(11, 0.999, 4.025);
+        check(29, 0.975, 2.045);
+        check(59, 0.975, 2.001);
+        check(100, 0.999, 3.174);
+    }
+
+    /// With two degrees of freedom the quantile has a closed form:
+    /// t = a · sqrt(2 / (1 − a²)) with a = 2p − 1; with one it is tan(π(p − ½)).
+    #[test]
+    fn quantiles_agree_with_closed_forms_in_the_far_tail() {
+        for contrasts in [1.0, 48.0, 300.0, 3000.0] {
+            let p = 1.0 - 0.025 / contrasts;
+            let a: f64 = 2.0 * p - 1.0;
+            let two = a * (2.0 / (1.0 - a * a)).sqrt();
+            let one = (std::f64::consts::PI * (p - 0.5)).tan();
+            let near = |t: Option<f64>, expect: f64| {
+                assert!((t.expect("a quantile") / expect - 1.0).abs() < 1e-9, "{t:?} {expect}");
+            };
+            near(quantile(2, p), two);
+            near(quantile(1, p), one);
+        }
+    }
+
+    #[test]
+    fn a_quantile_leads_back_to_its_probability() {
+        for freedom in 1..=120 {
+            let t = StudentsT::new(0.0, 1.0, f64::from(freedom)).expect("a distribution");
+            for p in [0.95, 0.975, 1.0 - 0.025 / 48.0, 1.0 - 0.025 / 500.0] {
+                let back = t.cdf(quantile(freedom, p).expect("a quantile"));
+                assert!(((1.0 - back) / (1.0 - p) - 1.0).abs() < 1e-6, "{freedom} {p} {back}");
+            }
+        }
+    }
+
+    #[test]
+    fn without_freedom_there_is_no_quantile() {
+        assert_eq!(quantile(0, 0.975), None);
+        assert_eq!(quantile(3, 1.0), None);
+        assert_eq!(quantile(3, f64::NAN), None);
+        assert_eq!(StudentTable::new(4).multipliers(0), None);
+        assert_eq!(StudentTable::new(4).multipliers(1), None);
+    }
+
+    #[test]
+    fn more_contrasts_widen_only_the_simultaneous_multiplier() {
+        let one = StudentTable::new(1).multipliers(12).expect("multipliers");
+        let many = StudentTable::new(48).multipliers(12).expect("multipliers");
+        assert_eq!(one.pointwise, one.simultaneous);
+        assert_eq!(one.pointwise, many.pointwise);
+        assert!(many.simultaneous > 4.0 && many.pointwise90 < many.pointwise);
+    }
+}

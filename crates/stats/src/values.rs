@@ -1,0 +1,240 @@
+//! What a trial says, extracted once: sums over its measured slices, the
+//! median ratio over its rounds, and what the gates think of each arm.
+//!
+//! An analysis needs nothing else of a trial, so a run that is analysed after
+//! every pass keeps these and reads each slice once.
+
+use std::collections::BTreeMap;
+
+use iolens_model::arm::{ArmOutcome, Role};
+use iolens_model::axes::Cell;
+use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::run::RunHeader;
+use iolens_model::trial::SliceKind;
+
+use crate::gates::{self, Case, Flag};
+use crate::interval::{Parts, median};
+
+/// The values of one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialValues {
+    pub(crate) pass: u32,
+    pub(crate) position: u32,
+    pub(crate) isolated: bool,
+    pub(crate) cell: Cell,
+    pub(crate) status: Status,
+    /// Why nothing of the trial can be used.
+    pub(crate) refusal: Option<Refusal>,
+    pub(crate) arms: Vec<ArmValues>,
+}
+
+/// The values of one arm in a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ArmValues {
+    pub(crate) outcome: ArmOutcome,
+    pub(crate) sums: Sums,
+    /// Median over measured rounds of ln(baseline's time per message / the
+    /// arm's); null without a baseline in the trial.
+    pub(crate) typical_ln: Option<f64>,
+    /// Why this arm's numbers cannot be used.
+    pub(crate) refusal: Option<Refusal>,
+    /// What gates remark without refusing.
+    pub(crate) flags: Vec<Flag>,
+}
+
+/// Why numbers are kept and not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) status: Status,
+    pub(crate) reason: String,
+}
+
+/// Sums over the measured slices of an arm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Sums {
+    /// Measured slices.
+    pub(crate) slices: u32,
+    /// Of these, slices that the receiving end counted too.
+    pub(crate) rx_slices: u32,
+    /// Sum of [`SliceOutcome::all_active_ns`].
+    pub(crate) all_active_ns: u64,
+    /// Sending end. A counter is null where one slice lacks it.
+    pub(crate) tx: Counts,
+    /// Receiving end.
+    pub(crate) rx: Counts,
+}
+
+impl Sums {
+    /// Time over messages; null where either is zero.
+    pub(crate) fn time_per_message(&self) -> Option<Parts> {
+        let parts = Parts { over: self.tx.time_ns as f64, under: self.tx.messages as f64 };
+        (parts.over > 0.0 && parts.under > 0.0).then_some(parts)
+    }
+
+    /// The receiving end, where it counted every measured slice.
+    pub(crate) fn received(&self) -> Option<&Counts> {
+        (self.slices > 0 && self.rx_slices == self.slices).then_some(&self.rx)
+    }
+
+    fn add(&mut self, slice: &SliceOutcome) {
+        let first = self.slices == 0;
+        self.slices += 1;
+        self.all_active_ns = self.all_active_ns.saturating_add(slice.all_active_ns);
+        self.tx = if first { slice.tx } else { plus(&self.tx, &slice.tx) };
+        if let Some(rx) = &slice.rx {
+            self.rx = if self.rx_slices == 0 { *rx } else { plus(&self.rx, rx) };
+            self.rx_slices += 1;
+        }
+    }
+}
+
+/// Sum of two counts, saturating; null where either is null.
+fn plus(a: &Counts, b: &Counts) -> Counts {
+    let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    Counts {
+        messages: a.messages.saturating_add(b.messages),
+        bytes: a.bytes.saturating_add(b.bytes),
+        calls: a.calls.saturating_add(b.calls),
+        time_ns: a.time_ns.saturating_add(b.time_ns),
+        task_clock_ns: both(a.task_clock_ns, b.task_clock_ns),
+        voluntary_switches: both(a.voluntary_switches, b.voluntary_switches),
+        involuntary_switches: both(a.involuntary_switches, b.involuntary_switches),
+        migrations: both(a.migrations, b.migrations),
+        minor_faults: both(a.minor_faults, b.minor_faults),
+        major_faults: both(a.major_faults, b.major_faults),
+        retransmits: both(a.retransmits, b.retransmits),
+        softirq_ticks: both(a.softirq_ticks, b.softirq_ticks),
+    }
+}
+
+impl TrialValues {
+    /// The values of a trial of the run with this header.
+    #[must_use]
+    pub fn of(header: &RunHeader, trial: &TrialOutcome) -> TrialValues {
+        let sums = sums(trial);
+        let typical = typical_ratios(trial, &sums, header.plan.schedule.is_sliced());
+        let arms = trial.arms.iter().zip(sums).zip(typical).enumerate();
+        let arms: Vec<ArmValues> = arms
+            .map(|(index, ((outcome, sums), typical_ln))| {
+                let case = Case { header, trial, outcome, sums: &sums };
+                let findings = gates::examine(&case);
+                ArmValues {
+                    outcome: outcome.clone(),
+                    sums,
+                    typical_ln: typical_ln.filter(|_| Some(index) != baseline_index(trial)),
+                    refusal: arm_refusal(outcome, &sums, findings.invalid),
+                    flags: findings.flags,
+                }
+            })
+            .collect();
+        let refusal = trial_refusal(trial).or_else(|| baseline_refusal(&arms));
+        TrialValues {
+            pass: trial.pass,
+            position: trial.position,
+            isolated: trial.isolated,
+            cell: trial.cell.clone(),
+            status: trial.status,
+            refusal,
+            arms,
+        }
+    }
+
+    /// The arm with this label, where its numbers can be used.
+    pub(crate) fn usable(&self, label: &str) -> Option<&ArmValues> {
+        if self.refusal.is_some() {
+            return None;
+        }
+        self.arms.iter().find(|arm| arm.outcome.arm.label == label && arm.refusal.is_none())
+    }
+
+    /// The baseline of this trial.
+    pub(crate) fn baseline(&self) -> Option<&ArmValues> {
+        self.arms.iter().find(|arm| arm.outcome.arm.role == Role::Baseline)
+    }
+}
+
+/// Measured sums per arm of a trial, in the order of its arms.
+pub(crate) fn sums(trial: &TrialOutcome) -> Vec<Sums> {
+    let mut sums = vec![Sums::default(); trial.arms.len()];
+    for slice in measured(trial) {
+        if let Some(sums) = sums.get_mut(slice.arm) {
+            sums.add(slice);
+        }
+    }
+    sums
+}
+
+fn measured(trial: &TrialOutcome) -> impl Iterator<Item = &SliceOutcome> {
+    trial.slices.iter().filter(|slice| slice.kind == SliceKind::Measured)
+}
+
+fn baseline_index(trial: &TrialOutcome) -> Option<usize> {
+    trial.arms.iter().position(|arm| arm.arm.role == Role::Baseline)
+}
+
+/// Per arm, the median over rounds of ln(baseline / arm). Arms that run one
+/// after another share no round; there the totals are compared.
+fn typical_ratios(trial: &TrialOutcome, sums: &[Sums], sliced: bool) -> Vec<Option<f64>> {
+    let Some(baseline) = baseline_index(trial) else {
+        return vec![None; sums.len()];
+    };
+    if !sliced {
+        let of = |index: usize| sums[index].time_per_message().map(|p| p.over / p.under);
+        return (0..sums.len()).map(|arm| Some((of(baseline)? / of(arm)?).ln())).collect();
+    }
+    let mut rounds: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    for slice in measured(trial) {
+        let round = rounds.entry(slice.round).or_insert_with(|| vec![(0, 0); sums.len()]);
+        if let Some((time_ns, messages)) = round.get_mut(slice.arm) {
+            *time_ns = time_ns.saturating_add(slice.tx.time_ns);
+            *messages = messages.saturating_add(slice.tx.messages);
+        }
+    }
+    let per_message = |&(time_ns, messages): &(u64, u64)| time_ns as f64 / messages as f64;
+    let ratio = |round: &Vec<(u64, u64)>, arm: usize| {
+        let ln = (per_message(&round[baseline]) / per_message(&round[arm])).ln();
+        ln.is_finite().then_some(ln)
+    };
+    let typical = |arm| {
+        let mut ratios: Vec<f64> = rounds.values().filter_map(|round| ratio(round, arm)).collect();
+        median(&mut ratios)
+    };
+    (0..sums.len()).map(typical).collect()
+}
+
+/// Why the trial as a whole cannot be used. A trial marked invalid that names
+/// arms loses only these.
+fn trial_refusal(trial: &TrialOutcome) -> Option<Refusal> {
+    let arms_named = trial.arms.iter().any(|arm| arm.status != Status::Ok);
+    match trial.status {
+        Status::Ok => None,
+        Status::Invalid if arms_named => None,
+        status => Some(Refusal { status, reason: reason_of(trial.reason.as_deref()) }),
+    }
+}
+
+fn baseline_refusal(arms: &[ArmValues]) -> Option<Refusal> {
+    let baseline = arms.iter().find(|arm| arm.outcome.arm.role == Role::Baseline)?;
+    let refusal = baseline.refusal.as_ref()?;
+    let reason = format!("baseline {}: {}", baseline.outcome.arm.label, refusal.reason);
+    Some(Refusal { status: refusal.status, reason })
+}
+
+fn arm_refusal(outcome: &ArmOutcome, sums: &Sums, gate: Option<String>) -> Option<Refusal> {
+    if outcome.status != Status::Ok {
+        let reason = reason_of(outcome.reason.as_deref());
+        return Some(Refusal { status: outcome.status, reason });
+    }
+    if sums.time_per_message().is_none() {
+        let reason = format!(
+            "no data: {} messages in {} ns of {} measured slices",
+            sums.tx.messages, sums.tx.time_ns, sums.slices
+        );
+        return Some(Refusal { status: Status::Invalid, reason });
+    }
+    gate.map(|reason| Refusal { status: Status::Invalid, reason })
+}
+
+fn reason_of(reason: Option<&str>) -> String {
+    reason.unwrap_or("no reason was stored").to_owned()
+}

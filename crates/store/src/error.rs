@@ -1,0 +1,203 @@
+//! Everything that can go wrong with the file of results, and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+use thiserror::Error;
+
+/// Why the store could not do what it was asked.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The directory of the file could not be made.
+    #[error(
+        "cannot create the directory {} for results: {source}\n  \
+         name a file in a directory of yours with --db FILE",
+        path.display()
+    )]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file could not be looked at.
+    #[error(
+        "cannot read {}: {source}\n  name another file with --db FILE", path.display()
+    )]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no file to read.
+    #[error(
+        "there are no results at {}: the file does not exist\n  \
+         `iolens run net --quick` makes the first ones, --db FILE reads others",
+        path.display()
+    )]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is no database.
+    #[error(
+        "{} is not a file of results: {found}; it was left as it is\n  \
+         name another file with --db FILE",
+        path.display()
+    )]
+    NotResults {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead, as far as can be told.
+        found: String,
+    },
+    /// A newer iolens wrote the file.
+    #[error(
+        "{} has schema version {found}, this build of iolens knows versions up to {supported}\n  \
+         use the newer iolens that wrote it, or another file with --db FILE",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        found: u32,
+        /// The version of this build.
+        supported: u32,
+    },
+    /// An older iolens wrote the file, and it was opened for reading only.
+    #[error(
+        "{} has schema version {found}, this build of iolens reads version {supported}\n  \
+         the next `iolens run` brings the file up to date",
+        path.display()
+    )]
+    Older {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        found: u32,
+        /// The version of this build.
+        supported: u32,
+    },
+    /// SQLite refused an operation.
+    #[error("cannot {doing} in {}: {source}{}", path.display(), advice(source))]
+    Sqlite {
+        /// What was tried.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// A value that would not come back as it is.
+    #[error("cannot store {what}: {why}\n  this is an error of iolens, please report it")]
+    NotStorable {
+        /// The value.
+        what: &'static str,
+        /// Why not.
+        why: String,
+    },
+    /// A row that no iolens wrote in this way.
+    #[error(
+        "cannot {doing} in {}: {why}\n  \
+         the file is damaged or was edited; keep a copy, `iolens rm` removes the run",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What is wrong in the file.
+        why: String,
+    },
+    /// There are no runs to choose from.
+    #[error("there are no runs in {}\n  `iolens run net --quick` makes one", path.display())]
+    NoRuns {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No run answers to this.
+    #[error("no run `{wanted}` in {}\n  `iolens runs` lists them", path.display())]
+    NoSuchRun {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        wanted: String,
+    },
+    /// More than one run answers to this.
+    #[error("`{wanted}` may be any of {}\n  write more of the id", candidates.join(", "))]
+    Ambiguous {
+        /// What was asked for.
+        wanted: String,
+        /// Ids that begin so, oldest first.
+        candidates: Vec<String>,
+    },
+}
+
+impl StoreError {
+    /// SQLite refused `doing` on `path`, or gave a value that is none.
+    pub(crate) fn sqlite(doing: &'static str, path: &Path, source: rusqlite::Error) -> StoreError {
+        use rusqlite::Error::{
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
+        };
+
+        let path = path.to_owned();
+        let why = match &source {
+            FromSqlConversionFailure(_, _, why) => why.to_string(),
+            IntegralValueOutOfRange(..) | InvalidColumnType(..) => source.to_string(),
+            _ => return StoreError::Sqlite { doing, path, source },
+        };
+        StoreError::Damaged { doing, path, why }
+    }
+}
+
+/// What the user can do about an error of SQLite, as a line of its own.
+fn advice(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => {
+            "\n  free space on that file system, or name a file on another one with --db FILE; \
+             what was committed before is safe"
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "\n  another process has been writing to it for 10 s: wait for that process to end, \
+             or name another file with --db FILE"
+        }
+        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::ReadOnly) => {
+            "\n  the file and its directory must be writable, for reading too (WAL keeps an index \
+             beside the file): copy it to a directory of yours, or name another with --db FILE"
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            "\n  keep a copy of the file and its -wal; `sqlite3 FILE .recover` may save rows; \
+             --db FILE starts a new one"
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            "\n  the kernel log (`dmesg`) may say more about the device"
+        }
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(code: i32, expect: &str) {
+        let source = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        let error = StoreError::sqlite("append a trial", Path::new("results.db"), source);
+        let message = error.to_string();
+        assert!(message.starts_with("cannot append a trial in results.db: "), "{message}");
+        assert!(message.contains(expect), "{message}");
+    }
+
+    #[test]
+    fn errors_say_what_to_do() {
+        check(rusqlite::ffi::SQLITE_FULL, "free space");
+        check(rusqlite::ffi::SQLITE_BUSY, "another process");
+        check(rusqlite::ffi::SQLITE_READONLY, "must be writable");
+        check(rusqlite::ffi::SQLITE_CORRUPT, ".recover");
+        check(rusqlite::ffi::SQLITE_IOERR, "dmesg");
+    }
+}

@@ -1,0 +1,59 @@
+//! Results of iolens: one SQLite file, append-only, raw counts only. Whatever
+//! can be computed from them is computed when a run is read, so that a better
+//! analysis applies to old runs as well.
+//!
+//! - A trial is one transaction: it is there with all its arms and slices, or
+//!   not at all.
+//! - Counts are columns with their unit in the name, NULL where a count was
+//!   not taken; facts that are read only together are JSON.
+//! - A change of the plain data that old JSON does not deserialize into is a
+//!   change of the schema: it gets a migration in [`schema`].
+//!
+//! # Durability
+//! The journal is WAL with `synchronous = NORMAL`. A commit then has written
+//! its frames to the WAL with `write(2)`: they are in the page cache, which
+//! belongs to the kernel, so no signal to the process, SIGKILL included, can
+//! take a committed trial back (`tests/it/crash.rs` kills a writer to see).
+//! `FULL` would add an `fsync` per commit. That buys the last trials before a
+//! power cut or a kernel crash, and pays with device I/O and its interrupts
+//! between trials of the measurement; no crash of either kind can damage the
+//! file. The end of a run syncs: a run that is complete survives power cuts.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod open;
+mod read;
+mod row;
+mod schema;
+mod trial;
+mod write;
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+pub use error::StoreError;
+pub use read::RunSummary;
+pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
+
+/// An open file of results.
+#[derive(Debug)]
+pub struct Store {
+    connection: Connection,
+    path: PathBuf,
+}
+
+impl Store {
+    /// Where the results are.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Names what was being done when SQLite refused it.
+    fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+        let path = self.path.clone();
+        move |source| StoreError::sqlite(doing, &path, source)
+    }
+}

@@ -1,0 +1,144 @@
+//! Opening a file of results: ours or nobody's, never somebody else's.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, ErrorCode, OpenFlags};
+
+use crate::schema::{self, APPLICATION_ID, SCHEMA_VERSION};
+use crate::{Store, StoreError};
+
+/// How long an operation waits for another process that is writing. A trial is
+/// written in milliseconds; ten seconds are a process that hangs.
+const BUSY_LIMIT: Duration = Duration::from_secs(10);
+
+/// First bytes of every SQLite file, and the offsets (big-endian) of two
+/// fields behind them: <https://www.sqlite.org/fileformat.html#the_database_header>
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+const USER_VERSION_AT: usize = 60;
+const APPLICATION_ID_AT: usize = 68;
+const HEADER_BYTES: usize = 100;
+
+impl Store {
+    /// Opens the results at `path` for writing; makes the directory and the
+    /// file where there are none, and brings an older file up to date.
+    ///
+    /// # Errors
+    /// A directory that cannot be made, a file that is not ours
+    /// ([`StoreError::NotResults`]; it is not touched), a newer one
+    /// ([`StoreError::Newer`]), or what SQLite says.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            let failed = |source| StoreError::Directory { path: directory.to_owned(), source };
+            fs::create_dir_all(directory).map_err(failed)?;
+        }
+        identify(path)?;
+        let mut store =
+            connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        // The schema is made before the switch to WAL: the mark that says whose
+        // file it is must be in the file itself, not in a log beside it.
+        let found = schema::migrate(&mut store.connection)
+            .map_err(|e| StoreError::sqlite("prepare the tables", path, e))?;
+        refuse_newer(path, found.unwrap_or(SCHEMA_VERSION))?;
+        store.enter_wal()?;
+        Ok(store)
+    }
+
+    /// Opens the results at `path` for reading, also while a run writes them.
+    ///
+    /// # Errors
+    /// As [`Store::open`]; [`StoreError::Missing`] where there is no file, and
+    /// [`StoreError::Older`] for one that would have to be migrated.
+    pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
+        if identify(path)? == Identity::Nothing {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        let store = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let found = schema::version(&store.connection)
+            .map_err(|e| StoreError::sqlite("read the schema version", path, e))?;
+        refuse_newer(path, found)?;
+        if found < SCHEMA_VERSION {
+            let path = path.to_owned();
+            return Err(StoreError::Older { path, found, supported: SCHEMA_VERSION });
+        }
+        Ok(store)
+    }
+
+    /// Lets readers read while a trial is written. A file system without
+    /// shared memory keeps the rollback journal: slower, and as safe.
+    fn enter_wal(&self) -> Result<(), StoreError> {
+        let entered =
+            self.connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+        match entered {
+            // Another process is at it this very moment: it will do it.
+            Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
+            other => other.map_err(self.failed("switch to WAL")),
+        }
+    }
+}
+
+/// What stands at a path.
+#[derive(Debug, PartialEq, Eq)]
+enum Identity {
+    /// No file, or an empty one, which is what SQLite makes first.
+    Nothing,
+    /// A file of ours.
+    Ours,
+}
+
+/// Looks at the header without SQLite, which would already touch the journal
+/// of a foreign database.
+fn identify(path: &Path) -> Result<Identity, StoreError> {
+    let refused = |found: &str| {
+        Err(StoreError::NotResults { path: path.to_owned(), found: found.to_owned() })
+    };
+    let unreadable = |source| StoreError::Unreadable { path: path.to_owned(), source };
+    match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Identity::Nothing),
+        Err(e) => return Err(unreadable(e)),
+        Ok(metadata) if metadata.is_dir() => return refused("it is a directory"),
+        Ok(metadata) if !metadata.is_file() => return refused("it is not a regular file"),
+        Ok(_) => {}
+    }
+    let mut header = Vec::with_capacity(HEADER_BYTES);
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(unreadable)?;
+    if header.is_empty() {
+        return Ok(Identity::Nothing);
+    }
+    if header.len() < HEADER_BYTES || !header.starts_with(MAGIC) {
+        return refused("it is not an SQLite database");
+    }
+    let application_id = big_endian(&header, APPLICATION_ID_AT);
+    if application_id != APPLICATION_ID {
+        return refused(&format!(
+            "it is an SQLite database of another program (application_id {application_id:#010x})"
+        ));
+    }
+    refuse_newer(path, big_endian(&header, USER_VERSION_AT))?;
+    Ok(Identity::Ours)
+}
+
+fn big_endian(header: &[u8], at: usize) -> u32 {
+    header[at..at + 4].iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
+}
+
+fn refuse_newer(path: &Path, found: u32) -> Result<(), StoreError> {
+    if found <= SCHEMA_VERSION {
+        return Ok(());
+    }
+    Err(StoreError::Newer { path: path.to_owned(), found, supported: SCHEMA_VERSION })
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
+    let failed = |source| StoreError::sqlite("open results", path, source);
+    // Without SQLITE_OPEN_URI: a path is a path, whatever is written in it.
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(failed)?;
+    connection.busy_timeout(BUSY_LIMIT).map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+    Ok(Store { connection, path: path.to_owned() })
+}

@@ -1,0 +1,183 @@
+//! Reading: which runs there are, which one is meant, and a run as it was.
+
+use iolens_model::run::{Run, RunEnd, RunHeader};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
+use serde::Serialize;
+
+use crate::{Store, StoreError, row, trial};
+
+/// One line of the list of runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunSummary {
+    /// Eight hexadecimal digits.
+    pub id: String,
+    /// The user's name for it.
+    pub name: Option<String>,
+    /// Start, nanoseconds since 1970 (UTC).
+    pub started_unix_ns: u64,
+    /// Version and commit of the iolens that ran it.
+    pub build: String,
+    /// What was studied.
+    pub study: String,
+    /// Cells with at least one trial.
+    pub cells: u64,
+    /// Trials, failed and skipped ones too.
+    pub trials: u64,
+    /// How it ended; null while it runs, or if it was killed.
+    pub end: Option<RunEnd>,
+}
+
+impl RunSummary {
+    /// How the run ended, in words.
+    #[must_use]
+    pub fn ended(&self) -> &'static str {
+        self.end.as_ref().map_or("killed or still running", |end| end.stopped_by.word())
+    }
+}
+
+impl Store {
+    /// Every run, oldest first.
+    ///
+    /// # Errors
+    /// Damaged rows, or what SQLite says.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        self.snapshot("list the runs", |connection| {
+            let sql = "SELECT run.run, id, name, started_unix_ns, build, study, \
+                       (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
+                       (SELECT count(*) FROM (SELECT DISTINCT topology, mode, working_set, \
+                       fields, iovec, receiver, threads, message_bytes FROM trial \
+                       WHERE trial.run = run.run)) AS cells FROM run ORDER BY run.run";
+            let mut statement = connection.prepare_cached(sql)?;
+            let summaries = statement.query_map([], |row| summary(connection, row))?;
+            summaries.collect()
+        })
+    }
+
+    /// The ids of all runs, oldest first.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn run_ids(&self) -> Result<Vec<String>, StoreError> {
+        self.snapshot("list the runs", |connection| {
+            let mut statement = connection.prepare_cached("SELECT id FROM run ORDER BY run")?;
+            let ids = statement.query_map([], |row| row.get(0))?;
+            ids.collect()
+        })
+    }
+
+    /// The id of the run that is meant by an id, a unique beginning of one, or
+    /// `last`: the run that began last.
+    ///
+    /// # Errors
+    /// [`StoreError::NoRuns`], [`StoreError::NoSuchRun`] or
+    /// [`StoreError::Ambiguous`] with the candidates.
+    pub fn find(&self, wanted: &str) -> Result<String, StoreError> {
+        let ids = self.run_ids()?;
+        let Some(last) = ids.last() else {
+            return Err(StoreError::NoRuns { path: self.path.clone() });
+        };
+        if wanted == "last" {
+            return Ok(last.clone());
+        }
+        if ids.iter().any(|id| id == wanted) {
+            return Ok(wanted.to_owned());
+        }
+        let begins = |id: &&String| !wanted.is_empty() && id.starts_with(wanted);
+        let mut candidates: Vec<String> = ids.iter().filter(begins).cloned().collect();
+        match candidates.len() {
+            0 => Err(self.no_such_run(wanted)),
+            1 => Ok(candidates.remove(0)),
+            _ => Err(StoreError::Ambiguous { wanted: wanted.to_owned(), candidates }),
+        }
+    }
+
+    /// A run with all its trials in the order in which they were appended, as
+    /// of one moment: a trial that is committed meanwhile is in it whole or
+    /// not at all.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`], damaged rows, or what SQLite says.
+    pub fn load(&self, run_id: &str) -> Result<Run, StoreError> {
+        let run = self.snapshot("read a run", |connection| {
+            let sql = "SELECT run, id, name, started_unix_ns, build, command_json, plan_json, \
+                       host_json, calibration_json FROM run WHERE id = ?";
+            let mut statement = connection.prepare_cached(sql)?;
+            let found = statement.query_row([run_id], |row| Ok((row.get("run")?, header(row)?)));
+            let Some((key, mut header)) = found.optional()? else {
+                return Ok(None);
+            };
+            let trials = trial::all(connection, key)?;
+            header.end = end_of(connection, key, trials.len() as u64)?;
+            Ok(Some(Run { header, trials }))
+        })?;
+        run.ok_or_else(|| self.no_such_run(run_id))
+    }
+
+    /// The key of a run by its whole id.
+    pub(crate) fn run_key(&self, run_id: &str) -> Result<i64, StoreError> {
+        let sql = "SELECT run FROM run WHERE id = ?";
+        self.connection
+            .query_row(sql, [run_id], |row| row.get(0))
+            .optional()
+            .map_err(self.failed("look up a run"))?
+            .ok_or_else(|| self.no_such_run(run_id))
+    }
+
+    fn no_such_run(&self, wanted: &str) -> StoreError {
+        StoreError::NoSuchRun { path: self.path.clone(), wanted: wanted.to_owned() }
+    }
+
+    /// Reads in one transaction: everything in it is of one moment.
+    fn snapshot<T>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let begin = || Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
+        let value = begin().and_then(|transaction| read(&transaction));
+        value.map_err(self.failed(doing))
+    }
+}
+
+fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    let trials = row.get("trials")?;
+    Ok(RunSummary {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        started_unix_ns: row.get("started_unix_ns")?,
+        build: row.get("build")?,
+        study: row.get("study")?,
+        cells: row.get("cells")?,
+        trials,
+        end: end_of(connection, row.get("run")?, trials)?,
+    })
+}
+
+fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
+    Ok(RunHeader {
+        id: row.get("id")?,
+        name: row.get("name")?,
+        started_unix_ns: row.get("started_unix_ns")?,
+        build: row.get("build")?,
+        command: row::get_json(row, "command_json")?,
+        plan: row::get_json(row, "plan_json")?,
+        host: row::get_json(row, "host_json")?,
+        calibration: row::get_json(row, "calibration_json")?,
+        end: None,
+    })
+}
+
+/// The latest end of a run, unless trials came after it.
+fn end_of(connection: &Connection, run: i64, trials: u64) -> rusqlite::Result<Option<RunEnd>> {
+    let sql = "SELECT trials, finished_unix_ns, stopped_by, unmet_json FROM run_end \
+               WHERE run = ? ORDER BY run_end DESC LIMIT 1";
+    let end = connection.prepare_cached(sql)?.query_row([run], |row| {
+        let end = RunEnd {
+            finished_unix_ns: row.get("finished_unix_ns")?,
+            stopped_by: row::get_word(row, "stopped_by")?,
+            unmet: row::get_json(row, "unmet_json")?,
+        };
+        Ok((row.get::<_, u64>("trials")?, end))
+    });
+    Ok(end.optional()?.filter(|(counted, _)| *counted == trials).map(|(_, end)| end))
+}

@@ -1,0 +1,161 @@
+//! Values to columns and back. SQLite's integers are signed and its JSON has
+//! no NaN: what would not come back as it is, is refused when it is written.
+
+use std::fmt::Display;
+
+use iolens_model::outcome::Counts;
+use rusqlite::Row;
+use rusqlite::types::Type;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::StoreError;
+
+/// An unsigned count as SQLite's integer.
+pub(crate) fn integer<T>(what: &'static str, value: T) -> Result<i64, StoreError>
+where
+    T: TryInto<i64> + Display + Copy,
+{
+    value.try_into().map_err(|_| StoreError::NotStorable {
+        what,
+        why: format!("{value} does not fit a signed 64-bit integer"),
+    })
+}
+
+/// A number that is one: SQLite would make NULL, "unknown", of NaN.
+pub(crate) fn real(what: &'static str, value: Option<f64>) -> Result<Option<f64>, StoreError> {
+    match value {
+        Some(number) if !number.is_finite() => {
+            Err(StoreError::NotStorable { what, why: format!("{number} is not a finite number") })
+        }
+        other => Ok(other),
+    }
+}
+
+/// A value as JSON that is read back once before it is trusted.
+pub(crate) fn json<T>(what: &'static str, value: &T) -> Result<String, StoreError>
+where
+    T: Serialize + DeserializeOwned + PartialEq,
+{
+    let refused = |why: String| StoreError::NotStorable { what, why };
+    let text = serde_json::to_string(value).map_err(|e| refused(e.to_string()))?;
+    let back: T = serde_json::from_str(&text).map_err(|e| refused(e.to_string()))?;
+    if back == *value {
+        Ok(text)
+    } else {
+        Err(refused("it does not read back as it was".to_owned()))
+    }
+}
+
+/// The one word of a value of a plain enum: what its JSON is without quotes.
+pub(crate) fn word<T: Serialize>(what: &'static str, value: &T) -> Result<String, StoreError> {
+    let refused = |why: String| StoreError::NotStorable { what, why };
+    match serde_json::to_value(value) {
+        Ok(serde_json::Value::String(word)) => Ok(word),
+        Ok(other) => Err(refused(format!("{other} is not one word"))),
+        Err(e) => Err(refused(e.to_string())),
+    }
+}
+
+/// A column that holds the one word of a plain enum.
+pub(crate) fn get_word<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+    let word = serde_json::Value::String(row.get(column)?);
+    serde_json::from_value(word).map_err(|e| unreadable(row, column, e))
+}
+
+/// A column that holds JSON.
+pub(crate) fn get_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    serde_json::from_str(&text).map_err(|e| unreadable(row, column, e))
+}
+
+/// A column that holds JSON or nothing.
+pub(crate) fn get_json_or_null<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: &str,
+) -> rusqlite::Result<Option<T>> {
+    let text: Option<String> = row.get(column)?;
+    let parse = |text: String| serde_json::from_str(&text);
+    text.map(parse).transpose().map_err(|e| unreadable(row, column, e))
+}
+
+fn unreadable(row: &Row<'_>, column: &str, error: serde_json::Error) -> rusqlite::Error {
+    let index = row.as_ref().column_index(column).unwrap_or(0);
+    let why = format!("column {column}: {error}");
+    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, why.into())
+}
+
+/// Columns of the counts of one end, without the `tx_` or `rx_` before them;
+/// the first four are always counted.
+pub(crate) const COUNT_COLUMNS: [&str; 12] = [
+    "messages",
+    "bytes",
+    "calls",
+    "time_ns",
+    "task_clock_ns",
+    "voluntary_switches",
+    "involuntary_switches",
+    "migrations",
+    "minor_faults",
+    "major_faults",
+    "retransmits",
+    "softirq_ticks",
+];
+
+/// The counts of one end in the order of [`COUNT_COLUMNS`].
+pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNT_COLUMNS.len()] {
+    [
+        Some(counts.messages),
+        Some(counts.bytes),
+        Some(counts.calls),
+        Some(counts.time_ns),
+        counts.task_clock_ns,
+        counts.voluntary_switches,
+        counts.involuntary_switches,
+        counts.migrations,
+        counts.minor_faults,
+        counts.major_faults,
+        counts.retransmits,
+        counts.softirq_ticks,
+    ]
+}
+
+/// The counts of one end from the column with index `at` on; `None` where the
+/// first ones, which are always counted, are NULL.
+pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Counts>> {
+    let Some(messages) = row.get(at)? else {
+        return Ok(None);
+    };
+    Ok(Some(Counts {
+        messages,
+        bytes: row.get(at + 1)?,
+        calls: row.get(at + 2)?,
+        time_ns: row.get(at + 3)?,
+        task_clock_ns: row.get(at + 4)?,
+        voluntary_switches: row.get(at + 5)?,
+        involuntary_switches: row.get(at + 6)?,
+        migrations: row.get(at + 7)?,
+        minor_faults: row.get(at + 8)?,
+        major_faults: row.get(at + 9)?,
+        retransmits: row.get(at + 10)?,
+        softirq_ticks: row.get(at + 11)?,
+    }))
+}
+
+/// Columns of a slice besides those of its two ends.
+const SLICE_COLUMNS: [&str; 5] = ["seq", "round", "kind", "arm", "all_active_ns"];
+
+/// Where the sending end's counts begin in [`slice_columns`].
+pub(crate) const TX_AT: usize = SLICE_COLUMNS.len();
+
+/// Where the receiving end's counts begin.
+pub(crate) const RX_AT: usize = TX_AT + COUNT_COLUMNS.len();
+
+/// Columns of a slice besides its trial, in the order in which they are
+/// written and read.
+pub(crate) fn slice_columns() -> String {
+    let counts =
+        ["tx_", "rx_"].into_iter().flat_map(|end| COUNT_COLUMNS.map(|c| end.to_owned() + c));
+    let own = SLICE_COLUMNS.into_iter().map(str::to_owned);
+    own.chain(counts).collect::<Vec<_>>().join(", ")
+}

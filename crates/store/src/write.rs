@@ -1,0 +1,200 @@
+//! Writing: a run begins, trials are appended, the run ends.
+
+use iolens_model::arm::ArmOutcome;
+use iolens_model::outcome::{SliceOutcome, TrialOutcome};
+use iolens_model::run::{RunEnd, RunHeader};
+use rusqlite::types::Value;
+use rusqlite::{Statement, Transaction, TransactionBehavior, params, params_from_iter};
+
+use crate::row::{self, COUNT_COLUMNS};
+use crate::{Store, StoreError};
+
+impl Store {
+    /// Stores what is known when a run begins. `header.end` is not looked at:
+    /// a run that begins has not ended, see [`Store::end_run`].
+    ///
+    /// # Errors
+    /// An id that is there already, or what SQLite says.
+    pub fn begin_run(&mut self, header: &RunHeader) -> Result<(), StoreError> {
+        let values = params![
+            header.id,
+            header.name,
+            row::integer("the start of the run", header.started_unix_ns)?,
+            header.build,
+            header.plan.study.word(),
+            row::json("the command line", &header.command)?,
+            row::json("the plan", &header.plan)?,
+            row::json("the host's facts", &header.host)?,
+            row::json("the calibration", &header.calibration)?,
+        ];
+        let sql = "INSERT INTO run (id, name, started_unix_ns, build, study, command_json, \
+                   plan_json, host_json, calibration_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+        self.connection.execute(sql, values).map_err(self.failed("begin a run"))?;
+        Ok(())
+    }
+
+    /// Stores a trial with its arms and slices, all of it or nothing. When
+    /// this has returned, no signal can take the trial back.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`] for a run that has not begun,
+    /// [`StoreError::NotStorable`] for values that would not come back, or
+    /// what SQLite says; in each case nothing of the trial is stored.
+    pub fn append_trial(&mut self, run_id: &str, trial: &TrialOutcome) -> Result<(), StoreError> {
+        let run = self.run_key(run_id)?;
+        let path = self.path.clone();
+        let failed = |source| StoreError::sqlite("append a trial", &path, source);
+        // Immediate: waiting for another writer happens here, within the busy
+        // limit, and never in the middle.
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(failed)?;
+        let key = insert_trial(&transaction, run, trial, &failed)?;
+        insert_arms(&transaction, key, &trial.arms, &failed)?;
+        insert_slices(&transaction, key, &trial.slices, &failed)?;
+        transaction.commit().map_err(failed)
+    }
+
+    /// Stores how a run ended and syncs the file, so that a run that has ended
+    /// survives a power cut too. A resumed run may end again.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`] for a run that has not begun, or what SQLite
+    /// says.
+    pub fn end_run(&mut self, run_id: &str, end: &RunEnd) -> Result<(), StoreError> {
+        let run = self.run_key(run_id)?;
+        let values = params![
+            run,
+            row::integer("the end of the run", end.finished_unix_ns)?,
+            row::word("the rule that ended the run", &end.stopped_by)?,
+            row::json("the unmet conditions", &end.unmet)?,
+        ];
+        let sql = "INSERT INTO run_end (run, trials, finished_unix_ns, stopped_by, unmet_json) \
+                   VALUES (?1, (SELECT count(*) FROM trial WHERE run = ?1), ?2, ?3, ?4)";
+        self.connection.execute(sql, values).map_err(self.failed("end a run"))?;
+        // Passive: a reader in another process delays the copy into the main
+        // file, not the sync of the log that comes before it.
+        self.connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
+            .map_err(self.failed("sync the end of a run"))
+    }
+
+    /// Removes a run with all its trials: the one way anything is ever taken
+    /// out of the file.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`] where there is none, or what SQLite says.
+    pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
+        let run = self.run_key(run_id)?;
+        self.connection
+            .execute("DELETE FROM run WHERE run = ?", [run])
+            .map_err(self.failed("remove a run"))?;
+        Ok(())
+    }
+}
+
+fn insert_trial(
+    transaction: &Transaction<'_>,
+    run: i64,
+    trial: &TrialOutcome,
+    failed: &impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<i64, StoreError> {
+    let end =
+        |facts: &Option<_>| facts.as_ref().map(|f| row::json("an end's facts", f)).transpose();
+    let cell = &trial.cell;
+    let values = params![
+        run,
+        trial.pass,
+        trial.position,
+        trial.isolated,
+        cell.topology.word(),
+        cell.mode.word(),
+        cell.working_set.word(),
+        cell.fields,
+        cell.iovec.word(),
+        cell.receiver,
+        cell.threads,
+        row::integer("message_bytes", cell.message_bytes.0)?,
+        row::integer("the start of a trial", trial.started_unix_ns)?,
+        row::integer("the duration of a trial", trial.duration_ns)?,
+        trial.status.word(),
+        trial.reason,
+        row::json("a trial's environment", &trial.environment)?,
+        end(&trial.tx)?,
+        end(&trial.rx)?,
+    ];
+    let sql = "INSERT INTO trial (run, pass, position, isolated, topology, mode, working_set, \
+               fields, iovec, receiver, threads, message_bytes, started_unix_ns, duration_ns, \
+               status, reason, environment_json, tx_json, rx_json) \
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    transaction.execute(sql, values).map_err(failed)?;
+    Ok(transaction.last_insert_rowid())
+}
+
+fn insert_arms(
+    transaction: &Transaction<'_>,
+    trial: i64,
+    arms: &[ArmOutcome],
+    failed: &impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<(), StoreError> {
+    let sql = "INSERT INTO arm (trial, arm, label, primitive, role, status, reason, \
+               copies_sender, copies_end_to_end) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    let mut statement = transaction.prepare_cached(sql).map_err(failed)?;
+    for (index, outcome) in arms.iter().enumerate() {
+        let values = params![
+            trial,
+            row::integer("an arm's index", index)?,
+            outcome.arm.label,
+            outcome.arm.primitive,
+            row::word("an arm's role", &outcome.arm.role)?,
+            outcome.status.word(),
+            outcome.reason,
+            row::real("copies_sender", outcome.copies_sender)?,
+            row::real("copies_end_to_end", outcome.copies_end_to_end)?,
+        ];
+        statement.execute(values).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn insert_slices(
+    transaction: &Transaction<'_>,
+    trial: i64,
+    slices: &[SliceOutcome],
+    failed: &impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<(), StoreError> {
+    let columns = row::slice_columns();
+    let marks = vec!["?"; columns.split(", ").count()].join(", ");
+    let sql = format!("INSERT INTO slice (trial, {columns}) VALUES (?, {marks})");
+    let mut statement = transaction.prepare_cached(&sql).map_err(failed)?;
+    slices.iter().try_for_each(|slice| insert_slice(&mut statement, trial, slice, failed))
+}
+
+fn insert_slice(
+    statement: &mut Statement<'_>,
+    trial: i64,
+    slice: &SliceOutcome,
+    failed: &impl Fn(rusqlite::Error) -> StoreError,
+) -> Result<(), StoreError> {
+    let mut values = vec![
+        Value::Integer(trial),
+        Value::Integer(slice.seq.into()),
+        Value::Integer(slice.round.into()),
+        Value::Text(row::word("a slice's kind", &slice.kind)?),
+        Value::Integer(row::integer("a slice's arm", slice.arm)?),
+        Value::Integer(row::integer("all_active_ns", slice.all_active_ns)?),
+    ];
+    let missing = [None; COUNT_COLUMNS.len()];
+    for counts in [row::from_counts(&slice.tx), slice.rx.as_ref().map_or(missing, row::from_counts)]
+    {
+        for (name, count) in COUNT_COLUMNS.into_iter().zip(counts) {
+            values.push(match count {
+                Some(count) => Value::Integer(row::integer(name, count)?),
+                None => Value::Null,
+            });
+        }
+    }
+    statement.execute(params_from_iter(values)).map_err(failed)?;
+    Ok(())
+}

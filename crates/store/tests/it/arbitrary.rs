@@ -1,0 +1,353 @@
+//! Arbitrary runs: every field takes every kind of value it can have, apart
+//! from counts above 2^63, which the store refuses (see `refusal`).
+
+use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
+use iolens_model::host::{Calibration, Fact, HostFacts};
+use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
+use iolens_model::plan::{Passes, Plan, Schedule, SocketOptions};
+use iolens_model::reading::{NotMeasured, Reading};
+use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::trial::SliceKind;
+use iolens_model::units::{Bytes, Nanos};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+/// A run with up to four trials, ended or not.
+pub(crate) fn run() -> impl Strategy<Value = Run> {
+    (header(), vec(trial(), 0..4)).prop_map(|(header, trials)| Run { header, trials })
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![".{0,8}", Just("a\nb\0c'\"".to_owned())]
+}
+
+/// A count as SQLite can hold it.
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..=9_u64, 0..=i64::MAX.cast_unsigned()]
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    use prop::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
+    NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE
+}
+
+fn reading<T: std::fmt::Debug>(
+    value: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Reading<T>> {
+    prop_oneof![value.prop_map(Reading::Exact), text().prop_map(|why| Reading::NotMeasured { why })]
+}
+
+fn bytes() -> impl Strategy<Value = Bytes> {
+    any::<u64>().prop_map(Bytes)
+}
+
+prop_compose! {
+    fn header()(
+        id in "[0-9a-f]{8}",
+        name in option::of(text()),
+        started_unix_ns in count(),
+        build in text(),
+        command in vec(text(), 0..3),
+        plan in plan(),
+        host in host(),
+        calibration in calibration(),
+        end in option::of(end()),
+    ) -> RunHeader {
+        RunHeader { id, name, started_unix_ns, build, command, plan, host, calibration, end }
+    }
+}
+
+prop_compose! {
+    fn end()(
+        finished_unix_ns in count(),
+        stopped_by in select(vec![
+            StoppedBy::Precision,
+            StoppedBy::Passes,
+            StoppedBy::Budget,
+            StoppedBy::Stalled,
+            StoppedBy::Interrupted,
+            StoppedBy::NothingUsable,
+        ]),
+        unmet in vec(text(), 0..3),
+    ) -> RunEnd {
+        RunEnd { finished_unix_ns, stopped_by, unmet }
+    }
+}
+
+prop_compose! {
+    fn plan()(
+        (primitives, baseline, receiver) in (vec(text(), 0..3), text(), text()),
+        (sizes, threads) in (vec(bytes(), 0..3), vec(any::<u32>(), 0..3)),
+        (topologies, modes, working_sets) in (
+            vec(select(Topology::ALL), 0..2),
+            vec(select(Mode::ALL), 0..2),
+            vec(select(WorkingSet::ALL), 0..3),
+        ),
+        (fields, iovec, schedule) in (any::<u32>(), select(Iovec::ALL), schedule()),
+        (minimum, maximum, budget) in (any::<u32>(), any::<u32>(), any::<u64>()),
+        (precision, delta) in (number(), number()),
+        (quick, isolate, seed) in any::<(bool, bool, u64)>(),
+        cpus in option::of(vec(any::<u32>(), 0..3)),
+        socket in socket(),
+    ) -> Plan {
+        Plan {
+            study: Study::Net,
+            primitives,
+            baseline,
+            sizes,
+            threads,
+            topologies,
+            modes,
+            working_sets,
+            fields,
+            iovec,
+            receiver,
+            schedule,
+            passes: Passes { minimum, maximum },
+            budget: Nanos(budget),
+            precision,
+            delta,
+            quick,
+            isolate,
+            seed,
+            cpus,
+            socket,
+        }
+    }
+}
+
+fn schedule() -> impl Strategy<Value = Schedule> {
+    prop_oneof![
+        any::<(u64, u32, u32)>().prop_map(|(slice, discarded_rounds, rounds)| Schedule::Slices {
+            slice: Nanos(slice),
+            discarded_rounds,
+            rounds,
+        }),
+        any::<u64>().prop_map(|window| Schedule::Window { window: Nanos(window) }),
+        any::<u64>().prop_map(|messages| Schedule::Messages { messages }),
+    ]
+}
+
+prop_compose! {
+    fn socket()(
+        congestion in text(),
+        buffer_bytes in bytes(),
+        nodelay in any::<bool>(),
+        receive_bytes in bytes(),
+    ) -> SocketOptions {
+        SocketOptions { congestion, buffer_bytes, nodelay, receive_bytes }
+    }
+}
+
+prop_compose! {
+    fn host()(
+        cpus in vec(any::<u32>(), 0..3),
+        l1d in reading(bytes()),
+        l2 in reading(bytes()),
+        llc in reading(bytes()),
+        memory in reading(bytes()),
+        descriptors_max in reading(any::<u64>()),
+        facts in vec((text(), text(), reading(text())), 0..3),
+    ) -> HostFacts {
+        let fact = |(group, name, value)| Fact { group, name, value };
+        let facts = facts.into_iter().map(fact).collect();
+        HostFacts { cpus, l1d, l2, llc, memory, descriptors_max, facts }
+    }
+}
+
+prop_compose! {
+    fn calibration()(
+        numbers in prop::array::uniform8(number()),
+        loop_ns in any::<u64>(),
+        threads in any::<u32>(),
+        duration_ns in any::<u64>(),
+    ) -> Calibration {
+        let [empty, clock, message, slice, hot, cold, hot_all, cold_all] = numbers;
+        Calibration {
+            empty_call_ns: empty,
+            clock_read_ns: clock,
+            loop_ns,
+            harness_message_ns: message,
+            harness_slice_ns: slice,
+            receipt_round_trip_ns: (slice > 1e4).then_some(slice),
+            memcpy_hot_bytes_per_s: hot,
+            memcpy_cold_bytes_per_s: cold,
+            memcpy_hot_all_bytes_per_s: hot_all,
+            memcpy_cold_all_bytes_per_s: cold_all,
+            threads,
+            duration_ns,
+        }
+    }
+}
+
+prop_compose! {
+    fn trial()(
+        (pass, position, isolated) in any::<(u32, u32, bool)>(),
+        cell in cell(),
+        (started_unix_ns, duration_ns) in (count(), count()),
+        (status, reason) in (status(), option::of(text())),
+        (arms, slices) in arms().prop_flat_map(|arms| {
+            let count = arms.len();
+            (Just(arms), slices(count))
+        }),
+        environment in environment(),
+        (tx, rx) in (option::of(end_facts()), option::of(end_facts())),
+    ) -> TrialOutcome {
+        TrialOutcome {
+            pass,
+            position,
+            isolated,
+            cell,
+            started_unix_ns,
+            duration_ns,
+            status,
+            reason,
+            arms,
+            slices,
+            environment,
+            tx,
+            rx,
+        }
+    }
+}
+
+prop_compose! {
+    fn cell()(
+        topology in select(Topology::ALL),
+        mode in select(Mode::ALL),
+        working_set in select(WorkingSet::ALL),
+        iovec in select(Iovec::ALL),
+        (fields, threads) in any::<(u32, u32)>(),
+        receiver in text(),
+        message_bytes in count(),
+    ) -> Cell {
+        let message_bytes = Bytes(message_bytes);
+        Cell { topology, mode, working_set, fields, iovec, receiver, threads, message_bytes }
+    }
+}
+
+fn status() -> impl Strategy<Value = Status> {
+    let words = ["ok", "invalid", "failed", "skipped", "interrupted"];
+    select(words.map(|word| Status::from_word(word).expect("a word of the model")).to_vec())
+}
+
+fn arms() -> impl Strategy<Value = Vec<ArmOutcome>> {
+    vec(arm(), 0..4)
+}
+
+prop_compose! {
+    fn arm()(
+        (label, primitive) in (text(), text()),
+        role in select(vec![Role::Baseline, Role::Compared, Role::SelfCheck, Role::Control]),
+        status in status(),
+        reason in option::of(text()),
+        copies_sender in option::of(number()),
+        copies_end_to_end in option::of(number()),
+    ) -> ArmOutcome {
+        let arm = Arm { label, primitive, role };
+        ArmOutcome { arm, status, reason, copies_sender, copies_end_to_end }
+    }
+}
+
+/// Slices of `arms` arms; without arms there are none.
+fn slices(arms: usize) -> impl Strategy<Value = Vec<SliceOutcome>> {
+    let most = if arms == 0 { 0 } else { 6 };
+    vec(slice(arms.max(1)), 0..=most).prop_map(|mut slices| {
+        // As positions in a trial: rising, with gaps where slices only warmed.
+        for (seq, slice) in (0..).step_by(3).zip(&mut slices) {
+            slice.seq = seq;
+        }
+        slices
+    })
+}
+
+prop_compose! {
+    fn slice(arms: usize)(
+        round in any::<u32>(),
+        kind in select(vec![SliceKind::Warm, SliceKind::Discarded, SliceKind::Measured]),
+        arm in 0..arms,
+        all_active_ns in count(),
+        tx in counts(),
+        rx in option::of(counts()),
+    ) -> SliceOutcome {
+        SliceOutcome { seq: 0, round, kind, arm, all_active_ns, tx, rx }
+    }
+}
+
+prop_compose! {
+    fn counts()(
+        (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
+        measured in prop::array::uniform8(option::of(count())),
+    ) -> Counts {
+        let [task, voluntary, involuntary, migrations, minor, major, retransmits, softirq] =
+            measured;
+        Counts {
+            messages,
+            bytes,
+            calls,
+            time_ns,
+            task_clock_ns: task,
+            voluntary_switches: voluntary,
+            involuntary_switches: involuntary,
+            migrations,
+            minor_faults: minor,
+            major_faults: major,
+            retransmits,
+            softirq_ticks: softirq,
+        }
+    }
+}
+
+prop_compose! {
+    fn environment()(
+        cpu_ticks in reading(any::<u64>()),
+        steal_ticks in reading(any::<u64>()),
+        softirq_ticks in reading(any::<u64>()),
+        psi_cpu_some_us in reading(any::<u64>()),
+        procs_running_before in reading(any::<u64>()),
+        procs_running_after in reading(any::<u64>()),
+        loop_before_ns in reading(any::<u64>()),
+        loop_after_ns in reading(any::<u64>()),
+    ) -> Environment {
+        Environment {
+            cpu_ticks,
+            steal_ticks,
+            softirq_ticks,
+            psi_cpu_some_us,
+            procs_running_before,
+            procs_running_after,
+            loop_before_ns,
+            loop_after_ns,
+        }
+    }
+}
+
+prop_compose! {
+    fn end_facts()(
+        (build, congestion) in (text(), option::of(text())),
+        (message_bytes, threads) in any::<(u64, u32)>(),
+        thread_cpus in vec(vec(any::<u32>(), 0..3), 0..3),
+        (send_buffer_bytes, receive_buffer_bytes) in any::<(Option<u64>, Option<u64>)>(),
+        (nodelay, mss_bytes, bracket_ns) in any::<(Option<bool>, Option<u64>, u64)>(),
+        not_measured in vec((text(), text()), 0..3),
+    ) -> EndFacts {
+        let missing = |(metric, why)| NotMeasured { metric, why };
+        EndFacts {
+            build,
+            message_bytes,
+            threads,
+            thread_cpus,
+            congestion,
+            send_buffer_bytes,
+            receive_buffer_bytes,
+            nodelay,
+            mss_bytes,
+            ring_bytes: mss_bytes,
+            bracket_ns,
+            not_measured: not_measured.into_iter().map(missing).collect(),
+        }
+    }
+}

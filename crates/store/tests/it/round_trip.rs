@@ -1,0 +1,125 @@
+//! What goes in comes out, also after the file was closed, and while it grows.
+
+use iolens_model::run::{Run, RunEnd, StoppedBy};
+use iolens_store::Store;
+use proptest::prelude::*;
+
+use crate::{arbitrary, sample};
+
+fn append(store: &mut Store, run: &Run) {
+    store.begin_run(&run.header).expect("the run begins");
+    for trial in &run.trials {
+        store.append_trial(&run.header.id, trial).expect("the trial is stored");
+    }
+    if let Some(end) = &run.header.end {
+        store.end_run(&run.header.id, end).expect("the run ends");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn a_run_comes_out_as_it_went_in(run in arbitrary::run()) {
+        let directory = tempfile::tempdir().expect("a directory for the test");
+        let path = directory.path().join("results.db");
+        let mut store = Store::open(&path).expect("a new file opens");
+        append(&mut store, &run);
+        prop_assert_eq!(&store.load(&run.header.id).expect("it loads"), &run);
+        drop(store);
+        let store = Store::open_read_only(&path).expect("the file opens again");
+        prop_assert_eq!(&store.load(&run.header.id).expect("it loads again"), &run);
+    }
+}
+
+#[test]
+fn the_directory_is_made() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("not/yet/there/results.db");
+    let store = Store::open(&path).expect("directories are made");
+    assert_eq!(store.path(), path);
+    assert!(store.runs().expect("it reads").is_empty());
+}
+
+#[test]
+fn a_reader_sees_whole_trials_while_a_writer_appends() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    let mut writer = Store::open(&path).expect("a new file opens");
+    writer.begin_run(&sample::header("0000000a")).expect("the run begins");
+    let reader = Store::open_read_only(&path).expect("it opens beside the writer");
+    for appended in 1..=20 {
+        writer.append_trial("0000000a", &sample::trial(appended, 0)).expect("it is stored");
+        let run = reader.load("0000000a").expect("it loads");
+        assert_eq!(run.trials.len(), appended as usize);
+        assert!(run.trials.iter().all(|trial| trial.slices.len() == 2));
+    }
+}
+
+#[test]
+fn two_writers_take_turns() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    let ids = ["0000000a", "0000000b"];
+    std::thread::scope(|scope| {
+        for id in ids {
+            let path = &path;
+            scope.spawn(move || {
+                let mut store = Store::open(path).expect("the file opens");
+                store.begin_run(&sample::header(id)).expect("the run begins");
+                for pass in 1..=20 {
+                    store.append_trial(id, &sample::trial(pass, 0)).expect("it is stored");
+                }
+            });
+        }
+    });
+    let store = Store::open_read_only(&path).expect("the file opens");
+    for id in ids {
+        assert_eq!(store.load(id).expect("it loads").trials.len(), 20);
+    }
+}
+
+#[test]
+fn the_end_of_a_run_holds_until_a_trial_follows_it() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let mut store = Store::open(&directory.path().join("results.db")).expect("it opens");
+    let ended = |store: &Store| store.runs().expect("it reads").remove(0).ended();
+    store.begin_run(&sample::header("0000000a")).expect("the run begins");
+    assert_eq!(ended(&store), "killed or still running");
+    store.append_trial("0000000a", &sample::trial(1, 0)).expect("it is stored");
+    let interrupted = RunEnd { stopped_by: StoppedBy::Interrupted, ..sample::end() };
+    store.end_run("0000000a", &interrupted).expect("the run ends");
+    assert_eq!(ended(&store), "interrupted");
+    store.append_trial("0000000a", &sample::trial(1, 1)).expect("it is resumed");
+    assert_eq!(ended(&store), "killed or still running");
+    assert_eq!(store.load("0000000a").expect("it loads").header.end, None);
+    store.end_run("0000000a", &sample::end()).expect("it ends again");
+    assert_eq!(store.load("0000000a").expect("it loads").header.end, Some(sample::end()));
+}
+
+#[test]
+fn a_removed_run_takes_its_trials_with_it() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    let mut store = Store::open(&path).expect("it opens");
+    for id in ["0000000a", "0000000b"] {
+        store.begin_run(&sample::header(id)).expect("the run begins");
+        store.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
+        store.end_run(id, &sample::end()).expect("the run ends");
+    }
+    store.remove("0000000a").expect("it is removed");
+    assert_eq!(store.run_ids().expect("it reads"), ["0000000b"]);
+    drop(store);
+    let connection = rusqlite::Connection::open(&path).expect("it is SQLite");
+    for table in ["run", "run_end", "trial", "arm"] {
+        let sql = format!("SELECT count(*) FROM {table}");
+        let rows: i64 = connection.query_row(&sql, [], |row| row.get(0)).expect("it counts");
+        assert_eq!(rows, 1, "{table}");
+    }
+    let slices = connection.query_row("SELECT count(*) FROM slice", [], |row| row.get::<_, i64>(0));
+    assert_eq!(slices.expect("it counts"), 2);
+}

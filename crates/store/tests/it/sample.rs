@@ -1,0 +1,131 @@
+//! One small run, for tests that are not about what is in it.
+
+use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::axes::{Iovec, Mode, Study, Topology, WorkingSet};
+use iolens_model::host::{Calibration, HostFacts};
+use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
+use iolens_model::plan::{Passes, Plan, Schedule, SocketOptions};
+use iolens_model::reading::Reading;
+use iolens_model::run::{RunEnd, RunHeader, StoppedBy};
+use iolens_model::trial::SliceKind;
+use iolens_model::units::{Bytes, Nanos};
+
+/// What is known of a run `id` when it begins.
+pub(crate) fn header(id: &str) -> RunHeader {
+    RunHeader {
+        id: id.to_owned(),
+        name: None,
+        started_unix_ns: 1_700_000_000_000_000_000,
+        build: "iolens 0.1.0".to_owned(),
+        command: vec!["iolens".to_owned(), "run".to_owned(), "net".to_owned()],
+        plan: plan(),
+        host: HostFacts {
+            cpus: vec![0, 1],
+            l1d: Reading::Exact(Bytes(32 << 10)),
+            l2: Reading::Exact(Bytes(1 << 20)),
+            llc: Reading::not_measured("no cache directory in sysfs"),
+            memory: Reading::Exact(Bytes(8 << 30)),
+            descriptors_max: Reading::Exact(1024),
+            facts: Vec::new(),
+        },
+        calibration: Calibration {
+            empty_call_ns: 61.5,
+            clock_read_ns: 21.25,
+            loop_ns: 1_000_000,
+            harness_message_ns: 1.5,
+            harness_slice_ns: 900.0,
+            receipt_round_trip_ns: Some(22_000.0),
+            memcpy_hot_bytes_per_s: 4e10,
+            memcpy_cold_bytes_per_s: 1e10,
+            memcpy_hot_all_bytes_per_s: 7e10,
+            memcpy_cold_all_bytes_per_s: 1.1e10,
+            threads: 2,
+            duration_ns: 50_000_000,
+        },
+        end: None,
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        study: Study::Net,
+        primitives: vec!["send_staged".to_owned(), "sendmsg_iov".to_owned()],
+        baseline: "send_staged".to_owned(),
+        sizes: vec![Bytes(64), Bytes(4096)],
+        threads: vec![1],
+        topologies: vec![Topology::Loopback],
+        modes: vec![Mode::Stream],
+        working_sets: vec![WorkingSet::Hot],
+        fields: 8,
+        iovec: Iovec::PerMessage,
+        receiver: "recv".to_owned(),
+        schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 5, rounds: 40 },
+        passes: Passes { minimum: 12, maximum: 60 },
+        budget: Nanos(600_000_000_000),
+        precision: 0.03,
+        delta: 0.03,
+        quick: false,
+        isolate: false,
+        seed: 7,
+        cpus: None,
+        socket: SocketOptions {
+            congestion: "reno".to_owned(),
+            buffer_bytes: Bytes(4 << 20),
+            nodelay: true,
+            receive_bytes: Bytes(128 << 10),
+        },
+    }
+}
+
+/// The trial of pass `pass`, with two slices of the size at `position`.
+pub(crate) fn trial(pass: u32, position: u32) -> TrialOutcome {
+    let slice = |seq| SliceOutcome {
+        seq,
+        round: 0,
+        kind: SliceKind::Measured,
+        arm: 0,
+        all_active_ns: 4_000_000,
+        tx: Counts {
+            messages: 100,
+            bytes: 6400,
+            calls: 100,
+            time_ns: 5_000_000,
+            ..Counts::default()
+        },
+        rx: None,
+    };
+    TrialOutcome {
+        pass,
+        position,
+        isolated: false,
+        cell: plan().cells().swap_remove(position as usize),
+        started_unix_ns: 1_700_000_000_000_000_000,
+        duration_ns: 400_000_000,
+        status: Status::Ok,
+        reason: None,
+        arms: vec![ArmOutcome {
+            arm: Arm {
+                label: "send_staged".to_owned(),
+                primitive: "send_staged".to_owned(),
+                role: Role::Baseline,
+            },
+            status: Status::Ok,
+            reason: None,
+            copies_sender: Some(2.0),
+            copies_end_to_end: None,
+        }],
+        slices: vec![slice(0), slice(1)],
+        environment: Environment::unknown("not looked at"),
+        tx: None,
+        rx: None,
+    }
+}
+
+/// The end of a run that did all its passes.
+pub(crate) fn end() -> RunEnd {
+    RunEnd {
+        finished_unix_ns: 1_700_000_060_000_000_000,
+        stopped_by: StoppedBy::Passes,
+        unmet: Vec::new(),
+    }
+}

@@ -1,0 +1,51 @@
+//! The clocks: one place in which time is read.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// `CLOCK_MONOTONIC` in nanoseconds. Through the vDSO where the clock source
+/// allows it; see clock_gettime(2).
+#[inline]
+#[must_use]
+pub fn monotonic_ns() -> u64 {
+    nanoseconds(ClockId::Monotonic)
+}
+
+/// Wall time, nanoseconds since 1970 (UTC). For labels only.
+#[must_use]
+pub fn unix_ns() -> u64 {
+    nanoseconds(ClockId::Realtime)
+}
+
+/// CPU time of the calling thread, user and kernel, in nanoseconds: the
+/// scheduler's own sum, the same as the `task-clock` event of perf. Includes
+/// softirq work done in the thread's context.
+///
+/// Source: clock_gettime(2), `CLOCK_THREAD_CPUTIME_ID`.
+#[must_use]
+pub fn thread_cpu_ns() -> u64 {
+    nanoseconds(ClockId::ThreadCPUTime)
+}
+
+#[inline]
+fn nanoseconds(clock: ClockId) -> u64 {
+    let t = clock_gettime(clock);
+    // None of these clocks is ever negative.
+    t.tv_sec.cast_unsigned() * 1_000_000_000 + t.tv_nsec.cast_unsigned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_goes_forward() {
+        let (mono, cpu) = (monotonic_ns(), thread_cpu_ns());
+        let mut sum = 0u64;
+        for i in 0..10_000u64 {
+            sum = std::hint::black_box(sum.wrapping_add(i));
+        }
+        assert!(monotonic_ns() > mono);
+        assert!(thread_cpu_ns() > cpu);
+        assert!(unix_ns() > 1_700_000_000_000_000_000);
+    }
+}

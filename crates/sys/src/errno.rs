@@ -1,0 +1,94 @@
+//! What a failed system call said: the number, its name and its text.
+
+use std::fmt;
+
+/// The error number of a failed system call, from errno(3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Errno(i32);
+
+impl Errno {
+    /// Interrupted by a signal before anything moved.
+    pub const EINTR: Errno = Errno(libc::EINTR);
+    /// Would block; on a blocking socket: the time limit passed.
+    pub const EAGAIN: Errno = Errno(libc::EAGAIN);
+    /// The peer closed and cannot read what was sent.
+    pub const EPIPE: Errno = Errno(libc::EPIPE);
+    /// The peer reset the connection.
+    pub const ECONNRESET: Errno = Errno(libc::ECONNRESET);
+    /// The message is too long for one call.
+    pub const EMSGSIZE: Errno = Errno(libc::EMSGSIZE);
+    /// A stream ended where more bytes were due.
+    pub const ENODATA: Errno = Errno(libc::ENODATA);
+
+    /// The error number itself.
+    #[must_use]
+    pub fn raw(self) -> i32 {
+        self.0
+    }
+
+    /// From an error number.
+    #[must_use]
+    pub fn from_raw(raw: i32) -> Errno {
+        Errno(raw)
+    }
+
+    /// The calling thread's errno, just after a call that failed.
+    #[must_use]
+    pub fn last() -> Errno {
+        Errno(std::io::Error::last_os_error().raw_os_error().unwrap_or(0))
+    }
+}
+
+impl From<rustix::io::Errno> for Errno {
+    fn from(errno: rustix::io::Errno) -> Errno {
+        Errno(errno.raw_os_error())
+    }
+}
+
+impl From<std::io::Error> for Errno {
+    fn from(error: std::io::Error) -> Errno {
+        Errno(error.raw_os_error().unwrap_or(libc::EIO))
+    }
+}
+
+impl std::error::Error for Errno {}
+
+/// `EPIPE (broken pipe)`.
+impl fmt::Display for Errno {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = std::io::Error::from_raw_os_error(self.0).to_string();
+        let text = text.split(" (os error").next().unwrap_or_default().to_lowercase();
+        match name(self.0) {
+            Some(name) => write!(f, "{name} ({text})"),
+            None => write!(f, "errno {} ({text})", self.0),
+        }
+    }
+}
+
+/// The symbolic name of an error number that one of our calls can return.
+fn name(raw: i32) -> Option<&'static str> {
+    macro_rules! names {
+        ($($name:ident)+) => {
+            match raw { $(libc::$name => Some(stringify!($name)),)+ _ => None }
+        };
+    }
+    names!(
+        EPERM ENOENT ESRCH EINTR EIO ENXIO E2BIG EBADF ECHILD EAGAIN ENOMEM EACCES EFAULT EBUSY
+        EEXIST EXDEV ENODEV ENOTDIR EISDIR EINVAL ENFILE EMFILE ENOTTY EFBIG ENOSPC ESPIPE EROFS
+        EPIPE ENODATA ENAMETOOLONG ENOSYS ELOOP EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT
+        EOPNOTSUPP EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ECONNABORTED
+        ECONNRESET ENOBUFS EISCONN ENOTCONN ETIMEDOUT ECONNREFUSED EHOSTUNREACH EALREADY
+        EINPROGRESS EDQUOT
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Errno;
+
+    #[test]
+    fn an_error_prints_its_name_and_text() {
+        assert_eq!(Errno::EPIPE.to_string(), "EPIPE (broken pipe)");
+        assert_eq!(Errno::from_raw(4095).to_string(), "errno 4095 (unknown error 4095)");
+    }
+}

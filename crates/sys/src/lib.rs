@@ -1,0 +1,23 @@
+//! Every system call and every unsafe block of iolens, one file per kernel
+//! facility. No policy: nothing here retries, logs or guesses; `EINTR`, short
+//! counts and time-outs are the caller's business.
+//!
+//! Measured calls go through the C library's wrappers, because that is what
+//! programs pay. Set-up calls use rustix.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+pub mod affinity;
+pub mod clock;
+pub mod errno;
+pub mod fault;
+pub mod lock;
+pub mod null_call;
+pub mod poll;
+pub mod proc;
+pub mod process;
+pub mod ring;
+pub mod signal;
+pub mod socket;
+pub mod tcp;
+pub mod usage;

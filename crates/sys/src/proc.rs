@@ -1,0 +1,162 @@
+//! Readers of /proc and /sys below a root that the caller names, so that
+//! tests can bring a machine of their own.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The root of a machine's `/proc` and `/sys`; `/` for the real one.
+#[derive(Debug, Clone)]
+pub struct Root(PathBuf);
+
+impl Root {
+    /// The machine we run on.
+    #[must_use]
+    pub fn real() -> Root {
+        Root(PathBuf::from("/"))
+    }
+
+    /// A machine laid out below a folder.
+    #[must_use]
+    pub fn at(folder: &Path) -> Root {
+        Root(folder.to_owned())
+    }
+
+    /// The text of a file such as `proc/stat`, without white space at its end.
+    ///
+    /// Errors: the path and what the system said.
+    pub fn read(&self, path: &str) -> Result<String, String> {
+        match std::fs::read_to_string(self.0.join(path)) {
+            Ok(text) => Ok(text.trim_end().to_owned()),
+            Err(e) => Err(format!("cannot read /{path}: {}", crate::errno::Errno::from(e))),
+        }
+    }
+
+    /// Names in a directory, sorted; empty if there is none.
+    #[must_use]
+    pub fn names(&self, path: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.join(path)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// Ticks of one line of /proc/stat, since boot; see proc_stat(5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CpuTicks {
+    /// All columns that do not repeat another one.
+    pub total: u64,
+    /// Taken by the hypervisor for somebody else.
+    pub steal: u64,
+    /// In softirq.
+    pub softirq: u64,
+}
+
+/// Reads the line of `cpu` (`cpu` for all, `cpu3` for one) in /proc/stat.
+#[must_use]
+pub fn cpu_ticks(stat: &str, cpu: &str) -> Option<CpuTicks> {
+    let line = stat.lines().find(|line| line.split(' ').next() == Some(cpu))?;
+    // user nice system idle iowait irq softirq steal guest guest_nice; the
+    // guest columns are contained in user and nice.
+    let ticks: Vec<u64> =
+        line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();
+    if ticks.len() < 8 {
+        return None;
+    }
+    Some(CpuTicks { total: ticks[..8].iter().sum(), steal: ticks[7], softirq: ticks[6] })
+}
+
+/// A number behind a word in /proc/stat, such as `procs_running`.
+#[must_use]
+pub fn stat_number(stat: &str, word: &str) -> Option<u64> {
+    let line = stat.lines().find(|line| line.split(' ').next() == Some(word))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The `some … total=` microseconds of a file in /proc/pressure.
+#[must_use]
+pub fn pressure_some_us(pressure: &str) -> Option<u64> {
+    let line = pressure.lines().find(|line| line.starts_with("some "))?;
+    line.split_whitespace().find_map(|field| field.strip_prefix("total="))?.parse().ok()
+}
+
+/// The number behind a name in /proc/PID/sched (`name : number`).
+#[must_use]
+pub fn sched_number(sched: &str, name: &str) -> Option<u64> {
+    let line = sched
+        .lines()
+        .find(|line| line.split_once(':').is_some_and(|(before, _)| before.trim_end() == name))?;
+    line.split_once(':')?.1.trim().parse().ok()
+}
+
+/// A file of /proc that is opened once and read many times.
+#[derive(Debug)]
+pub struct ProcFile {
+    file: File,
+    buffer: Vec<u8>,
+}
+
+impl ProcFile {
+    /// Opens a file such as `/proc/thread-self/sched`, which then stays the
+    /// file of the thread that opened it.
+    ///
+    /// Errors: the path and what the system said.
+    pub fn open(path: &str, buffer_bytes: usize) -> Result<ProcFile, String> {
+        let file = File::open(path)
+            .map_err(|e| format!("cannot open {path}: {}", crate::errno::Errno::from(e)))?;
+        Ok(ProcFile { file, buffer: vec![0; buffer_bytes] })
+    }
+
+    /// The file's beginning as it is now, up to the size of the buffer.
+    /// Allocates nothing. `None` if it cannot be read or is not text.
+    pub fn read(&mut self) -> Option<&str> {
+        let mut filled = 0;
+        while filled < self.buffer.len() {
+            match self.file.read_at(&mut self.buffer[filled..], filled as u64) {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(_) => return None,
+            }
+        }
+        std::str::from_utf8(&self.buffer[..filled]).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &str = "cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 5 0 10 150 2 2 3 4 0 0\n\
+                        intr 99\nprocs_running 3\n";
+
+    #[test]
+    fn stat_lines_are_found_by_their_whole_word() {
+        let all = CpuTicks { total: 353, steal: 7, softirq: 6 };
+        assert_eq!(cpu_ticks(STAT, "cpu"), Some(all));
+        assert_eq!(cpu_ticks(STAT, "cpu0").map(|t| t.softirq), Some(3));
+        assert_eq!(cpu_ticks(STAT, "cpu1"), None);
+        assert_eq!(cpu_ticks("cpu 1 2", "cpu"), None);
+        assert_eq!(stat_number(STAT, "procs_running"), Some(3));
+    }
+
+    #[test]
+    fn pressure_and_sched_are_read() {
+        let pressure = "some avg10=0.03 avg60=0.96 avg300=0.47 total=1979411\nfull total=2\n";
+        assert_eq!(pressure_some_us(pressure), Some(1_979_411));
+        let sched = "x (1, #threads: 1)\n---\nse.nr_migrations     :        4\n";
+        assert_eq!(sched_number(sched, "se.nr_migrations"), Some(4));
+        assert_eq!(sched_number(sched, "nr_switches"), None);
+    }
+
+    #[test]
+    fn a_proc_file_is_read_again_and_again() {
+        let mut stat = ProcFile::open("/proc/self/stat", 4096).unwrap();
+        let first = stat.read().unwrap().split(' ').next().unwrap().to_owned();
+        assert_eq!(first, std::process::id().to_string());
+        assert!(stat.read().is_some());
+        let missing = ProcFile::open("/proc/self/nothing", 1).unwrap_err();
+        assert_eq!(missing, "cannot open /proc/self/nothing: ENOENT (no such file or directory)");
+    }
+}

@@ -1,0 +1,55 @@
+//! What ties a worker to the process that started it, and who we are.
+
+use rustix::process::Signal;
+
+use crate::errno::Errno;
+
+/// Asks the kernel to kill this process when the thread that started it ends
+/// (`PR_SET_PDEATHSIG`). The starting thread must therefore be a main thread.
+///
+/// Errors: none in practice; passed on if there is one.
+pub fn die_with_parent() -> Result<(), Errno> {
+    Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+}
+
+/// Effective user id; 0 is root.
+#[must_use]
+pub fn effective_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// This process's id.
+#[must_use]
+pub fn id() -> u32 {
+    std::process::id()
+}
+
+/// Soft and hard limit of open descriptors; `u64::MAX` for unlimited.
+#[must_use]
+pub fn descriptor_limits() -> (u64, u64) {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    (limit.current.unwrap_or(u64::MAX), limit.maximum.unwrap_or(u64::MAX))
+}
+
+/// Bytes this user may lock in memory; `u64::MAX` for unlimited.
+#[must_use]
+pub fn memlock_limit_bytes() -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Memlock);
+    limit.current.unwrap_or(u64::MAX)
+}
+
+/// Raises the soft limit of open descriptors to the hard one.
+///
+/// Errors: passed on from setrlimit(2).
+pub fn raise_descriptor_limit() -> Result<(), Errno> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let hard = getrlimit(Resource::Nofile).maximum;
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?)
+}
+
+/// Kernel name, release, version and machine, from uname(2).
+#[must_use]
+pub fn uname() -> [String; 4] {
+    let u = rustix::system::uname();
+    [u.sysname(), u.release(), u.version(), u.machine()].map(|s| s.to_string_lossy().into_owned())
+}

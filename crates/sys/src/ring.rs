@@ -1,0 +1,155 @@
+//! Messages in memory, field by field, and the iovecs that point at them.
+//!
+//! # Safety
+//! A prepared iovec borrows from the ring that holds it, which Rust cannot
+//! express; the fields are therefore never moved, resized or handed out
+//! mutably once the iovecs exist.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::io::IoSlice;
+
+/// How the fields of a message lie in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Every field is an allocation of its own, as in a program that builds a
+    /// reply from parts.
+    Separate,
+    /// All fields lie one behind the other in one allocation.
+    Contiguous,
+}
+
+/// A ring of equal messages with different contents.
+#[derive(Debug)]
+pub struct MessageRing {
+    // Declared before `fields`: dropped first, so no iovec outlives its field.
+    iovecs: Vec<IoSlice<'static>>,
+    fields: Vec<Box<[u8]>>,
+    fields_per_message: usize,
+    message_bytes: usize,
+    messages: usize,
+}
+
+impl MessageRing {
+    /// Makes `messages` messages of `message_bytes` bytes in at most `fields`
+    /// fields and writes every byte of them. A message of n bytes in k fields
+    /// has n mod k fields of ⌈n/k⌉ bytes and the rest of ⌊n/k⌋; empty fields
+    /// are left out. All three counts are at least 1.
+    #[must_use]
+    pub fn new(messages: usize, message_bytes: usize, fields: usize, layout: Layout) -> Self {
+        assert!(messages > 0 && message_bytes > 0 && fields > 0, "a ring of nothing");
+        let lengths = match layout {
+            Layout::Separate => field_lengths(message_bytes, fields),
+            Layout::Contiguous => vec![message_bytes],
+        };
+        let mut all: Vec<Box<[u8]>> = Vec::with_capacity(messages * lengths.len());
+        for message in 0..messages {
+            let mut offset = 0;
+            for &length in &lengths {
+                all.push((offset..offset + length).map(|at| content(message, at)).collect());
+                offset += length;
+            }
+        }
+        let iovecs = all
+            .iter()
+            .map(|field| {
+                // SAFETY: the bytes live on the heap behind a Box in `fields`, which is
+                // private, never changed after this and dropped after `iovecs`; `prepared`
+                // hands the slices out only for as long as the ring is borrowed.
+                let field: &'static [u8] =
+                    unsafe { std::slice::from_raw_parts(field.as_ptr(), field.len()) };
+                IoSlice::new(field)
+            })
+            .collect();
+        MessageRing {
+            iovecs,
+            fields: all,
+            fields_per_message: lengths.len(),
+            message_bytes,
+            messages,
+        }
+    }
+
+    /// Messages in the ring.
+    #[inline]
+    #[must_use]
+    pub fn messages(&self) -> usize {
+        self.messages
+    }
+
+    /// Bytes of one message.
+    #[inline]
+    #[must_use]
+    pub fn message_bytes(&self) -> usize {
+        self.message_bytes
+    }
+
+    /// Non-empty fields of one message.
+    #[must_use]
+    pub fn fields_per_message(&self) -> usize {
+        self.fields_per_message
+    }
+
+    /// The fields of message `index`, in order. Panics out of range.
+    #[inline]
+    #[must_use]
+    pub fn fields(&self, index: usize) -> &[Box<[u8]>] {
+        let from = index * self.fields_per_message;
+        &self.fields[from..from + self.fields_per_message]
+    }
+
+    /// The iovec of message `index`, built when the ring was made.
+    #[inline]
+    #[must_use]
+    pub fn prepared(&self, index: usize) -> &[IoSlice<'_>] {
+        let from = index * self.fields_per_message;
+        &self.iovecs[from..from + self.fields_per_message]
+    }
+
+    /// Reads every cache line of the ring once.
+    pub fn touch(&self) -> u64 {
+        self.fields.iter().map(|field| crate::fault::touch(field)).fold(0, u64::wrapping_add)
+    }
+}
+
+/// Lengths of the non-empty fields of a message.
+fn field_lengths(message_bytes: usize, fields: usize) -> Vec<usize> {
+    let (short, longer) = (message_bytes / fields, message_bytes % fields);
+    (0..fields).map(|i| short + usize::from(i < longer)).filter(|&length| length > 0).collect()
+}
+
+/// The byte at `offset` of message `index`: the same for every layout, and
+/// different enough that a lost, doubled or swapped piece shows.
+#[must_use]
+pub fn content(index: usize, offset: usize) -> u8 {
+    let mixed = (index as u64)
+        .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+        .wrapping_add((offset as u64).wrapping_mul(0xD1B5_4A32_D192_ED03));
+    (mixed >> 56) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_follow_the_rule() {
+        assert_eq!(field_lengths(17, 8), [3, 2, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(field_lengths(3, 8), [1, 1, 1]);
+        assert_eq!(field_lengths(64, 8), [8; 8]);
+    }
+
+    #[test]
+    fn layouts_hold_the_same_bytes() {
+        for size in [1, 7, 8, 100, 4096] {
+            let separate = MessageRing::new(3, size, 8, Layout::Separate);
+            let contiguous = MessageRing::new(3, size, 8, Layout::Contiguous);
+            for message in 0..3 {
+                assert_eq!(separate.fields(message).concat(), contiguous.fields(message)[0][..]);
+                let iovec: Vec<u8> =
+                    separate.prepared(message).iter().flat_map(|s| s.to_vec()).collect();
+                assert_eq!(iovec, separate.fields(message).concat());
+            }
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Signals as bytes in a pipe, so that the one loop that waits for workers
+//! also hears the user.
+//!
+//! # Safety
+//! The handler does nothing but write(2) to a descriptor that is never closed.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::cell::Cell;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+
+use crate::errno::Errno;
+
+/// Write end of the pipe, for the handler; -1 before there is one. Written
+/// once and never closed, so the handler can always use it.
+static PIPE_WRITE: AtomicI32 = AtomicI32::new(-1);
+
+/// The readable side of "the user wants this to end".
+#[derive(Debug)]
+pub struct Interrupts {
+    read: OwnedFd,
+    came: Cell<bool>,
+}
+
+extern "C" fn on_signal(signal: libc::c_int) {
+    let fd = PIPE_WRITE.load(Ordering::Relaxed);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 64")]
+    let byte = signal as u8;
+    // SAFETY: write(2) is async-signal-safe and `byte` lives on this stack;
+    // errno is saved and put back because the interrupted code may read it.
+    unsafe {
+        let errno = *libc::__errno_location();
+        libc::write(fd, (&raw const byte).cast(), 1);
+        *libc::__errno_location() = errno;
+    }
+}
+
+impl Interrupts {
+    /// Catches SIGINT, SIGTERM and SIGHUP from now on, those excepted that
+    /// whoever started us wants ignored (nohup(1)). Once per process.
+    ///
+    /// Errors: `EMFILE` and the like from pipe2(2), `EBUSY` the second time.
+    pub fn catch() -> Result<Interrupts, Errno> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let installed = PIPE_WRITE.compare_exchange(
+            -1,
+            write.as_raw_fd(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if installed.is_err() {
+            return Err(Errno::from_raw(libc::EBUSY));
+        }
+        // The handler needs the descriptor for as long as the process lives.
+        std::mem::forget(write);
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            if !is_ignored(signal)? {
+                set_handler(signal, on_signal as *const () as libc::sighandler_t)?;
+            }
+        }
+        Ok(Interrupts { read, came: Cell::new(false) })
+    }
+
+    /// Whether a signal has come since [`Self::catch`]; once it has, it stays.
+    #[must_use]
+    pub fn came(&self) -> bool {
+        if matches!(rustix::io::read(&self.read, &mut [0u8; 16]), Ok(1..)) {
+            self.came.set(true);
+        }
+        self.came.get()
+    }
+}
+
+impl AsFd for Interrupts {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.read.as_fd()
+    }
+}
+
+/// Ignores the keyboard's interrupt: a worker ends when its control pipe
+/// does, not when the terminal says so.
+///
+/// Errors: none for SIGINT; passed on if there is one.
+pub fn ignore_interrupt() -> Result<(), Errno> {
+    set_handler(libc::SIGINT, libc::SIG_IGN)
+}
+
+fn is_ignored(signal: libc::c_int) -> Result<bool, Errno> {
+    // SAFETY: an all-zero sigaction is valid, and the kernel only writes to it.
+    let (result, action) = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        (libc::sigaction(signal, std::ptr::null(), &raw mut action), action)
+    };
+    if result == 0 { Ok(action.sa_sigaction == libc::SIG_IGN) } else { Err(Errno::last()) }
+}
+
+fn set_handler(signal: libc::c_int, handler: libc::sighandler_t) -> Result<(), Errno> {
+    // SAFETY: an all-zero sigaction is valid; the handler is a function of the
+    // right type or SIG_IGN, does only async-signal-safe work and never goes away.
+    let result = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut())
+    };
+    if result == 0 { Ok(()) } else { Err(Errno::last()) }
+}

@@ -1,0 +1,89 @@
+//! The socket calls that are measured, exactly as a program makes them: the C
+//! library's wrapper, no retry, no loop.
+//!
+//! # Safety
+//! Each wrapper passes a pointer and a length that come from one live slice.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::io::IoSlice;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::errno::Errno;
+
+/// Sends from one buffer; returns how many bytes the kernel accepted, which
+/// may be fewer. `MSG_NOSIGNAL`: a closed peer is `EPIPE`, never a signal.
+///
+/// Errors: see send(2); `EAGAIN` when the socket's send time-out passed.
+#[inline]
+pub fn send(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: pointer and length are those of `bytes`, which the kernel only reads.
+    let n = unsafe {
+        libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL)
+    };
+    count(n)
+}
+
+/// Sends from several buffers in order with sendmsg(2); otherwise as [`send`].
+///
+/// Errors: see sendmsg(2); `EMSGSIZE` above 1024 buffers (`UIO_MAXIOV`).
+#[inline]
+pub fn sendmsg(fd: BorrowedFd<'_>, iovec: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    // SAFETY: an all-zero msghdr is valid: no name, no iovec, no control data.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    // IoSlice is guaranteed to have the layout of iovec; sendmsg only reads it.
+    header.msg_iov = iovec.as_ptr().cast::<libc::iovec>().cast_mut();
+    header.msg_iovlen = iovec.len();
+    // SAFETY: the header points at `iovec`, whose slices live for this call, and
+    // the kernel only reads through it.
+    let n = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) };
+    count(n)
+}
+
+/// Receives into one buffer; 0 is the end of the stream.
+///
+/// Errors: see recv(2); `EAGAIN` when the socket's receive time-out passed.
+#[inline]
+pub fn recv(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
+    // SAFETY: pointer and length are those of `buffer`, exclusively ours for this call.
+    let n = unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    count(n)
+}
+
+#[inline]
+fn count(n: isize) -> Result<usize, Errno> {
+    usize::try_from(n).map_err(|_| Errno::last())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn bytes_arrive_in_order() {
+        let (a, b) = UnixStream::pair().unwrap();
+        assert_eq!(send(a.as_fd(), b"one "), Ok(4));
+        assert_eq!(sendmsg(a.as_fd(), &[IoSlice::new(b"two "), IoSlice::new(b"three")]), Ok(9));
+        let mut buffer = [0u8; 32];
+        let n = recv(b.as_fd(), &mut buffer).unwrap();
+        assert_eq!(&buffer[..n], b"one two three");
+    }
+
+    #[test]
+    fn a_closed_peer_is_an_error_and_no_signal() {
+        let (a, b) = UnixStream::pair().unwrap();
+        drop(b);
+        assert_eq!(send(a.as_fd(), b"x"), Err(Errno::EPIPE));
+        assert_eq!(recv(a.as_fd(), &mut [0u8; 4]), Ok(0));
+    }
+
+    #[test]
+    fn too_many_buffers_are_refused_by_the_kernel() {
+        let (a, _b) = UnixStream::pair().unwrap();
+        let iovec = vec![IoSlice::new(b"x"); 1025];
+        assert_eq!(sendmsg(a.as_fd(), &iovec), Err(Errno::EMSGSIZE));
+    }
+}

@@ -1,0 +1,275 @@
+//! TCP connections: set up outside every clock, options read back, and what
+//! the kernel says about a connection afterwards.
+//!
+//! # Safety
+//! The struct lives on the stack of the caller for the whole call.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{
+    AddressFamily, Shutdown, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with, bind,
+    connect, getsockname, listen, shutdown, socket_with,
+};
+
+use crate::errno::Errno;
+
+/// Options that both ends of a connection are given before it exists, so that
+/// the handshake already knows the buffer sizes (tcp(7)).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// `TCP_CONGESTION`.
+    pub congestion: String,
+    /// `SO_SNDBUF` and `SO_RCVBUF` as asked; the kernel doubles and caps them.
+    pub buffer_bytes: usize,
+    /// `TCP_NODELAY`.
+    pub nodelay: bool,
+    /// `SO_SNDTIMEO` and `SO_RCVTIMEO`: how long a blocking call may wait.
+    pub stall_limit: Duration,
+}
+
+/// What the kernel made of the options.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Accepted {
+    /// Congestion control in use.
+    pub congestion: String,
+    /// Send buffer, with the kernel's doubling.
+    pub send_buffer_bytes: usize,
+    /// Receive buffer, with the kernel's doubling.
+    pub receive_buffer_bytes: usize,
+    /// Whether Nagle's algorithm is off.
+    pub nodelay: bool,
+}
+
+/// A step of setting up a connection that failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupError {
+    /// What was tried, in words.
+    pub tried: String,
+    /// What the system said.
+    pub errno: Errno,
+}
+
+impl std::fmt::Display for SetupError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cannot {}: {}", self.tried, self.errno)
+    }
+}
+
+impl std::error::Error for SetupError {}
+
+/// Names the step in the error of a call.
+fn step<T>(
+    tried: impl Into<String>,
+    result: Result<T, rustix::io::Errno>,
+) -> Result<T, SetupError> {
+    result.map_err(|e| SetupError { tried: tried.into(), errno: e.into() })
+}
+
+/// A TCP socket with the options, not yet connected.
+fn socket(address: &SocketAddr, options: &Options) -> Result<OwnedFd, SetupError> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let fd = step(
+        "open a TCP socket",
+        socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None),
+    )?;
+    let congestion = options.congestion.as_str();
+    step(
+        format!("set TCP_CONGESTION to `{congestion}`"),
+        sockopt::set_tcp_congestion(&fd, congestion),
+    )?;
+    step("set TCP_NODELAY", sockopt::set_tcp_nodelay(&fd, options.nodelay))?;
+    let bytes = options.buffer_bytes;
+    step(format!("set SO_SNDBUF to {bytes}"), sockopt::set_socket_send_buffer_size(&fd, bytes))?;
+    step(format!("set SO_RCVBUF to {bytes}"), sockopt::set_socket_recv_buffer_size(&fd, bytes))?;
+    Ok(fd)
+}
+
+/// Whether a socket here may use a congestion control; root's attempt also
+/// loads the module, as a run's would.
+///
+/// Errors: `ENOENT` where there is no such one, `EPERM` where only root may.
+pub fn try_congestion(name: &str) -> Result<(), Errno> {
+    let fd = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    Ok(sockopt::set_tcp_congestion(&fd, name)?)
+}
+
+/// Limits how long blocking calls on `fd` may wait; they then fail with
+/// `EAGAIN`.
+///
+/// Errors: `EDOM` for a limit out of range.
+pub fn limit_waits(fd: BorrowedFd<'_>, limit: Duration) -> Result<(), SetupError> {
+    for (name, which) in [("SO_SNDTIMEO", Timeout::Send), ("SO_RCVTIMEO", Timeout::Recv)] {
+        step(format!("set {name}"), sockopt::set_socket_timeout(fd, which, Some(limit)))?;
+    }
+    Ok(())
+}
+
+/// A socket that waits for connections on a port of the kernel's choosing.
+#[derive(Debug)]
+pub struct Listener {
+    fd: OwnedFd,
+    stall_limit: Duration,
+}
+
+impl Listener {
+    /// Listens on `address` with a backlog for `connections`.
+    ///
+    /// Errors: the step that failed.
+    pub fn open(
+        address: &SocketAddr,
+        options: &Options,
+        connections: usize,
+    ) -> Result<Listener, SetupError> {
+        let fd = socket(address, options)?;
+        step(format!("bind to {address}"), bind(&fd, address))?;
+        let backlog = i32::try_from(connections).unwrap_or(i32::MAX);
+        step(format!("listen on {address}"), listen(&fd, backlog))?;
+        limit_waits(fd.as_fd(), options.stall_limit)?;
+        Ok(Listener { fd, stall_limit: options.stall_limit })
+    }
+
+    /// The address with the port that the kernel chose.
+    ///
+    /// Errors: of getsockname(2).
+    pub fn address(&self) -> Result<SocketAddr, SetupError> {
+        let any = step("read the listening address", getsockname(&self.fd))?;
+        SocketAddr::try_from(any)
+            .map_err(|e| SetupError { tried: "read the listening address".into(), errno: e.into() })
+    }
+
+    /// Takes the next connection, waiting no longer than the stall limit.
+    ///
+    /// Errors: `EAGAIN` when nobody came.
+    pub fn accept(&self) -> Result<OwnedFd, SetupError> {
+        let (fd, _): (OwnedFd, Option<SocketAddrAny>) =
+            step("accept a connection", acceptfrom_with(&self.fd, SocketFlags::CLOEXEC))?;
+        limit_waits(fd.as_fd(), self.stall_limit)?;
+        Ok(fd)
+    }
+}
+
+/// Connects to `address`.
+///
+/// Errors: the step that failed.
+pub fn connect_to(address: &SocketAddr, options: &Options) -> Result<OwnedFd, SetupError> {
+    let fd = socket(address, options)?;
+    limit_waits(fd.as_fd(), options.stall_limit)?;
+    step(format!("connect to {address}"), connect(&fd, address))?;
+    Ok(fd)
+}
+
+/// Reads the options of a connection back.
+///
+/// Errors: the option that could not be read.
+pub fn read_back(fd: BorrowedFd<'_>) -> Result<Accepted, SetupError> {
+    Ok(Accepted {
+        congestion: step("read TCP_CONGESTION", sockopt::tcp_congestion(fd))?,
+        send_buffer_bytes: step("read SO_SNDBUF", sockopt::socket_send_buffer_size(fd))?,
+        receive_buffer_bytes: step("read SO_RCVBUF", sockopt::socket_recv_buffer_size(fd))?,
+        nodelay: step("read TCP_NODELAY", sockopt::tcp_nodelay(fd))?,
+    })
+}
+
+/// Ends the sending direction: the peer reads the rest and then the end.
+///
+/// Errors: `ENOTCONN` if the peer has gone.
+pub fn finish_sending(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    Ok(shutdown(fd, Shutdown::Write)?)
+}
+
+/// Ends both directions, which wakes every thread that waits on the socket.
+///
+/// Errors: `ENOTCONN` if the peer has gone.
+pub fn hang_up(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    Ok(shutdown(fd, Shutdown::Both)?)
+}
+
+/// What the kernel knows of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Info {
+    /// Segments sent again since the connection began.
+    pub retransmits: u64,
+    /// Largest segment it sends, in bytes.
+    pub send_mss_bytes: u64,
+}
+
+/// Reads `TCP_INFO`.
+///
+/// Errors: `EOPNOTSUPP` or `ENOPROTOOPT` where the socket is not TCP.
+pub fn info(fd: BorrowedFd<'_>) -> Result<Info, Errno> {
+    // SAFETY: an all-zero tcp_info is valid: plain numbers.
+    let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
+    #[expect(clippy::cast_possible_truncation, reason = "a few hundred bytes")]
+    let mut length = size_of::<libc::tcp_info>() as libc::socklen_t;
+    // SAFETY: pointer and length are those of `info`; the kernel writes at most
+    // `length` bytes and says how many.
+    let result = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            (&raw mut info).cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(Errno::last());
+    }
+    Ok(Info {
+        retransmits: u64::from(info.tcpi_total_retrans),
+        send_mss_bytes: u64::from(info.tcpi_snd_mss),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options() -> Options {
+        Options {
+            congestion: "reno".into(),
+            buffer_bytes: 65_536,
+            nodelay: true,
+            stall_limit: Duration::from_secs(5),
+        }
+    }
+
+    #[test]
+    fn both_ends_have_what_was_asked() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::open(&any, &options(), 1).unwrap();
+        let client = connect_to(&listener.address().unwrap(), &options()).unwrap();
+        let server = listener.accept().unwrap();
+        for end in [&client, &server] {
+            let accepted = read_back(end.as_fd()).unwrap();
+            assert_eq!(accepted.congestion, "reno");
+            assert_eq!(accepted.send_buffer_bytes, 131_072);
+            assert!(accepted.nodelay);
+            assert_eq!(info(end.as_fd()).unwrap().retransmits, 0);
+        }
+    }
+
+    #[test]
+    fn an_unknown_congestion_control_is_named() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let asked = Options { congestion: "warp".into(), ..options() };
+        let error = Listener::open(&any, &asked, 1).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "cannot set TCP_CONGESTION to `warp`: ENOENT (no such file or directory)"
+        );
+    }
+
+    #[test]
+    fn waiting_for_nobody_ends_at_the_limit() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let asked = Options { stall_limit: Duration::from_millis(10), ..options() };
+        let listener = Listener::open(&any, &asked, 1).unwrap();
+        assert_eq!(listener.accept().unwrap_err().errno, Errno::EAGAIN);
+    }
+}

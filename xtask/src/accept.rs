@@ -1,0 +1,173 @@
+//! `cargo xtask accept`: what an issue promises, as functions that measure it.
+//!
+//! A line passes, fails, or is skipped because something is missing; a skip
+//! counts as a failure, since nothing was shown. The table goes to stdout and
+//! to `accept-<issue>.md` in the build directory, with the numbers each line rests on.
+
+mod build_lines;
+mod iperf;
+mod issue_2;
+mod kill;
+mod page;
+mod process;
+mod results;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use process::{Finished, Job};
+
+/// What became of a line, with its evidence.
+enum Outcome {
+    Pass(String),
+    Fail(String),
+    /// Not tried, and why.
+    Skip(String),
+}
+
+/// `Err` ends a line early: something it needs did not work.
+type Judged = Result<Outcome, String>;
+
+/// One promise of an issue.
+struct Line {
+    issue: u32,
+    /// Names the line within its issue.
+    id: &'static str,
+    /// The promise in words.
+    promise: &'static str,
+    check: fn(&Bench) -> Judged,
+}
+
+const LINES: &[Line] = issue_2::LINES;
+
+/// Runs the lines of an issue, one line, or all there are.
+pub(crate) fn run(args: &[&str]) -> Result<(), String> {
+    let (list, args): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| **arg == "--list");
+    let (issue, id) = match args.as_slice() {
+        [] => (None, None),
+        [issue] => (Some(*issue), None),
+        [issue, id] => (Some(*issue), Some(*id)),
+        _ => return Err("usage: cargo xtask accept [ISSUE [LINE]] [--list]".to_owned()),
+    };
+    let is_meant = |line: &&Line| {
+        issue.is_none_or(|issue| line.issue.to_string() == issue)
+            && id.is_none_or(|id| line.id == id)
+    };
+    let lines: Vec<&Line> = LINES.iter().filter(is_meant).collect();
+    if lines.is_empty() {
+        return Err("no such line; `cargo xtask accept --list` names them".to_owned());
+    }
+    if !list.is_empty() {
+        lines.iter().for_each(|line| println!("{} {}  {}", line.issue, line.id, line.promise));
+        return Ok(());
+    }
+    let bench = Bench::new()?;
+    let mut issues: Vec<u32> = lines.iter().map(|line| line.issue).collect();
+    issues.dedup();
+    let mut open = 0;
+    for issue in issues {
+        let lines: Vec<&Line> = lines.iter().filter(|line| line.issue == issue).copied().collect();
+        let (table, not_passed) = judge(&bench, &lines);
+        open += not_passed;
+        print!("{table}");
+        // One line alone does not replace the table of all.
+        let name = id.map_or_else(|| format!("{issue}.md"), |id| format!("{issue}-{id}.md"));
+        let path = bench.target.join(format!("accept-{name}"));
+        fs::write(&path, table).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+        eprintln!("written to {}", path.display());
+    }
+    if open == 0 { Ok(()) } else { Err(format!("{open} lines did not pass")) }
+}
+
+/// The table of some lines, and how many of them did not pass.
+fn judge(bench: &Bench, lines: &[&Line]) -> (String, usize) {
+    let mut table =
+        String::from("| line | result | promise | evidence | s |\n|---|---|---|---|---|\n");
+    let mut not_passed = 0;
+    for line in lines {
+        eprintln!("== {} {}: {}", line.issue, line.id, line.promise);
+        let begin = Instant::now();
+        let outcome = (line.check)(bench).unwrap_or_else(Outcome::Fail);
+        let seconds = begin.elapsed().as_secs_f64();
+        let (word, evidence) = match &outcome {
+            Outcome::Pass(evidence) => ("pass", evidence),
+            Outcome::Fail(evidence) => ("FAIL", evidence),
+            Outcome::Skip(reason) => ("SKIP", reason),
+        };
+        eprintln!("   {word}: {evidence}");
+        not_passed += usize::from(!matches!(outcome, Outcome::Pass(_)));
+        let (promise, evidence) = (cell(line.promise), cell(evidence));
+        table += &format!("| {} | {word} | {promise} | {evidence} | {seconds:.0} |\n", line.id);
+    }
+    (table, not_passed)
+}
+
+/// Text as it may stand in a cell of a Markdown table.
+fn cell(text: &str) -> String {
+    text.trim().replace('|', "\\|").replace('\n', "<br>")
+}
+
+/// What all lines share: the built tool and a directory for what they make.
+pub(crate) struct Bench {
+    /// Build directory, where tables go.
+    target: PathBuf,
+    /// The release build of the tool.
+    tool: PathBuf,
+    /// Everything lines make; removed at the end.
+    scratch: crate::testing::Scratch,
+}
+
+impl Bench {
+    fn new() -> Result<Bench, String> {
+        let args =
+            ["build", "--release", "-p", "iolens", "--message-format=json-render-diagnostics"];
+        let built = Job::cargo(&args).limit_minutes(20).run()?.success()?;
+        let tool = built.executable("iolens").ok_or("cargo named no executable `iolens`")?;
+        let target = tool.parent().and_then(|release| release.parent());
+        let target = target.ok_or("the tool stands in no build directory")?.to_owned();
+        let scratch = crate::testing::Scratch::new(&std::env::temp_dir())?;
+        Ok(Bench { target, tool, scratch })
+    }
+
+    /// A command of the tool that keeps its files, results included, in the
+    /// scratch directory `name`.
+    fn iolens(&self, name: &str, args: &[&str]) -> Result<Job, String> {
+        let home = self.scratch.path().join(name);
+        let tmp = home.join("tmp");
+        fs::create_dir_all(&tmp).map_err(|e| format!("cannot create {}: {e}", tmp.display()))?;
+        let job = Job::new(&self.tool).args(args).directory(&home);
+        Ok(job.env("XDG_DATA_HOME", &home).env("TMPDIR", &tmp).env("NO_COLOR", "1"))
+    }
+
+    /// The JSON that a command of the tool prints.
+    fn iolens_json(&self, name: &str, args: &[&str], minutes: u64) -> Result<Answer, String> {
+        let finished = self.iolens(name, args)?.limit_minutes(minutes).run()?.success()?;
+        let json = serde_json::from_str(&finished.stdout())
+            .map_err(|e| format!("`iolens {}` printed no JSON: {e}", args.join(" ")))?;
+        Ok(Answer { json, finished })
+    }
+}
+
+/// A command's JSON and what else is known of it.
+struct Answer {
+    json: serde_json::Value,
+    finished: Finished,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_named_once() {
+        let names: Vec<_> = LINES.iter().map(|line| (line.issue, line.id)).collect();
+        assert!(names.is_sorted());
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn evidence_fits_a_table() {
+        assert_eq!(cell("a | b\nc\n"), "a \\| b<br>c");
+    }
+}

@@ -1,0 +1,91 @@
+//! What acceptance lines read from the JSON of the tool: the one place that
+//! knows its shape.
+
+use serde_json::Value;
+
+/// One arm of one cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ArmResult {
+    /// The cell, in words.
+    pub(crate) cell: String,
+    pub(crate) primitive: String,
+    /// `baseline`, `compared`, `self_check` or `control`.
+    pub(crate) role: String,
+    /// Upper-case word, empty without a contrast.
+    pub(crate) verdict: String,
+    /// Half-width of the pointwise interval of the ratio, as a fraction.
+    pub(crate) half_width: Option<f64>,
+    pub(crate) goodput_bits_per_s: Option<f64>,
+}
+
+/// Every arm of every cell in the JSON of `iolens run … --json`.
+pub(crate) fn arms(json: &Value) -> Vec<ArmResult> {
+    json["cells"].as_array().into_iter().flatten().map(arm_result).collect()
+}
+
+fn arm_result(row: &Value) -> ArmResult {
+    let word = |key: &str| row[key].as_str().unwrap_or("").to_owned();
+    let (low, high) = (row["ratio_low"].as_f64(), row["ratio_high"].as_f64());
+    ArmResult {
+        cell: cell_words(row),
+        primitive: word("primitive"),
+        role: word("role"),
+        verdict: word("verdict"),
+        half_width: low.zip(high).map(|(low, high)| (high / low).sqrt() - 1.0),
+        goodput_bits_per_s: row["goodput_bits_per_s"].as_f64(),
+    }
+}
+
+fn cell_words(cell: &Value) -> String {
+    let bytes = cell["message_bytes"].as_u64().unwrap_or(0);
+    let threads = cell["threads"].as_u64().unwrap_or(0);
+    let size = if bytes >= 1024 && bytes.is_multiple_of(1024) {
+        format!("{} KiB", bytes / 1024)
+    } else {
+        format!("{bytes} B")
+    };
+    format!("{size} × {threads}")
+}
+
+/// `SO_SNDBUF` and `SO_RCVBUF` that a run asked for.
+pub(crate) fn socket_buffer_bytes(json: &Value) -> Option<u64> {
+    json["run"]["plan"]["socket"]["buffer_bytes"].as_u64()
+}
+
+/// Trials of the run that began last, in the JSON of `iolens runs --json`.
+pub(crate) fn trials_of_last_run(json: &Value) -> Option<u64> {
+    let latest = json.as_array()?.iter().max_by_key(|run| run["started_unix_ns"].as_u64())?;
+    latest["trials"].as_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arms_are_read() {
+        let json = serde_json::json!({"cells": [
+            {"primitive": "send", "role": "baseline", "message_bytes": 4096, "threads": 4,
+             "ratio_low": null, "ratio_high": null, "verdict": null, "goodput_bits_per_s": 2.5e9},
+            {"primitive": "send", "role": "self_check", "message_bytes": 4096, "threads": 4,
+             "ratio_low": 0.81, "ratio_high": 1.0, "verdict": "INCONCLUSIVE"},
+        ]});
+        let arms = arms(&json);
+        assert_eq!(arms.len(), 2);
+        assert_eq!(arms[0].cell, "4 KiB × 4");
+        assert_eq!(arms[0].goodput_bits_per_s, Some(2.5e9));
+        assert_eq!(arms[0].half_width, None);
+        assert_eq!(arms[1].role, "self_check");
+        assert_eq!(arms[1].verdict, "INCONCLUSIVE");
+        assert!(arms[1].half_width.is_some_and(|width| (width - 1.0 / 9.0).abs() < 1e-9));
+    }
+
+    #[test]
+    fn the_last_run_is_the_latest() {
+        let runs = serde_json::json!([
+            {"started_unix_ns": 2, "trials": 7}, {"started_unix_ns": 1, "trials": 9},
+        ]);
+        assert_eq!(trials_of_last_run(&runs), Some(7));
+        assert_eq!(trials_of_last_run(&serde_json::json!([])), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! Rule: which crate may depend on which. The most important property of a
+//! crate is what it does not depend on.
+
+use super::{Finding, Workspace};
+
+/// Every package of the workspace with the packages it may use, in tests and
+/// build scripts too.
+const EDGES: &[(&str, &[&str])] = &[
+    ("iolens", &["iolens-engine", "iolens-model", "iolens-report", "iolens-stats", "iolens-store"]),
+    ("iolens-engine", &["iolens-model", "iolens-sys"]),
+    ("iolens-model", &[]),
+    ("iolens-report", &["iolens-model", "iolens-stats"]),
+    ("iolens-stats", &["iolens-model"]),
+    ("iolens-store", &["iolens-model"]),
+    ("iolens-sys", &[]),
+    ("xtask", &[]),
+];
+
+/// Findings in every manifest but the workspace's own.
+pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
+    let is_manifest = |path: &str| path.ends_with("/Cargo.toml");
+    let manifests = workspace.files.iter().filter(|(path, _)| is_manifest(path));
+    manifests.flat_map(|(path, text)| check_manifest(path, text)).collect()
+}
+
+fn check_manifest(path: &str, text: &str) -> Vec<Finding> {
+    let table: toml::Table = match text.parse() {
+        Ok(table) => table,
+        Err(e) => return vec![Finding::new(path, 0, format!("not a manifest: {e}"))],
+    };
+    let name = table.get("package").and_then(|package| package.get("name"));
+    let name = name.and_then(toml::Value::as_str).unwrap_or("");
+    let Some((_, allowed)) = EDGES.iter().find(|(package, _)| *package == name) else {
+        let message = format!("package `{name}` has no line in EDGES of xtask/src/tidy/graph.rs");
+        return vec![Finding::new(path, 0, message)];
+    };
+    let refused = |used: &String| {
+        EDGES.iter().any(|(package, _)| package == used) && !allowed.contains(&used.as_str())
+    };
+    let finding = |used| Finding::new(path, 0, format!("`{name}` must not depend on `{used}`"));
+    dependencies(&table).into_iter().filter(refused).map(finding).collect()
+}
+
+/// Names of all packages a manifest depends on, in whatever section.
+fn dependencies(table: &toml::Table) -> Vec<String> {
+    let mut names = Vec::new();
+    for (key, value) in table {
+        let Some(section) = value.as_table() else { continue };
+        match key.as_str() {
+            "dependencies" | "dev-dependencies" | "build-dependencies" => {
+                for (name, value) in section {
+                    let renamed = value.get("package").and_then(toml::Value::as_str);
+                    names.push(renamed.unwrap_or(name).to_owned());
+                }
+            }
+            "target" => {
+                let targets = section.values().filter_map(toml::Value::as_table);
+                names.extend(targets.flat_map(dependencies));
+            }
+            _ => {}
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, rest: &str, expect: &[&str]) {
+        let text = format!("[package]\nname = \"{name}\"\n{rest}");
+        let findings = check_manifest("crates/x/Cargo.toml", &text);
+        let messages: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(messages, expect);
+    }
+
+    #[test]
+    fn a_forbidden_edge_is_found_in_every_section() {
+        let edge = ["`iolens-stats` must not depend on `iolens-store`"];
+        check("iolens-stats", "[dependencies]\niolens-store.workspace = true\n", &edge);
+        check("iolens-stats", "[dev-dependencies]\niolens-store = { path = '../store' }\n", &edge);
+        check("iolens-stats", "[target.'cfg(unix)'.dependencies]\niolens-store = '1'\n", &edge);
+        check("iolens-stats", "[build-dependencies]\ns = { package = 'iolens-store' }\n", &edge);
+        check("xtask", "[dependencies]\niolens = '1'\n", &["`xtask` must not depend on `iolens`"]);
+    }
+
+    #[test]
+    fn allowed_and_foreign_edges_are_not() {
+        check("iolens-stats", "[dependencies]\niolens-model = '1'\nserde = '1'\n", &[]);
+        let line = "package `iolens-new` has no line in EDGES of xtask/src/tidy/graph.rs";
+        check("iolens-new", "", &[line]);
+    }
+}

@@ -1,0 +1,134 @@
+//! Rule: every file of a package can be reached from one of its roots. A file
+//! that nobody includes is not compiled, and looks as if it were.
+
+use std::collections::BTreeSet;
+
+use super::Finding;
+use super::source::{Line, Source, words};
+
+/// Findings: files that no root leads to.
+pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
+    let mut reached = BTreeSet::new();
+    let mut open: Vec<&Source> = sources.iter().filter(|source| is_root(&source.path)).collect();
+    while let Some(source) = open.pop() {
+        if reached.insert(source.path.as_str()) {
+            let targets = modules(source, |_| true);
+            open.extend(sources.iter().filter(|other| targets.contains(&other.path)));
+        }
+    }
+    let lost = sources.iter().filter(|source| !reached.contains(source.path.as_str()));
+    lost.map(|source| Finding::new(&source.path, 0, "no module includes this file")).collect()
+}
+
+/// Marks files as test code whose `mod` item stands under `#[cfg(test)]`, with
+/// everything they include.
+pub(crate) fn mark_tests(sources: &mut [Source]) {
+    loop {
+        let is_test = |line: &Line| line.is_test;
+        let targets: BTreeSet<String> =
+            sources.iter().flat_map(|source| modules(source, is_test)).collect();
+        let is_new = |source: &&mut Source| {
+            targets.contains(&source.path) && source.lines.iter().any(|line| !line.is_test)
+        };
+        let mut found = false;
+        for source in sources.iter_mut().filter(is_new) {
+            source.lines.iter_mut().for_each(|line| line.is_test = true);
+            found = true;
+        }
+        if !found {
+            return;
+        }
+    }
+}
+
+/// Whether cargo compiles the file by itself.
+fn is_root(path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').collect();
+    let within = match parts.as_slice() {
+        ["crates", _, within @ ..] | ["xtask", within @ ..] => within,
+        _ => return false,
+    };
+    matches!(
+        within,
+        ["build.rs"]
+            | ["src", "lib.rs" | "main.rs"]
+            | ["src", "bin", _]
+            | ["tests" | "benches" | "examples", _]
+            | ["tests" | "benches" | "examples", _, "main.rs"]
+    )
+}
+
+/// Paths of the files a file may name as its modules: `mod name;` in either
+/// layout, and `#[path = "…"]`, on the lines that count.
+fn modules(source: &Source, counts: impl Fn(&Line) -> bool) -> BTreeSet<String> {
+    let (directory, file) = source.path.rsplit_once('/').unwrap_or(("", &source.path));
+    let stem = file.trim_end_matches(".rs");
+    let owns_directory = stem == "mod" || is_root(&source.path);
+    let below = if owns_directory { directory.to_owned() } else { format!("{directory}/{stem}") };
+    let mut targets = BTreeSet::new();
+    for line in source.lines.iter().filter(|line| counts(line)) {
+        if line.code.trim_start().starts_with("#[path") {
+            let relative = line.text.split('"').nth(1).unwrap_or("");
+            targets.insert(resolve(directory, relative));
+        }
+        for at in words(&line.code, "mod") {
+            if let Some((name, _)) = line.code[at + 3..].split_once(';') {
+                let name = name.trim();
+                targets.insert(format!("{below}/{name}.rs"));
+                targets.insert(format!("{below}/{name}/mod.rs"));
+            }
+        }
+    }
+    targets
+}
+
+/// `relative` as seen from `directory`.
+fn resolve(directory: &str, relative: &str) -> String {
+    let mut parts: Vec<&str> = directory.split('/').collect();
+    for part in relative.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." => {}
+            _ => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_nobody_includes_is_found() {
+        let files = [
+            ("crates/a/src/lib.rs", "pub mod b;\nmod c;\n// mod lost;\n"),
+            ("crates/a/src/b.rs", "mod deep;"),
+            ("crates/a/src/b/deep.rs", ""),
+            ("crates/a/src/c/mod.rs", "mod leaf;"),
+            ("crates/a/src/c/leaf.rs", ""),
+            ("crates/a/src/lost.rs", ""),
+            ("crates/a/tests/it/main.rs", "mod x;\n#[path = \"../../../../tests/s.rs\"]\nmod s;"),
+            ("crates/a/tests/it/x.rs", ""),
+            ("tests/s.rs", ""),
+            ("tests/t.rs", ""),
+        ];
+        let sources: Vec<_> = files.iter().map(|(path, text)| Source::new(path, text)).collect();
+        let lost: Vec<_> = check(&sources).into_iter().map(|finding| finding.path).collect();
+        assert_eq!(lost, ["crates/a/src/lost.rs", "tests/t.rs"]);
+    }
+
+    #[test]
+    fn files_that_only_tests_include_are_test_code() {
+        let files = [
+            ("crates/a/src/lib.rs", "#[cfg(test)]\nmod fixture;\nmod b;\n"),
+            ("crates/a/src/fixture.rs", "mod deep;"),
+            ("crates/a/src/fixture/deep.rs", "x"),
+            ("crates/a/src/b.rs", "x"),
+        ];
+        let mut sources: Vec<_> = files.iter().map(|(p, text)| Source::new(p, text)).collect();
+        mark_tests(&mut sources);
+        let tests: Vec<_> = sources.iter().map(|source| source.lines[0].is_test).collect();
+        assert_eq!(tests, [true, true, true, false]);
+    }
+}

@@ -1,0 +1,104 @@
+//! Rule: the registry of primitives is complete and sorted. A primitive is one
+//! file and one line; a file without its line would never be measured.
+
+use super::Finding;
+use super::source::Source;
+
+const REGISTRY: &str = "crates/engine/src/registry.rs";
+const PRIMITIVES: &str = "crates/engine/src/primitives/";
+
+/// Findings in the registry; none as long as there are no primitives.
+pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
+    let file = |source: &&Source| source.path.starts_with(PRIMITIVES);
+    let names: Vec<&str> = sources.iter().filter(file).filter_map(|s| primitive(&s.path)).collect();
+    let Some(registry) = sources.iter().find(|source| source.path == REGISTRY) else {
+        let missing = |_: &&str| Finding::new(REGISTRY, 0, "there are primitives and no registry");
+        return names.first().iter().copied().map(missing).collect();
+    };
+    let listed = entries(registry);
+    let mut findings = Vec::new();
+    for name in &names {
+        let times = listed.iter().filter(|(_, entry)| entry == name).count();
+        if times != 1 {
+            let message = format!("list `&{name}::ENTRY` once; it is listed {times} times");
+            findings.push(Finding::new(REGISTRY, 0, message));
+        }
+    }
+    for (line, entry) in &listed {
+        if !names.contains(&entry.as_str()) {
+            let message = format!("`{entry}::ENTRY` has no file {PRIMITIVES}{entry}.rs");
+            findings.push(Finding::new(REGISTRY, line + 1, message));
+        }
+    }
+    for pair in listed.windows(2) {
+        if let [(_, before), (line, entry)] = pair
+            && before > entry
+        {
+            let message = format!("`{entry}` belongs before `{before}`: the list is sorted");
+            findings.push(Finding::new(REGISTRY, line + 1, message));
+        }
+    }
+    findings
+}
+
+/// The primitive a file of the directory is, unless it holds what they share.
+fn primitive(path: &str) -> Option<&str> {
+    let name = path.strip_prefix(PRIMITIVES)?.strip_suffix(".rs")?;
+    (name != "mod" && !name.contains('/')).then_some(name)
+}
+
+/// Every `&name::ENTRY` outside of tests, with its line from 0.
+fn entries(registry: &Source) -> Vec<(usize, String)> {
+    let lines = registry.lines.iter().enumerate().filter(|(_, line)| !line.is_test);
+    let mut found = Vec::new();
+    for (number, line) in lines {
+        for (at, _) in line.code.match_indices("::ENTRY") {
+            let path = line.code[..at].rsplit('&').next().unwrap_or("");
+            let name = path.rsplit("::").next().unwrap_or("").trim();
+            found.push((number, name.to_owned()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(registry: &str, expect: &[&str]) {
+        let primitive = |name| Source::new(&format!("{PRIMITIVES}{name}.rs"), "");
+        let sources = [
+            primitive("mod"),
+            primitive("send"),
+            primitive("write"),
+            Source::new(REGISTRY, registry),
+        ];
+        let findings = super::check(&sources);
+        let messages: Vec<_> = findings.iter().map(|finding| finding.message.as_str()).collect();
+        assert_eq!(messages, expect);
+    }
+
+    #[test]
+    fn a_registry_that_lists_every_file_once_in_order_is_tidy() {
+        check("&send::ENTRY,\n&primitives::write::ENTRY,\n", &[]);
+        check("[&send::ENTRY, &write::ENTRY]\n// &ghost::ENTRY\n", &[]);
+        assert_eq!(super::check(&[Source::new("crates/engine/src/lib.rs", "")]), []);
+    }
+
+    #[test]
+    fn gaps_repeats_ghosts_and_disorder_are_found() {
+        check("&send::ENTRY", &["list `&write::ENTRY` once; it is listed 0 times"]);
+        check(
+            "&send::ENTRY, &send::ENTRY, &write::ENTRY",
+            &["list `&send::ENTRY` once; it is listed 2 times"],
+        );
+        check(
+            "&write::ENTRY, &send::ENTRY",
+            &["`send` belongs before `write`: the list is sorted"],
+        );
+        let ghost = "`ghost::ENTRY` has no file crates/engine/src/primitives/ghost.rs";
+        check("&ghost::ENTRY, &send::ENTRY, &write::ENTRY", &[ghost]);
+        let alone = [Source::new(&format!("{PRIMITIVES}send.rs"), "")];
+        assert_eq!(super::check(&alone).len(), 1);
+    }
+}
