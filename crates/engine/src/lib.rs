@@ -14,6 +14,7 @@ pub mod lock;
 pub mod op;
 mod primitives;
 pub mod registry;
+pub mod stage;
 mod stream;
 mod transmit;
 pub mod trial;

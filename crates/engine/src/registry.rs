@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 
 use iolens_model::arm::Role;
 use iolens_model::axes::Iovec;
-use iolens_model::data_path::DataPath;
+use iolens_model::data_path::{DataPath, PrimitiveFacts};
 
 use crate::op::Sender;
 use crate::primitives::{bare_send, memcpy, null, send, send_per_field, send_staged, sendmsg_iov};
@@ -100,6 +100,16 @@ pub fn find(id: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
+    /// What a run keeps of the entry.
+    #[must_use]
+    pub fn facts(&self) -> PrimitiveFacts {
+        PrimitiveFacts {
+            id: self.id.to_owned(),
+            summary: self.summary.to_owned(),
+            data_path: self.data_path.clone(),
+        }
+    }
+
     /// The part an arm of this primitive plays against `baseline`.
     #[must_use]
     pub fn role(&self, baseline: &str) -> Role {

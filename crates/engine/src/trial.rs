@@ -65,13 +65,17 @@ pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> T
 /// Every arm as it is before anything went wrong.
 fn arms(trial: &Trial) -> Vec<ArmOutcome> {
     let outcome = |arm: &iolens_model::arm::Arm| {
-        let path = registry::find(&arm.primitive).map(|entry| entry.data_path);
+        let path = registry::find(&arm.primitive).map(|entry| &entry.data_path);
         ArmOutcome {
             arm: arm.clone(),
             status: Status::Ok,
             reason: None,
-            copies_sender: path.map(|p| f64::from(p.copies_sender())),
-            copies_end_to_end: path.map(|p| f64::from(p.copies_end_to_end())),
+            // What is copied late is known only after the trial.
+            copies_sender: path.filter(|p| !p.may_copy_late()).map(|p| p.copies_sender(0.0)),
+            copies_end_to_end: path
+                .filter(|p| !p.may_copy_late())
+                .map(|p| p.copies_end_to_end(0.0)),
+            latency: None,
         }
     };
     trial.arms.iter().map(outcome).collect()

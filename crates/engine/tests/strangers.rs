@@ -7,7 +7,7 @@ use iolens_engine::trial::{Launch, run};
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::outcome::Status;
-use iolens_model::plan::SocketOptions;
+use iolens_model::plan::{NetworkOptions, SocketOptions};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -39,6 +39,7 @@ fn trial() -> Trial {
             nodelay: true,
             receive_bytes: Bytes(65_536),
         },
+        network: NetworkOptions::default(),
         tx_cpus: vec![0],
         rx_cpus: vec![0],
         ring_messages: 1,

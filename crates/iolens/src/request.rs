@@ -4,7 +4,7 @@
 use iolens_engine::{FIELDS_MAX, registry};
 use iolens_model::axes::{Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::parse::nearest;
-use iolens_model::plan::{Passes, Plan, Schedule, SocketOptions};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::args::{Run, StudyName};
@@ -60,6 +60,7 @@ pub(crate) fn plan(run: &Run, seed: u64) -> Result<Plan, Failure> {
             nodelay: true,
             receive_bytes: receive_size(run)?,
         },
+        network: NetworkOptions::default(),
     };
     Ok(plan)
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::latency::Histogram;
 use crate::outcome::Status;
 
 /// The part an arm plays.
@@ -44,4 +45,8 @@ pub struct ArmOutcome {
     pub copies_sender: Option<f64>,
     /// CPU copies per payload byte from fields to the receiver's buffer.
     pub copies_end_to_end: Option<f64>,
+    /// Round-trip times of the measured rounds, in ns, from the request's
+    /// send to the last byte of its response, as the requesting end saw them;
+    /// null in modes without requests.
+    pub latency: Option<Histogram>,
 }

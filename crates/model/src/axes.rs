@@ -55,6 +55,9 @@ axis! {
     Topology {
         /// Both ends in the network namespace iolens was started in, over `lo`.
         Loopback = "loopback",
+        /// Each end in an unnamed network namespace of its own, with a veth
+        /// pair between them.
+        Veth = "veth",
     }
 }
 
@@ -63,6 +66,9 @@ axis! {
     Mode {
         /// One way, as fast as the receiver takes it.
         Stream = "stream",
+        /// Request and response: the receiving end sends one byte, the sending
+        /// end answers with a message; one request in flight per connection.
+        Rr = "rr",
     }
 }
 
@@ -73,6 +79,16 @@ axis! {
         Hot = "hot",
         /// The rings of one arm are larger than the last-level cache.
         Cold = "cold",
+    }
+}
+
+axis! {
+    /// The internet protocol under TCP.
+    IpVersion {
+        /// IPv4.
+        V4 = "ipv4",
+        /// IPv6.
+        V6 = "ipv6",
     }
 }
 

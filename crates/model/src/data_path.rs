@@ -2,10 +2,12 @@
 //! them, and whether the hop copies. Diagrams and the copy ledger come from
 //! here, never from prose.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 /// Who moves the bytes over a hop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mover {
     /// User code: ours stands for the application's.
@@ -17,7 +19,7 @@ pub enum Mover {
 }
 
 /// Which end's time the hop costs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
     /// The sending process.
@@ -27,34 +29,38 @@ pub enum End {
 }
 
 /// What happens to the bytes on a hop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Movement {
     /// A CPU reads and writes every byte.
     Copy,
     /// Only a reference to the pages moves.
     Reference,
+    /// A reference that the kernel turns into a copy where the bytes do not
+    /// leave through a device that takes it: always over loopback and veth.
+    /// Which share was copied is measured, not declared.
+    LateCopy,
 }
 
 /// One step of the bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hop {
     /// Where the bytes are before, in two or three words.
-    pub from: &'static str,
+    pub from: Cow<'static, str>,
     /// Where they are after.
-    pub to: &'static str,
+    pub to: Cow<'static, str>,
     /// The end whose work this is.
     pub end: End,
     /// Who moves them.
     pub mover: Mover,
     /// The function that does it: the kernel's own name, or `memcpy`.
-    pub function: &'static str,
+    pub function: Cow<'static, str>,
     /// Copy or reference.
     pub movement: Movement,
 }
 
 /// System calls a primitive needs to send one message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CallsPerMessage {
     /// This many, when no call is cut short.
@@ -64,32 +70,53 @@ pub enum CallsPerMessage {
 }
 
 /// All hops of a message in order, and the system calls that cause them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataPath {
     /// Hops in the order in which the bytes take them.
-    pub hops: &'static [Hop],
+    pub hops: Cow<'static, [Hop]>,
     /// Calls at the sender.
     pub calls: CallsPerMessage,
 }
 
 impl DataPath {
-    /// CPU copies of each payload byte made at the sender.
+    /// CPU copies of each payload byte made at the sender, if the share
+    /// `late_share` (0 to 1) of the bytes was copied late.
     #[must_use]
-    pub fn copies_sender(&self) -> u32 {
-        self.copies(|hop| hop.end == End::Sender)
+    pub fn copies_sender(&self, late_share: f64) -> f64 {
+        self.copies(late_share, |hop| hop.end == End::Sender)
     }
 
     /// CPU copies of each payload byte from the sender's fields to the
-    /// receiver's buffer.
+    /// receiver's buffer, as above.
     #[must_use]
-    pub fn copies_end_to_end(&self) -> u32 {
-        self.copies(|_| true)
+    pub fn copies_end_to_end(&self, late_share: f64) -> f64 {
+        self.copies(late_share, |_| true)
     }
 
-    fn copies(&self, counts: impl Fn(&Hop) -> bool) -> u32 {
-        let copied = |hop: &&Hop| {
-            counts(hop) && hop.movement == Movement::Copy && hop.mover != Mover::Device
-        };
-        u32::try_from(self.hops.iter().filter(copied).count()).unwrap_or(u32::MAX)
+    /// Whether the kernel decides at run time if it copies.
+    #[must_use]
+    pub fn may_copy_late(&self) -> bool {
+        self.hops.iter().any(|hop| hop.movement == Movement::LateCopy)
     }
+
+    fn copies(&self, late_share: f64, counts: impl Fn(&Hop) -> bool) -> f64 {
+        let copies = |hop: &Hop| match (hop.mover, hop.movement) {
+            (Mover::Device, _) | (_, Movement::Reference) => 0.0,
+            (_, Movement::Copy) => 1.0,
+            (_, Movement::LateCopy) => late_share,
+        };
+        self.hops.iter().filter(|hop| counts(hop)).map(copies).sum()
+    }
+}
+
+/// A primitive as a run knew it: what its diagrams and ledgers are drawn from,
+/// whatever a later build says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrimitiveFacts {
+    /// Id of the registry entry.
+    pub id: String,
+    /// What it does, in one line.
+    pub summary: String,
+    /// The path of the bytes.
+    pub data_path: DataPath,
 }

@@ -9,6 +9,7 @@ pub mod arm;
 pub mod axes;
 pub mod data_path;
 pub mod host;
+pub mod latency;
 pub mod metrics;
 pub mod outcome;
 pub mod parse;

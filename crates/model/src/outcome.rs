@@ -125,6 +125,149 @@ pub struct Counts {
     pub retransmits: Option<u64>,
     /// Ticks in softirq on the end's CPUs, whoever caused them.
     pub softirq_ticks: Option<u64>,
+    /// Zero-copy sends; null for arms that make none.
+    pub zerocopy: Option<ZerocopyCounts>,
+    /// What the PMU counted.
+    pub pmu: PmuCounts,
+}
+
+/// Zero-copy sends and what the kernel said became of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ZerocopyCounts {
+    /// Successful calls with `MSG_ZEROCOPY`, each of which has an id.
+    pub sends: u64,
+    /// Ids whose completion was read from the error queue.
+    pub completions: u64,
+    /// Those of them that the kernel reported as copied after all. Lossy:
+    /// a notification that is merged into another one loses its own flag
+    /// (`skb_zerocopy_notify_extend`, net/core/skbuff.c), so exact only where
+    /// none or all are.
+    pub copied: u64,
+    /// Calls refused with `ENOBUFS` and made again.
+    pub enobufs: u64,
+}
+
+/// Counts of the end's threads by the processor's performance monitoring
+/// unit, from perf_event_open(2). Each is null where it was not counted the
+/// whole time; the reason stands in the end's facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PmuCounts {
+    /// CPU cycles in user mode.
+    pub cycles_user: Option<u64>,
+    /// CPU cycles in the kernel.
+    pub cycles_kernel: Option<u64>,
+    /// Instructions retired in user mode.
+    pub instructions_user: Option<u64>,
+    /// Instructions retired in the kernel.
+    pub instructions_kernel: Option<u64>,
+    /// Loads that looked into the first-level data cache.
+    pub l1d_loads: Option<u64>,
+    /// Those of them that did not find their data there.
+    pub l1d_misses: Option<u64>,
+    /// References to the last-level cache.
+    pub llc_references: Option<u64>,
+    /// Those of them that missed.
+    pub llc_misses: Option<u64>,
+}
+
+impl PmuCounts {
+    /// Names of the counters as columns and metrics have them, in the order
+    /// of [`Self::values`].
+    pub const NAMES: [&'static str; 8] = [
+        "cycles_user",
+        "cycles_kernel",
+        "instructions_user",
+        "instructions_kernel",
+        "l1d_loads",
+        "l1d_misses",
+        "llc_references",
+        "llc_misses",
+    ];
+
+    /// The counts in the order of [`Self::NAMES`].
+    #[must_use]
+    pub fn values(&self) -> [Option<u64>; 8] {
+        [
+            self.cycles_user,
+            self.cycles_kernel,
+            self.instructions_user,
+            self.instructions_kernel,
+            self.l1d_loads,
+            self.l1d_misses,
+            self.llc_references,
+            self.llc_misses,
+        ]
+    }
+
+    /// Counts from values in the order of [`Self::NAMES`].
+    #[must_use]
+    pub fn from_values(values: [Option<u64>; 8]) -> PmuCounts {
+        let [
+            cycles_user,
+            cycles_kernel,
+            instructions_user,
+            instructions_kernel,
+            l1d_loads,
+            l1d_misses,
+            llc_references,
+            llc_misses,
+        ] = values;
+        PmuCounts {
+            cycles_user,
+            cycles_kernel,
+            instructions_user,
+            instructions_kernel,
+            l1d_loads,
+            l1d_misses,
+            llc_references,
+            llc_misses,
+        }
+    }
+
+    /// Counts of both; a sum with an unknown part is unknown.
+    #[must_use]
+    pub fn plus(&self, other: &PmuCounts) -> PmuCounts {
+        let (a, b) = (self.values(), other.values());
+        PmuCounts::from_values(std::array::from_fn(|i| Some(a[i]? + b[i]?)))
+    }
+
+    /// What came on top since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &PmuCounts) -> PmuCounts {
+        let (now, before) = (self.values(), earlier.values());
+        PmuCounts::from_values(std::array::from_fn(|i| Some(now[i]?.saturating_sub(before[i]?))))
+    }
+}
+
+impl ZerocopyCounts {
+    /// Counts of both.
+    #[must_use]
+    pub fn plus(&self, other: &ZerocopyCounts) -> ZerocopyCounts {
+        ZerocopyCounts {
+            sends: self.sends + other.sends,
+            completions: self.completions + other.completions,
+            copied: self.copied + other.copied,
+            enobufs: self.enobufs + other.enobufs,
+        }
+    }
+
+    /// What came on top since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &ZerocopyCounts) -> ZerocopyCounts {
+        ZerocopyCounts {
+            sends: self.sends - earlier.sends,
+            completions: self.completions - earlier.completions,
+            copied: self.copied - earlier.copied,
+            enobufs: self.enobufs - earlier.enobufs,
+        }
+    }
+
+    /// Share of completed ids that the kernel reported as copied, 0 to 1;
+    /// null where none has completed.
+    #[must_use]
+    pub fn copied_share(&self) -> Option<f64> {
+        (self.completions > 0).then(|| self.copied as f64 / self.completions as f64)
+    }
 }
 
 /// What one end says about itself after a trial.
@@ -148,6 +291,13 @@ pub struct EndFacts {
     pub nodelay: Option<bool>,
     /// `TCP_MAXSEG` of a connection.
     pub mss_bytes: Option<u64>,
+    /// MTU of the device between the ends; null over loopback, whose device
+    /// is the machine's.
+    pub mtu_bytes: Option<u64>,
+    /// Packet sockets (`AF_PACKET`) that listen in the network namespace of
+    /// this end, from /proc/net/packet: each forces copies of zero-copy
+    /// sends. Null where that cannot be read.
+    pub packet_taps: Option<u64>,
     /// Bytes that one arm sends from, over all threads; null at the receiving
     /// end.
     pub ring_bytes: Option<u64>,

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
+use crate::axes::{Cell, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use crate::units::{Bytes, Nanos};
 
 /// What is measured, how, and when it is enough.
@@ -53,6 +53,8 @@ pub struct Plan {
     pub cpus: Option<Vec<u32>>,
     /// Socket settings, the same for all arms.
     pub socket: SocketOptions,
+    /// The network between the ends.
+    pub network: NetworkOptions,
 }
 
 /// How the slices of a trial are laid out.
@@ -110,6 +112,23 @@ pub struct SocketOptions {
     pub nodelay: bool,
     /// Bytes asked of one `recv`, whatever the message size.
     pub receive_bytes: Bytes,
+}
+
+/// The network between the ends. Over loopback only the protocol is ours to
+/// choose; the device is the machine's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkOptions {
+    /// IPv4 or IPv6.
+    pub ip: IpVersion,
+    /// MTU of a device that we make, headers of IP and TCP included.
+    pub mtu_bytes: u32,
+}
+
+/// IPv4 with the MTU of Ethernet.
+impl Default for NetworkOptions {
+    fn default() -> Self {
+        NetworkOptions { ip: IpVersion::V4, mtu_bytes: 1500 }
+    }
 }
 
 impl Plan {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::data_path::PrimitiveFacts;
 use crate::host::{Calibration, HostFacts};
 use crate::outcome::TrialOutcome;
 use crate::plan::Plan;
@@ -21,6 +22,8 @@ pub struct RunHeader {
     pub command: Vec<String>,
     /// What was asked.
     pub plan: Plan,
+    /// The plan's primitives, in its order.
+    pub primitives: Vec<PrimitiveFacts>,
     /// The machine.
     pub host: HostFacts,
     /// What its building blocks cost.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::Arm;
 use crate::axes::Cell;
-use crate::plan::SocketOptions;
+use crate::plan::{NetworkOptions, SocketOptions};
 use crate::units::Nanos;
 
 /// What one trial does.
@@ -25,6 +25,8 @@ pub struct Trial {
     pub slices: Vec<Slice>,
     /// Socket settings.
     pub socket: SocketOptions,
+    /// The network between the ends.
+    pub network: NetworkOptions,
     /// Processors of the sending end; thread i runs on entry i mod length.
     pub tx_cpus: Vec<u32>,
     /// Processors of the receiving end.

@@ -5,8 +5,10 @@
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::host::{Calibration, Fact, HostFacts};
-use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{Passes, Plan, Schedule, SocketOptions};
+use iolens_model::outcome::{
+    Counts, EndFacts, Environment, PmuCounts, SliceOutcome, Status, TrialOutcome,
+};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::trial::SliceKind;
@@ -89,6 +91,13 @@ fn build(sizes: &[u64], passes: u32) -> (Run, Analysis) {
         arm.isolated = Some(isolated);
     }
     let analysis = Analysis {
+        crossovers: Vec::new(),
+        cost_models: Vec::new(),
+        removed_copies: Vec::new(),
+        extremes: Vec::new(),
+        plateaus: Vec::new(),
+        unexpected: None,
+        drift: None,
         passes,
         delta: plan.delta,
         contrasts: u32::try_from(cells.len() * 3).unwrap_or(0),
@@ -129,6 +138,8 @@ fn cell_analysis(cell: &Cell, values: &[Vec<f64>]) -> CellAnalysis {
         let ln: Vec<f64> = values.iter().map(|row| (row[0] / row[i]).ln()).collect();
         let compared = matches!(role, Role::Compared | Role::SelfCheck) && !failed;
         arms.push(ArmAnalysis {
+            zerocopy: None,
+            latency: None,
             arm,
             status: if failed { Status::Failed } else { Status::Ok },
             reason: failed.then(|| WHY_FAILED.into()),
@@ -174,6 +185,13 @@ fn figures(cell: &Cell, ns: &[f64], role: Role) -> Figures {
     let control = role == Role::Control;
     let goodput = |v: f64| 8e9 * bytes / v;
     Figures {
+        cycles_per_byte: None,
+        tx_cycles_per_byte: None,
+        rx_cycles_per_byte: None,
+        l1d_misses_per_kib: None,
+        llc_misses_per_kib: None,
+        llc_references_per_kib: None,
+        softirq_ns_per_byte: None,
         goodput_bits_per_s: (!control).then(|| map(&goodput)),
         ns_per_message: map(&|v| v),
         ns_per_byte: map(&|v| v / bytes),
@@ -281,6 +299,7 @@ fn trial(cell: &Cell, pass: u32, position: u32, ns: &[f64]) -> TrialOutcome {
         reason: fails(cell, label).then(|| WHY_FAILED.into()),
         copies_sender: Some(*copies),
         copies_end_to_end: Some(if *role == Role::Control { *copies } else { copies + 1.0 }),
+        latency: None,
     });
     let mut slices = Vec::new();
     for round in 0..3u32 {
@@ -327,6 +346,8 @@ fn slice(cell: &Cell, seq: u32, round: u32, kind: SliceKind, arm: usize, ns: f64
         major_faults: Some(0),
         retransmits: Some(0),
         softirq_ticks: None,
+        zerocopy: None,
+        pmu: PmuCounts::default(),
     };
     let rx = Counts { retransmits: None, task_clock_ns: Some(time_ns * 61 / 100), ..tx };
     let control = ARMS[arm].2 == Role::Control;
@@ -348,6 +369,8 @@ fn end(cell: &Cell) -> EndFacts {
         receive_buffer_bytes: Some(425_984),
         nodelay: Some(true),
         mss_bytes: Some(65_483),
+        mtu_bytes: None,
+        packet_taps: Some(0),
         ring_bytes: Some(65_536),
         bracket_ns: 8_100_000,
         not_measured: vec![no_pmu("cycles_user"), no_pmu("cycles_kernel"), no_pmu("llc_misses")],
@@ -384,6 +407,7 @@ fn plan(sizes: &[u64], passes: u32) -> Plan {
             nodelay: true,
             receive_bytes: Bytes(262_144),
         },
+        network: NetworkOptions::default(),
     }
 }
 
@@ -399,6 +423,7 @@ fn header(plan: Plan) -> RunHeader {
         value: Reading::not_measured(why),
     };
     RunHeader {
+        primitives: Vec::new(),
         id: "4f1c09ab".into(),
         name: Some("before <script>alert(1)</script> & after".into()),
         started_unix_ns: 1_790_000_000_000_000_000,

@@ -70,6 +70,13 @@ pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
         contrasts,
         cells: analyses,
         self_check,
+        crossovers: Vec::new(),
+        cost_models: Vec::new(),
+        removed_copies: Vec::new(),
+        extremes: Vec::new(),
+        plateaus: Vec::new(),
+        unexpected: None,
+        drift: None,
         rejected: rejected.into_iter().map(|(_, rejected)| rejected).collect(),
         warnings,
     }

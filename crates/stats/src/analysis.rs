@@ -3,7 +3,9 @@
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Cell;
+use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
+use iolens_model::units::Bytes;
 use serde::Serialize;
 
 /// The analysis of one run.
@@ -19,6 +21,21 @@ pub struct Analysis {
     pub cells: Vec<CellAnalysis>,
     /// What the self-checks say about the run.
     pub self_check: SelfCheck,
+    /// Where one arm overtakes another along the sizes, per curve and pair.
+    pub crossovers: Vec<Crossover>,
+    /// The fit t = a + b·n of each arm's curve with at least four sizes.
+    pub cost_models: Vec<CostModel>,
+    /// What the copy into the staging buffer costs, per cell that has all
+    /// three arms it takes.
+    pub removed_copies: Vec<RemovedCopy>,
+    /// The best figures of the run, and where they are.
+    pub extremes: Vec<Extreme>,
+    /// From where on more bytes or more threads no longer help.
+    pub plateaus: Vec<Plateau>,
+    /// The cell farthest from its cost model; null where no curve has one.
+    pub unexpected: Option<Unexpected>,
+    /// The slope of single-arm figures over the run; null with too few trials.
+    pub drift: Option<Drift>,
     /// Trials that are not used, by reason.
     pub rejected: Vec<Rejected>,
     /// Warnings about the whole run, each one sentence.
@@ -64,9 +81,67 @@ pub struct ArmAnalysis {
     pub copies_sender: Option<f64>,
     /// CPU copies of each payload byte, end to end.
     pub copies_end_to_end: Option<f64>,
+    /// Zero-copy sends over all used trials; null for arms that make none.
+    pub zerocopy: Option<ZerocopyFigures>,
+    /// Round-trip times pooled over all used trials; null in modes without
+    /// requests.
+    pub latency: Option<LatencyFigures>,
+}
+
+/// Zero-copy sends of an arm in a cell, summed over its used trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ZerocopyFigures {
+    /// Successful calls with `MSG_ZEROCOPY`.
+    pub sends: u64,
+    /// Ids whose completion came.
+    pub completions: u64,
+    /// Share of them that the kernel reported as copied, 0 to 1.
+    pub copied_share: Option<f64>,
+    /// Calls refused with `ENOBUFS` and made again.
+    pub enobufs: u64,
+}
+
+impl ZerocopyFigures {
+    /// Above this reported share a row is "copied", not "zero-copy".
+    pub const COPIED_SHARE_MAX: f64 = 0.05;
+
+    /// Whether the row is labelled "copied".
+    #[must_use]
+    pub fn is_copied(&self) -> bool {
+        self.copied_share.is_some_and(|share| share > ZerocopyFigures::COPIED_SHARE_MAX)
+    }
+}
+
+/// Round-trip times of an arm in a cell. A percentile is null where there are
+/// fewer than 3.7 / (1 − q) times; its interval is null where one trial has
+/// fewer than that.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LatencyFigures {
+    /// Times recorded.
+    pub samples: u64,
+    /// Mean, ns.
+    pub mean_ns: Estimate,
+    /// Median, ns.
+    pub p50_ns: Option<Estimate>,
+    /// 99th percentile, ns.
+    pub p99_ns: Option<Estimate>,
+    /// 99.9th percentile, ns.
+    pub p999_ns: Option<Estimate>,
+    /// All times, pooled by adding counts.
+    pub histogram: Histogram,
 }
 
 impl ArmAnalysis {
+    /// The arm's label for tables and figures: what the kernel copied after
+    /// all says so.
+    #[must_use]
+    pub fn shown_label(&self) -> String {
+        match self.zerocopy.is_some_and(|zerocopy| zerocopy.is_copied()) {
+            true => format!("{} (copied)", self.arm.label),
+            false => self.arm.label.clone(),
+        }
+    }
+
     /// The conclusion about this arm: its contrast's, or INVALID where it was
     /// to be compared and has no numbers; null for the baseline and controls.
     #[must_use]
@@ -98,6 +173,21 @@ pub struct Figures {
     pub tx_calls_per_message: Estimate,
     /// Context switches of both ends per message.
     pub context_switches_per_message: Option<Estimate>,
+    /// CPU cycles of both ends per payload byte, user and kernel.
+    pub cycles_per_byte: Option<Estimate>,
+    /// CPU cycles of the sending end per payload byte, user and kernel.
+    pub tx_cycles_per_byte: Option<Estimate>,
+    /// CPU cycles of the receiving end per payload byte, user and kernel.
+    pub rx_cycles_per_byte: Option<Estimate>,
+    /// First-level data cache misses of both ends per KiB of payload.
+    pub l1d_misses_per_kib: Option<Estimate>,
+    /// Last-level cache misses of both ends per KiB of payload.
+    pub llc_misses_per_kib: Option<Estimate>,
+    /// Last-level cache references of both ends per KiB of payload.
+    pub llc_references_per_kib: Option<Estimate>,
+    /// Time in softirq on the CPUs of both ends per payload byte, ns, whoever
+    /// caused it, from timer ticks: its error is one tick in the sum.
+    pub softirq_ns_per_byte: Option<Estimate>,
     /// The value of each used trial, for the strip behind the number:
     /// goodput in bit/s, or ns per message where there is no receiver.
     pub trial_values: Vec<f64>,
@@ -271,4 +361,211 @@ pub struct Rejected {
     pub status: Status,
     /// Gate or failure, with the numbers.
     pub reason: String,
+}
+
+/// Where the second of two arms overtakes the first along the sizes of one
+/// curve, as a band: what the simultaneous intervals can tell apart by more
+/// than δ, and nothing in between (METHOD 2.5).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Crossover {
+    /// The curve; its size is 0.
+    pub curve: Cell,
+    /// Label of the arm that is looked at from the small sizes.
+    pub first: String,
+    /// Label of the other one.
+    pub second: String,
+    /// Smallest size measured with both arms.
+    pub smallest: Bytes,
+    /// Largest size measured with both arms.
+    pub largest: Bytes,
+    /// The first is ahead by more than δ at every size up to this one; null
+    /// where it is not at the smallest.
+    pub first_ahead_to: Option<Bytes>,
+    /// The second is ahead by more than δ at every size from this one on;
+    /// null where it is not at the largest.
+    pub second_ahead_from: Option<Bytes>,
+    /// What the curve says as a whole.
+    pub shape: CrossoverShape,
+    /// Every size with both arms: time of the first over that of the second
+    /// (above 1 the second is faster), simultaneous interval.
+    pub points: Vec<CrossoverPoint>,
+    /// Neighbouring sizes between which the ratio jumps by more than three
+    /// times the local noise: nothing is interpolated across.
+    pub steps: Vec<(Bytes, Bytes)>,
+}
+
+/// One size of a crossover.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CrossoverPoint {
+    /// Message size.
+    pub size: Bytes,
+    /// Time of the first arm over that of the second.
+    pub ratio: f64,
+    /// Simultaneous interval; null without one.
+    pub simultaneous: Option<Interval>,
+}
+
+/// What two curves do to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CrossoverShape {
+    /// The first is ahead at small sizes and the second at large ones.
+    Crosses,
+    /// The first is ahead at every size.
+    FirstThroughout,
+    /// The second is ahead at every size.
+    SecondThroughout,
+    /// The first is ahead at small sizes, then nobody is: open above.
+    FirstThenUnknown,
+    /// The second is ahead at large sizes, before that nobody is: open below.
+    UnknownThenSecond,
+    /// Neither is ahead by more than δ at any size that can be told.
+    NeitherAnywhere,
+    /// The order changes more than once, or the second is ahead at small
+    /// sizes: no band says that.
+    Mixed,
+}
+
+/// The fit t(n) = a + b·n of ns per message over the sizes of one arm's curve
+/// (METHOD 2.6).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CostModel {
+    /// The curve; its size is 0.
+    pub curve: Cell,
+    /// The arm.
+    pub label: String,
+    /// a: ns per message that do not depend on its size.
+    pub fixed_ns: Estimate,
+    /// b: ns per byte.
+    pub per_byte_ns: Estimate,
+    /// a / b, bytes: where half the time is the fixed part (Hockney's n½).
+    pub half_size_bytes: f64,
+    /// Whether a is only an upper bound: no size is as small as n½ / 4.
+    pub fixed_is_upper_bound: bool,
+    /// Largest deviation of a size from the fit, as a fraction of the fit.
+    pub worst_residual: f64,
+    /// The size it is at.
+    pub worst_at: Bytes,
+}
+
+impl CostModel {
+    /// Beyond this residual a curve is not affine and its fit no headline.
+    pub const RESIDUAL_MAX: f64 = 0.10;
+
+    /// Whether the fit may be stated.
+    #[must_use]
+    pub fn is_affine(&self) -> bool {
+        self.worst_residual.abs() <= CostModel::RESIDUAL_MAX
+    }
+}
+
+/// What the copy that an iovec removes costs in one cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RemovedCopy {
+    /// The cell.
+    pub cell: Cell,
+    /// ns per byte of `send_staged` less that of `sendmsg_iov`, paired by
+    /// trial; may be negative.
+    pub staged_less_iov_ns_per_byte: Estimate,
+    /// ns per byte of the control `memcpy`.
+    pub memcpy_ns_per_byte: Estimate,
+}
+
+/// A best figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Extreme {
+    /// Which figure.
+    pub what: ExtremeKind,
+    /// The arm that has it.
+    pub label: String,
+    /// Where.
+    pub cell: Cell,
+    /// The figure, in the unit of its kind.
+    pub value: Estimate,
+}
+
+/// Figures of which the best is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExtremeKind {
+    /// Highest goodput, bit/s.
+    HighestGoodput,
+    /// Lowest time per message in mode `stream`, ns.
+    LowestNsPerMessage,
+    /// Lowest median round trip in mode `rr`, ns.
+    LowestLatencyP50,
+    /// Lowest 99th percentile of the round trip, ns.
+    LowestLatencyP99,
+    /// Least CPU time of both ends per byte, ns.
+    LeastCpuNsPerByte,
+    /// Fewest L1d misses per KiB.
+    FewestL1dMissesPerKib,
+    /// Fewest LLC misses per KiB.
+    FewestLlcMissesPerKib,
+    /// Fewest context switches per message.
+    FewestContextSwitchesPerMessage,
+}
+
+/// From where on more of an axis does not raise an arm's goodput by more than
+/// δ, as far as the intervals tell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plateau {
+    /// The arm.
+    pub label: String,
+    /// The cell in which it begins.
+    pub from: Cell,
+    /// The axis that grows.
+    pub axis: PlateauAxis,
+    /// Goodput there, bit/s.
+    pub goodput_bits_per_s: Estimate,
+    /// Highest goodput beyond, bit/s.
+    pub best_beyond_bits_per_s: Estimate,
+}
+
+/// An axis along which goodput may stop growing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlateauAxis {
+    /// Message size.
+    Size,
+    /// Thread pairs.
+    Threads,
+}
+
+/// The measurement that is farthest from what its neighbours and its cost
+/// model let expect.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Unexpected {
+    /// Where.
+    pub cell: Cell,
+    /// The arm.
+    pub label: String,
+    /// ns per message as measured.
+    pub measured_ns: Estimate,
+    /// ns per message by the geometric interpolation of its neighbours, or of
+    /// the cost model at an end of the curve.
+    pub expected_ns: f64,
+    /// measured / expected.
+    pub ratio: f64,
+    /// Whether the measured interval leaves out the expected value by more
+    /// than δ: if not, nothing in the run is unexpected.
+    pub beyond_interval: bool,
+}
+
+/// Slope of single-arm figures over the run's time (METHOD 2.8).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Drift {
+    /// Change of the time per message per hour, as a fraction (0.02: 2 %
+    /// slower each hour).
+    pub per_hour: f64,
+    /// 95 % interval.
+    pub interval: Interval,
+    /// Change over the whole run, as a fraction.
+    pub over_run: f64,
+    /// Trials behind it.
+    pub n: u32,
+    /// Whether the change over the run is beyond the precision asked for and
+    /// its interval excludes zero: single-arm figures are then marked, ratios
+    /// stand.
+    pub matters: bool,
 }

@@ -29,6 +29,13 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
         context_switches_per_message: estimate(&sums, table, |sums| {
             Some(parts(switches(sums)?, sums.tx.messages))
         }),
+        cycles_per_byte: None,
+        tx_cycles_per_byte: None,
+        rx_cycles_per_byte: None,
+        l1d_misses_per_kib: None,
+        llc_misses_per_kib: None,
+        llc_references_per_kib: None,
+        softirq_ns_per_byte: None,
         trial_values: sums.iter().filter_map(trial_value).collect(),
     })
 }

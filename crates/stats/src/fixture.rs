@@ -3,8 +3,10 @@
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
-use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{Passes, Plan, Schedule, SocketOptions};
+use iolens_model::outcome::{
+    Counts, EndFacts, Environment, PmuCounts, SliceOutcome, Status, TrialOutcome,
+};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::trial::SliceKind;
@@ -63,6 +65,7 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
             nodelay: true,
             receive_bytes: Bytes(65536),
         },
+        network: NetworkOptions::default(),
     }
 }
 
@@ -72,6 +75,7 @@ pub(crate) fn run(plan: Plan) -> Run {
     let missing = || Reading::not_measured("not in a fixture");
     Run {
         header: RunHeader {
+            primitives: Vec::new(),
             id: "00000000".to_owned(),
             name: None,
             started_unix_ns: 0,
@@ -147,6 +151,7 @@ fn outcome(arm: &ArmTime) -> ArmOutcome {
         reason: None,
         copies_sender: Some(1.0),
         copies_end_to_end: Some(2.0),
+        latency: None,
     }
 }
 
@@ -165,6 +170,8 @@ fn slice(seq: usize, round: usize, arm: usize, cell: &Cell, ns: f64) -> SliceOut
         major_faults: Some(0),
         retransmits: Some(0),
         softirq_ticks: Some(0),
+        zerocopy: None,
+        pmu: PmuCounts::default(),
     };
     SliceOutcome {
         seq: u32::try_from(seq).unwrap(),
@@ -197,6 +204,8 @@ fn end(cell: &Cell) -> EndFacts {
         receive_buffer_bytes: Some(2 << 20),
         nodelay: Some(true),
         mss_bytes: None,
+        mtu_bytes: None,
+        packet_taps: Some(0),
         ring_bytes: Some(65_536),
         bracket_ns: 0,
         not_measured: Vec::new(),

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use iolens_model::outcome::Counts;
+use iolens_model::outcome::{Counts, PmuCounts, ZerocopyCounts};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Serialize;
@@ -87,7 +87,7 @@ fn unreadable(row: &Row<'_>, column: &str, error: serde_json::Error) -> rusqlite
 
 /// Columns of the counts of one end, without the `tx_` or `rx_` before them;
 /// the first four are always counted.
-pub(crate) const COUNT_COLUMNS: [&str; 12] = [
+pub(crate) const COUNT_COLUMNS: [&str; 24] = [
     "messages",
     "bytes",
     "calls",
@@ -100,6 +100,18 @@ pub(crate) const COUNT_COLUMNS: [&str; 12] = [
     "major_faults",
     "retransmits",
     "softirq_ticks",
+    "zerocopy_sends",
+    "zerocopy_completions",
+    "zerocopy_copied",
+    "enobufs",
+    "cycles_user",
+    "cycles_kernel",
+    "instructions_user",
+    "instructions_kernel",
+    "l1d_loads",
+    "l1d_misses",
+    "llc_references",
+    "llc_misses",
 ];
 
 /// The counts of one end in the order of [`COUNT_COLUMNS`].
@@ -117,6 +129,18 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNT_COLUMNS.len()]
         counts.major_faults,
         counts.retransmits,
         counts.softirq_ticks,
+        counts.zerocopy.map(|z| z.sends),
+        counts.zerocopy.map(|z| z.completions),
+        counts.zerocopy.map(|z| z.copied),
+        counts.zerocopy.map(|z| z.enobufs),
+        counts.pmu.cycles_user,
+        counts.pmu.cycles_kernel,
+        counts.pmu.instructions_user,
+        counts.pmu.instructions_kernel,
+        counts.pmu.l1d_loads,
+        counts.pmu.l1d_misses,
+        counts.pmu.llc_references,
+        counts.pmu.llc_misses,
     ]
 }
 
@@ -139,7 +163,29 @@ pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Co
         major_faults: row.get(at + 9)?,
         retransmits: row.get(at + 10)?,
         softirq_ticks: row.get(at + 11)?,
+        zerocopy: get_zerocopy(row, at + 12)?,
+        pmu: get_pmu(row, at + 16)?,
     }))
+}
+
+/// Zero-copy counts from the column with index `at` on; `None` where the arm
+/// made no such sends.
+fn get_zerocopy(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<ZerocopyCounts>> {
+    let Some(sends) = row.get(at)? else { return Ok(None) };
+    Ok(Some(ZerocopyCounts {
+        sends,
+        completions: row.get(at + 1)?,
+        copied: row.get(at + 2)?,
+        enobufs: row.get(at + 3)?,
+    }))
+}
+
+fn get_pmu(row: &Row<'_>, at: usize) -> rusqlite::Result<PmuCounts> {
+    let mut values = [None; PmuCounts::NAMES.len()];
+    for (index, value) in values.iter_mut().enumerate() {
+        *value = row.get(at + index)?;
+    }
+    Ok(PmuCounts::from_values(values))
 }
 
 /// Columns of a slice besides those of its two ends.

@@ -10,6 +10,7 @@ CREATE TABLE run (
     study             TEXT NOT NULL,
     command_json      TEXT NOT NULL,
     plan_json         TEXT NOT NULL,
+    primitives_json   TEXT NOT NULL,
     host_json         TEXT NOT NULL,
     calibration_json  TEXT NOT NULL
 ) STRICT;
@@ -60,6 +61,7 @@ CREATE TABLE arm (
     reason             TEXT,
     copies_sender      REAL,
     copies_end_to_end  REAL,
+    latency_json       TEXT,  -- NULL: no requests in this mode
     PRIMARY KEY (trial, arm)
 ) STRICT, WITHOUT ROWID;
 
@@ -84,6 +86,18 @@ CREATE TABLE slice (
     tx_major_faults          INTEGER,
     tx_retransmits           INTEGER,
     tx_softirq_ticks         INTEGER,
+    tx_zerocopy_sends        INTEGER,
+    tx_zerocopy_completions  INTEGER,
+    tx_zerocopy_copied       INTEGER,
+    tx_enobufs               INTEGER,
+    tx_cycles_user           INTEGER,
+    tx_cycles_kernel         INTEGER,
+    tx_instructions_user     INTEGER,
+    tx_instructions_kernel   INTEGER,
+    tx_l1d_loads             INTEGER,
+    tx_l1d_misses            INTEGER,
+    tx_llc_references        INTEGER,
+    tx_llc_misses            INTEGER,
     rx_messages              INTEGER,
     rx_bytes                 INTEGER,
     rx_calls                 INTEGER,
@@ -96,6 +110,18 @@ CREATE TABLE slice (
     rx_major_faults          INTEGER,
     rx_retransmits           INTEGER,
     rx_softirq_ticks         INTEGER,
+    rx_zerocopy_sends        INTEGER,
+    rx_zerocopy_completions  INTEGER,
+    rx_zerocopy_copied       INTEGER,
+    rx_enobufs               INTEGER,
+    rx_cycles_user           INTEGER,
+    rx_cycles_kernel         INTEGER,
+    rx_instructions_user     INTEGER,
+    rx_instructions_kernel   INTEGER,
+    rx_l1d_loads             INTEGER,
+    rx_l1d_misses            INTEGER,
+    rx_llc_references        INTEGER,
+    rx_llc_misses            INTEGER,
     PRIMARY KEY (trial, seq),
     FOREIGN KEY (trial, arm) REFERENCES arm ON DELETE CASCADE,
     CHECK ((rx_messages IS NULL) = (rx_bytes IS NULL)

@@ -64,6 +64,7 @@ fn arms(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<ArmOutcome>
             reason: row.get("reason")?,
             copies_sender: row.get("copies_sender")?,
             copies_end_to_end: row.get("copies_end_to_end")?,
+            latency: row::get_json_or_null(row, "latency_json")?,
         })
     })?;
     arms.collect()

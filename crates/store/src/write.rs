@@ -24,11 +24,13 @@ impl Store {
             header.plan.study.word(),
             row::json("the command line", &header.command)?,
             row::json("the plan", &header.plan)?,
+            row::json("the primitives", &header.primitives)?,
             row::json("the host's facts", &header.host)?,
             row::json("the calibration", &header.calibration)?,
         ];
         let sql = "INSERT INTO run (id, name, started_unix_ns, build, study, command_json, \
-                   plan_json, host_json, calibration_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                   plan_json, primitives_json, host_json, calibration_json) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.connection.execute(sql, values).map_err(self.failed("begin a run"))?;
         Ok(())
     }
@@ -139,7 +141,7 @@ fn insert_arms(
     failed: &impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<(), StoreError> {
     let sql = "INSERT INTO arm (trial, arm, label, primitive, role, status, reason, \
-               copies_sender, copies_end_to_end) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
+               copies_sender, copies_end_to_end, latency_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     let mut statement = transaction.prepare_cached(sql).map_err(failed)?;
     for (index, outcome) in arms.iter().enumerate() {
         let values = params![
@@ -152,6 +154,7 @@ fn insert_arms(
             outcome.reason,
             row::real("copies_sender", outcome.copies_sender)?,
             row::real("copies_end_to_end", outcome.copies_end_to_end)?,
+            outcome.latency.as_ref().map(|l| row::json("latency", l)).transpose()?,
         ];
         statement.execute(values).map_err(failed)?;
     }

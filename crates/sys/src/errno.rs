@@ -19,6 +19,18 @@ impl Errno {
     pub const EMSGSIZE: Errno = Errno(libc::EMSGSIZE);
     /// A stream ended where more bytes were due.
     pub const ENODATA: Errno = Errno(libc::ENODATA);
+    /// Nobody listens there.
+    pub const ECONNREFUSED: Errno = Errno(libc::ECONNREFUSED);
+    /// The peer ended a connection before it was taken.
+    pub const ECONNABORTED: Errno = Errno(libc::ECONNABORTED);
+    /// The connection has ended.
+    pub const ENOTCONN: Errno = Errno(libc::ENOTCONN);
+    /// The kernel may not take more memory for this.
+    pub const ENOBUFS: Errno = Errno(libc::ENOBUFS);
+    /// The caller may not do this.
+    pub const EPERM: Errno = Errno(libc::EPERM);
+    /// It takes too long.
+    pub const ETIMEDOUT: Errno = Errno(libc::ETIMEDOUT);
 
     /// The error number itself.
     #[must_use]

@@ -6,6 +6,7 @@
 //! around every primitive costs nothing that matters.
 //! Does not show: anything about the kernel that `send` does not.
 
+use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
@@ -26,7 +27,10 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: true,
-    data_path: DataPath { hops: &[COPY_IN, HAND_OVER, COPY_OUT], calls: CallsPerMessage::Fixed(1) },
+    data_path: DataPath {
+        hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
+        calls: CallsPerMessage::Fixed(1),
+    },
     open,
 };
 

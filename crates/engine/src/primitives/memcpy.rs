@@ -6,6 +6,8 @@
 //! `send_staged`, in ns per byte.
 //! Does not show: the cache misses that a gather causes in the calls after it.
 
+use std::borrow::Cow;
+
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;
@@ -25,7 +27,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::SenderOnly,
     control: true,
     hidden: false,
-    data_path: DataPath { hops: &[GATHER], calls: CallsPerMessage::Fixed(0) },
+    data_path: DataPath { hops: Cow::Borrowed(&[GATHER]), calls: CallsPerMessage::Fixed(0) },
     open,
 };
 

@@ -10,44 +10,46 @@ pub(crate) mod send_per_field;
 pub(crate) mod send_staged;
 pub(crate) mod sendmsg_iov;
 
+use std::borrow::Cow;
+
 use iolens_model::data_path::{End, Hop, Movement, Mover};
 
 /// The gather that a program makes which first collects its fields.
 pub(crate) const GATHER: Hop = Hop {
-    from: "fields",
-    to: "staging buffer",
+    from: Cow::Borrowed("fields"),
+    to: Cow::Borrowed("staging buffer"),
     end: End::Sender,
     mover: Mover::User,
-    function: "memcpy",
+    function: Cow::Borrowed("memcpy"),
     movement: Movement::Copy,
 };
 
 /// The copy that every plain TCP send makes.
 pub(crate) const COPY_IN: Hop = Hop {
-    from: "user memory",
-    to: "socket buffer",
+    from: Cow::Borrowed("user memory"),
+    to: Cow::Borrowed("socket buffer"),
     end: End::Sender,
     mover: Mover::Kernel,
-    function: "skb_copy_to_page_nocache",
+    function: Cow::Borrowed("skb_copy_to_page_nocache"),
     movement: Movement::Copy,
 };
 
 /// Over `lo` the socket buffer itself changes hands.
 pub(crate) const HAND_OVER: Hop = Hop {
-    from: "send queue",
-    to: "receive queue",
+    from: Cow::Borrowed("send queue"),
+    to: Cow::Borrowed("receive queue"),
     end: End::Sender,
     mover: Mover::Kernel,
-    function: "loopback_xmit",
+    function: Cow::Borrowed("loopback_xmit"),
     movement: Movement::Reference,
 };
 
 /// The copy that `recv` makes.
 pub(crate) const COPY_OUT: Hop = Hop {
-    from: "socket buffer",
-    to: "receiver's buffer",
+    from: Cow::Borrowed("socket buffer"),
+    to: Cow::Borrowed("receiver's buffer"),
     end: End::Receiver,
     mover: Mover::Kernel,
-    function: "skb_copy_datagram_iter",
+    function: Cow::Borrowed("skb_copy_datagram_iter"),
     movement: Movement::Copy,
 };

@@ -6,6 +6,8 @@
 //! Does not show: the fixed cost of a slice's receipt, which every arm with a
 //! receiver pays alike.
 
+use std::borrow::Cow;
+
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
@@ -22,7 +24,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::SenderOnly,
     control: true,
     hidden: true,
-    data_path: DataPath { hops: &[], calls: CallsPerMessage::Fixed(0) },
+    data_path: DataPath { hops: Cow::Borrowed(&[]), calls: CallsPerMessage::Fixed(0) },
     open,
 };
 

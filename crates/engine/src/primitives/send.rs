@@ -7,6 +7,7 @@
 //! hands the same bytes over in pieces.
 //! Does not show: what it cost to bring the message into one piece.
 
+use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
@@ -27,7 +28,10 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
-    data_path: DataPath { hops: &[COPY_IN, HAND_OVER, COPY_OUT], calls: CallsPerMessage::Fixed(1) },
+    data_path: DataPath {
+        hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
+        calls: CallsPerMessage::Fixed(1),
+    },
     open,
 };
 

@@ -7,6 +7,7 @@
 //! Compared with: `sendmsg_iov`, which hands the same fields over in one call.
 //! Does not show: what the same pieces cost as packets of their own.
 
+use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
@@ -27,7 +28,10 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
-    data_path: DataPath { hops: &[COPY_IN, HAND_OVER, COPY_OUT], calls: CallsPerMessage::PerField },
+    data_path: DataPath {
+        hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
+        calls: CallsPerMessage::PerField,
+    },
     open,
 };
 

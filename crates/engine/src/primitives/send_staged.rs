@@ -7,6 +7,7 @@
 //! `memcpy` leaves the kernel out.
 //! Does not show: a program whose message is contiguous already; see `send`.
 
+use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
@@ -29,7 +30,7 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     data_path: DataPath {
-        hops: &[GATHER, COPY_IN, HAND_OVER, COPY_OUT],
+        hops: Cow::Borrowed(&[GATHER, COPY_IN, HAND_OVER, COPY_OUT]),
         calls: CallsPerMessage::Fixed(1),
     },
     open,

@@ -8,6 +8,7 @@
 //! the iovec is built once instead of for every message.
 //! Does not show: sends that copy nothing.
 
+use std::borrow::Cow;
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 
@@ -30,7 +31,10 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
-    data_path: DataPath { hops: &[COPY_IN, HAND_OVER, COPY_OUT], calls: CallsPerMessage::Fixed(1) },
+    data_path: DataPath {
+        hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
+        calls: CallsPerMessage::Fixed(1),
+    },
     open,
 };
 

@@ -151,6 +151,8 @@ pub(crate) fn add(sum: &mut Counts, part: &Counts, first: bool) {
     sum.minor_faults = both(sum.minor_faults, part.minor_faults);
     sum.major_faults = both(sum.major_faults, part.major_faults);
     sum.retransmits = both(sum.retransmits, part.retransmits);
+    sum.zerocopy = sum.zerocopy.zip(part.zerocopy).map(|(a, b)| a.plus(&b));
+    sum.pmu = sum.pmu.plus(&part.pmu);
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ impl Stop {
         move |errno| {
             let (said, consequence) = match errno {
                 Errno::EAGAIN => ("the peer did not move within the time limit".to_owned(), false),
-                Errno::ENODATA | Errno::EPIPE | Errno::ECONNRESET => {
+                _ if link::tells_of_the_peer(errno) => {
                     (format!("the peer has gone: {errno}"), true)
                 }
                 other => (other.to_string(), false),
@@ -109,11 +109,7 @@ impl<'a> Crew<'a> {
             let spawned: Vec<_> = threads.map(|thread| scope.spawn(move || one(thread))).collect();
             spawned.into_iter().map(|thread| thread.join().unwrap_or(None)).collect()
         });
-        let unknown = || Failure {
-            slice: None,
-            what: "a thread ended without saying why".to_owned(),
-            consequence: false,
-        };
+        let unknown = || Failure::cause("a thread ended without saying why");
         reports.ok_or_else(|| self.gate.failure().unwrap_or_else(unknown))
     }
 

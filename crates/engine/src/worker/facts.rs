@@ -37,6 +37,8 @@ pub(crate) fn end_facts<'a>(
         receive_buffer_bytes: accepted.as_ref().map(|a| a.receive_buffer_bytes as u64),
         nodelay: accepted.as_ref().map(|a| a.nodelay),
         mss_bytes: links.any().and_then(|fd| tcp::info(fd).ok()).map(|info| info.send_mss_bytes),
+        mtu_bytes: None,
+        packet_taps: None,
         ring_bytes: None,
         bracket_ns: 0,
         not_measured: Vec::new(),

@@ -9,6 +9,8 @@ use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
 use iolens_sys::{socket, tcp};
 
+use super::protocol::Failure;
+
 /// Connections by arm and thread. Arms that send nothing have them too: the
 /// receiving end waits on them until the slice is over.
 #[derive(Debug)]
@@ -78,31 +80,60 @@ pub(crate) fn connected_pair() -> Result<(OwnedFd, OwnedFd), tcp::SetupError> {
 /// Opens the listening socket of the receiving end.
 ///
 /// Errors: what was tried and what the system said.
-pub(crate) fn listen(trial: &Trial) -> Result<tcp::Listener, String> {
+pub(crate) fn listen(trial: &Trial) -> Result<tcp::Listener, Failure> {
     let address: SocketAddr = ([127, 0, 0, 1], 0).into();
     let connections = trial.arms.len() * trial.cell.threads as usize;
-    tcp::Listener::open(&address, &options(trial), connections).map_err(|e| e.to_string())
+    Ok(tcp::Listener::open(&address, &options(trial), connections)?)
+}
+
+/// Whether an error only says that the process at the other end has gone,
+/// which is then the reason.
+pub(crate) fn tells_of_the_peer(errno: Errno) -> bool {
+    const OF_THE_PEER: [Errno; 6] = [
+        Errno::ENODATA,
+        Errno::EPIPE,
+        Errno::ECONNRESET,
+        Errno::ECONNREFUSED,
+        Errno::ECONNABORTED,
+        Errno::ENOTCONN,
+    ];
+    OF_THE_PEER.contains(&errno)
+}
+
+impl From<tcp::SetupError> for Failure {
+    fn from(error: tcp::SetupError) -> Failure {
+        let consequence = tells_of_the_peer(error.errno);
+        Failure { slice: None, what: error.to_string(), consequence }
+    }
 }
 
 /// Makes all connections of the sending end.
 ///
 /// Errors: what was tried and what the system said.
-pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Links, String> {
+pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Links, Failure> {
     let options = options(trial);
     let mut by_arm: Vec<Vec<OwnedFd>> = trial.arms.iter().map(|_| Vec::new()).collect();
     for arm in trial.arms_as_they_run() {
         for thread in 0..trial.cell.threads {
-            let fd = tcp::connect_to(&peer, &options).map_err(|e| e.to_string())?;
+            let fd = tcp::connect_to(&peer, &options)?;
             let mut greeting = [0; GREETING_BYTES];
             greeting[..8].copy_from_slice(&token.to_le_bytes());
             greeting[8..12].copy_from_slice(&(arm as u64).to_le_bytes()[..4]);
             greeting[12..].copy_from_slice(&thread.to_le_bytes());
+            // The first bytes of a connection always find room in its buffer.
             match socket::send(fd.as_fd(), &greeting) {
                 Ok(GREETING_BYTES) => by_arm[arm].push(fd),
                 Ok(n) => {
-                    return Err(format!("cannot greet the receiving end: sent {n} of 16 bytes"));
+                    let what = format!("cannot greet the receiving end: sent {n} of 16 bytes");
+                    return Err(Failure::cause(what));
                 }
-                Err(e) => return Err(format!("cannot greet the receiving end: {e}")),
+                Err(errno) => {
+                    return Err(Failure {
+                        slice: None,
+                        what: format!("cannot greet the receiving end: {errno}"),
+                        consequence: tells_of_the_peer(errno),
+                    });
+                }
             }
         }
     }
@@ -113,7 +144,11 @@ pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Lin
 /// not counted.
 ///
 /// Errors: as [`connect`]; also when too many strangers came.
-pub(crate) fn accept(trial: &Trial, listener: &tcp::Listener, token: u64) -> Result<Links, String> {
+pub(crate) fn accept(
+    trial: &Trial,
+    listener: &tcp::Listener,
+    token: u64,
+) -> Result<Links, Failure> {
     const STRANGERS_MAX: usize = 64;
     let threads = trial.cell.threads as usize;
     let expected = trial.arms.len() * threads;
@@ -121,7 +156,7 @@ pub(crate) fn accept(trial: &Trial, listener: &tcp::Listener, token: u64) -> Res
     let mut by_arm: Vec<Vec<Option<OwnedFd>>> = trial.arms.iter().map(|_| places()).collect();
     let (mut accepted, mut strangers) = (0, 0);
     while accepted < expected {
-        let fd = listener.accept().map_err(|e| e.to_string())?;
+        let fd = listener.accept()?;
         let place = greeted(&fd, token).and_then(|(arm, thread)| {
             by_arm.get_mut(arm)?.get_mut(thread).filter(|slot| slot.is_none())
         });
@@ -131,7 +166,7 @@ pub(crate) fn accept(trial: &Trial, listener: &tcp::Listener, token: u64) -> Res
                 accepted += 1;
             }
             None if strangers < STRANGERS_MAX => strangers += 1,
-            None => return Err("too many connections that are not ours".to_owned()),
+            None => return Err(Failure::cause("too many connections that are not ours")),
         }
     }
     Ok(Links {

@@ -76,10 +76,7 @@ fn conduct(
 ) -> FromWorker {
     let links = match connect(task, say) {
         Ok(links) => links,
-        Err(what) => {
-            let failure = Failure { slice: None, what, consequence: false };
-            return FromWorker::Failed { failure };
-        }
+        Err(failure) => return FromWorker::Failed { failure },
     };
     let say_ready = || {
         let _ = say(&FromWorker::Ready);
@@ -106,16 +103,20 @@ fn check_version(protocol: u32) -> io::Result<()> {
 }
 
 /// Connects this end.
-fn connect(task: &Task, say: &impl Fn(&FromWorker) -> io::Result<()>) -> Result<Links, String> {
+fn connect(task: &Task, say: &impl Fn(&FromWorker) -> io::Result<()>) -> Result<Links, Failure> {
     let trial = &task.trial;
     match (task.side, task.peer) {
         (Side::Rx, _) => {
             let listener = link::listen(trial)?;
-            let address = listener.address().map_err(|e| e.to_string())?;
-            say(&FromWorker::Listening { address }).map_err(|e| e.to_string())?;
+            let address = listener.address()?;
+            say(&FromWorker::Listening { address }).map_err(|e| Failure {
+                slice: None,
+                what: format!("cannot answer the coordinator: {e}"),
+                consequence: true,
+            })?;
             link::accept(trial, &listener, task.token)
         }
         (Side::Tx, Some(peer)) => link::connect(trial, peer, task.token),
-        (Side::Tx, None) => Err("the sending end was not told whom to connect to".to_owned()),
+        (Side::Tx, None) => Err(Failure::cause("the sending end was not told whom to connect to")),
     }
 }

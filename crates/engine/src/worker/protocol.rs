@@ -110,6 +110,13 @@ pub struct Failure {
     pub consequence: bool,
 }
 
+impl Failure {
+    /// A failure of this end's own, before the first slice.
+    pub(crate) fn cause(what: impl Into<String>) -> Failure {
+        Failure { slice: None, what: what.into(), consequence: false }
+    }
+}
+
 /// What one end counted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndReport {

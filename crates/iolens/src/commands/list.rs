@@ -66,6 +66,10 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
                     "name": topology.word(),
                     "summary": "both ends in the namespace iolens was started in, over lo",
                 }),
+                Topology::Veth => json!({
+                    "name": topology.word(),
+                    "summary": "each end in an unnamed namespace, a veth pair between them",
+                }),
             })
             .collect(),
         Listed::Metrics => METRICS
@@ -82,8 +86,8 @@ fn primitive(entry: &Entry) -> Value {
         "family": entry.family,
         "control": entry.control,
         "hidden": entry.hidden,
-        "copies_sender": entry.data_path.copies_sender(),
-        "copies_end_to_end": entry.data_path.copies_end_to_end(),
+        "copies_sender": entry.data_path.copies_sender(1.0),
+        "copies_end_to_end": entry.data_path.copies_end_to_end(1.0),
         "data_path": entry.data_path,
     })
 }

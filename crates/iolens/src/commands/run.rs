@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use iolens_engine::lock::{LockError, MachineLock};
+use iolens_engine::registry::{self, Entry};
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, clock, host};
 use iolens_model::arm::Role;
@@ -49,6 +50,11 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
         started_unix_ns: clock::unix_ns(),
         build: BUILD.to_owned(),
         command: std::env::args().collect(),
+        primitives: plan
+            .primitives
+            .iter()
+            .filter_map(|id| registry::find(id).map(Entry::facts))
+            .collect(),
         calibration: calibrate::calibrate(cpus, host.memory.value().copied()),
         plan,
         host,

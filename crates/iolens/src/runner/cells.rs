@@ -210,6 +210,7 @@ impl CellState {
             arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
             slices: layout::slices(&layout.schedule, &self.cell, &work, round, rng),
             socket: plan.socket.clone(),
+            network: plan.network,
             tx_cpus: self.placement.tx_cpus.clone(),
             rx_cpus: self.placement.rx_cpus.clone(),
             ring_messages: self.ring_messages,

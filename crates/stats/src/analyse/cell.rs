@@ -265,5 +265,7 @@ fn arm_analysis(
         isolated,
         copies_sender: latest.and_then(|outcome| outcome.copies_sender),
         copies_end_to_end: latest.and_then(|outcome| outcome.copies_end_to_end),
+        zerocopy: None,
+        latency: None,
     }
 }

@@ -2,10 +2,16 @@
 //! from counts above 2^63, which the store refuses (see `refusal`).
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
+use iolens_model::axes::{Cell, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use iolens_model::data_path::{
+    CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts,
+};
 use iolens_model::host::{Calibration, Fact, HostFacts};
-use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{Passes, Plan, Schedule, SocketOptions};
+use iolens_model::latency::Histogram;
+use iolens_model::outcome::{
+    Counts, EndFacts, Environment, PmuCounts, SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
+};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::trial::SliceKind;
@@ -52,11 +58,45 @@ prop_compose! {
         build in text(),
         command in vec(text(), 0..3),
         plan in plan(),
+        primitives in vec(primitive(), 0..3),
         host in host(),
         calibration in calibration(),
         end in option::of(end()),
     ) -> RunHeader {
-        RunHeader { id, name, started_unix_ns, build, command, plan, host, calibration, end }
+        RunHeader {
+            id,
+            name,
+            started_unix_ns,
+            build,
+            command,
+            plan,
+            primitives,
+            host,
+            calibration,
+            end,
+        }
+    }
+}
+
+prop_compose! {
+    fn primitive()(
+        (id, summary) in (text(), text()),
+        (from, to, function) in (text(), text(), text()),
+        movement in select(vec![Movement::Copy, Movement::Reference, Movement::LateCopy]),
+        calls in prop_oneof![
+            any::<u32>().prop_map(CallsPerMessage::Fixed),
+            Just(CallsPerMessage::PerField),
+        ],
+    ) -> PrimitiveFacts {
+        let hop = Hop {
+            from: from.into(),
+            to: to.into(),
+            end: End::Sender,
+            mover: Mover::Kernel,
+            function: function.into(),
+            movement,
+        };
+        PrimitiveFacts { id, summary, data_path: DataPath { hops: vec![hop].into(), calls } }
     }
 }
 
@@ -91,7 +131,7 @@ prop_compose! {
         (precision, delta) in (number(), number()),
         (quick, isolate, seed) in any::<(bool, bool, u64)>(),
         cpus in option::of(vec(any::<u32>(), 0..3)),
-        socket in socket(),
+        (socket, ip, mtu_bytes) in (socket(), select(IpVersion::ALL), any::<u32>()),
     ) -> Plan {
         Plan {
             study: Study::Net,
@@ -115,6 +155,7 @@ prop_compose! {
             seed,
             cpus,
             socket,
+            network: NetworkOptions { ip, mtu_bytes },
         }
     }
 }
@@ -246,9 +287,11 @@ prop_compose! {
         reason in option::of(text()),
         copies_sender in option::of(number()),
         copies_end_to_end in option::of(number()),
+        buckets in option::of(vec((any::<u64>(), any::<u64>()), 0..4)),
     ) -> ArmOutcome {
         let arm = Arm { label, primitive, role };
-        ArmOutcome { arm, status, reason, copies_sender, copies_end_to_end }
+        let latency = buckets.map(|buckets| Histogram { buckets });
+        ArmOutcome { arm, status, reason, copies_sender, copies_end_to_end, latency }
     }
 }
 
@@ -281,6 +324,8 @@ prop_compose! {
     fn counts()(
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
         measured in prop::array::uniform8(option::of(count())),
+        zerocopy in option::of(prop::array::uniform4(count())),
+        pmu in prop::array::uniform8(option::of(count())),
     ) -> Counts {
         let [task, voluntary, involuntary, migrations, minor, major, retransmits, softirq] =
             measured;
@@ -297,6 +342,13 @@ prop_compose! {
             major_faults: major,
             retransmits,
             softirq_ticks: softirq,
+            zerocopy: zerocopy.map(|[sends, completions, copied, enobufs]| ZerocopyCounts {
+                sends,
+                completions,
+                copied,
+                enobufs,
+            }),
+            pmu: PmuCounts::from_values(pmu),
         }
     }
 }
@@ -346,6 +398,8 @@ prop_compose! {
             nodelay,
             mss_bytes,
             ring_bytes: mss_bytes,
+            mtu_bytes: mss_bytes,
+            packet_taps: send_buffer_bytes,
             bracket_ns,
             not_measured: not_measured.into_iter().map(missing).collect(),
         }

@@ -4,7 +4,7 @@ use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{Passes, Plan, Schedule, SocketOptions};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::{RunEnd, RunHeader, StoppedBy};
 use iolens_model::trial::SliceKind;
@@ -13,6 +13,7 @@ use iolens_model::units::{Bytes, Nanos};
 /// What is known of a run `id` when it begins.
 pub(crate) fn header(id: &str) -> RunHeader {
     RunHeader {
+        primitives: Vec::new(),
         id: id.to_owned(),
         name: None,
         started_unix_ns: 1_700_000_000_000_000_000,
@@ -74,6 +75,7 @@ fn plan() -> Plan {
             nodelay: true,
             receive_bytes: Bytes(128 << 10),
         },
+        network: NetworkOptions::default(),
     }
 }
 
@@ -113,6 +115,7 @@ pub(crate) fn trial(pass: u32, position: u32) -> TrialOutcome {
             reason: None,
             copies_sender: Some(2.0),
             copies_end_to_end: None,
+            latency: None,
         }],
         slices: vec![slice(0), slice(1)],
         environment: Environment::unknown("not looked at"),
