@@ -4,6 +4,7 @@
 
 use std::os::fd::AsFd;
 use std::sync::Barrier;
+use std::time::Duration;
 
 use iolens_model::axes::Iovec;
 use iolens_model::host::Calibration;
@@ -86,7 +87,8 @@ fn fastest_ns_per(calls: u32, mut work: impl FnMut()) -> f64 {
 fn harness_ns(messages: u64) -> f64 {
     let Some(null) = registry::find("null") else { return f64::NAN };
     let shape = Shape { messages: 64, message_bytes: 1, fields: 1, iovec: Iovec::PerMessage };
-    let mut sender = (null.open)(Setup { link: Link::None, shape });
+    let setup = Setup { link: Link::None, shape, stall_limit: Duration::ZERO };
+    let Ok(mut sender) = (null.open)(setup) else { return f64::NAN };
     let mut once = || {
         let budget = Budget::messages(messages, 1);
         let span = sender.run(&budget);

@@ -80,11 +80,14 @@ pub fn placement(cpus: &[u32]) -> Placement {
 #[must_use]
 pub fn ring_messages(cell: &Cell, host: &HostFacts) -> u32 {
     const HOT_MESSAGES_MAX: u64 = 64;
+    // With one message a zero-copy sender would stand still until the kernel
+    // has released it: no program that can choose has a single buffer.
+    const HOT_MESSAGES_MIN: u64 = 2;
     let one_message_each = cell.message_bytes.0.saturating_mul(u64::from(cell.threads));
     let messages = match cell.working_set {
         WorkingSet::Hot => {
             let l2 = host.l2.value().copied().unwrap_or(L2_ASSUMED).0;
-            (l2 / 4 / one_message_each).clamp(1, HOT_MESSAGES_MAX)
+            (l2 / 4 / one_message_each).clamp(HOT_MESSAGES_MIN, HOT_MESSAGES_MAX)
         }
         WorkingSet::Cold => {
             let llc = host.llc.value().copied().unwrap_or(LLC_ASSUMED).0;

@@ -9,8 +9,10 @@
 pub mod calibrate;
 pub mod environment;
 pub mod host;
+mod inflight;
 pub mod layout;
 pub mod lock;
+pub mod locked_memory;
 pub mod op;
 mod primitives;
 pub mod registry;

@@ -2,10 +2,13 @@
 //! inside, [`drive_batch`] is monomorphic and allocates, locks and logs
 //! nothing.
 
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use iolens_sys::clock;
+use iolens_model::outcome::ZerocopyCounts;
+use iolens_model::trial::{Slice, Trial, Work};
 use iolens_sys::errno::Errno;
+use iolens_sys::{clock, socket};
 
 use crate::stream::Stream;
 
@@ -30,6 +33,14 @@ const BATCHES_PER_THREAD: u64 = 32;
 const BATCH_MESSAGES_MAX: u64 = 1024;
 
 impl Budget {
+    /// The work of a slice.
+    pub(crate) fn of(trial: &Trial, slice: &Slice) -> Budget {
+        match slice.work {
+            Work::Messages(messages) => Budget::messages(messages, trial.cell.threads),
+            Work::Window(window) => Budget::window(window.0, trial.cell.message_bytes.0),
+        }
+    }
+
     /// A budget of `messages` for `threads` threads.
     #[must_use]
     pub fn messages(messages: u64, threads: u32) -> Budget {
@@ -92,6 +103,8 @@ pub struct Tally {
     pub bytes: u64,
     /// System calls that moved or tried to move payload.
     pub calls: u64,
+    /// Zero-copy sends; null for arms that make none.
+    pub zerocopy: Option<ZerocopyCounts>,
 }
 
 impl Tally {
@@ -102,6 +115,7 @@ impl Tally {
             messages: self.messages - earlier.messages,
             bytes: self.bytes - earlier.bytes,
             calls: self.calls - earlier.calls,
+            zerocopy: self.zerocopy.zip(earlier.zerocopy).map(|(now, then)| now.since(&then)),
         }
     }
 }
@@ -115,6 +129,27 @@ pub struct Span {
     pub last_call_ns: u64,
 }
 
+impl Span {
+    /// Nothing was called yet.
+    pub(crate) fn none() -> Span {
+        Span { first_call_ns: 0, last_call_ns: 0 }
+    }
+
+    /// A call is about to be made.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        if self.first_call_ns == 0 {
+            self.first_call_ns = clock::monotonic_ns();
+        }
+    }
+
+    /// The last call has returned. Without any call the span is a point.
+    pub(crate) fn end(mut self) -> Span {
+        self.begin();
+        Span { last_call_ns: clock::monotonic_ns(), ..self }
+    }
+}
+
 /// One thread's end of one arm: erased, one virtual call per slice.
 pub trait Sender: Send {
     /// Sends until the budget is used up.
@@ -122,6 +157,18 @@ pub trait Sender: Send {
     /// Errors: the first call that failed for good; `EAGAIN` when the
     /// receiver took nothing for as long as the stall limit.
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno>;
+
+    /// Answers every request that comes over `requests` with one message,
+    /// until the byte comes that ends the slice.
+    ///
+    /// Errors: as [`Self::run`]; `ENODATA` when the requesting end has gone.
+    fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno>;
+
+    /// Waits until the kernel has released everything that was sent, within
+    /// the slice's clock.
+    ///
+    /// Errors: `ETIMEDOUT` when it did not within the stall limit.
+    fn settle(&mut self) -> Result<(), Errno>;
 
     /// Brings the memory that is sent from into the cache, outside the clock.
     fn touch(&mut self);
@@ -138,6 +185,16 @@ pub(crate) trait Op: Send {
     /// What is sent.
     fn stream(&self) -> &Stream;
 
+    /// As [`Sender::settle`]; sends that copy have nothing to wait for.
+    fn settle(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// As [`Sender::tally`].
+    fn tally(&self) -> Tally {
+        self.stream().tally
+    }
+
     /// As [`Sender::touch`]; more than the ring for who keeps a copy.
     fn touch(&mut self) {
         let _ = self.stream().ring.touch();
@@ -149,12 +206,44 @@ impl<O: Op> Sender for O {
         drive_batch(self, budget)
     }
 
+    fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno> {
+        drive_answers(self, requests)
+    }
+
+    fn settle(&mut self) -> Result<(), Errno> {
+        Op::settle(self)
+    }
+
     fn touch(&mut self) {
         Op::touch(self);
     }
 
     fn tally(&self) -> Tally {
-        self.stream().tally
+        Op::tally(self)
+    }
+}
+
+/// The byte that asks for a message.
+pub(crate) const REQUEST: u8 = 1;
+
+/// The byte that ends a slice of requests.
+pub(crate) const NO_MORE: u8 = 0;
+
+/// The loop of the answering end: a byte comes, a message goes.
+#[inline(never)]
+fn drive_answers<O: Op>(op: &mut O, requests: BorrowedFd<'_>) -> Result<Span, Errno> {
+    let mut span = Span::none();
+    let mut byte = [0];
+    loop {
+        match socket::recv(requests, &mut byte) {
+            Ok(0) => return Err(Errno::ENODATA),
+            Ok(_) if byte == [REQUEST] => {}
+            Ok(_) => return Ok(span.end()),
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(errno),
+        }
+        span.begin();
+        op.message()?;
     }
 }
 

@@ -3,13 +3,18 @@
 //! and one line here.
 
 use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 use iolens_model::arm::Role;
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{DataPath, PrimitiveFacts};
 
+pub use iolens_sys::tcp::SetupError;
+
 use crate::op::Sender;
-use crate::primitives::{bare_send, memcpy, null, send, send_per_field, send_staged, sendmsg_iov};
+use crate::primitives::{
+    bare_send, memcpy, null, send, send_per_field, send_staged, sendmsg_iov, sendmsg_zerocopy,
+};
 
 /// Which ends an arm of this primitive has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,10 +40,14 @@ pub struct Entry {
     pub control: bool,
     /// Whether `list` shows it only with `--all`.
     pub hidden: bool,
+    /// Whether it pins pages, which `RLIMIT_MEMLOCK` limits.
+    pub locks_memory: bool,
     /// The path of the bytes.
     pub data_path: DataPath,
     /// Makes one thread's end of an arm.
-    pub open: for<'a> fn(Setup<'a>) -> Box<dyn Sender + 'a>,
+    ///
+    /// Errors: an option that the arm cannot do without was refused.
+    pub open: for<'a> fn(Setup<'a>) -> Result<Box<dyn Sender + 'a>, SetupError>,
 }
 
 /// What a thread's end of an arm is made from.
@@ -48,6 +57,8 @@ pub struct Setup<'a> {
     pub link: Link<'a>,
     /// The messages it sends.
     pub shape: Shape,
+    /// How long it may wait for the kernel to release what it sent.
+    pub stall_limit: Duration,
 }
 
 /// Where an arm's thread sends to.
@@ -91,6 +102,7 @@ pub const REGISTRY: &[&Entry] = &[
     &send_per_field::ENTRY,
     &send_staged::ENTRY,
     &sendmsg_iov::ENTRY,
+    &sendmsg_zerocopy::ENTRY,
 ];
 
 /// The entry of an id.

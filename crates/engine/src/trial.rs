@@ -7,6 +7,7 @@ mod pair;
 use std::path::PathBuf;
 
 use iolens_model::arm::ArmOutcome;
+use iolens_model::axes::Mode;
 use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::trial::{Slice, SliceKind, Trial};
 use iolens_sys::clock;
@@ -54,6 +55,10 @@ pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> T
     match result {
         Ok((tx, rx)) => {
             outcome.slices = slices(trial, &tx, &rx);
+            tell_copies(&mut outcome);
+            for (arm, times) in outcome.arms.iter_mut().zip(&rx.latency) {
+                arm.latency = (times.total() > 0).then(|| times.clone());
+            }
             outcome.tx = Some(tx.facts);
             outcome.rx = Some(rx.facts);
         }
@@ -81,12 +86,30 @@ fn arms(trial: &Trial) -> Vec<ArmOutcome> {
     trial.arms.iter().map(outcome).collect()
 }
 
-/// Both ends' counts of every slice that is stored.
+/// Fills in the copies of arms whose bytes the kernel may have copied late,
+/// from the share that it reported.
+fn tell_copies(outcome: &mut TrialOutcome) {
+    for (index, arm) in outcome.arms.iter_mut().enumerate() {
+        let path = registry::find(&arm.arm.primitive).map(|entry| &entry.data_path);
+        let Some(path) = path.filter(|path| path.may_copy_late()) else { continue };
+        let measured = |s: &&SliceOutcome| s.arm == index && s.kind == SliceKind::Measured;
+        let counts = outcome.slices.iter().filter(measured).filter_map(|s| s.tx.zerocopy);
+        let share = counts.reduce(|a, b| a.plus(&b)).and_then(|sum| sum.copied_share());
+        arm.copies_sender = share.map(|share| path.copies_sender(share));
+        arm.copies_end_to_end = share.map(|share| path.copies_end_to_end(share));
+    }
+}
+
+/// Both ends' counts of every slice that is stored. In mode `rr` the
+/// requesting end has the slice's clock.
 fn slices(trial: &Trial, tx: &EndReport, rx: &EndReport) -> Vec<SliceOutcome> {
     let joined = |(seq, slice): (usize, &Slice)| {
-        let tx = tx.slices.get(seq).copied().flatten()?;
+        let mut tx = tx.slices.get(seq).copied().flatten()?;
         let rx: Option<Counts> =
             rx.slices.get(seq).copied().flatten().map(|end: EndSlice| end.counts);
+        if let (Mode::Rr, Some(rx)) = (trial.cell.mode, &rx) {
+            tx.counts.time_ns = rx.time_ns;
+        }
         Some(SliceOutcome {
             seq: u32::try_from(seq).unwrap_or(u32::MAX),
             round: slice.round,
@@ -101,11 +124,12 @@ fn slices(trial: &Trial, tx: &EndReport, rx: &EndReport) -> Vec<SliceOutcome> {
     stored.filter_map(joined).collect()
 }
 
-/// Writes down what went wrong: the arm whose slice ran has failed, the
-/// others did not get to their end because of it.
+/// Writes down what went wrong: the arm whose slice ran has failed, or was
+/// refused what it needs; the others did not get to their end because of it.
 fn blame(outcome: &mut TrialOutcome, trial: &Trial, trouble: &Trouble) {
     let (status, slice, reason) = match trouble {
-        Trouble::Failed { slice, what } => (Status::Failed, *slice, what.clone()),
+        Trouble::Failed { slice, what, refused: false } => (Status::Failed, *slice, what.clone()),
+        Trouble::Failed { slice, what, refused: true } => (Status::Skipped, *slice, what.clone()),
         Trouble::TimeUp => {
             (Status::Failed, None, "the trial did not end within its time limit".to_owned())
         }
@@ -122,9 +146,9 @@ fn blame(outcome: &mut TrialOutcome, trial: &Trial, trouble: &Trouble) {
             (Status::Interrupted, _) => (Status::Interrupted, Some(reason.clone())),
             (_, Some(culprit)) if index != culprit => {
                 let label = &trial.arms[culprit].label;
-                (Status::Skipped, Some(format!("the trial failed while `{label}` ran")))
+                (Status::Skipped, Some(format!("the trial ended while `{label}` ran")))
             }
-            _ => (Status::Failed, Some(reason.clone())),
+            _ => (status, Some(reason.clone())),
         };
     }
 }

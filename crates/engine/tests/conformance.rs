@@ -9,7 +9,7 @@
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use iolens_engine::op::{Budget, Sender};
+use iolens_engine::op::{Budget, Sender, Tally};
 use iolens_engine::registry::{Ends, Entry, Link, REGISTRY, Setup, Shape};
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::CallsPerMessage;
@@ -59,11 +59,15 @@ fn through_a_connection(entry: &Entry, shape: Shape) -> Vec<u8> {
         }
         all
     });
-    let mut sender = (entry.open)(Setup { link: Link::Socket(tx.as_fd()), shape });
+    let mut sender = (entry.open)(setup(Link::Socket(tx.as_fd()), shape)).unwrap();
     two_slices(entry, &shape, sender.as_mut());
     drop(sender);
     drop(tx);
     reader.join().unwrap()
+}
+
+fn setup(link: Link<'_>, shape: Shape) -> Setup<'_> {
+    Setup { link, shape, stall_limit: Duration::from_secs(20) }
 }
 
 /// Runs two slices and checks every count.
@@ -72,11 +76,14 @@ fn two_slices(entry: &Entry, shape: &Shape, sender: &mut dyn Sender) {
         sender.touch();
         let budget = Budget::messages(MESSAGES as u64, 1);
         let mut span = None;
-        let allocated = allocation_counter::measure(|| span = Some(sender.run(&budget)));
+        let allocated = allocation_counter::measure(|| {
+            span = Some(sender.run(&budget).and_then(|span| sender.settle().map(|()| span)));
+        });
         assert_eq!(allocated.count_total, 0, "{} allocates inside a slice", entry.id);
         let span = span.unwrap().unwrap();
         assert!(span.first_call_ns <= span.last_call_ns);
         let tally = sender.tally();
+        check_zerocopy(entry, &tally);
         assert_eq!(tally.messages, slice * MESSAGES as u64, "{}: messages", entry.id);
         assert_eq!(tally.bytes, tally.messages * shape.message_bytes as u64, "{}: bytes", entry.id);
         let calls = expected_calls(entry, shape, tally.messages);
@@ -84,6 +91,43 @@ fn two_slices(entry: &Entry, shape: &Shape, sender: &mut dyn Sender) {
         let large = shape.message_bytes > 64 << 10;
         assert!(tally.calls == calls || large && tally.calls > calls, "{}: {tally:?}", entry.id);
     }
+}
+
+/// After a slice nothing is in flight, and over loopback all was copied.
+fn check_zerocopy(entry: &Entry, tally: &Tally) {
+    assert_eq!(tally.zerocopy.is_some(), entry.data_path.may_copy_late(), "{}", entry.id);
+    if let Some(counts) = tally.zerocopy {
+        assert_eq!(counts.completions, counts.sends, "{}: {counts:?}", entry.id);
+        assert_eq!(counts.copied_share(), Some(1.0), "{}: {counts:?}", entry.id);
+        assert!(counts.sends + counts.enobufs <= tally.calls, "{}: {tally:?}", entry.id);
+    }
+}
+
+/// Asks for messages one at a time and checks what comes.
+fn by_request(entry: &Entry, shape: Shape) {
+    const REQUESTS: usize = 5;
+    let (tx, rx) = connection();
+    let asking = std::thread::spawn(move || {
+        let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+        for request in 1..=REQUESTS {
+            socket::send(rx.as_fd(), &[1]).unwrap();
+            while all.len() < request * shape.message_bytes {
+                let n = socket::recv(rx.as_fd(), &mut piece).unwrap();
+                assert_ne!(n, 0, "the stream ended");
+                all.extend_from_slice(&piece[..n]);
+            }
+        }
+        socket::send(rx.as_fd(), &[0]).unwrap();
+        all
+    });
+    let mut sender = (entry.open)(setup(Link::Socket(tx.as_fd()), shape)).unwrap();
+    let allocated = allocation_counter::measure(|| {
+        sender.answer(tx.as_fd()).and_then(|_| sender.settle()).unwrap();
+    });
+    assert_eq!(allocated.count_total, 0, "{} allocates while it answers", entry.id);
+    assert_eq!(sender.tally().messages, REQUESTS as u64, "{}", entry.id);
+    check_zerocopy(entry, &sender.tally());
+    assert_eq!(asking.join().unwrap(), expected(&shape, REQUESTS), "{}", entry.id);
 }
 
 fn open_descriptors() -> usize {
@@ -106,9 +150,10 @@ fn every_entry_conforms() {
                         let sent = expected(&shape, 2 * MESSAGES);
                         let at = arrived.iter().zip(&sent).position(|(a, b)| a != b);
                         assert_eq!((arrived.len(), at), (sent.len(), None), "{}", entry.id);
+                        by_request(entry, shape);
                     }
                     Ends::SenderOnly => {
-                        let mut sender = (entry.open)(Setup { link: Link::None, shape });
+                        let mut sender = (entry.open)(setup(Link::None, shape)).unwrap();
                         two_slices(entry, &shape, sender.as_mut());
                     }
                 }

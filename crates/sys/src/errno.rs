@@ -29,6 +29,10 @@ impl Errno {
     pub const ENOBUFS: Errno = Errno(libc::ENOBUFS);
     /// The caller may not do this.
     pub const EPERM: Errno = Errno(libc::EPERM);
+    /// Not possible on this kind of object.
+    pub const EOPNOTSUPP: Errno = Errno(libc::EOPNOTSUPP);
+    /// What came is not what was to come.
+    pub const EBADMSG: Errno = Errno(libc::EBADMSG);
     /// It takes too long.
     pub const ETIMEDOUT: Errno = Errno(libc::ETIMEDOUT);
 
@@ -90,7 +94,7 @@ fn name(raw: i32) -> Option<&'static str> {
         EPIPE ENODATA ENAMETOOLONG ENOSYS ELOOP EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT
         EOPNOTSUPP EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ECONNABORTED
         ECONNRESET ENOBUFS EISCONN ENOTCONN ETIMEDOUT ECONNREFUSED EHOSTUNREACH EALREADY
-        EINPROGRESS EDQUOT
+        EINPROGRESS EDQUOT EBADMSG
     )
 }
 

@@ -21,3 +21,4 @@ pub mod signal;
 pub mod socket;
 pub mod tcp;
 pub mod usage;
+pub mod zerocopy;

@@ -38,6 +38,14 @@ pub fn memlock_limit_bytes() -> u64 {
     limit.current.unwrap_or(u64::MAX)
 }
 
+/// Whether locked memory of this process is not limited (`CAP_IPC_LOCK`, in
+/// the namespace of the process; the kernel asks in the machine's own).
+#[must_use]
+pub fn may_lock_any_memory() -> bool {
+    use rustix::thread::{CapabilitySet, capabilities};
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
+}
+
 /// Raises the soft limit of open descriptors to the hard one.
 ///
 /// Errors: passed on from setrlimit(2).

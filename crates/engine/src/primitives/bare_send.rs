@@ -14,9 +14,9 @@ use iolens_sys::errno::Errno;
 use iolens_sys::ring::{Layout, MessageRing};
 use iolens_sys::{clock, socket};
 
-use crate::op::{Budget, Sender, Span, Tally};
+use crate::op::{Budget, REQUEST, Sender, Span, Tally};
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup, Shape};
+use crate::registry::{Ends, Entry, Setup, SetupError, Shape};
 use crate::transmit::send_rest;
 
 /// The registry entry.
@@ -27,6 +27,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: true,
+    locks_memory: false,
     data_path: DataPath {
         hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
         calls: CallsPerMessage::Fixed(1),
@@ -45,13 +46,13 @@ fn ring(shape: &Shape) -> MessageRing {
     MessageRing::new(shape.messages, shape.message_bytes, shape.fields, Layout::Contiguous)
 }
 
-fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
-    Box::new(BareSend {
+fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    Ok(Box::new(BareSend {
         fd: setup.link.socket(),
         ring: ring(&setup.shape),
         next: 0,
         tally: Tally::default(),
-    })
+    }))
 }
 
 impl Sender for BareSend<'_> {
@@ -75,6 +76,23 @@ impl Sender for BareSend<'_> {
         self.tally.bytes += sent * bytes as u64;
         self.tally.calls += sent + cut_calls.calls;
         Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
+    }
+
+    fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno> {
+        let mut span = Span::none();
+        let mut byte = [0];
+        loop {
+            match socket::recv(requests, &mut byte)? {
+                0 => return Err(Errno::ENODATA),
+                _ if byte != [REQUEST] => return Ok(span.end()),
+                _ => span.begin(),
+            }
+            self.run(&Budget::messages(1, 1))?;
+        }
+    }
+
+    fn settle(&mut self) -> Result<(), Errno> {
+        Ok(())
     }
 
     fn touch(&mut self) {

@@ -16,7 +16,7 @@ use iolens_sys::ring::Layout;
 use crate::op::{Op, Sender};
 use crate::primitives::GATHER;
 use crate::primitives::send_staged::gather;
-use crate::registry::{Ends, Entry, Setup};
+use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 
 /// The registry entry.
@@ -27,6 +27,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::SenderOnly,
     control: true,
     hidden: false,
+    locks_memory: false,
     data_path: DataPath { hops: Cow::Borrowed(&[GATHER]), calls: CallsPerMessage::Fixed(0) },
     open,
 };
@@ -36,11 +37,11 @@ struct Memcpy {
     staging: Box<[u8]>,
 }
 
-fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
-    Box::new(Memcpy {
+fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    Ok(Box::new(Memcpy {
         stream: Stream::new(&setup.shape, Layout::Separate),
         staging: vec![1; setup.shape.message_bytes].into_boxed_slice(),
-    })
+    }))
 }
 
 impl Op for Memcpy {

@@ -9,6 +9,7 @@ pub(crate) mod send;
 pub(crate) mod send_per_field;
 pub(crate) mod send_staged;
 pub(crate) mod sendmsg_iov;
+pub(crate) mod sendmsg_zerocopy;
 
 use std::borrow::Cow;
 
@@ -34,13 +35,14 @@ pub(crate) const COPY_IN: Hop = Hop {
     movement: Movement::Copy,
 };
 
-/// Over `lo` the socket buffer itself changes hands.
+/// Over `lo` and veth the socket buffer itself changes hands
+/// (`loopback_xmit`, `veth_xmit`).
 pub(crate) const HAND_OVER: Hop = Hop {
     from: Cow::Borrowed("send queue"),
     to: Cow::Borrowed("receive queue"),
     end: End::Sender,
     mover: Mover::Kernel,
-    function: Cow::Borrowed("loopback_xmit"),
+    function: Cow::Borrowed("dev_hard_start_xmit"),
     movement: Movement::Reference,
 };
 

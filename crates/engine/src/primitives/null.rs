@@ -13,7 +13,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
 use crate::op::{Op, Sender};
-use crate::registry::{Ends, Entry, Setup};
+use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 
 /// The registry entry.
@@ -24,6 +24,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::SenderOnly,
     control: true,
     hidden: true,
+    locks_memory: false,
     data_path: DataPath { hops: Cow::Borrowed(&[]), calls: CallsPerMessage::Fixed(0) },
     open,
 };
@@ -32,8 +33,8 @@ struct Null {
     stream: Stream,
 }
 
-fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
-    Box::new(Null { stream: Stream::new(&setup.shape, Layout::Contiguous) })
+fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    Ok(Box::new(Null { stream: Stream::new(&setup.shape, Layout::Contiguous) }))
 }
 
 impl Op for Null {

@@ -16,7 +16,7 @@ use iolens_sys::ring::Layout;
 
 use crate::op::{Op, Sender};
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup};
+use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 use crate::transmit::send_all;
 
@@ -28,6 +28,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
+    locks_memory: false,
     data_path: DataPath {
         hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
         calls: CallsPerMessage::PerField,
@@ -40,9 +41,9 @@ struct SendPerField<'a> {
     stream: Stream,
 }
 
-fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
+fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
     let stream = Stream::new(&setup.shape, Layout::Separate);
-    Box::new(SendPerField { fd: setup.link.socket(), stream })
+    Ok(Box::new(SendPerField { fd: setup.link.socket(), stream }))
 }
 
 impl Op for SendPerField<'_> {

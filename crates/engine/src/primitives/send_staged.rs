@@ -17,7 +17,7 @@ use iolens_sys::ring::Layout;
 
 use crate::op::{Op, Sender};
 use crate::primitives::{COPY_IN, COPY_OUT, GATHER, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup};
+use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 use crate::transmit::send_all;
 
@@ -29,6 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
+    locks_memory: false,
     data_path: DataPath {
         hops: Cow::Borrowed(&[GATHER, COPY_IN, HAND_OVER, COPY_OUT]),
         calls: CallsPerMessage::Fixed(1),
@@ -42,12 +43,12 @@ struct SendStaged<'a> {
     staging: Box<[u8]>,
 }
 
-fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
-    Box::new(SendStaged {
+fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    Ok(Box::new(SendStaged {
         fd: setup.link.socket(),
         stream: Stream::new(&setup.shape, Layout::Separate),
         staging: vec![1; setup.shape.message_bytes].into_boxed_slice(),
-    })
+    }))
 }
 
 /// Copies the fields one behind the other into `staging`.

@@ -19,7 +19,7 @@ use iolens_sys::ring::Layout;
 
 use crate::op::{Op, Sender};
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
-use crate::registry::{Ends, Entry, Setup};
+use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 use crate::transmit::{Iovecs, sendmsg_all};
 
@@ -31,6 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
+    locks_memory: false,
     data_path: DataPath {
         hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
         calls: CallsPerMessage::Fixed(1),
@@ -50,11 +51,11 @@ struct Prepared<'a> {
     stream: Stream,
 }
 
-fn open(setup: Setup<'_>) -> Box<dyn Sender + '_> {
+fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
     let (fd, stream) = (setup.link.socket(), Stream::new(&setup.shape, Layout::Separate));
     match setup.shape.iovec {
-        Iovec::PerMessage => Box::new(PerMessage { fd, stream }),
-        Iovec::Prepared => Box::new(Prepared { fd, stream }),
+        Iovec::PerMessage => Ok(Box::new(PerMessage { fd, stream })),
+        Iovec::Prepared => Ok(Box::new(Prepared { fd, stream })),
     }
 }
 

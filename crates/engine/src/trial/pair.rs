@@ -34,6 +34,8 @@ pub(crate) enum Trouble {
         slice: Option<usize>,
         /// What happened, one clause.
         what: String,
+        /// Whether the machine's limits do not allow the arm at all.
+        refused: bool,
     },
     /// It took longer than it may.
     TimeUp,
@@ -42,7 +44,7 @@ pub(crate) enum Trouble {
 }
 
 fn failed(what: impl Into<String>) -> Trouble {
-    Trouble::Failed { slice: None, what: what.into() }
+    Trouble::Failed { slice: None, what: what.into(), refused: false }
 }
 
 /// One worker process.
@@ -270,7 +272,8 @@ impl<'a> Pair<'a> {
             (None, Some(failure)) => failure.what.clone(),
             (None, None) => "the workers fell silent".to_owned(),
         };
-        Trouble::Failed { slice, what }
+        let refused = told.is_some_and(|failure| failure.refused);
+        Trouble::Failed { slice, what, refused }
     }
 
     /// Waits for whatever comes first.

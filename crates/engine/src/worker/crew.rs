@@ -23,12 +23,18 @@ pub(crate) struct Crew<'a> {
 pub(crate) struct Stop {
     what: String,
     consequence: bool,
+    refused: bool,
 }
 
 impl Stop {
     /// A reason of this thread's own.
     pub(crate) fn cause(what: String) -> Stop {
-        Stop { what, consequence: false }
+        Stop { what, consequence: false, refused: false }
+    }
+
+    /// The machine's limits do not allow what the arm needs.
+    pub(crate) fn refused(what: String) -> Stop {
+        Stop { what, consequence: false, refused: true }
     }
 
     /// Turns an error of `what` was tried into a reason.
@@ -39,16 +45,18 @@ impl Stop {
                 _ if link::tells_of_the_peer(errno) => {
                     (format!("the peer has gone: {errno}"), true)
                 }
+                Errno::ETIMEDOUT => ("no completion came within the time limit".to_owned(), false),
                 other => (other.to_string(), false),
             };
-            Stop { what: format!("cannot {what}: {said}"), consequence }
+            Stop { what: format!("cannot {what}: {said}"), consequence, refused: false }
         }
     }
 }
 
 impl From<Broken> for Stop {
     fn from(Broken: Broken) -> Stop {
-        Stop { what: "another thread stopped or did not come".to_owned(), consequence: true }
+        let what = "another thread stopped or did not come".to_owned();
+        Stop { what, consequence: true, refused: false }
     }
 }
 
@@ -66,8 +74,8 @@ impl Drop for Alarm<'_> {
             return;
         }
         let stop = self.stop.take().unwrap_or_else(|| Stop::cause("a thread panicked".to_owned()));
-        let Stop { what, consequence } = stop;
-        self.crew.gate.fail(Failure { slice: self.slice, what, consequence });
+        let Stop { what, consequence, refused } = stop;
+        self.crew.gate.fail(Failure { slice: self.slice, what, consequence, refused });
         self.crew.links.hang_up();
     }
 }

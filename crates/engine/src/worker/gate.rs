@@ -116,7 +116,7 @@ mod tests {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| gate.wait(LONG));
             for (what, consequence) in [("follows", true), ("cause", false), ("later", false)] {
-                gate.fail(Failure { slice: Some(3), what: what.into(), consequence });
+                gate.fail(Failure { slice: Some(3), consequence, ..Failure::cause(what) });
             }
             assert_eq!(waiting.join().unwrap(), Err(Broken));
         });

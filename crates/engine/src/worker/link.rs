@@ -103,7 +103,7 @@ pub(crate) fn tells_of_the_peer(errno: Errno) -> bool {
 impl From<tcp::SetupError> for Failure {
     fn from(error: tcp::SetupError) -> Failure {
         let consequence = tells_of_the_peer(error.errno);
-        Failure { slice: None, what: error.to_string(), consequence }
+        Failure { consequence, ..Failure::cause(error.to_string()) }
     }
 }
 
@@ -128,11 +128,9 @@ pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Lin
                     return Err(Failure::cause(what));
                 }
                 Err(errno) => {
-                    return Err(Failure {
-                        slice: None,
-                        what: format!("cannot greet the receiving end: {errno}"),
-                        consequence: tells_of_the_peer(errno),
-                    });
+                    let what = format!("cannot greet the receiving end: {errno}");
+                    let consequence = tells_of_the_peer(errno);
+                    return Err(Failure { consequence, ..Failure::cause(what) });
                 }
             }
         }
@@ -212,8 +210,16 @@ pub(crate) fn receive_byte(fd: BorrowedFd<'_>) -> Result<(), Errno> {
 ///
 /// Errors: of send(2).
 pub(crate) fn send_byte(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    send(fd, 0)
+}
+
+/// Sends one byte that says something.
+///
+/// Errors: of send(2).
+#[inline]
+pub(crate) fn send(fd: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
     loop {
-        match socket::send(fd, &[0]) {
+        match socket::send(fd, &[byte]) {
             Ok(_) => return Ok(()),
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),

@@ -8,6 +8,8 @@ mod facts;
 mod gate;
 pub(crate) mod link;
 pub mod protocol;
+mod report;
+mod requests;
 mod rx;
 mod tx;
 
@@ -110,9 +112,8 @@ fn connect(task: &Task, say: &impl Fn(&FromWorker) -> io::Result<()>) -> Result<
             let listener = link::listen(trial)?;
             let address = listener.address()?;
             say(&FromWorker::Listening { address }).map_err(|e| Failure {
-                slice: None,
-                what: format!("cannot answer the coordinator: {e}"),
                 consequence: true,
+                ..Failure::cause(format!("cannot answer the coordinator: {e}"))
             })?;
             link::accept(trial, &listener, task.token)
         }

@@ -4,6 +4,7 @@
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 
+use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, EndFacts};
 use iolens_model::trial::Trial;
 use serde::de::DeserializeOwned;
@@ -108,12 +109,15 @@ pub struct Failure {
     /// Whether this only follows from what happened somewhere else: the peer
     /// or another thread has gone.
     pub consequence: bool,
+    /// Whether the machine's limits do not allow the arm at all: it is
+    /// skipped, and nothing has failed.
+    pub refused: bool,
 }
 
 impl Failure {
     /// A failure of this end's own, before the first slice.
     pub(crate) fn cause(what: impl Into<String>) -> Failure {
-        Failure { slice: None, what: what.into(), consequence: false }
+        Failure { slice: None, what: what.into(), consequence: false, refused: false }
     }
 }
 
@@ -124,6 +128,9 @@ pub struct EndReport {
     pub facts: EndFacts,
     /// One entry per slice of the trial; null where this end has no part.
     pub slices: Vec<Option<EndSlice>>,
+    /// Round-trip times by arm, of the requesting end in mode `rr`; else
+    /// empty.
+    pub latency: Vec<Histogram>,
 }
 
 /// One slice at one end.

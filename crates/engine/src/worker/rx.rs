@@ -4,11 +4,12 @@
 //! connection of the arm. A release byte, which the sender sends outside its
 //! clock, then sets those free that still wait in recv. So no receiver needs
 //! to know how the work was divided, or to look at what it got.
+//! In mode `rr` this end asks for each message and holds the clock.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use iolens_model::outcome::Counts;
+use iolens_model::axes::Mode;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::errno::Errno;
 use iolens_sys::{clock, socket};
@@ -16,30 +17,29 @@ use iolens_sys::{clock, socket};
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
 use super::facts;
-use super::link::{self, Links};
-use super::protocol::{EndReport, EndSlice, Failure};
-use crate::op::Tally;
+use super::link;
+use super::protocol::{EndReport, Failure};
+use super::report::{self, ThreadReport, ThreadSlice};
+use super::requests::{self, Times};
+use crate::op::{Budget, Span, Tally};
 use crate::registry::{self, Ends};
 
 /// How far a slice is, over all threads.
-#[derive(Default)]
 struct Progress {
     bytes: AtomicU64,
     ended: AtomicUsize,
+    /// Requests to make, over all threads.
+    requests: Budget,
 }
 
-/// One slice on one thread.
-struct ThreadSlice {
-    first_ns: u64,
-    end_ns: u64,
-    counts: Counts,
-}
-
-/// What one thread brings home.
-struct ThreadReport {
-    slices: Vec<ThreadSlice>,
-    bracket: Bracket,
-    cpus: Vec<u32>,
+impl Progress {
+    fn of(trial: &Trial, slice: &Slice) -> Progress {
+        Progress {
+            bytes: AtomicU64::new(0),
+            ended: AtomicUsize::new(0),
+            requests: Budget::of(trial, slice),
+        }
+    }
 }
 
 /// What a thread waits for in a slice.
@@ -48,25 +48,30 @@ enum Awaited {
     Bytes(u64),
     /// The end of the stream.
     End,
+    /// Answers to its requests.
+    Answers,
 }
 
 /// Runs the receiving end to its last slice.
 ///
 /// Errors: the first failure of any thread, with the slice that ran.
 pub(crate) fn run(crew: &Crew<'_>) -> Result<EndReport, Failure> {
-    let progress: Vec<Progress> = crew.trial.slices.iter().map(|_| Progress::default()).collect();
+    let trial = crew.trial;
+    let progress: Vec<Progress> =
+        trial.slices.iter().map(|slice| Progress::of(trial, slice)).collect();
     let reports = crew.run(|thread, slice| thread_slices(crew, &progress, thread, slice))?;
-    Ok(merge(crew.trial, crew.links, &reports))
+    Ok(report::merge(trial, crew.links, &reports, |arm| sends_something(trial, arm)))
 }
 
-fn sends_something(trial: &Trial, slice: &Slice) -> bool {
-    let id = &trial.arms[slice.arm].primitive;
+fn sends_something(trial: &Trial, arm: usize) -> bool {
+    let id = &trial.arms[arm].primitive;
     registry::find(id).is_some_and(|entry| entry.ends == Ends::Pair)
 }
 
 fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
     match slice.work {
-        _ if !sends_something(trial, slice) => Awaited::Bytes(0),
+        _ if !sends_something(trial, slice.arm) => Awaited::Bytes(0),
+        _ if trial.cell.mode == Mode::Rr => Awaited::Answers,
         Work::Messages(messages) => {
             Awaited::Bytes(messages.saturating_mul(trial.cell.message_bytes.0))
         }
@@ -85,15 +90,21 @@ fn thread_slices(
     let mut bracket = Bracket::open(thread, &trial.rx_cpus);
     let receive_bytes = usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX);
     let mut buffer = vec![1u8; receive_bytes];
+    let mut times: Vec<Times> = match trial.cell.mode {
+        Mode::Rr => trial.arms.iter().map(|_| Times::new()).collect(),
+        Mode::Stream => Vec::new(),
+    };
     crew.ready(thread)?;
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
         let task = Task { crew, slice, progress: &progress[index] };
         let fd = crew.links.get(slice.arm, thread);
-        slices.push(task.run(fd, &mut buffer, &mut bracket)?);
+        let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);
+        slices.push(task.run(fd, &mut buffer, times, &mut bracket)?);
     }
-    Ok(ThreadReport { slices, bracket, cpus })
+    let latency = times.iter().map(Times::histogram).collect();
+    Ok(ThreadReport { slices, bracket, cpus, latency })
 }
 
 /// What a thread received in a slice.
@@ -126,23 +137,50 @@ impl Task<'_> {
         &self,
         fd: BorrowedFd<'_>,
         buffer: &mut [u8],
+        times: Option<&mut Times>,
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
         let outer_before = bracket.outer(Some(fd));
-        let inner_before = Bracket::inner_before();
+        let mut inner_before = Bracket::inner_before();
         link::send_byte(fd).map_err(Stop::at("say that it is ready"))?;
         let received = match awaited(self.crew.trial, self.slice) {
             Awaited::Bytes(target) => self.receive_bytes(fd, buffer, target),
             Awaited::End => self.receive_until_end(fd, buffer),
+            Awaited::Answers => {
+                link::receive_byte(fd).map_err(Stop::at("hear that it may ask"))?;
+                inner_before = Bracket::inner_before();
+                self.ask(fd, buffer, times)
+            }
         };
         let received = received.map_err(Stop::at("receive"))?;
         let inner_after = Bracket::inner_after();
+        if self.crew.trial.cell.mode == Mode::Rr && received.tally.messages > 0 {
+            link::receive_byte(fd).map_err(Stop::at("hear that the slice is over"))?;
+        }
         let outer_after = bracket.outer(Some(fd));
         let mut counts =
             bracket::between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;
         counts.calls = received.tally.calls;
-        Ok(ThreadSlice { first_ns: received.first_ns, end_ns: received.end_ns, counts })
+        counts.messages = received.tally.messages;
+        let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };
+        Ok(ThreadSlice { span, end_ns: received.end_ns, counts })
+    }
+
+    /// Asks for messages until the slice's requests are used up.
+    fn ask(
+        &self,
+        fd: BorrowedFd<'_>,
+        buffer: &mut [u8],
+        times: Option<&mut Times>,
+    ) -> Result<Received, Errno> {
+        let size = usize::try_from(self.crew.trial.cell.message_bytes.0).unwrap_or(usize::MAX);
+        let done = requests::exchange(fd, &self.progress.requests, size, buffer, times)?;
+        Ok(Received {
+            tally: done.tally,
+            first_ns: done.span.first_call_ns,
+            end_ns: done.span.last_call_ns,
+        })
     }
 
     /// Receives until the arm's threads together have `target` bytes and this
@@ -205,29 +243,5 @@ impl Task<'_> {
     fn receipt(&self) -> Result<(), Errno> {
         let mut connections = self.crew.links.of_arm(self.slice.arm).iter();
         connections.try_for_each(|fd| link::send_byte(fd.as_fd()))
-    }
-}
-
-/// Puts the threads' slices together; an arm that sends nothing has none.
-fn merge(trial: &Trial, links: &Links, threads: &[ThreadReport]) -> EndReport {
-    let slice = |(index, slice): (usize, &Slice)| {
-        if slice.kind == SliceKind::Warm || !sends_something(trial, slice) {
-            return None;
-        }
-        let parts = || threads.iter().map(|thread| &thread.slices[index]);
-        let mut counts = Counts::default();
-        for (i, part) in parts().enumerate() {
-            bracket::add(&mut counts, &part.counts, i == 0);
-        }
-        let first = parts().filter(|part| part.counts.calls > 0).map(|part| part.first_ns).min()?;
-        let last = parts().map(|part| part.end_ns).max()?;
-        counts.time_ns = last.saturating_sub(first);
-        counts.messages = counts.bytes / trial.cell.message_bytes.0;
-        Some(EndSlice { counts, all_active_ns: 0 })
-    };
-    let ends = threads.iter().map(|thread| (&thread.bracket, thread.cpus.clone()));
-    EndReport {
-        facts: facts::end_facts(trial, links, ends),
-        slices: trial.slices.iter().enumerate().map(slice).collect(),
     }
 }

@@ -2,50 +2,37 @@
 //! receiver's `ready` byte, touch the ring, read the slow counters, meet at
 //! the gate, send, wait for the receipt, meet again, read the slow counters,
 //! release the receiver. The clock runs from the first call of the first
-//! thread to the receipt of the last one.
+//! thread to the receipt of the last one, or to its last completion.
+//! In mode `rr` this end answers requests, and the other one holds the clock.
 
-use iolens_model::axes::WorkingSet;
-use iolens_model::outcome::Counts;
-use iolens_model::trial::{Slice, SliceKind, Trial, Work};
+use std::os::fd::BorrowedFd;
+
+use iolens_model::axes::{Mode, WorkingSet};
+use iolens_model::trial::{Slice, Work};
+use iolens_sys::errno::Errno;
 use iolens_sys::{clock, tcp};
 
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
 use super::facts;
-use super::link::{self, Links};
-use super::protocol::{EndReport, EndSlice, Failure};
+use super::link;
+use super::protocol::{EndReport, Failure};
+use super::report::{self, ThreadReport, ThreadSlice};
+use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::registry::{self, Ends, Entry, Link, Setup, Shape};
-
-/// One slice on one thread.
-struct ThreadSlice {
-    span: Span,
-    end_ns: u64,
-    counts: Counts,
-}
-
-/// What one thread brings home.
-struct ThreadReport {
-    slices: Vec<ThreadSlice>,
-    bracket: Bracket,
-    cpus: Vec<u32>,
-}
 
 /// Runs the sending end to its last slice.
 ///
 /// Errors: the first failure of any thread, with the slice that ran.
 pub(crate) fn run(crew: &Crew<'_>) -> Result<EndReport, Failure> {
     let trial = crew.trial;
-    let budgets: Vec<Budget> = trial.slices.iter().map(|slice| budget(trial, slice)).collect();
+    let budgets: Vec<Budget> = trial.slices.iter().map(|slice| Budget::of(trial, slice)).collect();
     let reports = crew.run(|thread, slice| thread_slices(crew, &budgets, thread, slice))?;
-    Ok(merge(trial, crew.links, &reports))
-}
-
-fn budget(trial: &Trial, slice: &Slice) -> Budget {
-    match slice.work {
-        Work::Messages(messages) => Budget::messages(messages, trial.cell.threads),
-        Work::Window(window) => Budget::window(window.0, trial.cell.message_bytes.0),
-    }
+    let mut report = report::merge(trial, crew.links, &reports, |_| true);
+    let ring = u64::from(trial.ring_messages) * trial.cell.message_bytes.0;
+    report.facts.ring_bytes = Some(ring * u64::from(trial.cell.threads));
+    Ok(report)
 }
 
 fn thread_slices(
@@ -66,7 +53,7 @@ fn thread_slices(
         let task = Task { crew, thread, slice, budget: &budgets[index], ends: entry.ends };
         slices.push(task.run(sender.as_mut(), &mut bracket)?);
     }
-    Ok(ThreadReport { slices, bracket, cpus })
+    Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new() })
 }
 
 /// An arm's entry and this thread's sender of it.
@@ -91,7 +78,9 @@ fn open_senders<'a>(crew: &Crew<'a>, thread: usize) -> Result<Vec<Armed<'a>>, St
             Ends::Pair => Link::Socket(crew.links.get(arm, thread)),
             Ends::SenderOnly => Link::None,
         };
-        senders[arm] = Some((entry, (entry.open)(Setup { link, shape })));
+        let setup = Setup { link, shape, stall_limit: link::stall_limit(trial) };
+        let sender = (entry.open)(setup).map_err(|e| Stop::cause(format!("`{id}`: {e}")))?;
+        senders[arm] = Some((entry, sender));
     }
     Ok(senders.into_iter().flatten().collect())
 }
@@ -116,21 +105,16 @@ impl Task<'_> {
         let outer_before = bracket.outer(Some(fd));
         self.crew.meet()?;
         let inner_before = Bracket::inner_before();
-        let span = sender.run(self.budget).map_err(Stop::at("send"))?;
-        let windowed = matches!(self.slice.work, Work::Window(_));
-        let mut end_ns = span.last_call_ns;
-        if self.ends == Ends::Pair {
-            if windowed {
-                tcp::finish_sending(fd).map_err(Stop::at("end the stream"))?;
-            }
-            link::receive_byte(fd).map_err(Stop::at("hear of the receipt"))?;
-            end_ns = clock::monotonic_ns();
-        }
+        let span = self.work(fd, sender)?;
+        let end_ns = match self.ends {
+            Ends::Pair => clock::monotonic_ns(),
+            Ends::SenderOnly => span.last_call_ns,
+        };
         let inner_after = Bracket::inner_after();
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
         let outer_after = bracket.outer(Some(fd));
-        if self.ends == Ends::SenderOnly || !windowed {
+        if !self.ends_the_stream() {
             link::send_byte(fd).map_err(Stop::at("release the receiver"))?;
         }
         let done = sender.tally().since(tally);
@@ -139,31 +123,41 @@ impl Task<'_> {
         counts.messages = done.messages;
         counts.bytes = done.bytes;
         counts.calls = done.calls;
+        counts.zerocopy = done.zerocopy;
         Ok(ThreadSlice { span, end_ns, counts })
     }
-}
 
-/// Puts the threads' slices together.
-fn merge(trial: &Trial, links: &Links, threads: &[ThreadReport]) -> EndReport {
-    let slice = |(index, slice): (usize, &Slice)| {
-        if slice.kind == SliceKind::Warm {
-            return None;
+    /// Whether the slice ends with the connection.
+    fn ends_the_stream(&self) -> bool {
+        let windowed = matches!(self.slice.work, Work::Window(_));
+        windowed && self.ends == Ends::Pair && self.crew.trial.cell.mode == Mode::Stream
+    }
+
+    /// All of the slice's work, to its receipt and its last completion.
+    fn work(&self, fd: BorrowedFd<'_>, sender: &mut dyn Sender) -> Result<Span, Stop> {
+        let trial = self.crew.trial;
+        let failed = |errno| match errno {
+            Errno::ENOBUFS => Stop::refused(Limits::here().refusal(&trial.cell)),
+            errno => Stop::at("send")(errno),
+        };
+        if self.ends == Ends::SenderOnly {
+            return sender.run(self.budget).map_err(failed);
         }
-        let parts = || threads.iter().map(|thread| &thread.slices[index]);
-        let first = |pick: fn(&ThreadSlice) -> u64| parts().map(pick).min().unwrap_or(0);
-        let last = |pick: fn(&ThreadSlice) -> u64| parts().map(pick).max().unwrap_or(0);
-        let mut counts = Counts::default();
-        for (i, part) in parts().enumerate() {
-            bracket::add(&mut counts, &part.counts, i == 0);
-        }
-        counts.time_ns = last(|s| s.end_ns) - first(|s| s.span.first_call_ns);
-        let all_active_ns =
-            first(|s| s.span.last_call_ns).saturating_sub(last(|s| s.span.first_call_ns));
-        Some(EndSlice { counts, all_active_ns })
-    };
-    let ends = threads.iter().map(|thread| (&thread.bracket, thread.cpus.clone()));
-    let mut facts = facts::end_facts(trial, links, ends);
-    let ring = u64::from(trial.ring_messages) * trial.cell.message_bytes.0;
-    facts.ring_bytes = Some(ring * u64::from(trial.cell.threads));
-    EndReport { facts, slices: trial.slices.iter().enumerate().map(slice).collect() }
+        let span = match trial.cell.mode {
+            Mode::Rr => {
+                link::send_byte(fd).map_err(Stop::at("say that it is ready to answer"))?;
+                sender.answer(fd).map_err(failed)?
+            }
+            Mode::Stream => {
+                let span = sender.run(self.budget).map_err(failed)?;
+                if self.ends_the_stream() {
+                    tcp::finish_sending(fd).map_err(Stop::at("end the stream"))?;
+                }
+                link::receive_byte(fd).map_err(Stop::at("hear of the receipt"))?;
+                span
+            }
+        };
+        sender.settle().map_err(Stop::at("hear that everything was released"))?;
+        Ok(span)
+    }
 }

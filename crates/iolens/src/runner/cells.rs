@@ -2,8 +2,9 @@
 //! has dropped out.
 
 use iolens_engine::layout::{self, Placement};
-use iolens_engine::work;
-use iolens_model::arm::{Arm, Role};
+use iolens_engine::locked_memory::Limits;
+use iolens_engine::{registry, work};
+use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Status, TrialOutcome};
@@ -31,6 +32,8 @@ const CLASSIC_TARGET: Nanos = Nanos(100_000_000);
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     pub(crate) arms: Vec<GroupArm>,
+    /// Arms that this machine's limits do not allow in this cell, and why.
+    refused: Vec<(Arm, String)>,
     /// Failed trials that nobody could be blamed for.
     failures_of_nobody: u32,
 }
@@ -71,9 +74,16 @@ impl CellState {
             Schedule::Window { .. } | Schedule::Messages { .. } => CLASSIC_TARGET,
         };
         let message_ns = work::guessed_message_ns(&cell);
-        let group = |arms: Vec<Arm>| Group {
-            arms: arms.into_iter().map(|arm| GroupArm { arm, message_ns, failures: 0 }).collect(),
-            failures_of_nobody: 0,
+        let limits = Limits::here();
+        let group = |arms: Vec<Arm>| {
+            let mut group = Group { arms: Vec::new(), refused: Vec::new(), failures_of_nobody: 0 };
+            for arm in arms {
+                match allowed(&arm, &cell, &limits) {
+                    Ok(()) => group.arms.push(GroupArm { arm, message_ns, failures: 0 }),
+                    Err(why) => group.refused.push((arm, why)),
+                }
+            }
+            group
         };
         CellState {
             groups: layout::arm_groups(plan).into_iter().map(group).collect(),
@@ -235,9 +245,48 @@ impl CellState {
         }
     }
 
-    /// Remembers a failed trial; an arm that failed too often is left out
+    /// Adds the arms that could not take part to a trial's outcome, so that
+    /// each has its row and its reason. Of isolated trials the baseline's has
+    /// them.
+    pub(crate) fn add_refused(&self, group: usize, outcome: &mut TrialOutcome) {
+        let has_baseline = outcome.arms.iter().any(|arm| arm.arm.role == Role::Baseline);
+        let Some(state) = self.groups.get(group).filter(|_| has_baseline) else { return };
+        for (arm, why) in &state.refused {
+            outcome.arms.push(ArmOutcome {
+                arm: arm.clone(),
+                status: Status::Skipped,
+                reason: Some(why.clone()),
+                copies_sender: None,
+                copies_end_to_end: None,
+                latency: None,
+            });
+        }
+    }
+
+    /// Takes out the arm whose slice ended a trial because the machine's
+    /// limits do not allow it.
+    fn refuse(&mut self, group: usize, outcome: &TrialOutcome) {
+        let state = &mut self.groups[group];
+        let Some(reason) = &outcome.reason else { return };
+        let refused = outcome.arms.iter().find(|arm| {
+            arm.status == Status::Skipped
+                && arm.reason.as_ref().is_some_and(|r| reason.ends_with(r))
+        });
+        let Some(refused) = refused else { return };
+        if refused.arm.role == Role::Baseline {
+            self.groups.remove(group);
+            return;
+        }
+        state.arms.retain(|arm| arm.arm != refused.arm);
+        state.refused.push((refused.arm.clone(), refused.reason.clone().unwrap_or_default()));
+    }
+
+    /// Remembers a trial that did not end as it should; an arm that failed too often is left out
     /// from now on, and with the baseline the whole group.
     pub(crate) fn note_failure(&mut self, group: usize, outcome: &TrialOutcome) {
+        if outcome.status == Status::Skipped {
+            return self.refuse(group, outcome);
+        }
         let state = &mut self.groups[group];
         let failed = |arm: &&iolens_model::arm::ArmOutcome| arm.status == Status::Failed;
         let culprit = match &outcome.arms[..] {
@@ -263,6 +312,16 @@ impl CellState {
         } else {
             state.arms.remove(index);
         }
+    }
+}
+
+/// Whether this machine's limits allow an arm in a cell.
+///
+/// Errors: why not, with the arithmetic.
+fn allowed(arm: &Arm, cell: &Cell, limits: &Limits) -> Result<(), String> {
+    match registry::find(&arm.primitive) {
+        Some(entry) if entry.locks_memory => limits.allow(cell),
+        _ => Ok(()),
     }
 }
 

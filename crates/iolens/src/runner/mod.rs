@@ -52,7 +52,7 @@ struct Course<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     GoOn,
-    /// As above, but a gate refused an arm of the trial.
+    /// As above, but a gate refused an arm of the trial, or the machine did.
     Refused,
     Interrupted,
 }
@@ -146,9 +146,18 @@ impl Course<'_> {
         match outcome.status {
             Status::Ok => self.cells[cell].learn(group, &outcome),
             Status::Interrupted => return Ok(Flow::Interrupted),
-            Status::Failed | Status::Invalid | Status::Skipped => {
+            Status::Failed | Status::Invalid => {
                 self.cells[cell].note_failure(group, &outcome);
                 self.keep(&outcome)?;
+            }
+            Status::Skipped => {
+                let arms = trial.arms.len();
+                self.cells[cell].note_failure(group, &outcome);
+                self.keep(&outcome)?;
+                // The others are still to be probed; each time there is one less.
+                if self.cells[cell].groups.get(group).is_some_and(|g| g.arms.len() < arms) {
+                    return self.probe(cell, group, share);
+                }
             }
         }
         Ok(Flow::GoOn)
@@ -261,11 +270,13 @@ impl Course<'_> {
                 outcome.arms[arm].status = Status::Invalid;
                 outcome.arms[arm].reason = Some(reason);
             }
-        } else if outcome.status == Status::Failed {
+            self.cells[cell].add_refused(group, &mut outcome);
+        } else if matches!(outcome.status, Status::Failed | Status::Skipped) {
             self.cells[cell].note_failure(group, &outcome);
         }
         self.keep(&outcome)?;
-        let refused = outcome.arms.iter().any(|arm| arm.status == Status::Invalid);
+        let refused = outcome.status == Status::Skipped
+            || outcome.arms.iter().any(|arm| arm.status == Status::Invalid);
         Ok(match outcome.status {
             Status::Interrupted => Flow::Interrupted,
             _ if refused => Flow::Refused,

@@ -1,0 +1,110 @@
+//! What zero-copy sends need of locked memory, and what there is: the kernel
+//! counts the pages of each call against the user's `RLIMIT_MEMLOCK`
+//! (`mm_account_pinned_pages`, net/core/skbuff.c) unless the process has
+//! `CAP_IPC_LOCK`, and each notification against `net.core.optmem_max`.
+
+use iolens_model::axes::Cell;
+use iolens_model::units::Bytes;
+use iolens_sys::proc::Root;
+use iolens_sys::process;
+
+/// The kernel counts whole pages, and two more than the bytes fill: they may
+/// begin and end anywhere in a page.
+const PAGE_BYTES: u64 = 4096;
+const PAGES_MORE: u64 = 2;
+
+/// What this process may lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// `RLIMIT_MEMLOCK`; null where it does not apply to us.
+    locked: Option<Bytes>,
+    /// `net.core.optmem_max`; null where it cannot be read.
+    optmem: Option<Bytes>,
+}
+
+impl Limits {
+    /// The limits of this process, in its network namespace.
+    #[must_use]
+    pub fn here() -> Limits {
+        let optmem = Root::real().read("proc/sys/net/core/optmem_max");
+        let locked = (!process::may_lock_any_memory()).then(process::memlock_limit_bytes);
+        Limits {
+            locked: locked.filter(|&bytes| bytes < u64::MAX).map(Bytes),
+            optmem: optmem.ok().and_then(|text| text.parse().ok()).map(Bytes),
+        }
+    }
+
+    /// Whether zero-copy messages of this cell can be sent at all.
+    ///
+    /// Errors: why not, with the arithmetic.
+    pub fn allow(&self, cell: &Cell) -> Result<(), String> {
+        match self.locked {
+            Some(limit) if needed(cell) > limit => Err(self.refusal(cell)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why zero-copy messages of this cell cannot be sent, with the
+    /// arithmetic.
+    #[must_use]
+    pub fn refusal(&self, cell: &Cell) -> String {
+        let subject = match cell.threads {
+            1 => "message needs".to_owned(),
+            threads => format!("one message of each of {threads} threads needs"),
+        };
+        let locked = match self.locked {
+            Some(limit) => format!("is {limit}"),
+            None => "does not apply (unlimited, or CAP_IPC_LOCK)".to_owned(),
+        };
+        let optmem = self.optmem.map_or_else(|| "unknown".to_owned(), |bytes| bytes.to_string());
+        format!(
+            "{subject} {} of locked memory, RLIMIT_MEMLOCK {locked}, optmem_max is {optmem}",
+            needed(cell)
+        )
+    }
+}
+
+/// Locked memory that one zero-copy message of every thread needs.
+fn needed(cell: &Cell) -> Bytes {
+    let pages = (cell.message_bytes.0 / PAGE_BYTES).saturating_add(PAGES_MORE);
+    Bytes(pages.saturating_mul(PAGE_BYTES).saturating_mul(u64::from(cell.threads)))
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+
+    use super::*;
+
+    fn cell(bytes: u64, threads: u32) -> Cell {
+        Cell {
+            topology: Topology::Loopback,
+            mode: Mode::Stream,
+            working_set: WorkingSet::Hot,
+            fields: 8,
+            iovec: Iovec::PerMessage,
+            receiver: "recv".into(),
+            threads,
+            message_bytes: Bytes(bytes),
+        }
+    }
+
+    #[test]
+    fn what_cannot_fit_is_refused_with_its_arithmetic() {
+        let limits = Limits { locked: Some(Bytes(8 << 20)), optmem: Some(Bytes(131_072)) };
+        assert_eq!(limits.allow(&cell(4 << 20, 1)), Ok(()));
+        assert_eq!(
+            limits.allow(&cell(4 << 20, 2)).unwrap_err(),
+            "one message of each of 2 threads needs 8.02 MiB of locked memory, RLIMIT_MEMLOCK \
+             is 8 MiB, optmem_max is 128 KiB"
+        );
+        assert!(limits.allow(&cell(16 << 20, 1)).unwrap_err().starts_with("message needs 16"));
+    }
+
+    #[test]
+    fn without_a_limit_everything_fits() {
+        let limits = Limits { locked: None, optmem: None };
+        assert_eq!(limits.allow(&cell(1 << 30, 8)), Ok(()));
+        assert!(limits.refusal(&cell(1, 1)).contains("does not apply"));
+    }
+}

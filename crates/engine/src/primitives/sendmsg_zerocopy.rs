@@ -1,0 +1,242 @@
+//! `sendmsg_zerocopy`: sendmsg(2) with `MSG_ZEROCOPY` and an iovec that points
+//! at the fields.
+//!
+//! Path through the kernel: sendmsg(2) → `tcp_sendmsg_locked` →
+//! `skb_zerocopy_iter_stream`, which pins the pages of every field and puts
+//! them into the socket buffer; when the bytes were acknowledged, a completion
+//! comes over the error queue. Whatever is delivered on this machine is copied
+//! on its way all the same (`skb_orphan_frags_rx` → `skb_copy_ubufs`), late
+//! and with cold caches, and the completion says so.
+//! Needs: `SO_ZEROCOPY`, locked memory (`RLIMIT_MEMLOCK`), notifications
+//! (`net.core.optmem_max`).
+//! Compared with: `send_staged` and `sendmsg_iov`, which copy at once.
+//! Completions are read when a message of the ring is to be used again, and
+//! all of them before a slice ends. There is no fallback to a copying send.
+//! Does not show: what happens to a device that takes references: see the
+//! topologies.
+
+use std::borrow::Cow;
+use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use iolens_model::axes::Iovec;
+use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_sys::errno::Errno;
+use iolens_sys::ring::Layout;
+use iolens_sys::{clock, zerocopy};
+
+use crate::inflight::InFlight;
+use crate::op::{Op, Sender, Tally};
+use crate::primitives::{COPY_OUT, HAND_OVER};
+use crate::registry::{Ends, Entry, Setup, SetupError};
+use crate::stream::Stream;
+use crate::transmit::Iovecs;
+
+const PIN: Hop = Hop {
+    from: Cow::Borrowed("user memory"),
+    to: Cow::Borrowed("socket buffer"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("skb_zerocopy_iter_stream"),
+    movement: Movement::Reference,
+};
+
+const LATE_COPY: Hop = Hop {
+    from: Cow::Borrowed("user memory"),
+    to: Cow::Borrowed("receive queue"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("skb_copy_ubufs"),
+    movement: Movement::LateCopy,
+};
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "sendmsg_zerocopy",
+    family: "the classic three",
+    summary: "sendmsg(2) with MSG_ZEROCOPY straight over the fields, completions awaited",
+    ends: Ends::Pair,
+    control: false,
+    hidden: false,
+    locks_memory: true,
+    data_path: DataPath {
+        hops: Cow::Borrowed(&[PIN, HAND_OVER, LATE_COPY, COPY_OUT]),
+        calls: CallsPerMessage::Fixed(1),
+    },
+    open,
+};
+
+struct SendmsgZerocopy<'a> {
+    fd: BorrowedFd<'a>,
+    stream: Stream,
+    flight: InFlight,
+    prepared: bool,
+    stall_limit: Duration,
+}
+
+fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    let fd = setup.link.socket();
+    zerocopy::enable(fd)
+        .map_err(|errno| SetupError { tried: "set SO_ZEROCOPY".to_owned(), errno })?;
+    let stream = Stream::new(&setup.shape, Layout::Separate);
+    Ok(Box::new(SendmsgZerocopy {
+        fd,
+        flight: InFlight::new(stream.ring.messages()),
+        stream,
+        prepared: setup.shape.iovec == Iovec::Prepared,
+        stall_limit: setup.stall_limit,
+    }))
+}
+
+impl Op for SendmsgZerocopy<'_> {
+    #[inline]
+    fn message(&mut self) -> Result<(), Errno> {
+        let index = self.stream.turn();
+        if self.flight.holds(index) || self.flight.is_full() {
+            self.make_room(index)?;
+        }
+        let SendmsgZerocopy { fd, stream, flight, prepared, stall_limit } = self;
+        let Stream { ring, tally, .. } = stream;
+        let mut line = Line { fd: *fd, flight, stall_limit: *stall_limit };
+        if *prepared {
+            line.send(index, ring.prepared(index), tally)?;
+        } else {
+            let iovec: Iovecs<'_> = ring.fields(index).iter().map(|f| IoSlice::new(f)).collect();
+            line.send(index, &iovec, tally)?;
+        }
+        tally.messages += 1;
+        Ok(())
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    fn settle(&mut self) -> Result<(), Errno> {
+        self.await_until(|flight| flight.outstanding() == 0)
+    }
+
+    fn tally(&self) -> Tally {
+        Tally { zerocopy: Some(self.flight.counts()), ..self.stream.tally }
+    }
+}
+
+impl SendmsgZerocopy<'_> {
+    /// Waits until the kernel has released a message of the ring.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, index: usize) -> Result<(), Errno> {
+        self.await_until(|flight| !flight.holds(index) && !flight.is_full())
+    }
+
+    fn await_until(&mut self, enough: impl Fn(&InFlight) -> bool) -> Result<(), Errno> {
+        let mut line =
+            Line { fd: self.fd, flight: &mut self.flight, stall_limit: self.stall_limit };
+        line.await_until(enough)
+    }
+}
+
+/// The socket with what is in flight on it, apart from the ring that is sent
+/// from.
+struct Line<'a> {
+    fd: BorrowedFd<'a>,
+    flight: &'a mut InFlight,
+    stall_limit: Duration,
+}
+
+impl Line<'_> {
+    /// Sends message `index`, whose pieces are `iovec`, whole.
+    #[inline]
+    fn send(
+        &mut self,
+        index: usize,
+        iovec: &[IoSlice<'_>],
+        tally: &mut Tally,
+    ) -> Result<(), Errno> {
+        let total: usize = iovec.iter().map(|piece| piece.len()).sum();
+        let result = zerocopy::sendmsg(self.fd, iovec);
+        tally.calls += 1;
+        if result == Ok(total) {
+            self.flight.sent(index);
+            tally.bytes += total as u64;
+            return Ok(());
+        }
+        self.send_rest(index, iovec, result, tally)
+    }
+
+    /// Goes on after a first call that did not send everything. Each further
+    /// call has an id of its own.
+    #[cold]
+    #[inline(never)]
+    fn send_rest(
+        &mut self,
+        index: usize,
+        iovec: &[IoSlice<'_>],
+        first: Result<usize, Errno>,
+        tally: &mut Tally,
+    ) -> Result<(), Errno> {
+        let mut copy: Iovecs<'_> = iovec.iter().copied().collect();
+        let mut rest = &mut copy[..];
+        let mut result = first;
+        loop {
+            match result {
+                Ok(sent) => {
+                    self.flight.sent(index);
+                    tally.bytes += sent as u64;
+                    IoSlice::advance_slices(&mut rest, sent);
+                    if rest.is_empty() {
+                        return Ok(());
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::ENOBUFS) => self.yield_memory()?,
+                Err(errno) => return Err(errno),
+            }
+            if self.flight.is_full() {
+                self.await_until(|flight| !flight.is_full())?;
+            }
+            result = zerocopy::sendmsg(self.fd, rest);
+            tally.calls += 1;
+        }
+    }
+
+    /// Waits until something that is in flight has completed. With nothing in
+    /// flight there is nothing to wait for: the call can never succeed.
+    fn yield_memory(&mut self) -> Result<(), Errno> {
+        self.flight.refused();
+        let completed = self.flight.counts().completions;
+        if self.flight.outstanding() == 0 {
+            return Err(Errno::ENOBUFS);
+        }
+        self.await_until(|flight| flight.counts().completions > completed)
+    }
+
+    /// Reads completions until there are `enough`.
+    ///
+    /// Errors: `ETIMEDOUT` when none came for as long as the stall limit.
+    fn await_until(&mut self, enough: impl Fn(&InFlight) -> bool) -> Result<(), Errno> {
+        while !enough(self.flight) {
+            match zerocopy::completion(self.fd)? {
+                Some(range) => self.flight.completed(range)?,
+                None => self.await_one()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the error queue has an entry.
+    fn await_one(&self) -> Result<(), Errno> {
+        let limit_ns = u64::try_from(self.stall_limit.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = clock::monotonic_ns().saturating_add(limit_ns);
+        loop {
+            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
+            match zerocopy::wait(self.fd, left_ns) {
+                Ok(true) => return Ok(()),
+                Ok(false) => return Err(Errno::ETIMEDOUT),
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
