@@ -7,10 +7,12 @@
 mod build_lines;
 mod iperf;
 mod issue_2;
+mod issue_3;
 mod kill;
 mod page;
 mod process;
 mod results;
+mod throttle;
 
 use std::fs;
 use std::path::PathBuf;
@@ -39,7 +41,10 @@ struct Line {
     check: fn(&Bench) -> Judged,
 }
 
-const LINES: &[Line] = issue_2::LINES;
+/// Every line there is, by issue.
+fn all_lines() -> impl Iterator<Item = &'static Line> {
+    issue_2::LINES.iter().chain(issue_3::LINES)
+}
 
 /// Runs the lines of an issue, one line, or all there are.
 pub(crate) fn run(args: &[&str]) -> Result<(), String> {
@@ -54,7 +59,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), String> {
         issue.is_none_or(|issue| line.issue.to_string() == issue)
             && id.is_none_or(|id| line.id == id)
     };
-    let lines: Vec<&Line> = LINES.iter().filter(is_meant).collect();
+    let lines: Vec<&Line> = all_lines().filter(is_meant).collect();
     if lines.is_empty() {
         return Err("no such line; `cargo xtask accept --list` names them".to_owned());
     }
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn lines_are_named_once() {
-        let names: Vec<_> = LINES.iter().map(|line| (line.issue, line.id)).collect();
+        let names: Vec<_> = all_lines().map(|line| (line.issue, line.id)).collect();
         assert!(names.is_sorted());
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
     }

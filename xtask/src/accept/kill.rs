@@ -21,23 +21,32 @@ const MARK: &str = "IOLENS_ACCEPT_MARK";
 const SEED_VARIABLE: &str = "IOLENS_ACCEPT_SEED";
 
 pub(crate) fn check(bench: &Bench) -> Judged {
+    check_over(bench, "loopback")
+}
+
+pub(crate) fn check_veth(bench: &Bench) -> Judged {
+    check_over(bench, "veth")
+}
+
+fn check_over(bench: &Bench, topology: &str) -> Judged {
     let seed = seed()?;
     let mut random = Random(seed);
     let mut evidence = format!("seed {seed} ({SEED_VARIABLE})");
     let mut sound = true;
     for kill in 1..=KILLS {
         let delay = Duration::from_millis(300 + random.below(5700));
-        let round = kill_once(bench, kill, delay)?;
+        let round = kill_once(bench, topology, kill, delay)?;
         sound &= round.is_sound();
         evidence += &format!(
-            "\n{kill}: after {:.1} s {} trials were reported, {} are there, {} processes and {} files left",
+            "\n{kill}: after {:.1} s {} trials were reported, {} are there, {} processes, {} network namespaces or devices and {} files left",
             delay.as_secs_f64(),
             round.reported,
             round.stored,
             round.processes.len(),
+            round.networks.len(),
             round.files.len(),
         );
-        for left in round.processes.iter().chain(&round.files) {
+        for left in round.processes.iter().chain(&round.networks).chain(&round.files) {
             evidence += &format!(" [{left}]");
         }
     }
@@ -51,6 +60,8 @@ struct Round {
     /// Trials in the file afterwards.
     stored: u64,
     processes: Vec<String>,
+    /// Network namespaces that processes stand in, and devices in ours.
+    networks: Vec<String>,
     files: Vec<String>,
 }
 
@@ -59,18 +70,21 @@ impl Round {
     fn is_sound(&self) -> bool {
         (self.reported..=self.reported + 1).contains(&self.stored)
             && self.processes.is_empty()
+            && self.networks.is_empty()
             && self.files.is_empty()
     }
 }
 
-fn kill_once(bench: &Bench, kill: u32, delay: Duration) -> Result<Round, String> {
-    let name = format!("kill-{kill}");
+fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Result<Round, String> {
+    let name = format!("kill-{topology}-{kill}");
     let home = bench.scratch.path().join(&name);
     let mark = format!("{}-{kill}", std::process::id());
     let shared_before = shared_files()?;
+    let networks_before = networks();
     let args = "run net --primitives send_staged,sendmsg_iov --sizes 64,4KiB --threads 1 \
                 --passes 5000 --budget 60s --progress plain --db results.db";
-    let args: Vec<&str> = args.split_whitespace().collect();
+    let args = args.split_whitespace().chain(["--topologies", topology]);
+    let args: Vec<&str> = args.collect();
     let mut running = bench.iolens(&name, &args)?.env(MARK, &mark).start()?;
     std::thread::sleep(delay);
     if !running.is_running() {
@@ -95,10 +109,16 @@ fn kill_once(bench: &Bench, kill: u32, delay: Duration) -> Result<Round, String>
         std::thread::sleep(Duration::from_millis(20));
         processes = marked_processes(&mark);
     }
+    let mut left = networks();
+    while !left.is_subset(&networks_before) && begin.elapsed() < GRACE {
+        std::thread::sleep(Duration::from_millis(20));
+        left = networks();
+    }
+    let networks = left.difference(&networks_before).cloned().collect();
     let shared: BTreeSet<String> = shared_files()?.difference(&shared_before).cloned().collect();
     let mut files: Vec<String> = shared.into_iter().collect();
     files.extend(strangers(&home)?);
-    Ok(Round { reported, stored, processes, files })
+    Ok(Round { reported, stored, processes, networks, files })
 }
 
 /// Processes whose environment bears the mark, as pid and command line.
@@ -115,6 +135,16 @@ fn marked_processes(mark: &str) -> Vec<String> {
     };
     let marked = entries.map(|entry| entry.path()).filter(|directory| is_marked(directory));
     marked.map(|directory| format!("{} {}", directory.display(), words(&directory))).collect()
+}
+
+/// Network namespaces that some process stands in, and the devices of ours. A
+/// namespace without a name, a process or an open descriptor does not exist.
+fn networks() -> BTreeSet<String> {
+    let entries = |directory: &str| fs::read_dir(directory).into_iter().flatten().flatten();
+    let namespace = |entry: fs::DirEntry| fs::read_link(entry.path().join("ns/net")).ok();
+    let namespaces = entries("/proc").filter_map(namespace);
+    let devices = entries("/sys/class/net").map(|entry| entry.path());
+    namespaces.chain(devices).map(|path| path.display().to_string()).collect()
 }
 
 /// Files of ours in places that all programs share.
@@ -186,7 +216,14 @@ mod tests {
     #[test]
     fn a_lost_or_invented_trial_is_unsound() {
         let round = |reported, stored| {
-            Round { reported, stored, processes: Vec::new(), files: Vec::new() }.is_sound()
+            Round {
+                reported,
+                stored,
+                processes: Vec::new(),
+                networks: Vec::new(),
+                files: Vec::new(),
+            }
+            .is_sound()
         };
         assert!(round(3, 3) && round(3, 4));
         assert!(!round(3, 2) && !round(3, 5));

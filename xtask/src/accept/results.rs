@@ -16,6 +16,21 @@ pub(crate) struct ArmResult {
     /// Half-width of the pointwise interval of the ratio, as a fraction.
     pub(crate) half_width: Option<f64>,
     pub(crate) goodput_bits_per_s: Option<f64>,
+    /// Why there are no numbers.
+    pub(crate) reason: Option<String>,
+    /// Whether the pointwise interval of the ratio leaves out 1.
+    pub(crate) excludes_one: bool,
+    /// Zero-copy sends, completions, and the share reported as copied.
+    pub(crate) zerocopy: Option<(u64, u64, f64)>,
+}
+
+impl ArmResult {
+    /// Whether all zero-copy sends completed, and the kernel copied them.
+    pub(crate) fn is_copied_and_complete(&self) -> bool {
+        self.zerocopy.is_some_and(|(sends, completions, share)| {
+            sends > 0 && sends == completions && share > 0.05
+        })
+    }
 }
 
 /// Every arm of every cell in the JSON of `iolens run … --json`.
@@ -33,6 +48,12 @@ fn arm_result(row: &Value) -> ArmResult {
         verdict: word("verdict"),
         half_width: low.zip(high).map(|(low, high)| (high / low).sqrt() - 1.0),
         goodput_bits_per_s: row["goodput_bits_per_s"].as_f64(),
+        reason: row["reason"].as_str().map(str::to_owned),
+        excludes_one: low.zip(high).is_some_and(|(low, high)| low > 1.0 || high < 1.0),
+        zerocopy: row["zerocopy_sends"].as_u64().and_then(|sends| {
+            let completions = row["zerocopy_completions"].as_u64()?;
+            Some((sends, completions, row["zerocopy_copied_share"].as_f64()?))
+        }),
     }
 }
 
@@ -68,13 +89,16 @@ mod tests {
             {"primitive": "send", "role": "baseline", "message_bytes": 4096, "threads": 4,
              "ratio_low": null, "ratio_high": null, "verdict": null, "goodput_bits_per_s": 2.5e9},
             {"primitive": "send", "role": "self_check", "message_bytes": 4096, "threads": 4,
-             "ratio_low": 0.81, "ratio_high": 1.0, "verdict": "INCONCLUSIVE"},
+             "ratio_low": 0.81, "ratio_high": 1.0, "verdict": "INCONCLUSIVE",
+             "zerocopy_sends": 7, "zerocopy_completions": 7, "zerocopy_copied_share": 1.0},
         ]});
         let arms = arms(&json);
         assert_eq!(arms.len(), 2);
         assert_eq!(arms[0].cell, "4 KiB × 4");
         assert_eq!(arms[0].goodput_bits_per_s, Some(2.5e9));
         assert_eq!(arms[0].half_width, None);
+        assert!(!arms[0].is_copied_and_complete() && arms[1].is_copied_and_complete());
+        assert!(!arms[1].excludes_one);
         assert_eq!(arms[1].role, "self_check");
         assert_eq!(arms[1].verdict, "INCONCLUSIVE");
         assert!(arms[1].half_width.is_some_and(|width| (width - 1.0 / 9.0).abs() < 1e-9));
