@@ -25,6 +25,11 @@ const LLC_ASSUMED: Bytes = Bytes(64 << 20);
 /// window would start again (`TCP_RTO_MIN`, net/ipv4/tcp_input.c).
 const IDLE_MAX: Nanos = Nanos(100_000_000);
 
+/// Before a window that counts, the same work goes on for this long, or for as
+/// long as the window if that is shorter: a slow link's queues fill, a token
+/// bucket's credit is spent.
+const LEAD: Nanos = Nanos::SECOND;
+
 /// Work of that burst, in bytes, at least four messages per thread.
 const BURST_BYTES: u64 = 512 << 10;
 
@@ -146,7 +151,10 @@ pub fn slices(
         order.shuffle(rng);
         for &arm in &order {
             if idles {
-                let work = Work::Messages(burst.min(work[arm]));
+                let work = match once {
+                    Some(Work::Window(window)) => Work::Window(window.min(LEAD)),
+                    _ => Work::Messages(burst.min(work[arm])),
+                };
                 slices.push(Slice { arm, round, kind: SliceKind::Warm, work });
             }
             let kind = if round < discarded { SliceKind::Discarded } else { SliceKind::Measured };

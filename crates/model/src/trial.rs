@@ -53,6 +53,20 @@ impl Trial {
         }
         order
     }
+
+    /// Whether a slice has a time before it that is not counted.
+    #[must_use]
+    pub fn has_lead(&self) -> bool {
+        self.slices.iter().any(Slice::is_lead)
+    }
+}
+
+impl Slice {
+    /// Whether this is the time before a window.
+    #[must_use]
+    pub fn is_lead(&self) -> bool {
+        self.kind == SliceKind::Warm && matches!(self.work, Work::Window(_))
+    }
 }
 
 /// A stretch of work of one arm.
@@ -73,7 +87,7 @@ pub struct Slice {
 #[serde(rename_all = "snake_case")]
 pub enum SliceKind {
     /// Wakes up a connection that idled longer than its retransmission
-    /// timeout; not stored.
+    /// timeout, or is the time before a window; not stored.
     Warm,
     /// Of the rounds thrown away at the start; stored, never used.
     Discarded,
@@ -87,7 +101,8 @@ pub enum SliceKind {
 pub enum Work {
     /// This many messages over all threads; at least 1.
     Messages(u64),
-    /// As many as fit in this time; the sender's shutdown ends it, so the
-    /// arm's connections serve for one such slice only, their last.
+    /// As many as fit in this time. In mode `stream` the sender's shutdown
+    /// ends a slice that counts, so the arm's connections serve for one such
+    /// slice only, their last.
     Window(Nanos),
 }

@@ -16,12 +16,20 @@ use super::protocol::Failure;
 #[derive(Debug)]
 pub(crate) struct Links {
     by_arm: Vec<Vec<OwnedFd>>,
+    /// By thread; empty without leads.
+    signals: Vec<OwnedFd>,
 }
 
 /// token, arm, thread.
 const GREETING_BYTES: usize = 16;
 
 impl Links {
+    /// From connections by place.
+    fn of(trial: &Trial, mut by_arm: Vec<Vec<OwnedFd>>) -> Links {
+        let signals = by_arm.split_off(trial.arms.len()).pop().unwrap_or_default();
+        Links { by_arm, signals }
+    }
+
     /// The connection of an arm's thread.
     pub(crate) fn get(&self, arm: usize, thread: usize) -> BorrowedFd<'_> {
         self.by_arm[arm][thread].as_fd()
@@ -32,6 +40,12 @@ impl Links {
         &self.by_arm[arm]
     }
 
+    /// The connection on which a thread says how long its lead was. Only in
+    /// trials that have leads.
+    pub(crate) fn signal(&self, thread: usize) -> Option<BorrowedFd<'_>> {
+        self.signals.get(thread).map(AsFd::as_fd)
+    }
+
     /// Any connection at all, to read options back from.
     pub(crate) fn any(&self) -> Option<BorrowedFd<'_>> {
         self.by_arm.iter().flatten().next().map(AsFd::as_fd)
@@ -39,7 +53,7 @@ impl Links {
 
     /// Ends every connection, which wakes whoever waits on one.
     pub(crate) fn hang_up(&self) {
-        for fd in self.by_arm.iter().flatten() {
+        for fd in self.by_arm.iter().flatten().chain(&self.signals) {
             // The peer may have gone already, which is as good.
             let _ = tcp::hang_up(fd.as_fd());
         }
@@ -82,7 +96,7 @@ pub(crate) fn connected_pair() -> Result<(OwnedFd, OwnedFd), tcp::SetupError> {
 /// Errors: what was tried and what the system said.
 pub(crate) fn listen(trial: &Trial) -> Result<tcp::Listener, Failure> {
     let address: SocketAddr = ([127, 0, 0, 1], 0).into();
-    let connections = trial.arms.len() * trial.cell.threads as usize;
+    let connections = places(trial) * trial.cell.threads as usize;
     Ok(tcp::Listener::open(&address, &options(trial), connections)?)
 }
 
@@ -107,13 +121,19 @@ impl From<tcp::SetupError> for Failure {
     }
 }
 
+/// Connections of each thread: one per arm, and one for signals if needed.
+/// In greetings the signals come as one arm more.
+fn places(trial: &Trial) -> usize {
+    trial.arms.len() + usize::from(trial.has_lead())
+}
+
 /// Makes all connections of the sending end.
 ///
 /// Errors: what was tried and what the system said.
 pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Links, Failure> {
     let options = options(trial);
-    let mut by_arm: Vec<Vec<OwnedFd>> = trial.arms.iter().map(|_| Vec::new()).collect();
-    for arm in trial.arms_as_they_run() {
+    let mut by_arm: Vec<Vec<OwnedFd>> = (0..places(trial)).map(|_| Vec::new()).collect();
+    for arm in trial.arms_as_they_run().into_iter().chain(trial.arms.len()..places(trial)) {
         for thread in 0..trial.cell.threads {
             let fd = tcp::connect_to(&peer, &options)?;
             let mut greeting = [0; GREETING_BYTES];
@@ -135,7 +155,7 @@ pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Lin
             }
         }
     }
-    Ok(Links { by_arm })
+    Ok(Links::of(trial, by_arm))
 }
 
 /// Takes all connections at the receiving end; a stranger's is closed and
@@ -149,9 +169,9 @@ pub(crate) fn accept(
 ) -> Result<Links, Failure> {
     const STRANGERS_MAX: usize = 64;
     let threads = trial.cell.threads as usize;
-    let expected = trial.arms.len() * threads;
-    let places = || std::iter::repeat_with(|| None).take(threads).collect();
-    let mut by_arm: Vec<Vec<Option<OwnedFd>>> = trial.arms.iter().map(|_| places()).collect();
+    let expected = places(trial) * threads;
+    let slots = || std::iter::repeat_with(|| None).take(threads).collect();
+    let mut by_arm: Vec<Vec<Option<OwnedFd>>> = (0..places(trial)).map(|_| slots()).collect();
     let (mut accepted, mut strangers) = (0, 0);
     while accepted < expected {
         let fd = listener.accept()?;
@@ -167,9 +187,8 @@ pub(crate) fn accept(
             None => return Err(Failure::cause("too many connections that are not ours")),
         }
     }
-    Ok(Links {
-        by_arm: by_arm.into_iter().map(|arm| arm.into_iter().flatten().collect()).collect(),
-    })
+    let by_arm = by_arm.into_iter().map(|arm| arm.into_iter().flatten().collect()).collect();
+    Ok(Links::of(trial, by_arm))
 }
 
 /// Reads the greeting of a connection: its arm and thread, if it is ours.

@@ -6,6 +6,7 @@ mod bracket;
 mod crew;
 mod facts;
 mod gate;
+mod lead;
 pub(crate) mod link;
 pub mod protocol;
 mod report;

@@ -16,8 +16,7 @@ use iolens_sys::{clock, socket};
 
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
-use super::facts;
-use super::link;
+use super::{facts, lead, link};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
 use super::requests::{self, Times};
@@ -50,6 +49,8 @@ enum Awaited {
     End,
     /// Answers to its requests.
     Answers,
+    /// As much as the sender will have sent.
+    Announced,
 }
 
 /// Runs the receiving end to its last slice.
@@ -72,6 +73,7 @@ fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
     match slice.work {
         _ if !sends_something(trial, slice.arm) => Awaited::Bytes(0),
         _ if trial.cell.mode == Mode::Rr => Awaited::Answers,
+        _ if slice.is_lead() => Awaited::Announced,
         Work::Messages(messages) => {
             Awaited::Bytes(messages.saturating_mul(trial.cell.message_bytes.0))
         }
@@ -98,7 +100,7 @@ fn thread_slices(
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
-        let task = Task { crew, slice, progress: &progress[index] };
+        let task = Task { crew, thread, slice, progress: &progress[index] };
         let fd = crew.links.get(slice.arm, thread);
         let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);
         slices.push(task.run(fd, &mut buffer, times, &mut bracket)?);
@@ -128,6 +130,7 @@ impl Received {
 /// One slice of one thread.
 struct Task<'a> {
     crew: &'a Crew<'a>,
+    thread: usize,
     slice: &'a Slice,
     progress: &'a Progress,
 }
@@ -146,6 +149,7 @@ impl Task<'_> {
         let received = match awaited(self.crew.trial, self.slice) {
             Awaited::Bytes(target) => self.receive_bytes(fd, buffer, target),
             Awaited::End => self.receive_until_end(fd, buffer),
+            Awaited::Announced => self.follow(fd, buffer),
             Awaited::Answers => {
                 link::receive_byte(fd).map_err(Stop::at("hear that it may ask"))?;
                 inner_before = Bracket::inner_before();
@@ -165,6 +169,13 @@ impl Task<'_> {
         counts.messages = received.tally.messages;
         let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };
         Ok(ThreadSlice { span, end_ns: received.end_ns, counts })
+    }
+
+    /// Receives a lead, of which nothing is counted.
+    fn follow(&self, fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Received, Errno> {
+        let signal = self.crew.links.signal(self.thread).ok_or(Errno::ENOTCONN)?;
+        lead::follow(fd, signal, buffer, link::stall_limit(self.crew.trial))?;
+        Ok(Received::default())
     }
 
     /// Asks for messages until the slice's requests are used up.

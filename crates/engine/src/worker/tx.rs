@@ -8,14 +8,13 @@
 use std::os::fd::BorrowedFd;
 
 use iolens_model::axes::{Mode, WorkingSet};
-use iolens_model::trial::{Slice, Work};
+use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_sys::errno::Errno;
 use iolens_sys::{clock, tcp};
 
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
-use super::facts;
-use super::link;
+use super::{facts, lead, link};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
 use crate::locked_memory::Limits;
@@ -114,7 +113,7 @@ impl Task<'_> {
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
         let outer_after = bracket.outer(Some(fd));
-        if !self.ends_the_stream() {
+        if !self.ends_the_stream() && !self.is_followed() {
             link::send_byte(fd).map_err(Stop::at("release the receiver"))?;
         }
         let done = sender.tally().since(tally);
@@ -130,7 +129,13 @@ impl Task<'_> {
     /// Whether the slice ends with the connection.
     fn ends_the_stream(&self) -> bool {
         let windowed = matches!(self.slice.work, Work::Window(_));
-        windowed && self.ends == Ends::Pair && self.crew.trial.cell.mode == Mode::Stream
+        let counts = self.slice.kind != SliceKind::Warm;
+        counts && windowed && self.ends == Ends::Pair && self.crew.trial.cell.mode == Mode::Stream
+    }
+
+    /// Whether the receiver follows by count: no receipt, no release.
+    fn is_followed(&self) -> bool {
+        self.slice.is_lead() && self.ends == Ends::Pair && self.crew.trial.cell.mode == Mode::Stream
     }
 
     /// All of the slice's work, to its receipt and its last completion.
@@ -149,11 +154,16 @@ impl Task<'_> {
                 sender.answer(fd).map_err(failed)?
             }
             Mode::Stream => {
+                let before = sender.tally();
                 let span = sender.run(self.budget).map_err(failed)?;
                 if self.ends_the_stream() {
                     tcp::finish_sending(fd).map_err(Stop::at("end the stream"))?;
                 }
-                link::receive_byte(fd).map_err(Stop::at("hear of the receipt"))?;
+                match self.crew.links.signal(self.thread).filter(|_| self.is_followed()) {
+                    Some(signal) => lead::announce(signal, sender.tally().since(before).bytes)
+                        .map_err(Stop::at("say how much was sent"))?,
+                    None => link::receive_byte(fd).map_err(Stop::at("hear of the receipt"))?,
+                }
                 span
             }
         };
