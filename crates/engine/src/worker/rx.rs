@@ -16,10 +16,10 @@ use iolens_sys::{clock, socket};
 
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
-use super::{facts, lead, link};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
 use super::requests::{self, Times};
+use super::{facts, lead, link};
 use crate::op::{Budget, Span, Tally};
 use crate::registry::{self, Ends};
 

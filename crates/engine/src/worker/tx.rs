@@ -14,9 +14,9 @@ use iolens_sys::{clock, tcp};
 
 use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
-use super::{facts, lead, link};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
+use super::{facts, lead, link};
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::registry::{self, Ends, Entry, Link, Setup, Shape};
