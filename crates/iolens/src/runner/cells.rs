@@ -6,7 +6,7 @@ use iolens_engine::work;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Cell;
 use iolens_model::host::HostFacts;
-use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
@@ -41,6 +41,9 @@ pub(crate) struct GroupArm {
     pub(crate) arm: Arm,
     /// Time of a message: guessed, then probed, then fixed.
     message_ns: f64,
+    /// Whether the work of its slices is fixed already, by an earlier session
+    /// of the run.
+    is_fixed: bool,
     /// Failed trials.
     failures: u32,
 }
@@ -72,7 +75,10 @@ impl CellState {
         };
         let message_ns = work::guessed_message_ns(&cell);
         let group = |arms: Vec<Arm>| Group {
-            arms: arms.into_iter().map(|arm| GroupArm { arm, message_ns, failures: 0 }).collect(),
+            arms: arms
+                .into_iter()
+                .map(|arm| GroupArm { arm, message_ns, is_fixed: false, failures: 0 })
+                .collect(),
             failures_of_nobody: 0,
         };
         CellState {
@@ -233,6 +239,52 @@ impl CellState {
         for double in arms.iter_mut().filter(|arm| arm.arm.role == Role::SelfCheck) {
             double.message_ns = message_ns;
         }
+    }
+
+    /// Takes over what a stored trial of this cell decided: the work of its
+    /// slices, which stays as it was, or who failed.
+    pub(crate) fn recall(&mut self, plan: &Plan, outcome: &TrialOutcome) {
+        let labels: Vec<&str> = outcome.arms.iter().map(|arm| arm.arm.label.as_str()).collect();
+        let has = |group: &Group, label: &str| group.arms.iter().any(|arm| arm.arm.label == label);
+        let whole = |group: &Group| labels.iter().all(|label| has(group, label));
+        let Some(group) = self.groups.iter().position(whole) else { return };
+        match outcome.status {
+            Status::Failed => self.note_failure(group, outcome),
+            // The probes of pass 0 are stored only when they fail.
+            Status::Ok => {
+                for (index, label) in labels.iter().enumerate() {
+                    self.fix_work(plan, group, label, outcome, index);
+                }
+            }
+            Status::Invalid | Status::Skipped | Status::Interrupted => {}
+        }
+    }
+
+    fn fix_work(
+        &mut self,
+        plan: &Plan,
+        group: usize,
+        label: &str,
+        outcome: &TrialOutcome,
+        index: usize,
+    ) {
+        let target = self.target;
+        let is_it = |arm: &&mut GroupArm| arm.arm.label == label;
+        let Some(arm) = self.groups[group].arms.iter_mut().find(is_it) else { return };
+        let of_arm = |slice: &&SliceOutcome| slice.arm == index && slice.tx.messages > 0;
+        let Some(slice) = outcome.slices.iter().find(of_arm) else { return };
+        arm.message_ns = if plan.schedule.is_sliced() {
+            // The half keeps rounding down from losing a message.
+            target.0 as f64 / (slice.tx.messages as f64 + 0.5)
+        } else {
+            slice.tx.time_ns as f64 / slice.tx.messages as f64
+        };
+        arm.is_fixed = true;
+    }
+
+    /// Whether the work of every arm of a group is fixed.
+    pub(crate) fn is_fixed(&self, group: usize) -> bool {
+        self.groups[group].arms.iter().all(|arm| arm.is_fixed)
     }
 
     /// Remembers a failed trial; an arm that failed too often is left out
