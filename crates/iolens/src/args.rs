@@ -2,12 +2,12 @@
 //! else; what they mean together is decided in `request`.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand, ValueEnum};
 use iolens_model::parse;
-use iolens_model::units::{Bytes, Nanos};
+
+use crate::wishes::Wishes;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -28,7 +28,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure: run a study and answer from it
+    /// Measure: run a study or a plan and answer from it
     Run(Box<Run>),
     /// Show what exists: studies, primitives, topologies, metrics
     List(List),
@@ -45,108 +45,34 @@ pub(crate) enum Command {
     Worker,
 }
 
-/// A study by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StudyName {
-    /// Messages through sockets
-    Net,
-}
-
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// What to study
-    pub(crate) study: StudyName,
+    /// `net`, a plan by name (classic-48, net-rr, …), or the path of a plan file
+    #[arg(value_name = "net|PLAN|FILE.toml", required_unless_present = "resume")]
+    pub(crate) what: Option<String>,
 
-    /// A first look in under a minute: indicative sentences, no verdicts
-    #[arg(long)]
-    pub(crate) quick: bool,
+    #[command(flatten)]
+    pub(crate) wishes: Wishes,
 
-    /// Arms to compare, by id (see `iolens list primitives`)
-    #[arg(long, value_name = "LIST", help_heading = "What to compare")]
-    pub(crate) primitives: Option<Words>,
-    /// The arm the others are compared with [default: send_staged]
-    #[arg(long, value_name = "ID", help_heading = "What to compare")]
-    pub(crate) baseline: Option<String>,
-    /// Message sizes: a list, or a range by factors of 4 [default: 64..1MiB]
-    #[arg(long, value_name = "LIST|A..B", help_heading = "What to compare")]
-    pub(crate) sizes: Option<Sizes>,
-    /// Thread pairs, one connection each [default: 1,4]
-    #[arg(long, value_name = "LIST", help_heading = "What to compare")]
-    pub(crate) threads: Option<Counts>,
-    /// Where the ends stand [default: loopback]
-    #[arg(long, value_name = "LIST", help_heading = "What to compare")]
-    pub(crate) topologies: Option<Words>,
-    /// What travels [default: stream]
-    #[arg(long, value_name = "LIST", help_heading = "What to compare")]
-    pub(crate) modes: Option<Words>,
-    /// Memory that is sent from: hot, cold [default: hot]
-    #[arg(long, value_name = "LIST", help_heading = "What to compare")]
-    pub(crate) working_set: Option<Words>,
-    /// Fields per message, 1 to 64 [default: 8]
-    #[arg(long, value_name = "N", value_parser = parse::count, help_heading = "What to compare")]
-    pub(crate) fields: Option<u64>,
-    /// When an iovec is built: per_message, prepared [default: per_message]
-    #[arg(long, value_name = "WHEN", help_heading = "What to compare")]
-    pub(crate) iovec: Option<String>,
-
-    /// Begin no pass that would end later [default: 10m; quick: 40s]
-    #[arg(long, value_name = "TIME", value_parser = parse::span, help_heading = "How long and how exact")]
-    pub(crate) budget: Option<Nanos>,
-    /// Half-width of a ratio at which it is precise enough [default: 3%]
-    #[arg(long, value_name = "FRACTION", value_parser = parse::fraction, help_heading = "How long and how exact")]
-    pub(crate) precision: Option<f64>,
-    /// Smallest difference that matters [default: 3%]
-    #[arg(long, value_name = "FRACTION", value_parser = parse::fraction, help_heading = "How long and how exact")]
-    pub(crate) delta: Option<f64>,
-    /// Visit every cell this often, budget permitting [default: 12 to 60; quick: 10]
-    #[arg(long, value_name = "N", value_parser = parse::count, help_heading = "How long and how exact")]
-    pub(crate) passes: Option<u64>,
-    /// How long a slice is meant to last with one thread pair [default: 2ms]
-    #[arg(long, value_name = "TIME", value_parser = parse::span, conflicts_with_all = ["window", "messages"], help_heading = "How long and how exact")]
-    pub(crate) slice: Option<Nanos>,
-    /// Rounds of slices that count in a trial [default: 20]
-    #[arg(long, value_name = "N", value_parser = parse::count, conflicts_with_all = ["window", "messages"], help_heading = "How long and how exact")]
-    pub(crate) rounds: Option<u64>,
-    /// The classic way: one arm after another, each for this long
-    #[arg(long, value_name = "TIME", value_parser = parse::span, conflicts_with = "messages", help_heading = "How long and how exact")]
-    pub(crate) window: Option<Nanos>,
-    /// The classic way: one arm after another, this many messages each
-    #[arg(long, value_name = "N", value_parser = parse::count, help_heading = "How long and how exact")]
-    pub(crate) messages: Option<u64>,
-    /// One arm per process pair, instead of all of a cell together
-    #[arg(long, conflicts_with_all = ["window", "messages"], help_heading = "How long and how exact")]
-    pub(crate) isolate: bool,
-
-    /// Processors to use, sending end first [default: all it may use]
-    #[arg(long, value_name = "LIST", help_heading = "The machine")]
-    pub(crate) cpus: Option<Cpus>,
-    /// TCP congestion control of every socket [default: reno]
-    #[arg(long, value_name = "NAME", help_heading = "The machine")]
-    pub(crate) congestion: Option<String>,
-    /// SO_SNDBUF and SO_RCVBUF of every socket
-    #[arg(long, value_name = "SIZE", value_parser = parse::size, help_heading = "The machine")]
-    pub(crate) socket_buffer: Option<Bytes>,
-    /// Bytes asked of one recv(2), whatever the message size
-    #[arg(long, value_name = "SIZE", value_parser = parse::size, help_heading = "The machine")]
-    pub(crate) receive_size: Option<Bytes>,
-    /// Seed of every random order [default: random]
-    #[arg(long, value_name = "N", help_heading = "The machine")]
-    pub(crate) seed: Option<u64>,
+    /// Go on with a stored run that was cut short: an id, its beginning, or `last`
+    #[arg(long, value_name = "RUN", conflicts_with = "what")]
+    pub(crate) resume: Option<String>,
+    /// Print the plan as a plan file and measure nothing
+    #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
+    pub(crate) print_plan: bool,
+    /// Print the cells, the arms and the expected time, and measure nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) dry_run: bool,
     /// Wait for another run to end instead of giving up
-    #[arg(long, help_heading = "The machine")]
+    #[arg(long)]
     pub(crate) wait: bool,
 
-    /// A name for the run
-    #[arg(long, value_name = "TEXT", help_heading = "Results")]
-    pub(crate) name: Option<String>,
     /// Exit with 1 if anything stays invalid or undecided
     #[arg(long, help_heading = "Results")]
     pub(crate) strict: bool,
-    /// Print the plan and measure nothing
-    #[arg(long, alias = "dry-run", help_heading = "Results")]
-    pub(crate) print_plan: bool,
-    /// How progress is shown on stderr [default: a bar on a terminal]
-    #[arg(long, value_name = "HOW", help_heading = "Results")]
+    /// Progress on stderr: plain (a line per trial), none [default: a bar on a terminal]
+    // Without its values listed, --help is as short as -h.
+    #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = "Results")]
     pub(crate) progress: Option<ProgressKind>,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
@@ -282,31 +208,6 @@ pub(crate) enum Rows {
     Slices,
     /// One arm in one cell, analysed
     Cells,
-}
-
-/// Declares a list type that clap takes as one value.
-macro_rules! list {
-    ($name:ident, $item:ty, $parse:path) => {
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        pub(crate) struct $name(pub(crate) Vec<$item>);
-
-        impl FromStr for $name {
-            type Err = parse::ParseError;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                $parse(text).map($name)
-            }
-        }
-    };
-}
-
-list!(Words, String, words);
-list!(Sizes, Bytes, parse::sizes);
-list!(Counts, u32, parse::counts);
-list!(Cpus, u32, parse::cpus);
-
-fn words(text: &str) -> Result<Vec<String>, parse::ParseError> {
-    Ok(parse::items(text)?.into_iter().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

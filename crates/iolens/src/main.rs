@@ -4,13 +4,17 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod built_in;
 mod commands;
 mod failure;
 mod output;
 mod places;
+mod plan_file;
 mod progress;
 mod request;
 mod runner;
+mod values;
+mod wishes;
 
 use std::process::ExitCode;
 

@@ -22,6 +22,18 @@ pub(crate) fn database(given: Option<&Path>) -> Result<PathBuf, Failure> {
         })
 }
 
+/// The database, which must be there already.
+pub(crate) fn existing_database(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let path = database(given)?;
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(Failure::unusable(format!(
+        "there are no results yet: {} does not exist\n  measure with `iolens run net --quick`",
+        path.display()
+    )))
+}
+
 /// The page of a run, in a folder of ours beside the database.
 pub(crate) fn page(database: &Path, run: &str) -> PathBuf {
     let folder = database.parent().unwrap_or(Path::new("")).join("reports");

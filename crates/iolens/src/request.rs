@@ -1,71 +1,29 @@
-//! From what was typed to a plan: defaults filled in, words looked up, and
-//! everything refused that cannot be measured, before anything is measured.
+//! From what was asked for to a plan: what was left open filled in, words
+//! looked up, and everything refused that cannot be measured, before anything
+//! is measured.
 
-use iolens_engine::{FIELDS_MAX, registry};
-use iolens_model::axes::{Iovec, Mode, Study, Topology, WorkingSet};
-use iolens_model::parse::nearest;
+use std::path::Path;
+
+use iolens_engine::registry;
+use iolens_model::axes::{Iovec, IpVersion, Mode, Study, Topology};
 use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
 use iolens_model::units::{Bytes, Nanos};
 
-use crate::args::{Run, StudyName};
+use crate::built_in::{self, BuiltIn};
 use crate::failure::Failure;
-
-/// Every thread pair has a thread and a connection per arm at each end.
-const THREADS_MAX: u32 = 1024;
-
-/// Largest message: what one sendmsg of a page-aligned iovec can take whole
-/// on every kernel is far above; memory for the rings is the limit.
-const MESSAGE_BYTES_MAX: u64 = Bytes::GIB;
+use crate::plan_file;
+use crate::values::{Stand, unknown};
+use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "send_staged";
 
-/// The plan that the arguments describe.
-pub(crate) fn plan(run: &Run, seed: u64) -> Result<Plan, Failure> {
-    let StudyName::Net = run.study;
-    let (primitives, baseline) = arms(run)?;
-    let plan = Plan {
-        study: Study::Net,
-        primitives,
-        baseline,
-        sizes: sizes(run)?,
-        threads: threads(run)?,
-        topologies: axis(run.topologies.as_ref(), "topology", Topology::ALL, Topology::word, 1)?,
-        modes: axis(run.modes.as_ref(), "mode", Mode::ALL, Mode::word, 1)?,
-        working_sets: axis(
-            run.working_set.as_ref(),
-            "working set",
-            WorkingSet::ALL,
-            WorkingSet::word,
-            1,
-        )?,
-        fields: fields(run)?,
-        iovec: match &run.iovec {
-            None => Iovec::PerMessage,
-            Some(word) => lookup("iovec form", word, Iovec::ALL, Iovec::word)?,
-        },
-        receiver: "recv".to_owned(),
-        schedule: schedule(run)?,
-        passes: passes(run)?,
-        budget: run.budget.unwrap_or(Nanos(if run.quick { 40 * SECOND } else { 600 * SECOND })),
-        precision: run.precision.unwrap_or(0.03),
-        delta: run.delta.unwrap_or(0.03),
-        quick: run.quick,
-        isolate: run.isolate,
-        seed: run.seed.unwrap_or(seed),
-        cpus: run.cpus.as_ref().map(|cpus| cpus.0.clone()),
-        socket: SocketOptions {
-            congestion: run.congestion.clone().unwrap_or_else(|| "reno".to_owned()),
-            buffer_bytes: socket_buffer(run)?,
-            nodelay: true,
-            receive_bytes: receive_size(run)?,
-        },
-        network: NetworkOptions::default(),
-    };
-    Ok(plan)
-}
+/// How long a slice is meant to last; docs/journal has the measurements.
+const SLICE: Nanos = Nanos(2_000_000);
 
-const SECOND: u64 = Nanos::SECOND.0;
+/// Rounds that are thrown away, and rounds that count.
+const DISCARDED_ROUNDS: u32 = 3;
+const ROUNDS: u32 = 20;
 
 /// Asked of both socket buffers; see docs/journal for the measurements.
 const SOCKET_BUFFER: Bytes = Bytes(512 << 10);
@@ -73,39 +31,116 @@ const SOCKET_BUFFER: Bytes = Bytes(512 << 10);
 /// Asked of one recv(2); see docs/journal for the measurements.
 const RECEIVE_BYTES: Bytes = Bytes(128 << 10);
 
-fn socket_buffer(run: &Run) -> Result<Bytes, Failure> {
-    // The kernel's option is an int, which it doubles.
-    const SOCKET_BUFFER_MAX: Bytes = Bytes(512 << 20);
-    match run.socket_buffer {
-        Some(size) if size > SOCKET_BUFFER_MAX => Err(Failure::usage(format!(
-            "a socket buffer of {size} is too large\n  the largest is {SOCKET_BUFFER_MAX}"
-        ))),
-        given => Ok(given.unwrap_or(SOCKET_BUFFER)),
-    }
+/// Smallest MTU that IPv6 goes over: RFC 8200, section 5.
+const IPV6_MTU_MIN: u32 = 1280;
+
+/// Whether a topology can be made here, or why not.
+pub(crate) type Available<'a> = &'a dyn Fn(Topology) -> Result<(), String>;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) plan: Plan,
+    /// The user's name for the run.
+    pub(crate) name: Option<String>,
+    /// What the user ought to know about the plan, one sentence each.
+    pub(crate) notes: Vec<String>,
 }
 
-fn receive_size(run: &Run) -> Result<Bytes, Failure> {
-    const RECEIVE_BYTES_MAX: Bytes = Bytes(64 << 20);
-    match run.receive_size {
-        Some(size) if size > RECEIVE_BYTES_MAX => Err(Failure::usage(format!(
-            "a receive size of {size} is too large: every receiving thread has a buffer of it\n  \
-             the largest is {RECEIVE_BYTES_MAX}"
-        ))),
-        given => Ok(given.unwrap_or(RECEIVE_BYTES)),
+/// What `what` (a study, a plan by its name or its path) and the flags ask
+/// for together: flags before the file, the file before the study's default.
+pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
+    let asked = match Study::from_word(what) {
+        Some(Study::Net) => flags.clone(),
+        None => flags.clone().or(file(what)?),
+    };
+    let mut base = built_in(if asked.quick { built_in::QUICK } else { built_in::NET })?;
+    if asked.is_classic() {
+        // Their number of passes is made for slices.
+        base.passes = None;
     }
+    Ok(asked.or(base))
+}
+
+fn built_in(plan: BuiltIn) -> Result<Wishes, Failure> {
+    // Ids are looked up once the flags have had their say.
+    plan_file::parse(&plan.file(), plan.text, &|_| Ok(())).map_err(Failure::usage)
+}
+
+/// The plan of a name or of a path.
+fn file(what: &str) -> Result<Wishes, Failure> {
+    if let Some(plan) = built_in::ALL.into_iter().find(|plan| plan.name == what) {
+        return built_in(plan);
+    }
+    let path = Path::new(what);
+    if path.extension().is_none_or(|extension| extension != "toml") && !what.contains('/') {
+        let names = built_in::ALL.map(|plan| plan.name);
+        let advice = format!("there is: {}, or the path of a file.toml", names.join(", "));
+        return Err(Failure::usage(unknown("plan", what, &names, &advice)));
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Failure::usage(format!("cannot read the plan {what}: {e}")))?;
+    plan_file::parse(what, &text, &known_primitive).map_err(Failure::usage)
+}
+
+/// The plan of these wishes. `seed` is taken where none is stated.
+pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
+    let (primitives, baseline) = arms(&asked)?;
+    let schedule = schedule(&asked);
+    let passes = match asked.passes {
+        None if asked.is_classic() => Passes { minimum: 1, maximum: 1 },
+        given => stated(given, "passes")?,
+    };
+    let modes = stated(asked.modes, "modes")?.0;
+    check_modes(&modes, &schedule)?;
+    let mut notes = Vec::new();
+    let topologies = topologies(&stated(asked.topologies, "topologies")?.0, available, &mut notes)?;
+    let network = network(asked.ip, asked.mtu, &topologies, &mut notes)?;
+    let plan = Plan {
+        study: Study::Net,
+        primitives,
+        baseline,
+        sizes: stated(asked.sizes, "sizes")?.0,
+        threads: stated(asked.threads, "threads")?.0,
+        topologies,
+        modes,
+        working_sets: stated(asked.working_set, "working_set")?.0,
+        fields: asked.fields.unwrap_or(8),
+        iovec: asked.iovec.unwrap_or(Iovec::PerMessage),
+        receiver: "recv".to_owned(),
+        schedule,
+        passes,
+        budget: stated(asked.budget, "budget")?,
+        precision: asked.precision.unwrap_or(0.03),
+        delta: asked.delta.unwrap_or(0.03),
+        quick: asked.quick,
+        isolate: asked.isolate,
+        seed: asked.seed.unwrap_or(seed),
+        cpus: asked.cpus.map(|cpus| cpus.0),
+        socket: SocketOptions {
+            congestion: asked.congestion.unwrap_or_else(|| "reno".to_owned()),
+            buffer_bytes: asked.socket_buffer.unwrap_or(SOCKET_BUFFER),
+            nodelay: true,
+            receive_bytes: asked.receive_size.unwrap_or(RECEIVE_BYTES),
+        },
+        network,
+    };
+    Ok(Request { plan, name: asked.name, notes })
+}
+
+/// What the study's default states; a test reads that it states all of it.
+fn stated<T>(value: Option<T>, key: &str) -> Result<T, Failure> {
+    value.ok_or_else(|| Failure::usage(format!("the plan states no `{key}`")))
 }
 
 /// The arms and the baseline. The baseline is always measured; a single
 /// primitive is its own.
-fn arms(run: &Run) -> Result<(Vec<String>, String), Failure> {
-    let listed = match &run.primitives {
-        None => registry::REGISTRY.iter().filter(|e| !e.hidden).map(|e| e.id.to_owned()).collect(),
-        Some(words) => words.0.clone(),
-    };
-    for id in listed.iter().chain(&run.baseline) {
-        known_primitive(id)?;
+fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
+    let listed = stated(asked.primitives.clone(), "primitives")?.0;
+    for id in listed.iter().chain(&asked.baseline) {
+        known_primitive(id).map_err(Failure::usage)?;
     }
-    let baseline = match (&run.baseline, &listed[..]) {
+    let baseline = match (&asked.baseline, &listed[..]) {
         (Some(id), _) => id.clone(),
         (None, [single]) => single.clone(),
         (None, _) => BASELINE.to_owned(),
@@ -116,154 +151,98 @@ fn arms(run: &Run) -> Result<(Vec<String>, String), Failure> {
              name one that sends with --baseline, such as {BASELINE}"
         )));
     }
-    let mut primitives = vec![baseline.clone()];
-    for id in listed {
-        if !primitives.contains(&id) {
-            primitives.push(id);
-        }
-    }
-    Ok((primitives, baseline))
+    let others = listed.into_iter().filter(|id| *id != baseline);
+    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
 }
 
-fn known_primitive(id: &str) -> Result<(), Failure> {
+fn known_primitive(id: &str) -> Result<(), String> {
     if registry::find(id).is_some() {
         return Ok(());
     }
-    let known = registry::REGISTRY.iter().filter(|entry| !entry.hidden).map(|entry| entry.id);
-    Err(unknown("primitive", id, known, "`iolens list primitives` shows all of them"))
+    let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
+    let known: Vec<&str> = shown.map(|entry| entry.id).collect();
+    Err(unknown("primitive", id, &known, "`iolens list primitives` shows all of them"))
 }
 
-/// "unknown primitive `x`: did you mean `y`?"
-fn unknown<'a>(
-    what: &str,
-    word: &str,
-    known: impl Iterator<Item = &'a str> + Clone,
-    advice: &str,
-) -> Failure {
-    let hint = match nearest(word, known) {
-        Some(near) => format!("did you mean `{near}`? {advice}"),
-        None => advice.to_owned(),
+fn schedule(asked: &Wishes) -> Schedule {
+    match (asked.window, asked.messages) {
+        (Some(window), _) => Schedule::Window { window },
+        (None, Some(messages)) => Schedule::Messages { messages },
+        (None, None) => Schedule::Slices {
+            slice: asked.slice.unwrap_or(SLICE),
+            discarded_rounds: DISCARDED_ROUNDS,
+            rounds: asked.rounds.unwrap_or(ROUNDS),
+        },
+    }
+}
+
+fn check_modes(modes: &[Mode], schedule: &Schedule) -> Result<(), Failure> {
+    let way = match schedule {
+        Schedule::Window { .. } => "--window",
+        Schedule::Messages { .. } => "--messages",
+        Schedule::Slices { .. } => return Ok(()),
     };
-    Failure::usage(format!("unknown {what} `{word}`\n  {hint}"))
+    if !modes.contains(&Mode::Rr) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{way} and mode rr do not go together: the classic way sends one stream until it ends, \
+         and rr waits for a response to every request\n  leave {way} out, or take --modes stream"
+    )))
 }
 
-/// Looks a word of an axis up.
-fn lookup<T: Copy>(
-    what: &str,
-    word: &str,
-    all: &'static [T],
-    name: fn(T) -> &'static str,
-) -> Result<T, Failure> {
-    let words = all.iter().map(|&value| name(value));
-    all.iter().copied().find(|&value| name(value) == word).ok_or_else(|| {
-        let list = words.clone().collect::<Vec<_>>().join(", ");
-        unknown(what, word, words, &format!("there is: {list}"))
-    })
-}
-
-/// The values of an axis, by default the first `default` of them.
-fn axis<T: Copy + PartialEq>(
-    given: Option<&crate::args::Words>,
-    what: &str,
-    all: &'static [T],
-    name: fn(T) -> &'static str,
-    default: usize,
-) -> Result<Vec<T>, Failure> {
-    let Some(words) = given else { return Ok(all[..default].to_vec()) };
-    let mut values = Vec::new();
-    for word in &words.0 {
-        let value = lookup(what, word, all, name)?;
-        if !values.contains(&value) {
-            values.push(value);
+/// Where the ends stand; `auto` is decided here, and said.
+fn topologies(
+    stands: &[Stand],
+    available: Available<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Topology>, Failure> {
+    let mut topologies = Vec::new();
+    for stand in stands {
+        let topology = match *stand {
+            Stand::At(topology) => {
+                available(topology).map_err(|why| {
+                    Failure::unusable(format!("cannot use the topology {topology}: {why}"))
+                })?;
+                topology
+            }
+            Stand::Auto => match available(Topology::Veth) {
+                Ok(()) => Topology::Veth,
+                Err(why) => {
+                    notes.push(format!("on loopback, because veth cannot be used: {why}"));
+                    Topology::Loopback
+                }
+            },
+        };
+        if !topologies.contains(&topology) {
+            topologies.push(topology);
         }
     }
-    Ok(values)
+    Ok(topologies)
 }
 
-fn sizes(run: &Run) -> Result<Vec<Bytes>, Failure> {
-    let sizes = match (&run.sizes, run.quick) {
-        (Some(sizes), _) => sizes.0.clone(),
-        (None, true) => [1, 16, 256].map(|kib| Bytes(kib * Bytes::KIB)).to_vec(),
-        (None, false) => (3..=10).map(|power| Bytes(1 << (2 * power))).collect(),
+fn network(
+    ip: Option<IpVersion>,
+    mtu: Option<u32>,
+    topologies: &[Topology],
+    notes: &mut Vec<String>,
+) -> Result<NetworkOptions, Failure> {
+    let default = NetworkOptions::default();
+    let network = NetworkOptions {
+        ip: ip.unwrap_or(default.ip),
+        mtu_bytes: mtu.unwrap_or(default.mtu_bytes),
     };
-    match sizes.iter().find(|size| size.0 > MESSAGE_BYTES_MAX) {
-        Some(size) => Err(Failure::usage(format!(
-            "a message of {size} is too large: the rings of all arms must fit memory\n  \
-             the largest size is {}",
-            Bytes(MESSAGE_BYTES_MAX)
-        ))),
-        None => Ok(sizes),
-    }
-}
-
-fn threads(run: &Run) -> Result<Vec<u32>, Failure> {
-    let threads = match (&run.threads, run.quick) {
-        (Some(threads), _) => threads.0.clone(),
-        (None, true) => vec![1],
-        (None, false) => vec![1, 4],
-    };
-    match threads.iter().find(|&&n| n > THREADS_MAX) {
-        Some(n) => Err(Failure::usage(format!(
-            "{n} thread pairs are too many\n  the largest number is {THREADS_MAX}"
-        ))),
-        None => Ok(threads),
-    }
-}
-
-fn fields(run: &Run) -> Result<u32, Failure> {
-    let fields = run.fields.unwrap_or(8);
-    match u32::try_from(fields) {
-        Ok(n) if n as usize <= FIELDS_MAX => Ok(n),
-        _ => Err(Failure::usage(format!(
-            "{fields} fields per message are too many\n  the largest number is {FIELDS_MAX}"
-        ))),
-    }
-}
-
-/// Slices and rounds; docs/journal has the measurements behind the defaults.
-fn schedule(run: &Run) -> Result<Schedule, Failure> {
-    const ROUNDS_MAX: u32 = 100_000;
-    const DISCARDED_ROUNDS: u32 = 3;
-    const SLICE_MAX: Nanos = Nanos(10 * SECOND);
-    let slice = run.slice.unwrap_or(Nanos(2_000_000));
-    if slice > SLICE_MAX {
+    if network.ip == IpVersion::V6 && network.mtu_bytes < IPV6_MTU_MIN {
         return Err(Failure::usage(format!(
-            "a slice of {slice} is too long: arms that do not alternate cannot be compared\n  \
-             at most {SLICE_MAX}, or the classic way with --window"
+            "an MTU of {} is too small for IPv6\n  the smallest is {IPV6_MTU_MIN} (RFC 8200)",
+            network.mtu_bytes
         )));
     }
-    let rounds = run.rounds.unwrap_or(20);
-    let rounds = u32::try_from(rounds).ok().filter(|&n| n <= ROUNDS_MAX).ok_or_else(|| {
-        Failure::usage(format!("{rounds} rounds are too many\n  at most {ROUNDS_MAX}"))
-    })?;
-    Ok(match (run.window, run.messages) {
-        (Some(window), _) => Schedule::Window { window },
-        (None, Some(messages)) => Schedule::Messages { messages: sent(messages)? },
-        (None, None) => Schedule::Slices { slice, discarded_rounds: DISCARDED_ROUNDS, rounds },
-    })
-}
-
-fn sent(messages: u64) -> Result<u64, Failure> {
-    const MESSAGES_MAX: u64 = 1 << 33;
-    if messages <= MESSAGES_MAX {
-        return Ok(messages);
+    let is_made = topologies.contains(&Topology::Veth);
+    if !is_made && network.mtu_bytes != default.mtu_bytes {
+        notes.push("the MTU has no effect: loopback keeps that of the machine's lo".to_owned());
     }
-    Err(Failure::usage(format!("{messages} messages are too many\n  at most {MESSAGES_MAX}")))
-}
-
-fn passes(run: &Run) -> Result<Passes, Failure> {
-    const PASSES_MAX: u32 = 10_000;
-    let classic = run.window.is_some() || run.messages.is_some();
-    let fixed = |n| Passes { minimum: n, maximum: n };
-    match run.passes {
-        Some(n) => match u32::try_from(n) {
-            Ok(n) if n <= PASSES_MAX => Ok(fixed(n)),
-            _ => Err(Failure::usage(format!("{n} passes are too many\n  at most {PASSES_MAX}"))),
-        },
-        None if classic => Ok(fixed(1)),
-        None if run.quick => Ok(fixed(10)),
-        None => Ok(Passes { minimum: 12, maximum: 60 }),
-    }
+    Ok(network)
 }
 
 #[cfg(test)]
@@ -273,23 +252,44 @@ mod tests {
     use super::*;
     use crate::args::{Args, Command};
 
-    fn planned(line: &str) -> Result<Plan, String> {
+    /// Primitives that every build has.
+    const ARMS: &str = "--primitives send_staged,sendmsg_iov";
+
+    fn typed(line: &str) -> Result<Wishes, String> {
         let words = ["iolens", "run", "net"].into_iter().chain(line.split_whitespace());
         match Args::try_parse_from(words).map_err(|e| e.to_string())?.command {
-            Command::Run(run) => plan(&run, 1).map_err(|e| e.message),
+            Command::Run(run) => Ok(run.wishes),
             _ => unreachable!(),
         }
     }
 
+    fn veth_is(answer: Result<(), String>) -> impl Fn(Topology) -> Result<(), String> {
+        move |topology| if topology == Topology::Veth { answer.clone() } else { Ok(()) }
+    }
+
+    fn request(line: &str) -> Result<Request, String> {
+        let asked = asked("net", &typed(line)?).map_err(|e| e.message)?;
+        plan(asked, 1, &veth_is(Err("not today".to_owned()))).map_err(|e| e.message)
+    }
+
+    fn planned(line: &str) -> Result<Plan, String> {
+        request(line).map(|request| request.plan)
+    }
+
     #[test]
     fn the_default_is_the_documented_one() {
-        let plan = planned("").unwrap();
+        let plan = planned(ARMS).unwrap();
         assert_eq!((plan.sizes[0], plan.sizes[7]), (Bytes(64), Bytes(1 << 20)));
         assert_eq!((plan.sizes.len(), &plan.threads[..]), (8, &[1, 4][..]));
         assert_eq!(plan.passes, Passes { minimum: 12, maximum: 60 });
         assert_eq!(plan.baseline, "send_staged");
-        let quick = planned("--quick").unwrap();
+        let quick = planned(&format!("{ARMS} --quick")).unwrap();
         assert_eq!((quick.sizes.len(), quick.passes.maximum), (3, 10));
+        let classic = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send"];
+        for line in ["", "--quick"] {
+            let asked = asked("net", &typed(line).unwrap()).unwrap();
+            assert_eq!(asked.primitives.unwrap().0, classic, "{line}");
+        }
     }
 
     #[test]
@@ -300,12 +300,47 @@ mod tests {
     }
 
     #[test]
+    fn flags_go_before_the_file_and_the_file_before_the_default() {
+        let asked = |line: &str| asked("classic-48", &typed(line).unwrap()).unwrap();
+        let file = asked("--threads 3");
+        assert_eq!(file.threads.unwrap().0, [3]);
+        assert_eq!(file.sizes.unwrap().0.len(), 4);
+        assert_eq!(file.budget, Some(Nanos(300 * Nanos::SECOND.0)));
+        assert_eq!(file.passes, Some(Passes { minimum: 12, maximum: 60 }));
+        assert_eq!(asked("--quick").passes, Some(Passes { minimum: 10, maximum: 10 }));
+        assert_eq!(asked("--window 10s").passes, None);
+    }
+
+    #[test]
+    fn a_way_to_lay_out_trials_takes_the_place_of_another() {
+        let below = Wishes { rounds: Some(5), isolate: true, ..Wishes::default() };
+        let above = typed("--messages 5000").unwrap().or(below);
+        assert_eq!((above.messages, above.rounds, above.isolate), (Some(5000), None, false));
+        let below = Wishes { messages: Some(5000), ..Wishes::default() };
+        let above = typed("--rounds 5").unwrap().or(below);
+        assert_eq!((above.messages, above.rounds), (None, Some(5)));
+    }
+
+    #[test]
+    fn auto_is_veth_where_permitted_and_says_where_not() {
+        let asked = || asked("net", &typed(ARMS).unwrap()).unwrap();
+        let veth = plan(asked(), 1, &veth_is(Ok(()))).unwrap();
+        assert_eq!((&veth.plan.topologies[..], veth.notes.len()), (&[Topology::Veth][..], 0));
+        let loopback = request(ARMS).unwrap();
+        assert_eq!(loopback.plan.topologies, [Topology::Loopback]);
+        assert!(loopback.notes[0].ends_with("veth cannot be used: not today"));
+        let typed = typed(&format!("{ARMS} --topologies veth")).unwrap();
+        let refused = plan(typed.or(asked()), 1, &veth_is(Err("not today".to_owned())));
+        assert_eq!(refused.unwrap_err().code, crate::failure::NOTHING_USABLE);
+    }
+
+    #[test]
     fn mistakes_are_answered() {
         let check = |line: &str, expect: &str| {
-            let error = planned(line).unwrap_err();
+            let error = planned(&format!("{ARMS} {line}")).unwrap_err();
             assert!(error.contains(expect), "{line}: {error}");
         };
-        check("--primitives sendmsg_iovec", "did you mean `sendmsg_iov`?");
+        check("--baseline sendmsg_iovec", "did you mean `sendmsg_iov`?");
         check("--topologies loopbck", "did you mean `loopback`?");
         check("--sizes 0", "a size of zero moves nothing");
         check("--sizes 64kB", "is not a size");
@@ -317,5 +352,39 @@ mod tests {
         check("--delta 0%", "not a fraction");
         check("--window 1s --messages 5", "cannot be used with");
         check("--iovec later", "per_message, prepared");
+        check("--modes rr --window 1s", "--window and mode rr do not go together");
+        check("--modes stream,rr --messages 5", "--messages and mode rr");
+        check("--ip ipv6 --mtu 1000", "too small for IPv6");
+    }
+
+    #[test]
+    fn a_written_plan_reads_back_as_the_same_plan() {
+        for line in [
+            "",
+            "--quick",
+            "--messages 5000 --threads 2",
+            "--window 10s --seed 18446744073709551615",
+            "--isolate --slice 1.5ms --rounds 7 --passes 3..9 --cpus 1,0 --delta 0.0333",
+            "--ip ipv6 --mtu 9000 --modes stream,rr --working-set hot,cold --iovec prepared",
+            "--sizes 1000,64KiB --socket-buffer 1MiB --receive-size 4097 --congestion cubic",
+        ] {
+            let first = request(&format!("{ARMS} --name it's {line}")).unwrap();
+            let text = plan_file::write(&Wishes::of(&first.plan, first.name.as_deref()));
+            let wishes = plan_file::parse("p.toml", &text, &known_primitive).unwrap();
+            let again = plan(wishes, 2, &veth_is(Ok(()))).unwrap();
+            assert_eq!(again.plan, first.plan, "{text}");
+            assert_eq!(again.name, first.name);
+        }
+    }
+
+    #[test]
+    fn what_is_no_plan_is_answered() {
+        let check = |what: &str, expect: &str| {
+            let message = asked(what, &Wishes::default()).unwrap_err().message;
+            assert!(message.contains(expect), "{message}");
+        };
+        check("nit", "unknown plan `nit`, did you mean `net`?");
+        check("clasic-48", "did you mean `classic-48`?");
+        check("nowhere/at-all.toml", "cannot read the plan nowhere/at-all.toml: No such file");
     }
 }

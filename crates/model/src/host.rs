@@ -26,6 +26,18 @@ pub struct HostFacts {
     pub facts: Vec<Fact>,
 }
 
+impl HostFacts {
+    /// A fact by its heading and name, or why it is unknown, in words.
+    #[must_use]
+    pub fn fact(&self, group: &str, name: &str) -> String {
+        match self.facts.iter().find(|fact| fact.group == group && fact.name == name) {
+            Some(Fact { value: Reading::Exact(value), .. }) => value.clone(),
+            Some(Fact { value: Reading::NotMeasured { why }, .. }) => format!("unknown ({why})"),
+            None => "unknown".to_owned(),
+        }
+    }
+}
+
 /// One line of the machine's description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fact {

@@ -15,11 +15,13 @@ mod contrast;
 mod figures;
 #[cfg(test)]
 mod fixture;
+mod forecast;
 mod gates;
 mod interval;
 mod passes;
 #[cfg(test)]
 mod properties;
+mod reached;
 mod roster;
 mod self_check;
 #[cfg(test)]
@@ -31,6 +33,8 @@ mod verdict;
 mod wording;
 
 pub use analyse::{analyse, analyse_values};
+pub use forecast::Forecast;
 pub use gates::invalid_arms;
+pub use reached::{Reached, reached};
 pub use stopping::{Decision, PassSummary, decide, unmet};
 pub use values::TrialValues;

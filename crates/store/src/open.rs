@@ -37,6 +37,7 @@ impl Store {
         identify(path)?;
         let mut store =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
+        store.refuse_read_only()?;
         // The schema is made before the switch to WAL: the mark that says whose
         // file it is must be in the file itself, not in a log beside it.
         let found = schema::migrate(&mut store.connection)
@@ -64,6 +65,17 @@ impl Store {
             return Err(StoreError::Older { path, found, supported: SCHEMA_VERSION });
         }
         Ok(store)
+    }
+
+    /// SQLite opens a file that may not be written for reading, without a word:
+    /// then the first trial would be lost, after minutes of measuring.
+    fn refuse_read_only(&self) -> Result<(), StoreError> {
+        let failed = self.failed("open results for writing");
+        if !self.connection.is_readonly("main").map_err(&failed)? {
+            return Ok(());
+        }
+        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
+        Err(failed(rusqlite::Error::SqliteFailure(error, None)))
     }
 
     /// Lets readers read while a trial is written. A file system without

@@ -1,7 +1,9 @@
 //! One file per command or family of commands.
 
 pub(crate) mod list;
+mod outlook;
 pub(crate) mod report;
+mod resume;
 pub(crate) mod run;
 pub(crate) mod stored;
 pub(crate) mod worker;

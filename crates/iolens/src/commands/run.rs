@@ -8,45 +8,69 @@ use std::time::Duration;
 use iolens_engine::lock::{LockError, MachineLock};
 use iolens_engine::registry::{self, Entry};
 use iolens_engine::worker::protocol::BUILD;
-use iolens_engine::{Interrupts, calibrate, clock, host};
+use iolens_engine::{Interrupts, calibrate, clock, host, stage};
 use iolens_model::arm::Role;
+use iolens_model::host::HostFacts;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, Verdict};
 use iolens_store::Store;
 
 use crate::args;
-use crate::commands::report;
+use crate::commands::{outlook, report, resume};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE};
 use crate::progress::Progress;
+use crate::request::{self, Request};
 use crate::runner::{self, Means};
-use crate::{output, places, request};
+use crate::wishes::Wishes;
+use crate::{output, places, plan_file};
 
-/// Runs a study.
+/// Runs a study or a plan, or goes on with a stored run.
 pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
-    let plan = request::plan(args, random() >> 16)?;
+    if let Some(wanted) = &args.resume {
+        return resume::resume(args, wanted);
+    }
+    let asked = request::asked(args.what.as_deref().unwrap_or("net"), &args.wishes)?;
+    let request = request::plan(asked, random() >> 16, &stage::available)?;
+    request.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     let host = host::read(&host::Root::real());
-    runner::check(&plan, &host)?;
-    let look = runner::first_look(&plan, &host);
+    runner::check(&request.plan, &host)?;
+    let look = runner::first_look(&request.plan, &host);
+    let database = places::database(args.result.db.as_deref())?;
     if args.print_plan {
-        let json = serde_json::to_string_pretty(&plan).map_err(Failure::usage)?;
-        output::result(&json);
+        return print_plan(&request, args.result.json);
+    }
+    if args.dry_run {
+        let expected = outlook::Expected::read(&database, &request.plan, &host);
+        output::result(&outlook::dry_run(&request.plan, &look, &expected, args.result.json)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let database = places::database(args.result.db.as_deref())?;
-    let mut store = Store::open(&database).map_err(Failure::unusable)?;
-    let _lock = take_lock(args.wait)?;
-    let interrupts =
-        Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
-    output::note(&format!(
-        "{} cells, {} trials a pass of about {}; at least {} passes, about {}",
-        look.cells, look.trials, look.pass, plan.passes.minimum, look.run
-    ));
-    let trials = look.trials * plan.passes.minimum as usize;
+    let mut session = Session::open(&database, args.wait)?;
+    let expected = outlook::Expected::of(&session.store, &request.plan, &host);
+    output::note(&outlook::before(&request.plan, &look, &expected));
+    let trials = look.trials * request.plan.passes.minimum as usize;
     let mut progress = Progress::new(args.progress, trials);
+    let run = runner::measure(header(request, host), session.means(&mut progress))?;
+    Ok(conclude(args, &run, &database))
+}
+
+/// Prints the plan so that it can be run again.
+fn print_plan(request: &Request, json: bool) -> Result<ExitCode, Failure> {
+    let text = if json {
+        serde_json::to_string_pretty(&request.plan).map_err(Failure::usage)?
+    } else {
+        plan_file::write(&Wishes::of(&request.plan, request.name.as_deref()))
+    };
+    output::result(&text);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is known of a run when it begins.
+fn header(request: Request, host: HostFacts) -> RunHeader {
+    let plan = request.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&host.cpus);
-    let header = RunHeader {
+    RunHeader {
         id: format!("{:08x}", random() >> 32),
-        name: args.name.clone(),
+        name: request.name,
         started_unix_ns: clock::unix_ns(),
         build: BUILD.to_owned(),
         command: std::env::args().collect(),
@@ -59,12 +83,37 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
         plan,
         host,
         end: None,
-    };
-    let means = Means { store: &mut store, interrupts: &interrupts, progress: &mut progress };
-    let run = runner::measure(header, means)?;
-    let analysis = iolens_stats::analyse(&run);
-    answer(args, &run, &analysis, &database);
-    Ok(ExitCode::from(exit_code(args.strict, &run, &analysis)))
+    }
+}
+
+/// What measuring needs besides a plan: a store, the machine, and an ear for
+/// signals.
+pub(crate) struct Session {
+    pub(crate) store: Store,
+    interrupts: Interrupts,
+    _lock: MachineLock,
+}
+
+impl Session {
+    /// Opens the database and takes the machine.
+    pub(crate) fn open(database: &Path, wait: bool) -> Result<Session, Failure> {
+        let store = Store::open(database).map_err(Failure::unusable)?;
+        let lock = take_lock(wait)?;
+        let interrupts = Interrupts::catch()
+            .map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
+        Ok(Session { store, interrupts, _lock: lock })
+    }
+
+    pub(crate) fn means<'a>(&'a mut self, progress: &'a mut Progress) -> Means<'a> {
+        Means { store: &mut self.store, interrupts: &self.interrupts, progress }
+    }
+}
+
+/// Answers from a run that has ended.
+pub(crate) fn conclude(args: &args::Run, run: &Run, database: &Path) -> ExitCode {
+    let analysis = iolens_stats::analyse(run);
+    answer(args, run, &analysis, database);
+    ExitCode::from(exit_code(args.strict, run, &analysis))
 }
 
 /// 64 random bits, from where the standard library seeds its hashers.

@@ -14,14 +14,7 @@ use crate::{output, places};
 
 /// Opens the database without changing it.
 fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
-    let path = places::database(db)?;
-    if !path.exists() {
-        return Err(Failure::unusable(format!(
-            "there are no results yet: {} does not exist\n  \
-             measure with `iolens run net --quick`",
-            path.display()
-        )));
-    }
+    let path = places::existing_database(db)?;
     let store = Store::open_read_only(&path).map_err(Failure::unusable)?;
     Ok((store, path))
 }

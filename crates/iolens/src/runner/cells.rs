@@ -7,7 +7,7 @@ use iolens_engine::{registry, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::Cell;
 use iolens_model::host::HostFacts;
-use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
@@ -44,8 +44,17 @@ pub(crate) struct GroupArm {
     pub(crate) arm: Arm,
     /// Time of a message: guessed, then probed, then fixed.
     message_ns: f64,
+    /// Whether the work of its slices is fixed already, by an earlier session
+    /// of the run.
+    is_fixed: bool,
     /// Failed trials.
     failures: u32,
+}
+
+impl GroupArm {
+    fn new(arm: Arm, message_ns: f64) -> GroupArm {
+        GroupArm { arm, message_ns, is_fixed: false, failures: 0 }
+    }
 }
 
 /// One cell of the plan.
@@ -79,7 +88,7 @@ impl CellState {
             let mut group = Group { arms: Vec::new(), refused: Vec::new(), failures_of_nobody: 0 };
             for arm in arms {
                 match allowed(&arm, &cell, &limits) {
-                    Ok(()) => group.arms.push(GroupArm { arm, message_ns, failures: 0 }),
+                    Ok(()) => group.arms.push(GroupArm::new(arm, message_ns)),
                     Err(why) => group.refused.push((arm, why)),
                 }
             }
@@ -281,8 +290,62 @@ impl CellState {
         state.refused.push((refused.arm.clone(), refused.reason.clone().unwrap_or_default()));
     }
 
-    /// Remembers a trial that did not end as it should; an arm that failed too often is left out
-    /// from now on, and with the baseline the whole group.
+    /// Takes over what a stored trial of this cell decided: the work of its
+    /// slices, which stays as it was, or who failed.
+    pub(crate) fn recall(&mut self, plan: &Plan, outcome: &TrialOutcome) {
+        // Arms that were refused stand in the outcome and in no slice.
+        let ran = |arm: &ArmOutcome| outcome.status != Status::Ok || arm.status != Status::Skipped;
+        let arms: Vec<(usize, &str)> = outcome
+            .arms
+            .iter()
+            .enumerate()
+            .filter(|(_, arm)| ran(arm))
+            .map(|(index, arm)| (index, arm.arm.label.as_str()))
+            .collect();
+        let has = |group: &Group, label: &str| group.arms.iter().any(|arm| arm.arm.label == label);
+        let whole = |group: &Group| arms.iter().all(|(_, label)| has(group, label));
+        let Some(group) = self.groups.iter().position(whole) else { return };
+        match outcome.status {
+            Status::Failed | Status::Skipped => self.note_failure(group, outcome),
+            // The probes of pass 0 are stored only when they fail.
+            Status::Ok => {
+                for (index, label) in arms {
+                    self.fix_work(plan, group, label, outcome, index);
+                }
+            }
+            Status::Invalid | Status::Interrupted => {}
+        }
+    }
+
+    fn fix_work(
+        &mut self,
+        plan: &Plan,
+        group: usize,
+        label: &str,
+        outcome: &TrialOutcome,
+        index: usize,
+    ) {
+        let target = self.target;
+        let is_it = |arm: &&mut GroupArm| arm.arm.label == label;
+        let Some(arm) = self.groups[group].arms.iter_mut().find(is_it) else { return };
+        let of_arm = |slice: &&SliceOutcome| slice.arm == index && slice.tx.messages > 0;
+        let Some(slice) = outcome.slices.iter().find(of_arm) else { return };
+        arm.message_ns = if plan.schedule.is_sliced() {
+            // The half keeps rounding down from losing a message.
+            target.0 as f64 / (slice.tx.messages as f64 + 0.5)
+        } else {
+            slice.tx.time_ns as f64 / slice.tx.messages as f64
+        };
+        arm.is_fixed = true;
+    }
+
+    /// Whether the work of every arm of a group is fixed.
+    pub(crate) fn is_fixed(&self, group: usize) -> bool {
+        self.groups[group].arms.iter().all(|arm| arm.is_fixed)
+    }
+
+    /// Remembers a trial that did not end as it should; an arm that failed too
+    /// often is left out from now on, and with the baseline the whole group.
     pub(crate) fn note_failure(&mut self, group: usize, outcome: &TrialOutcome) {
         if outcome.status == Status::Skipped {
             return self.refuse(group, outcome);

@@ -3,6 +3,7 @@
 
 mod cells;
 mod preflight;
+mod resume;
 
 use std::path::PathBuf;
 
@@ -19,7 +20,8 @@ use rand_pcg::Pcg64Mcg;
 
 use self::cells::{CellState, Place, is_compared};
 use self::preflight::both_ways;
-pub(crate) use self::preflight::{check, first_look};
+pub(crate) use self::preflight::{FirstLook, check, first_look};
+pub(crate) use self::resume::resume;
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -44,6 +46,8 @@ struct Course<'a> {
     launch: Launch,
     rng: Pcg64Mcg,
     begin_ns: u64,
+    /// Of this session: a run that is gone on with has it anew.
+    budget: Nanos,
     redo_ns: u64,
     history: Vec<PassSummary>,
 }
@@ -59,34 +63,55 @@ enum Flow {
 
 /// Measures the plan in `header` and returns the run as it is stored.
 pub(crate) fn measure(header: RunHeader, means: Means<'_>) -> Result<Run, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
-    let cells = header.plan.cells();
-    let cells: Vec<CellState> =
-        cells.into_iter().map(|cell| CellState::new(&header.plan, cell, &header.host)).collect();
-    let mut course = Course {
-        both_ways: both_ways(&header.plan, cells.len()),
-        cells,
-        launch: launch(program),
-        rng: Pcg64Mcg::seed_from_u64(header.plan.seed),
-        begin_ns: iolens_engine::clock::monotonic_ns(),
-        redo_ns: 0,
-        history: Vec::new(),
-        values: Vec::new(),
-        header,
-        means,
-    };
+    let budget = header.plan.budget;
+    let course = Course::new(header, budget, means)?;
     course.means.store.begin_run(&course.header).map_err(Failure::unusable)?;
-    let stopped_by = course.passes()?;
-    course.means.progress.finish();
-    course.end(stopped_by)
+    course.run_from(1)
+}
+
+/// The random order of a pass; pass 0 is the search for slice work. Each pass
+/// has a stream of its own, so that a run can go on at any of them.
+fn order_of(seed: u64, pass: u32) -> Pcg64Mcg {
+    // Odd, so that no two passes share a stream: 2^64 over the golden ratio.
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    Pcg64Mcg::seed_from_u64(seed.wrapping_add(STEP.wrapping_mul(u64::from(pass))))
 }
 
 fn launch(program: PathBuf) -> Launch {
     Launch { program, arguments: vec!["worker".to_owned()] }
 }
 
-impl Course<'_> {
+impl<'a> Course<'a> {
+    fn new(header: RunHeader, budget: Nanos, means: Means<'a>) -> Result<Course<'a>, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
+        let cells = header.plan.cells();
+        let cells: Vec<CellState> = cells
+            .into_iter()
+            .map(|cell| CellState::new(&header.plan, cell, &header.host))
+            .collect();
+        Ok(Course {
+            both_ways: both_ways(&header.plan, cells.len()),
+            cells,
+            launch: launch(program),
+            rng: order_of(header.plan.seed, 0),
+            begin_ns: iolens_engine::clock::monotonic_ns(),
+            budget,
+            redo_ns: 0,
+            history: Vec::new(),
+            values: Vec::new(),
+            header,
+            means,
+        })
+    }
+
+    /// Runs from a pass to the end, and stores how it ended.
+    fn run_from(mut self, first: u32) -> Result<Run, Failure> {
+        let stopped_by = self.passes(first);
+        self.means.progress.finish();
+        self.end(stopped_by?)
+    }
+
     fn plan(&self) -> &Plan {
         &self.header.plan
     }
@@ -95,15 +120,15 @@ impl Course<'_> {
         iolens_engine::clock::monotonic_ns() - self.begin_ns
     }
 
-    /// All passes; returns the rule that ended them.
-    fn passes(&mut self) -> Result<StoppedBy, Failure> {
+    /// All passes from `first` on; returns the rule that ended them.
+    fn passes(&mut self, first: u32) -> Result<StoppedBy, Failure> {
         if self.find_work()? == Flow::Interrupted {
             return Ok(StoppedBy::Interrupted);
         }
         let mut longest_ns = 0;
-        for pass in 1..=self.plan().passes.maximum {
+        for pass in first..=self.plan().passes.maximum {
             let begin_ns = self.elapsed_ns();
-            if pass > 1 && begin_ns + longest_ns > self.plan().budget.0 {
+            if pass > first && begin_ns + longest_ns > self.budget.0 {
                 return Ok(StoppedBy::Budget);
             }
             if self.pass(pass)? == Flow::Interrupted {
@@ -128,6 +153,9 @@ impl Course<'_> {
         for cell in 0..self.cells.len() {
             for share in [4, 1] {
                 for group in (0..self.cells[cell].groups.len()).rev() {
+                    if self.cells[cell].is_fixed(group) {
+                        continue;
+                    }
                     if self.probe(cell, group, share)? == Flow::Interrupted {
                         return Ok(Flow::Interrupted);
                     }
@@ -166,6 +194,7 @@ impl Course<'_> {
     /// Visits every cell that is alive once, in random order, then redoes the
     /// trials that a gate refused.
     fn pass(&mut self, pass: u32) -> Result<Flow, Failure> {
+        self.rng = order_of(self.plan().seed, pass);
         let mut order: Vec<usize> =
             (0..self.cells.len()).filter(|&cell| self.cells[cell].is_alive()).collect();
         order.shuffle(&mut self.rng);
@@ -234,7 +263,7 @@ impl Course<'_> {
     /// share of the budget; the refused ones stay, marked.
     fn redo(&mut self, again: &[(usize, usize)], place: &mut Place) -> Result<Flow, Failure> {
         for &(cell, group) in again {
-            if self.redo_ns as f64 > REDO_SHARE * self.plan().budget.0 as f64 {
+            if self.redo_ns as f64 > REDO_SHARE * self.budget.0 as f64 {
                 break;
             }
             if self.cells[cell].groups.len() <= group {

@@ -16,6 +16,8 @@ const DESCRIPTORS_BESIDES: u64 = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FirstLook {
     pub(crate) cells: usize,
+    /// The arms of every cell, the hidden one too.
+    pub(crate) arms: Vec<String>,
     /// Trials of one pass.
     pub(crate) trials: usize,
     /// Time of one pass, about.
@@ -33,8 +35,15 @@ pub(crate) fn first_look(plan: &Plan, host: &HostFacts) -> FirstLook {
     let trials = |cell: &CellState| if plan.isolate { arms(cell) } else { cell.groups.len() };
     let visits = cells.iter().map(|cell| cell.visit(plan).0).fold(0, u64::saturating_add);
     let pass = visits.saturating_add(both_ways.map_or(0, |cell| cell.visit_isolated(plan).0));
+    let mut labels: Vec<String> = Vec::new();
+    for arm in cells.iter().take(1).flat_map(|cell| &cell.groups).flat_map(|group| &group.arms) {
+        if !labels.contains(&arm.arm.label) {
+            labels.push(arm.arm.label.clone());
+        }
+    }
     FirstLook {
         cells: cells.len(),
+        arms: labels,
         trials: cells.iter().map(trials).sum::<usize>() + both_ways.map_or(0, |_| compared),
         pass: Nanos(pass),
         run: Nanos(

@@ -8,3 +8,8 @@ mod faults;
 mod harness;
 mod main_job;
 mod mistakes;
+mod plans;
+mod resume;
+#[path = "../../../../tests/support/skip.rs"]
+mod skip;
+mod storage;

@@ -4,7 +4,10 @@ use crate::harness::Place;
 
 /// 3 discarded rounds and 20 that count.
 const SMALL: &str = "run net --primitives send,sendmsg_iov,memcpy --sizes 256,16KiB \
-                     --threads 1,2 --quick --passes 2 --progress plain";
+                     --threads 1,2 --quick --passes 2 --topologies loopback --progress plain";
+
+/// Arms where a test is not about them.
+const ARMS: &str = "--primitives send_staged,send,sendmsg_iov,memcpy";
 
 #[test]
 fn a_run_answers_and_can_be_looked_at_again() {
@@ -73,7 +76,8 @@ fn the_classic_ways_measure_each_arm_once() {
     let place = Place::new();
     for how in ["--window 50ms", "--messages 500"] {
         let done = place.run(&format!(
-            "run net --primitives send,sendmsg_iov --sizes 4KiB --threads 2 {how} --progress none"
+            "run net --primitives send,sendmsg_iov --sizes 4KiB --threads 2 {how} \
+             --topologies loopback --progress none"
         ));
         assert_eq!(done.code, Some(0), "{how}: {}", done.stderr);
         let rows = place.run("export last --format csv --rows slices").stdout;
@@ -97,7 +101,11 @@ fn every_way_to_measure_works() {
         "--primitives send,bare_send,null --baseline send",
         "--primitives send --strict",
     ] {
-        let line = format!("run net --quick --passes 1 --sizes 1KiB --progress plain {how}");
+        let arms = if how.contains("--primitives") { "" } else { ARMS };
+        let line = format!(
+            "run net --quick --passes 1 --sizes 1KiB --topologies loopback --progress plain \
+             {arms} {how}"
+        );
         let done = place.run(&line);
         assert!(done.code.is_some_and(|code| code < 2), "{how}: {}", done.stderr);
         assert!(!done.stderr.contains("failed:"), "{how}: {}", done.stderr);

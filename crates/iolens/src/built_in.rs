@@ -1,0 +1,101 @@
+//! Plans that the binary carries: the files of the folder `plans`, by name.
+
+/// A plan by its name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BuiltIn {
+    /// The name of the file without its extension.
+    pub(crate) name: &'static str,
+    pub(crate) text: &'static str,
+}
+
+impl BuiltIn {
+    /// What messages call it.
+    pub(crate) fn file(&self) -> String {
+        format!("plans/{}.toml", self.name)
+    }
+}
+
+/// Declares a plan of the folder.
+macro_rules! built_in {
+    ($name:literal) => {
+        BuiltIn { name: $name, text: include_str!(concat!("../../../plans/", $name, ".toml")) }
+    };
+}
+
+/// The default of the study.
+pub(crate) const NET: BuiltIn = built_in!("net");
+
+/// The default of the study with `--quick`.
+pub(crate) const QUICK: BuiltIn = built_in!("quick");
+
+/// Every plan, the studies' own first.
+pub(crate) const ALL: [BuiltIn; 8] = [
+    NET,
+    QUICK,
+    built_in!("net-rr"),
+    built_in!("classic-48"),
+    built_in!("classic-48-rr"),
+    built_in!("classic-72"),
+    built_in!("classic-small"),
+    built_in!("smoke"),
+];
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::axes::{Mode, Topology};
+    use iolens_model::units::Nanos;
+
+    use super::*;
+    use crate::plan_file;
+    use crate::values::Stand;
+    use crate::wishes::Wishes;
+
+    /// The form alone: which primitives there are is the build's affair.
+    fn read(name: &str) -> Wishes {
+        let plan = ALL.into_iter().find(|plan| plan.name == name).unwrap();
+        plan_file::parse(&plan.file(), plan.text, &|_| Ok(())).unwrap()
+    }
+
+    #[test]
+    fn every_file_of_the_folder_is_here_and_reads() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plans");
+        let files = std::fs::read_dir(folder).unwrap();
+        let mut found: Vec<String> = files
+            .map(|file| file.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        let mut names: Vec<&str> = ALL.iter().map(|plan| plan.name).collect();
+        found.sort();
+        names.sort_unstable();
+        assert_eq!(found, names);
+        assert!(names.iter().all(|name| read(name).primitives.is_some()));
+    }
+
+    #[test]
+    fn the_classic_tables_are_the_documented_ones() {
+        let cells = |wishes: &Wishes| {
+            let threads = wishes.threads.as_ref().unwrap().0.len();
+            wishes.sizes.as_ref().unwrap().0.len() * threads
+        };
+        let check = |name: &str, contrasts: usize, topology: Topology, mode: Mode| {
+            let wishes = read(name);
+            let arms = wishes.primitives.as_ref().unwrap().0.len();
+            // Each arm but the baseline against it, and the A/A arm.
+            assert_eq!(cells(&wishes) * arms, contrasts, "{name}");
+            assert_eq!(wishes.topologies.unwrap().0, [Stand::At(topology)], "{name}");
+            assert_eq!(wishes.modes.unwrap().0, [mode], "{name}");
+        };
+        check("classic-48", 48, Topology::Loopback, Mode::Stream);
+        check("classic-48-rr", 48, Topology::Loopback, Mode::Rr);
+        check("classic-72", 72, Topology::Veth, Mode::Stream);
+        check("classic-small", 80, Topology::Loopback, Mode::Stream);
+        assert_eq!(read("classic-48").budget, Some(Nanos(300 * Nanos::SECOND.0)));
+    }
+
+    #[test]
+    fn request_and_response_is_the_only_thing_the_rr_plans_change() {
+        for name in ["net", "classic-48"] {
+            let rr = read(&format!("{name}-rr"));
+            assert_eq!(Wishes { modes: read(name).modes, ..rr }, read(name));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run will do, said before it does it: how many cells and trials, how
+//! long, and how wide the intervals will be if the machine is in the mood of
+//! an earlier run.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use iolens_model::host::HostFacts;
+use iolens_model::plan::Plan;
+use iolens_stats::Forecast;
+use iolens_store::Store;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::runner::FirstLook;
+
+/// The latest runs that are looked at for one to expect from.
+const RUNS_MAX: usize = 3;
+
+/// What an earlier run lets expect; nothing where there is none that is like
+/// the one to come.
+pub(crate) struct Expected(Option<(String, Forecast)>);
+
+impl Expected {
+    /// Of the latest run with this CPU model and this way to lay out trials.
+    /// What cannot be read is no reason not to measure.
+    pub(crate) fn of(store: &Store, plan: &Plan, host: &HostFacts) -> Expected {
+        let model = host.fact("cpu", "model");
+        let ids = store.run_ids().unwrap_or_default();
+        let forecast = |id: String| {
+            let run = store.load(&id).ok()?;
+            let is_alike = run.header.host.fact("cpu", "model") == model
+                && run.header.plan.schedule == plan.schedule
+                && run.header.plan.isolate == plan.isolate;
+            let forecast = is_alike.then(|| Forecast::of(&iolens_stats::analyse(&run)));
+            forecast.flatten().map(|forecast| (id, forecast))
+        };
+        Expected(ids.into_iter().rev().take(RUNS_MAX).find_map(forecast))
+    }
+
+    /// The same from a database that is not to be made.
+    pub(crate) fn read(database: &Path, plan: &Plan, host: &HostFacts) -> Expected {
+        match Store::open_read_only(database) {
+            Ok(store) => Expected::of(&store, plan, host),
+            Err(_) => Expected(None),
+        }
+    }
+
+    fn half_width(&self, passes: u32) -> Option<f64> {
+        self.0.as_ref()?.1.half_width(passes)
+    }
+
+    /// One line.
+    fn line(&self, passes: u32) -> String {
+        match (&self.0, self.half_width(passes)) {
+            (Some((id, forecast)), Some(half)) => format!(
+                "expected half-width of a ratio: about ±{:.1} % after {passes} passes, from the \
+                 median spread of the {} contrasts of run {id} on this CPU model ({:.1} %)",
+                100.0 * half,
+                forecast.contrasts,
+                100.0 * forecast.sd_ln,
+            ),
+            _ => "expected half-width of a ratio: unknown until pass 3 (no earlier run like this \
+                  one on this CPU model)"
+                .to_owned(),
+        }
+    }
+}
+
+/// Cells, trials, time and width, a line each.
+pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> String {
+    let (least, most) = (plan.passes.minimum, plan.passes.maximum);
+    let fits = passes_in_budget(plan, look);
+    let passes = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+    let short = if fits < least {
+        format!("; the budget of {} is for about {fits} passes", plan.budget)
+    } else {
+        format!(", at most {}", plan.budget)
+    };
+    format!(
+        "{} {}, {} trials a pass of about {}; {passes} passes, {} trials at least\n\
+         expected time: about {}{short}\n{}",
+        look.cells,
+        if look.cells == 1 { "cell" } else { "cells" },
+        look.trials,
+        look.pass,
+        look.trials * least as usize,
+        look.run,
+        expected.line(fits.min(least)),
+    )
+}
+
+/// Whole passes that fit the budget, about; at least one is always done.
+fn passes_in_budget(plan: &Plan, look: &FirstLook) -> u32 {
+    let passes = plan.budget.0.checked_div(look.pass.0).unwrap_or(u64::MAX);
+    u32::try_from(passes).unwrap_or(u32::MAX).max(1)
+}
+
+/// As above with every cell and arm by name, for `--dry-run`.
+pub(crate) fn dry_run(
+    plan: &Plan,
+    look: &FirstLook,
+    expected: &Expected,
+    as_json: bool,
+) -> Result<String, Failure> {
+    let cells: Vec<String> = plan.cells().iter().map(ToString::to_string).collect();
+    let passes = passes_in_budget(plan, look).min(plan.passes.minimum);
+    if as_json {
+        let value = json!({
+            "cells": cells,
+            "arms": look.arms,
+            "trials_per_pass": look.trials,
+            "passes_min": plan.passes.minimum,
+            "passes_max": plan.passes.maximum,
+            "pass_ns": look.pass,
+            "run_ns": look.run,
+            "expected_half_width": expected.half_width(passes),
+        });
+        return serde_json::to_string_pretty(&value).map_err(Failure::usage);
+    }
+    let mut text = String::from("arms:\n");
+    // Writing to a string cannot fail.
+    look.arms.iter().for_each(|arm| _ = writeln!(text, "  {arm}"));
+    text.push_str("cells:\n");
+    cells.iter().for_each(|cell| _ = writeln!(text, "  {cell}"));
+    text.push_str(&before(plan, look, expected));
+    Ok(text)
+}

@@ -1,0 +1,147 @@
+//! `iolens run --resume RUN`: goes on with a stored run that was cut short, on
+//! the machine and with the build that began it.
+
+use std::process::ExitCode;
+
+use iolens_engine::worker::protocol::BUILD;
+use iolens_engine::{host, stage};
+use iolens_model::host::HostFacts;
+use iolens_model::plan::Plan;
+use iolens_model::run::{Run, RunHeader, StoppedBy};
+
+use crate::args;
+use crate::commands::run::{Session, conclude};
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::wishes::Wishes;
+use crate::{output, places, plan_file, runner};
+
+/// Goes on with the run that `wanted` names.
+pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure> {
+    refuse_wishes(&args.wishes)?;
+    let database = places::existing_database(args.result.db.as_deref())?;
+    // The lock first: a run that still goes on is not one to go on with.
+    let mut session = Session::open(&database, args.wait)?;
+    let id = session.store.find(wanted).map_err(Failure::usage)?;
+    let run = session.store.load(&id).map_err(Failure::unusable)?;
+    let host = host::read(&host::Root::real());
+    refuse_end(&run.header)?;
+    refuse_change(&run.header, BUILD, &host)?;
+    let plan = Plan {
+        budget: args.wishes.budget.unwrap_or(run.header.plan.budget),
+        ..run.header.plan.clone()
+    };
+    for &topology in &plan.topologies {
+        stage::available(topology).map_err(|why| {
+            Failure::unusable(format!("cannot use the topology {topology}: {why}"))
+        })?;
+    }
+    runner::check(&plan, &host)?;
+    output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
+    let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
+    let run = runner::resume(run, plan.budget, session.means(&mut progress))?;
+    Ok(conclude(args, &run, &database))
+}
+
+/// Trials that are missing for the shortest run the plan allows, about; at
+/// least those of a pass.
+fn trials_left(run: &Run, plan: &Plan, host: &HostFacts) -> usize {
+    let a_pass = runner::first_look(plan, host).trials;
+    (a_pass * plan.passes.minimum as usize).saturating_sub(run.trials.len()).max(a_pass)
+}
+
+/// The plan of a stored run is not to be changed.
+fn refuse_wishes(wishes: &Wishes) -> Result<(), Failure> {
+    let others = Wishes { budget: None, ..wishes.clone() };
+    match plan_file::stated(&others).first() {
+        None => Ok(()),
+        Some((key, _)) => Err(Failure::usage(format!(
+            "--{} cannot be used with --resume: a run goes on with the plan it began with\n  \
+             --resume takes --budget, --db, --wait, --progress, --json and --strict",
+            key.replace('_', "-")
+        ))),
+    }
+}
+
+/// A run that ended by itself has nothing left to do.
+fn refuse_end(header: &RunHeader) -> Result<(), Failure> {
+    match header.end.as_ref().map(|end| end.stopped_by) {
+        None | Some(StoppedBy::Interrupted | StoppedBy::Budget) => Ok(()),
+        Some(rule) => Err(Failure::usage(format!(
+            "run {} was not cut short: it ended by itself ({})\n  only a run that was \
+             interrupted, killed or stopped by its budget can go on; a new run measures more",
+            header.id,
+            rule.word()
+        ))),
+    }
+}
+
+/// An interval covers one machine, one boot, one kernel, one build (METHOD):
+/// a run that spans two of any is two runs.
+fn refuse_change(header: &RunHeader, build: &str, host: &HostFacts) -> Result<(), Failure> {
+    let cpus =
+        |host: &HostFacts| host.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let changes = [
+        ("build", header.build.clone(), build.to_owned()),
+        fact("kernel", &header.host, host, "kernel", "release"),
+        fact("CPU model", &header.host, host, "cpu", "model"),
+        ("set of usable CPUs", cpus(&header.host), cpus(host)),
+        fact("boot", &header.host, host, "kernel", "boot id"),
+    ];
+    match changes.into_iter().find(|(_, then, now)| then != now) {
+        None => Ok(()),
+        Some((what, then, now)) => Err(Failure::unusable(format!(
+            "cannot go on with run {}: it has another {what}\n  the run: {then}\n  here: {now}\n  \
+             numbers of both do not belong into one interval: start a new run",
+            header.id
+        ))),
+    }
+}
+
+/// A fact of the machine then and now.
+fn fact(
+    what: &'static str,
+    then: &HostFacts,
+    now: &HostFacts,
+    group: &str,
+    name: &str,
+) -> (&'static str, String, String) {
+    (what, then.fact(group, name), now.fact(group, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn host(model: &str, release: &str) -> HostFacts {
+        let mut host = iolens_engine::host::read(&host::Root::at("/nowhere".as_ref()));
+        for fact in &mut host.facts {
+            let value = match &*fact.name {
+                "model" => model,
+                "release" => release,
+                _ => continue,
+            };
+            fact.value = iolens_model::reading::Reading::Exact(value.to_owned());
+        }
+        host
+    }
+
+    #[test]
+    fn only_the_budget_may_differ() {
+        let budget = iolens_model::units::Nanos(1_000_000_000);
+        assert!(refuse_wishes(&Wishes { budget: Some(budget), ..Wishes::default() }).is_ok());
+        let refused = refuse_wishes(&Wishes {
+            socket_buffer: Some(iolens_model::units::Bytes(1)),
+            ..Wishes::default()
+        });
+        assert!(refused.unwrap_err().message.starts_with("--socket-buffer cannot be used"));
+    }
+
+    #[test]
+    fn facts_of_another_machine_differ() {
+        let (then, now) = (host("EPYC", "6.18"), host("Xeon", "6.18"));
+        assert_eq!(fact("m", &then, &now, "cpu", "model"), ("m", "EPYC".into(), "Xeon".into()));
+        let (_, then, now) = fact("k", &then, &now, "kernel", "release");
+        assert_eq!(then, now);
+    }
+}

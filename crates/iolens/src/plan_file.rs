@@ -1,0 +1,397 @@
+//! Plan files: TOML whose keys are the long flags of [`Wishes`], with `_` for
+//! `-`, and whose values are what the flags take, lists also as arrays. Each
+//! value goes through its flag's own parser, so the two cannot differ. A
+//! mistake is answered with file, line and column.
+
+use std::fmt::Write;
+use std::ops::Range;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
+use iolens_model::axes::Study;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::values::{self, unknown};
+use crate::wishes::Wishes;
+
+/// The key that says what is studied; on the command line it is no flag.
+const STUDY: &str = "study";
+
+/// Something in a file, and where it stands.
+#[derive(Debug, PartialEq, Eq)]
+struct Mistake {
+    span: Range<usize>,
+    message: String,
+}
+
+/// A key with its value as the flag that it is.
+struct Flag {
+    /// `--sizes=64,1KiB`.
+    argument: String,
+    /// Where the key stands.
+    span: Range<usize>,
+}
+
+/// Reads a plan. `file` is its name in messages; `check` judges the ids of
+/// primitives, which depend on the build and not on the form of a file.
+///
+/// Errors: `file:line:column:`, what is wrong, and the nearest thing that
+/// would be right.
+pub(crate) fn parse(
+    file: &str,
+    text: &str,
+    check: &dyn Fn(&str) -> Result<(), String>,
+) -> Result<Wishes, String> {
+    read(text, check).map_err(|mistake| {
+        let (line, column) = place(text, mistake.span.start);
+        format!("{file}:{line}:{column}: {}", mistake.message)
+    })
+}
+
+/// Line and column of a byte, both from 1; columns count characters.
+fn place(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+fn read(text: &str, check: &dyn Fn(&str) -> Result<(), String>) -> Result<Wishes, Mistake> {
+    let document = DeTable::parse(text)
+        .map_err(|e| Mistake { span: e.span().unwrap_or(0..0), message: e.message().to_owned() })?;
+    let table = table();
+    let mut entries: Vec<_> = document.get_ref().iter().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    let mut flags = Vec::new();
+    for (key, value) in entries {
+        if key.get_ref() == STUDY {
+            study(value)?;
+        } else if let Some(flag) = flag(&table, key.get_ref(), key.span(), value, check)? {
+            flags.push(flag);
+        }
+    }
+    together(&table, &flags)
+}
+
+/// The flags that are keys.
+fn table() -> Command {
+    let command = Command::new("plan").no_binary_name(true).disable_help_flag(true);
+    Wishes::augment_args(command)
+}
+
+/// Every key as it is written in a file.
+fn keys(table: &Command) -> Vec<String> {
+    let mut keys = vec![STUDY.to_owned()];
+    keys.extend(table.get_arguments().filter_map(Arg::get_long).map(|flag| flag.replace('-', "_")));
+    keys
+}
+
+fn study(value: &Spanned<DeValue<'_>>) -> Result<(), Mistake> {
+    let mistake = |message| Mistake { span: value.span(), message };
+    let Some(word) = value.get_ref().as_str() else {
+        return Err(mistake("`study` must be a word in quotes, like \"net\"".to_owned()));
+    };
+    let words: Vec<&str> = Study::ALL.iter().map(|study| study.word()).collect();
+    match Study::from_word(word) {
+        Some(Study::Net) => Ok(()),
+        None => {
+            let advice = format!("there is: {}", words.join(", "));
+            Err(mistake(unknown("study", word, &words, &advice)))
+        }
+    }
+}
+
+/// A key and its value as a flag; none for a switch that is off.
+fn flag(
+    table: &Command,
+    key: &str,
+    span: Range<usize>,
+    value: &Spanned<DeValue<'_>>,
+    check: &dyn Fn(&str) -> Result<(), String>,
+) -> Result<Option<Flag>, Mistake> {
+    let dashed = key.replace('_', "-");
+    let is_it = |arg: &&Arg| {
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        !key.contains('-') && (arg.get_long() == Some(&dashed) || aliases.contains(&&*dashed))
+    };
+    let Some(arg) = table.get_arguments().find(is_it) else {
+        let keys = keys(table);
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let advice = format!("the keys are: {}", keys.join(", "));
+        return Err(Mistake { span, message: unknown("key", key, &keys, &advice) });
+    };
+    if matches!(arg.get_action(), ArgAction::SetTrue) {
+        let mistake =
+            || Mistake { span: value.span(), message: format!("`{key}` must be true or false") };
+        let on = value.get_ref().as_bool().ok_or_else(mistake)?;
+        return Ok(on.then(|| Flag { argument: format!("--{dashed}"), span }));
+    }
+    let items = items(key, value)?;
+    for (text, span) in &items {
+        let mistake = |message: String| Mistake { span: span.clone(), message };
+        alone(table, &dashed, text).map_err(|why| mistake(format!("{key}: {why}")))?;
+        if matches!(key, "primitives" | "baseline") {
+            text.split(',').try_for_each(|id| check(id.trim())).map_err(mistake)?;
+        }
+    }
+    let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
+    let argument = format!("--{dashed}={}", texts.join(","));
+    alone(table, &dashed, &texts.join(","))
+        .map_err(|why| Mistake { span: value.span(), message: format!("{key}: {why}") })?;
+    Ok(Some(Flag { argument, span }))
+}
+
+/// The values of a key as a flag would take them, and where each stands.
+fn items(key: &str, value: &Spanned<DeValue<'_>>) -> Result<Vec<(String, Range<usize>)>, Mistake> {
+    let one = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
+        DeValue::String(text) => Ok((text.to_string(), value.span())),
+        DeValue::Integer(number) if number.radix() == 10 => {
+            Ok((number.as_str().to_owned(), value.span()))
+        }
+        DeValue::Float(number) => Ok((number.as_str().to_owned(), value.span())),
+        other => Err(Mistake {
+            span: value.span(),
+            message: format!(
+                "`{key}` cannot be a {}: write what the flag --{} takes, in quotes",
+                kind(other),
+                key.replace('_', "-")
+            ),
+        }),
+    };
+    match value.get_ref() {
+        DeValue::Array(items) => items.iter().map(one).collect(),
+        _ => one(value).map(|item| vec![item]),
+    }
+}
+
+fn kind(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::Boolean(_) => "truth value",
+        DeValue::Integer(_) => "number that is not decimal",
+        DeValue::Datetime(_) => "date",
+        DeValue::Array(_) => "list in a list",
+        DeValue::Table(_) => "table",
+        DeValue::String(_) | DeValue::Float(_) => "value of this kind",
+    }
+}
+
+/// Gives one value to its flag's parser.
+fn alone(table: &Command, flag: &str, text: &str) -> Result<(), String> {
+    let argument = format!("--{flag}={text}");
+    match table.clone().try_get_matches_from([argument]) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(match std::error::Error::source(&error) {
+            Some(why) => why.to_string(),
+            None => format!("`{text}` is not a value of it"),
+        }),
+    }
+}
+
+/// All flags of a file at once: which may not stand together is known then.
+fn together(table: &Command, flags: &[Flag]) -> Result<Wishes, Mistake> {
+    let arguments = flags.iter().map(|flag| &flag.argument);
+    let matches = table.clone().try_get_matches_from(arguments).map_err(|e| conflict(&e, flags))?;
+    Wishes::from_arg_matches(&matches).map_err(|e| conflict(&e, flags))
+}
+
+/// Two keys that exclude each other, at the place of the later one.
+fn conflict(error: &clap::Error, flags: &[Flag]) -> Mistake {
+    let key = |kind| match error.get(kind) {
+        Some(ContextValue::String(usage)) => Some(usage.as_str()),
+        Some(ContextValue::Strings(usages)) => usages.first().map(String::as_str),
+        _ => None,
+    };
+    let name = |usage: &str| {
+        let flag = usage.split([' ', '=', '[']).next().unwrap_or_default();
+        flag.trim_start_matches('-').replace('-', "_")
+    };
+    let found = |name: &String| {
+        let flag = |flag: &&Flag| {
+            let key = flag.argument.split('=').next().unwrap_or_default();
+            key.trim_start_matches('-').replace('-', "_") == *name
+        };
+        flags.iter().rfind(flag).map(|flag| flag.span.clone())
+    };
+    let names: Vec<String> = [ContextKind::InvalidArg, ContextKind::PriorArg]
+        .into_iter()
+        .filter_map(key)
+        .map(name)
+        .collect();
+    let span = names.iter().filter_map(found).max_by_key(|span| span.start).unwrap_or(0..0);
+    let message = match (error.kind(), &names[..]) {
+        (ErrorKind::ArgumentConflict, [first, second]) if first == second => {
+            format!("`{first}` is stated twice")
+        }
+        (ErrorKind::ArgumentConflict, [first, second]) => {
+            format!("`{first}` and `{second}` cannot stand together: leave one out")
+        }
+        _ => error.kind().to_string(),
+    };
+    Mistake { span, message }
+}
+
+/// A plan file that says these wishes and nothing else.
+pub(crate) fn write(wishes: &Wishes) -> String {
+    let mut text = format!("{STUDY} = \"{}\"\n", Study::Net);
+    for (key, value) in stated(wishes) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{key} = {value}");
+    }
+    text
+}
+
+/// What is stated, key by key, in the order of the flags.
+pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
+    use toml::Value::{self, Array, Boolean, Integer, String as Text};
+
+    fn list<T>(values: &Option<values::List<T>>, one: impl Fn(&T) -> Value) -> Option<Value> {
+        values.as_ref().map(|list| Array(list.0.iter().map(one).collect()))
+    }
+    let text = |text: &str| Text(text.to_owned());
+    let number = |n: u32| Integer(i64::from(n));
+    let switch = |on: bool| on.then_some(Boolean(true));
+    // TOML's integers have a sign; the largest seeds and counts do not fit.
+    let large = |n: u64| i64::try_from(n).map_or_else(|_| Text(n.to_string()), Integer);
+    let w = wishes;
+    let rows = [
+        ("name", w.name.as_deref().map(text)),
+        ("quick", switch(w.quick)),
+        ("primitives", list(&w.primitives, |id| text(id))),
+        ("baseline", w.baseline.as_deref().map(text)),
+        ("sizes", list(&w.sizes, |&size| Text(values::written_size(size)))),
+        ("threads", list(&w.threads, |&n| number(n))),
+        ("topologies", list(&w.topologies, |stand| text(stand.word()))),
+        ("modes", list(&w.modes, |mode| text(mode.word()))),
+        ("working_set", list(&w.working_set, |set| text(set.word()))),
+        ("fields", w.fields.map(number)),
+        ("iovec", w.iovec.map(|iovec| text(iovec.word()))),
+        ("budget", w.budget.map(|span| Text(values::written_span(span)))),
+        ("precision", w.precision.map(|x| Text(values::written_fraction(x)))),
+        ("delta", w.delta.map(|x| Text(values::written_fraction(x)))),
+        ("passes", w.passes.map(|passes| Text(values::written_passes(passes)))),
+        ("slice", w.slice.map(|span| Text(values::written_span(span)))),
+        ("rounds", w.rounds.map(number)),
+        ("window", w.window.map(|span| Text(values::written_span(span)))),
+        ("messages", w.messages.map(large)),
+        ("isolate", switch(w.isolate)),
+        ("cpus", list(&w.cpus, |&cpu| number(cpu))),
+        ("ip", w.ip.map(|ip| text(ip.word()))),
+        ("mtu", w.mtu.map(number)),
+        ("congestion", w.congestion.as_deref().map(text)),
+        ("socket_buffer", w.socket_buffer.map(|size| Text(values::written_size(size)))),
+        ("receive_size", w.receive_size.map(|size| Text(values::written_size(size)))),
+        ("seed", w.seed.map(large)),
+    ];
+    rows.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn any(_: &str) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn read(text: &str) -> Result<Wishes, String> {
+        parse("x.toml", text, &any)
+    }
+
+    #[test]
+    fn lists_are_arrays_or_what_a_flag_takes() {
+        let array = read("sizes = [256, \"1KiB\"]\nthreads = [1, 2]\ndelta = 0.03").unwrap();
+        let text = read("sizes = \"256,1KiB\"\nthreads = \"1,2\"\ndelta = \"3%\"").unwrap();
+        assert_eq!(array, text);
+        assert_eq!(read("working_sets = \"cold\"").unwrap().working_set.unwrap().0.len(), 1);
+        assert_eq!(read("quick = false").unwrap(), Wishes::default());
+    }
+
+    #[test]
+    fn mistakes_name_their_place_and_the_nearest_word() {
+        let check = |text: &str, expect: &str| {
+            let message = read(text).unwrap_err();
+            assert!(message.starts_with(expect), "{message}");
+        };
+        check("\n\nsize = 4", "x.toml:3:1: unknown key `size`, did you mean `sizes`?");
+        check("weather = 1", "x.toml:1:1: unknown key `weather`; the keys are: study, quick,");
+        check("sizes = [64,\n  \"64kB\"]", "x.toml:2:3: sizes: `64kB` is not a size");
+        check(
+            "# é\nmodes = \"é, stream\"",
+            "x.toml:2:9: modes: unknown mode `é`; there is: stream",
+        );
+        check(
+            "topologies=['vet']",
+            "x.toml:1:13: topologies: unknown topology `vet`, did you mean",
+        );
+        check("quick = 1", "x.toml:1:9: `quick` must be true or false");
+        check("sizes = []", "x.toml:1:9: sizes: an empty list");
+        check("[passes]\nmin = 3", "x.toml:1:1: `passes` cannot be a table");
+        check("budget = 1979-05-27", "x.toml:1:10: `budget` cannot be a date");
+        check("budget = [[1]]", "x.toml:1:11: `budget` cannot be a list in a list");
+        check("study = \"nut\"", "x.toml:1:9: unknown study `nut`, did you mean `net`?");
+        check("sizes = 1\nsizes = 2", "x.toml:2:1: duplicate key");
+        check("sizes = ", "x.toml:1:9: ");
+    }
+
+    #[test]
+    fn keys_that_exclude_each_other_are_named() {
+        let message = read("window = \"1s\"\nmessages = 5").unwrap_err();
+        assert!(message.starts_with("x.toml:2:1: `"), "{message}");
+        assert!(message.contains("`window`") && message.contains("`messages`"), "{message}");
+        let twice = read("working_set = \"hot\"\nworking_sets = \"cold\"").unwrap_err();
+        assert!(twice.contains("`working_set` is stated twice"), "{twice}");
+    }
+
+    #[test]
+    fn a_primitive_that_does_not_exist_is_found_where_it_stands() {
+        let none = |id: &str| Err(format!("unknown primitive `{id}`"));
+        let message = parse("x.toml", "primitives = [\n \"sendd\"]", &none).unwrap_err();
+        assert_eq!(message, "x.toml:2:2: unknown primitive `sendd`");
+    }
+
+    #[test]
+    fn every_key_can_be_written() {
+        let text = "name = \"it's \\\"x\\\"\"\nquick = true\nprimitives = \"send,memcpy\"\n\
+            baseline = \"send\"\nsizes = \"1000,64KiB\"\nthreads = \"1,2\"\ntopologies = \"auto,veth\"\n\
+            modes = \"stream,rr\"\nworking_set = \"hot,cold\"\nfields = 3\niovec = \"prepared\"\n\
+            budget = \"90s\"\nprecision = \"2.5%\"\ndelta = 0.0333333333333\npasses = \"3..9\"\n\
+            slice = \"1.5ms\"\nrounds = 7\nisolate = true\ncpus = \"1,0\"\nip = \"ipv6\"\nmtu = 9000\n\
+            congestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\
+            seed = \"18446744073709551615\"\n";
+        let wishes = read(text).unwrap();
+        assert_eq!(read(&write(&wishes)).unwrap(), wishes);
+        // The two ways that exclude slices, and nothing that is not a key.
+        for classic in ["window = \"10s\"", "messages = 5000"] {
+            let wishes = read(classic).unwrap();
+            assert_eq!(read(&write(&wishes)).unwrap(), wishes);
+        }
+        let written: Vec<&str> = stated(&wishes).into_iter().map(|(key, _)| key).collect();
+        for key in keys(&table()) {
+            let elsewhere = [STUDY, "window", "messages"].contains(&key.as_str());
+            assert!(elsewhere || written.contains(&key.as_str()), "{key} is not written");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "(?s).{0,80}") {
+            let _ = read(&text);
+        }
+
+        #[test]
+        fn no_value_makes_a_key_panic(
+            key in proptest::sample::select(keys(&table())),
+            value in "([0-9a-zA-Z\"'\\[\\]{},.%_=\\- é\n]{0,24})",
+        ) {
+            let _ = read(&format!("{key} = {value}"));
+            let quoted = toml::Value::String(value);
+            if let Ok(wishes) = read(&format!("{key} = {quoted}")) {
+                prop_assert_eq!(read(&write(&wishes)), Ok(wishes));
+            }
+        }
+    }
+}

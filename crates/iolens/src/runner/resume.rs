@@ -1,0 +1,30 @@
+//! Going on with a stored run: the same plan, the same work in every slice,
+//! the same arms left out, from the pass after the last complete one. A pass
+//! that was cut short is done again whole; what it has stored stays, and the
+//! analysis takes the later trial of two.
+
+use iolens_model::run::Run;
+use iolens_model::units::Nanos;
+use iolens_stats::TrialValues;
+
+use super::{Course, Means};
+use crate::failure::Failure;
+
+/// Goes on with `run` for at most `budget` and returns it as it is stored.
+pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, Failure> {
+    let Run { mut header, trials } = run;
+    let values: Vec<TrialValues> =
+        trials.iter().map(|trial| TrialValues::of(&header, trial)).collect();
+    let reached = iolens_stats::reached(&header, &values);
+    header.end = None;
+    let mut course = Course::new(header, budget, means)?;
+    for trial in &trials {
+        let plan = &course.header.plan;
+        if let Some(state) = course.cells.iter_mut().find(|state| state.cell == trial.cell) {
+            state.recall(plan, trial);
+        }
+    }
+    course.values = values;
+    course.history = reached.history;
+    course.run_from(reached.pass + 1)
+}

@@ -1,0 +1,300 @@
+//! The values of a plan as users write them, in flags and in plan files alike,
+//! each with its limits; and how each is written back.
+
+use iolens_engine::FIELDS_MAX;
+use iolens_model::axes::{Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::parse::{self, nearest};
+use iolens_model::plan::Passes;
+use iolens_model::units::{Bytes, Nanos};
+
+/// A list that is one value of a flag.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+/// Where the ends are to stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stand {
+    /// On veth where this machine permits it, on loopback elsewhere.
+    Auto,
+    /// There and nowhere else.
+    At(Topology),
+}
+
+impl Stand {
+    const ALL: [Stand; 3] = [Stand::Auto, Stand::At(Topology::Loopback), Stand::At(Topology::Veth)];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Stand::Auto => "auto",
+            Stand::At(topology) => topology.word(),
+        }
+    }
+}
+
+/// Why a value was refused, in words.
+type Parsed<T> = Result<T, String>;
+
+pub(crate) fn words(text: &str) -> Parsed<List<String>> {
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    Ok(List(distinct(items.into_iter().map(str::to_owned).collect())))
+}
+
+pub(crate) fn word(text: &str) -> Parsed<String> {
+    let word = text.trim();
+    if word.is_empty() { Err("a name must not be empty".to_owned()) } else { Ok(word.to_owned()) }
+}
+
+/// Message sizes. The largest is what the memory for rings sets, not the kernel.
+pub(crate) fn sizes(text: &str) -> Parsed<List<Bytes>> {
+    const MESSAGE_BYTES_MAX: Bytes = Bytes(Bytes::GIB);
+    let sizes = parse::sizes(text).map_err(|e| e.to_string())?;
+    match sizes.iter().find(|&&size| size > MESSAGE_BYTES_MAX) {
+        Some(size) => Err(format!(
+            "a message of {size} is too large: the rings of all arms must fit memory; the \
+             largest size is {MESSAGE_BYTES_MAX}"
+        )),
+        None => Ok(List(sizes)),
+    }
+}
+
+/// Thread pairs. Each has a thread and a connection per arm at each end.
+pub(crate) fn threads(text: &str) -> Parsed<List<u32>> {
+    const THREADS_MAX: u32 = 1024;
+    let threads = parse::counts(text).map_err(|e| e.to_string())?;
+    match threads.iter().find(|&&n| n > THREADS_MAX) {
+        Some(n) => {
+            Err(format!("{n} thread pairs are too many: the largest number is {THREADS_MAX}"))
+        }
+        None => Ok(List(threads)),
+    }
+}
+
+pub(crate) fn cpus(text: &str) -> Parsed<List<u32>> {
+    parse::cpus(text).map(List).map_err(|e| e.to_string())
+}
+
+pub(crate) fn topologies(text: &str) -> Parsed<List<Stand>> {
+    list(text, "topology", &Stand::ALL, Stand::word)
+}
+
+pub(crate) fn modes(text: &str) -> Parsed<List<Mode>> {
+    list(text, "mode", Mode::ALL, Mode::word)
+}
+
+pub(crate) fn working_sets(text: &str) -> Parsed<List<WorkingSet>> {
+    list(text, "working set", WorkingSet::ALL, WorkingSet::word)
+}
+
+pub(crate) fn iovec(text: &str) -> Parsed<Iovec> {
+    lookup(text.trim(), "iovec form", Iovec::ALL, Iovec::word)
+}
+
+pub(crate) fn ip(text: &str) -> Parsed<IpVersion> {
+    lookup(text.trim(), "internet protocol", IpVersion::ALL, IpVersion::word)
+}
+
+pub(crate) fn fields(text: &str) -> Parsed<u32> {
+    at_most(text, FIELDS_MAX as u64, "fields per message").and_then(narrow)
+}
+
+/// Passes: `12` is exactly twelve, `12..60` stops in between when precise.
+pub(crate) fn passes(text: &str) -> Parsed<Passes> {
+    const PASSES_MAX: u64 = 10_000;
+    let one = |text: &str| at_most(text, PASSES_MAX, "passes").and_then(narrow);
+    let Some((from, to)) = text.split_once("..") else {
+        let n = one(text)?;
+        return Ok(Passes { minimum: n, maximum: n });
+    };
+    let (minimum, maximum) = (one(from)?, one(to)?);
+    if minimum > maximum {
+        return Err(format!(
+            "`{text}` is not a range of passes: write the smaller number first, like 12..60"
+        ));
+    }
+    Ok(Passes { minimum, maximum })
+}
+
+/// Length of a slice. Arms that take turns slowly are not comparable.
+pub(crate) fn slice(text: &str) -> Parsed<Nanos> {
+    const SLICE_MAX: Nanos = Nanos(10 * Nanos::SECOND.0);
+    match span(text)? {
+        slice if slice > SLICE_MAX => Err(format!(
+            "a slice of {slice} is too long: arms that do not alternate cannot be compared; at \
+             most {SLICE_MAX}, or the classic way with --window"
+        )),
+        slice => Ok(slice),
+    }
+}
+
+pub(crate) fn rounds(text: &str) -> Parsed<u32> {
+    at_most(text, 100_000, "rounds").and_then(narrow)
+}
+
+pub(crate) fn messages(text: &str) -> Parsed<u64> {
+    at_most(text, 1 << 33, "messages")
+}
+
+pub(crate) fn span(text: &str) -> Parsed<Nanos> {
+    parse::span(text).map_err(|e| e.to_string())
+}
+
+pub(crate) fn fraction(text: &str) -> Parsed<f64> {
+    parse::fraction(text).map_err(|e| e.to_string())
+}
+
+/// `SO_SNDBUF` and `SO_RCVBUF`: an int, which the kernel doubles.
+pub(crate) fn socket_buffer(text: &str) -> Parsed<Bytes> {
+    const SOCKET_BUFFER_MAX: Bytes = Bytes(512 * Bytes::MIB);
+    match parse::size(text).map_err(|e| e.to_string())? {
+        size if size > SOCKET_BUFFER_MAX => Err(format!(
+            "a socket buffer of {size} is too large: the largest is {SOCKET_BUFFER_MAX}"
+        )),
+        size => Ok(size),
+    }
+}
+
+/// Bytes asked of one recv(2).
+pub(crate) fn receive_size(text: &str) -> Parsed<Bytes> {
+    const RECEIVE_BYTES_MAX: Bytes = Bytes(64 * Bytes::MIB);
+    match parse::size(text).map_err(|e| e.to_string())? {
+        size if size > RECEIVE_BYTES_MAX => Err(format!(
+            "a receive size of {size} is too large: every receiving thread has a buffer of it; \
+             the largest is {RECEIVE_BYTES_MAX}"
+        )),
+        size => Ok(size),
+    }
+}
+
+/// MTU of a veth device, in bytes: `ETH_MIN_MTU` to `ETH_MAX_MTU` of
+/// include/uapi/linux/if_ether.h. What IPv6 needs is checked with the plan.
+pub(crate) fn mtu(text: &str) -> Parsed<u32> {
+    const MTU_MIN: u64 = 68;
+    const MTU_MAX: u64 = 65_535;
+    match parse::count(text).ok().filter(|n| (MTU_MIN..=MTU_MAX).contains(n)) {
+        Some(n) => narrow(n),
+        None => Err(format!(
+            "`{text}` is not an MTU: write a whole number of bytes from {MTU_MIN} to {MTU_MAX}"
+        )),
+    }
+}
+
+fn at_most(text: &str, limit: u64, what: &str) -> Parsed<u64> {
+    match parse::count(text).map_err(|e| e.to_string())? {
+        n if n > limit => Err(format!("{n} {what} are too many: the largest number is {limit}")),
+        n => Ok(n),
+    }
+}
+
+fn narrow(n: u64) -> Parsed<u32> {
+    u32::try_from(n).map_err(|_| format!("{n} is too large a number"))
+}
+
+fn list<T: Copy + PartialEq>(
+    text: &str,
+    what: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Parsed<List<T>> {
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    let values: Result<Vec<T>, String> =
+        items.into_iter().map(|item| lookup(item, what, all, name)).collect();
+    Ok(List(distinct(values?)))
+}
+
+fn distinct<T: PartialEq>(values: Vec<T>) -> Vec<T> {
+    values.into_iter().fold(Vec::new(), |mut kept, value| {
+        if !kept.contains(&value) {
+            kept.push(value);
+        }
+        kept
+    })
+}
+
+/// The value of a word, or "unknown mode `x`" with what there is.
+fn lookup<T: Copy>(word: &str, what: &str, all: &[T], name: fn(T) -> &'static str) -> Parsed<T> {
+    let words: Vec<&str> = all.iter().map(|&value| name(value)).collect();
+    all.iter()
+        .copied()
+        .find(|&value| name(value) == word)
+        .ok_or_else(|| unknown(what, word, &words, &format!("there is: {}", words.join(", "))))
+}
+
+/// "unknown primitive `x`, did you mean `y`?", or what there is.
+pub(crate) fn unknown(what: &str, word: &str, known: &[&str], advice: &str) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("unknown {what} `{word}`, did you mean `{near}`? {advice}"),
+        None => format!("unknown {what} `{word}`; {advice}"),
+    }
+}
+
+/// A size in the largest unit that it is a whole number of: `64KiB`, `1000B`.
+pub(crate) fn written_size(size: Bytes) -> String {
+    let units = [(Bytes::GIB, "GiB"), (Bytes::MIB, "MiB"), (Bytes::KIB, "KiB")];
+    match units.into_iter().find(|(scale, _)| size.0 >= *scale && size.0.is_multiple_of(*scale)) {
+        Some((scale, unit)) => format!("{}{unit}", size.0 / scale),
+        None => format!("{}B", size.0),
+    }
+}
+
+/// A span in the largest unit that it is a whole number of: `5m`, `250ms`.
+pub(crate) fn written_span(span: Nanos) -> String {
+    let units = [(60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    match units.into_iter().find(|(scale, _)| span.0 >= *scale && span.0.is_multiple_of(*scale)) {
+        Some((scale, unit)) => format!("{}{unit}", span.0 / scale),
+        None => format!("{}ns", span.0),
+    }
+}
+
+/// A fraction as a percentage where that reads back as the same number.
+pub(crate) fn written_fraction(fraction: f64) -> String {
+    let percent = format!("{}%", (fraction * 1e6).round() / 1e4);
+    if parse::fraction(&percent) == Ok(fraction) { percent } else { fraction.to_string() }
+}
+
+/// Passes as they are asked for: `12`, `12..60`.
+pub(crate) fn written_passes(passes: Passes) -> String {
+    if passes.minimum == passes.maximum {
+        passes.minimum.to_string()
+    } else {
+        format!("{}..{}", passes.minimum, passes.maximum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_values_read_back_as_they_were() {
+        for size in [1, 1000, 1024, 1536, 65536, 1 << 20, 1 << 30] {
+            let size = Bytes(size);
+            assert_eq!(parse::size(&written_size(size)), Ok(size));
+        }
+        for ns in [1, 1_500, 2_000_000, 90_000_000_000, 600_000_000_000] {
+            assert_eq!(span(&written_span(Nanos(ns))), Ok(Nanos(ns)));
+        }
+        for value in [0.03, 0.07, 0.005, 1.0 / 3.0] {
+            assert_eq!(fraction(&written_fraction(value)), Ok(value));
+        }
+        for text in ["12", "12..60"] {
+            assert_eq!(written_passes(passes(text).unwrap()), text);
+        }
+    }
+
+    #[test]
+    fn limits_are_named() {
+        let check = |refused: Result<(), String>, expect: &str| {
+            let message = refused.unwrap_err();
+            assert!(message.contains(expect), "{message}");
+        };
+        check(sizes("2GiB").map(drop), "the largest size is 1 GiB");
+        check(threads("5000").map(drop), "too many");
+        check(fields("65").map(drop), "the largest number is 64");
+        check(mtu("67").map(drop), "from 68 to 65535");
+        check(mtu("70000").map(drop), "from 68 to 65535");
+        check(passes("60..12").map(drop), "smaller number first");
+        check(slice("11s").map(drop), "--window");
+        check(topologies("loopbck").map(drop), "did you mean `loopback`?");
+        check(iovec("later").map(drop), "per_message, prepared");
+    }
+}

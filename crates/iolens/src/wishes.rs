@@ -1,0 +1,202 @@
+//! What is asked for: the keys of a plan, every one optional. Flags and plan
+//! files both turn into this, and the flags declared here are the one table of
+//! keys: a key of a plan file is a long flag with `_` for `-`.
+
+use iolens_model::axes::{Iovec, IpVersion, Mode, WorkingSet};
+use iolens_model::plan::{Passes, Plan, Schedule};
+use iolens_model::units::{Bytes, Nanos};
+
+use crate::values::{self, List, Stand};
+
+const COMPARE: &str = "What to compare";
+const LONG: &str = "How long and how exact";
+const MACHINE: &str = "The machine and its network";
+const RESULTS: &str = "Results";
+
+/// The keys of a plan, as far as they were stated.
+#[derive(Debug, Clone, Default, PartialEq, clap::Args)]
+pub(crate) struct Wishes {
+    /// A first look in under a minute: indicative sentences, no verdicts
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Arms, by id (see `iolens list primitives`) [default: the classic three and send]
+    #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = COMPARE)]
+    pub(crate) primitives: Option<List<String>>,
+    /// The arm the others are compared with [default: send_staged]
+    #[arg(long, value_name = "ID", value_parser = values::word, help_heading = COMPARE)]
+    pub(crate) baseline: Option<String>,
+    /// Message sizes: a list, or a range by factors of 4 [default: 64..1MiB]
+    #[arg(long, value_name = "LIST|A..B", value_parser = values::sizes, help_heading = COMPARE)]
+    pub(crate) sizes: Option<List<Bytes>>,
+    /// Thread pairs, one connection each [default: 1,4]
+    #[arg(long, value_name = "LIST", value_parser = values::threads, help_heading = COMPARE)]
+    pub(crate) threads: Option<List<u32>>,
+    /// loopback, veth, or auto: veth where permitted [default: auto]
+    #[arg(long, value_name = "LIST", value_parser = values::topologies, help_heading = COMPARE)]
+    pub(crate) topologies: Option<List<Stand>>,
+    /// stream, rr (request and response) [default: stream]
+    #[arg(long, value_name = "LIST", value_parser = values::modes, help_heading = COMPARE)]
+    pub(crate) modes: Option<List<Mode>>,
+    /// Memory that is sent from: hot, cold [default: hot]
+    #[arg(long, alias = "working-sets", value_name = "LIST",
+          value_parser = values::working_sets, help_heading = COMPARE)]
+    pub(crate) working_set: Option<List<WorkingSet>>,
+    /// Fields per message, 1 to 64 [default: 8]
+    #[arg(long, value_name = "N", value_parser = values::fields, help_heading = COMPARE)]
+    pub(crate) fields: Option<u32>,
+    /// When an iovec is built: per_message, prepared [default: per_message]
+    #[arg(long, value_name = "WHEN", value_parser = values::iovec, help_heading = COMPARE)]
+    pub(crate) iovec: Option<Iovec>,
+
+    /// Begin no pass that would end later [default: 10m; quick: 40s]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
+    pub(crate) budget: Option<Nanos>,
+    /// Half-width of a ratio at which it is precise enough [default: 3%]
+    #[arg(long, value_name = "FRACTION", value_parser = values::fraction, help_heading = LONG)]
+    pub(crate) precision: Option<f64>,
+    /// Smallest difference that matters [default: 3%]
+    #[arg(long, value_name = "FRACTION", value_parser = values::fraction, help_heading = LONG)]
+    pub(crate) delta: Option<f64>,
+    /// Visit every cell this often, budget permitting [default: 12..60; quick: 10]
+    #[arg(long, value_name = "N|A..B", value_parser = values::passes, help_heading = LONG)]
+    pub(crate) passes: Option<Passes>,
+    /// How long a slice is meant to last with one thread pair [default: 2ms]
+    #[arg(long, value_name = "TIME", value_parser = values::slice,
+          conflicts_with_all = ["window", "messages"], help_heading = LONG)]
+    pub(crate) slice: Option<Nanos>,
+    /// Rounds of slices that count in a trial [default: 20]
+    #[arg(long, value_name = "N", value_parser = values::rounds,
+          conflicts_with_all = ["window", "messages"], help_heading = LONG)]
+    pub(crate) rounds: Option<u32>,
+    /// The classic way: one arm after another, each for this long
+    #[arg(long, value_name = "TIME", value_parser = values::span,
+          conflicts_with = "messages", help_heading = LONG)]
+    pub(crate) window: Option<Nanos>,
+    /// The classic way: one arm after another, this many messages each
+    #[arg(long, value_name = "N", value_parser = values::messages, help_heading = LONG)]
+    pub(crate) messages: Option<u64>,
+    /// One arm per process pair, instead of all of a cell together
+    #[arg(long, conflicts_with_all = ["window", "messages"], help_heading = LONG)]
+    pub(crate) isolate: bool,
+
+    /// Processors to use, sending end first [default: all it may use]
+    #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
+    pub(crate) cpus: Option<List<u32>>,
+    /// Protocol under TCP: ipv4, ipv6 [default: ipv4]
+    #[arg(long, value_name = "IP", value_parser = values::ip, help_heading = MACHINE)]
+    pub(crate) ip: Option<IpVersion>,
+    /// MTU of a veth device, headers included [default: 1500]
+    #[arg(long, value_name = "BYTES", value_parser = values::mtu, help_heading = MACHINE)]
+    pub(crate) mtu: Option<u32>,
+    /// TCP congestion control of every socket [default: reno]
+    #[arg(long, value_name = "NAME", value_parser = values::word, help_heading = MACHINE)]
+    pub(crate) congestion: Option<String>,
+    /// SO_SNDBUF and SO_RCVBUF of every socket [default: 512KiB]
+    #[arg(long, value_name = "SIZE", value_parser = values::socket_buffer, help_heading = MACHINE)]
+    pub(crate) socket_buffer: Option<Bytes>,
+    /// Bytes asked of one recv(2), whatever the message size [default: 128KiB]
+    #[arg(long, value_name = "SIZE", value_parser = values::receive_size, help_heading = MACHINE)]
+    pub(crate) receive_size: Option<Bytes>,
+    /// Seed of every random order [default: random]
+    #[arg(long, value_name = "N", help_heading = MACHINE)]
+    pub(crate) seed: Option<u64>,
+
+    /// A name for the run
+    #[arg(long, value_name = "TEXT", help_heading = RESULTS)]
+    pub(crate) name: Option<String>,
+}
+
+impl Wishes {
+    /// Whether arms run one after another, the classic way.
+    pub(crate) fn is_classic(&self) -> bool {
+        self.window.is_some() || self.messages.is_some()
+    }
+
+    /// These wishes, and where they are silent what `below` says. A way to lay
+    /// out trials that is stated here takes the place of another one below.
+    pub(crate) fn or(self, mut below: Wishes) -> Wishes {
+        if self.is_classic() {
+            below.forget_slices();
+            (below.window, below.messages) = (None, None);
+        } else if self.slice.is_some() || self.rounds.is_some() || self.isolate {
+            (below.window, below.messages) = (None, None);
+        }
+        Wishes {
+            quick: self.quick || below.quick,
+            primitives: self.primitives.or(below.primitives),
+            baseline: self.baseline.or(below.baseline),
+            sizes: self.sizes.or(below.sizes),
+            threads: self.threads.or(below.threads),
+            topologies: self.topologies.or(below.topologies),
+            modes: self.modes.or(below.modes),
+            working_set: self.working_set.or(below.working_set),
+            fields: self.fields.or(below.fields),
+            iovec: self.iovec.or(below.iovec),
+            budget: self.budget.or(below.budget),
+            precision: self.precision.or(below.precision),
+            delta: self.delta.or(below.delta),
+            passes: self.passes.or(below.passes),
+            slice: self.slice.or(below.slice),
+            rounds: self.rounds.or(below.rounds),
+            window: self.window.or(below.window),
+            messages: self.messages.or(below.messages),
+            isolate: self.isolate || below.isolate,
+            cpus: self.cpus.or(below.cpus),
+            ip: self.ip.or(below.ip),
+            mtu: self.mtu.or(below.mtu),
+            congestion: self.congestion.or(below.congestion),
+            socket_buffer: self.socket_buffer.or(below.socket_buffer),
+            receive_size: self.receive_size.or(below.receive_size),
+            seed: self.seed.or(below.seed),
+            name: self.name.or(below.name),
+        }
+    }
+
+    /// Forgets what only trials of slices have.
+    fn forget_slices(&mut self) {
+        (self.slice, self.rounds, self.isolate) = (None, None, false);
+    }
+
+    /// The wishes that lead to this plan, each one stated.
+    pub(crate) fn of(plan: &Plan, name: Option<&str>) -> Wishes {
+        let (mut slice, mut rounds, mut window, mut messages) = (None, None, None, None);
+        match plan.schedule {
+            Schedule::Slices { slice: length, rounds: count, .. } => {
+                (slice, rounds) = (Some(length), Some(count));
+            }
+            Schedule::Window { window: length } => window = Some(length),
+            Schedule::Messages { messages: count } => messages = Some(count),
+        }
+        let stands = plan.topologies.iter().map(|&topology| Stand::At(topology)).collect();
+        Wishes {
+            quick: plan.quick,
+            primitives: Some(List(plan.primitives.clone())),
+            baseline: Some(plan.baseline.clone()),
+            sizes: Some(List(plan.sizes.clone())),
+            threads: Some(List(plan.threads.clone())),
+            topologies: Some(List(stands)),
+            modes: Some(List(plan.modes.clone())),
+            working_set: Some(List(plan.working_sets.clone())),
+            fields: Some(plan.fields),
+            iovec: Some(plan.iovec),
+            budget: Some(plan.budget),
+            precision: Some(plan.precision),
+            delta: Some(plan.delta),
+            passes: Some(plan.passes),
+            slice,
+            rounds,
+            window,
+            messages,
+            isolate: plan.isolate,
+            cpus: plan.cpus.clone().map(List),
+            ip: Some(plan.network.ip),
+            mtu: Some(plan.network.mtu_bytes),
+            congestion: Some(plan.socket.congestion.clone()),
+            socket_buffer: Some(plan.socket.buffer_bytes),
+            receive_size: Some(plan.socket.receive_bytes),
+            seed: Some(plan.seed),
+            name: name.map(str::to_owned),
+        }
+    }
+}
