@@ -13,7 +13,8 @@ use crate::number::{list, percent, range, ratio};
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
 
-mod cautions;
+pub(crate) mod cautions;
+pub(crate) mod crossing;
 
 /// What a sentence is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -23,6 +24,8 @@ pub enum Kind {
     Alarm,
     /// A curve at one glance.
     Headline,
+    /// Where one arm overtakes another along the sizes.
+    Crossover,
     /// One cell.
     Answer,
     /// How far a second copy of the baseline strays.
@@ -77,11 +80,13 @@ impl Sentence {
 pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
     out.extend(headlines(run, analysis));
+    out.extend(crossing::sentences(run, analysis));
     out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
     out.push(cautions::noise_floor(run, analysis));
     out.extend(cautions::classic(run));
     out.extend(cautions::tails(run, analysis));
     out.extend(cautions::isolated(run, analysis));
+    out.extend(cautions::drift(analysis));
     out.extend(cautions::ending(run));
     out.extend(analysis.warnings.iter().map(|text| cautions::warning(text)));
     out.push(cautions::harness(run));
@@ -152,12 +157,12 @@ fn lead(standing: &Standing) -> Option<f64> {
 }
 
 fn names(candidates: &[Candidate]) -> String {
-    list(&candidates.iter().map(|c| c.label.to_owned()).collect::<Vec<_>>())
+    list(&candidates.iter().map(Candidate::shown).collect::<Vec<_>>())
 }
 
 fn short(standing: &Standing) -> String {
     match standing {
-        Standing::Cheapest { best, .. } => format!("{} is cheapest", best.label),
+        Standing::Cheapest { best, .. } => format!("{} is cheapest", best.shown()),
         Standing::Tie { best, others } => format!("{} tie", sorted(best, others, " and ")),
         // Of many that could be cheapest, a headline names none.
         Standing::Unseparated { others, .. } if others.len() > 2 => "not decidable".to_owned(),
@@ -165,7 +170,7 @@ fn short(standing: &Standing) -> String {
             format!("{} is cheapest (not separated)", sorted(best, others, " or "))
         }
         Standing::NoInterval { best, .. } => {
-            format!("{} is lowest (no interval)", best.label)
+            format!("{} is lowest (no interval)", best.shown())
         }
         Standing::Nothing(_) => "no comparison".to_owned(),
     }
@@ -173,7 +178,7 @@ fn short(standing: &Standing) -> String {
 
 /// Labels in a fixed order, so that neighbouring sizes can be said together.
 fn sorted(best: &Candidate, others: &[Candidate], joint: &str) -> String {
-    let mut all: Vec<&str> = std::iter::once(best).chain(others).map(|c| c.label).collect();
+    let mut all: Vec<String> = std::iter::once(best).chain(others).map(Candidate::shown).collect();
     all.sort_unstable();
     all.join(joint)
 }
@@ -217,11 +222,11 @@ impl Speaker<'_> {
         match standing {
             Standing::Cheapest { best, nearest } => match best.contrast {
                 Some(contrast) => {
-                    format!("{} is cheapest{here}, {}", best.label, self.effect(contrast))
+                    format!("{} is cheapest{here}, {}", best.shown(), self.effect(contrast))
                 }
                 None => format!(
                     "{} is cheapest{here}; nearest is {}",
-                    best.label,
+                    best.shown(),
                     self.named_effect(nearest)
                 ),
             },
@@ -230,7 +235,7 @@ impl Speaker<'_> {
             Standing::NoInterval { best, nearest } => {
                 let effect = match best.contrast {
                     Some(_) => self.named_effect(best),
-                    None => format!("{}; nearest is {}", best.label, self.named_effect(nearest)),
+                    None => format!("{}; nearest is {}", best.shown(), self.named_effect(nearest)),
                 };
                 format!("lowest in this run: {effect}")
             }
@@ -253,8 +258,8 @@ impl Speaker<'_> {
 
     fn unseparated(&self, best: &Candidate, others: &[Candidate]) -> String {
         let rival = |other: &Candidate| match other.contrast {
-            Some(contrast) => format!("{} ({})", other.label, ratio_range(contrast)),
-            None => other.label.to_owned(),
+            Some(contrast) => format!("{} ({})", other.shown(), ratio_range(contrast)),
+            None => other.shown(),
         };
         let rivals: Vec<String> = others.iter().map(rival).collect();
         let mut text = format!(
@@ -272,8 +277,8 @@ impl Speaker<'_> {
 
     fn named_effect(&self, candidate: &Candidate) -> String {
         match candidate.contrast {
-            Some(contrast) => format!("{}, {}", candidate.label, self.effect(contrast)),
-            None => candidate.label.to_owned(),
+            Some(contrast) => format!("{}, {}", candidate.shown(), self.effect(contrast)),
+            None => candidate.shown(),
         }
     }
 

@@ -14,6 +14,8 @@ mod copies;
 mod decision;
 mod figures;
 mod machine;
+mod paths;
+mod questions;
 mod reproduce;
 mod validity;
 
@@ -26,6 +28,7 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
     let sections = [
         answers::section(run, analysis),
         decision::section(run, analysis),
+        questions::section(run, analysis),
         figures::section(run, analysis),
         copies::section(run, analysis),
         validity::section(run, analysis),
@@ -75,7 +78,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
             @if plan.quick {
                 p.flag { b { "Indicative." } " A quick run gives a first look; verdicts need a full one." }
             }
-            nav {
+            nav aria-label="Contents" {
                 @for (id, name) in CONTENTS { a href={ "#" (id) } { (name) } }
             }
         }
@@ -83,9 +86,10 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
 }
 
 /// Sections by id and heading.
-const CONTENTS: [(&str, &str); 8] = [
+const CONTENTS: [(&str, &str); 9] = [
     ("answers", "Answers"),
     ("decision", "What to use"),
+    ("questions", "Questions"),
     ("figures", "Figures"),
     ("copies", "Copies"),
     ("validity", "Validity"),
@@ -96,7 +100,12 @@ const CONTENTS: [(&str, &str); 8] = [
 
 /// A section with its heading.
 fn block(id: &str, heading: &str, content: Markup) -> Markup {
-    html! { section id=(id) { h2 { (heading) } (content) } }
+    html! {
+        section class={ "s-" (id) } aria-labelledby=(id) {
+            h2 id=(id) { (heading) }
+            (content)
+        }
+    }
 }
 
 fn scope(run: &Run, analysis: &Analysis) -> Markup {
@@ -166,6 +175,6 @@ mod tests {
     #[test]
     fn every_entry_of_the_contents_leads_somewhere() {
         let page = &pages()[0];
-        assert!(CONTENTS.iter().all(|(id, _)| page.contains(&format!("<section id=\"{id}\""))));
+        assert!(CONTENTS.iter().all(|(id, _)| page.contains(&format!("<h2 id=\"{id}\""))));
     }
 }

@@ -42,9 +42,9 @@ const RED: &str = "31";
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
-    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences
-        .iter()
-        .partition(|s| matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Answer));
+    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
+        matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
+    });
     for (i, sentence) in before.iter().enumerate() {
         if i > 0 && before[i - 1].kind != sentence.kind {
             out.push('\n');
@@ -87,7 +87,7 @@ fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
         Kind::Headline => style.paint(BOLD, &folded),
         Kind::Caution => style.paint(YELLOW, &folded),
         Kind::NoiseFloor | Kind::Harness | Kind::Scope => style.paint(DIM, &folded),
-        Kind::Answer => folded,
+        Kind::Crossover | Kind::Answer => folded,
     };
     out.push_str(&painted);
     out.push('\n');
