@@ -341,7 +341,7 @@ mod tests {
         64 B, 4 threads: send is cheapest, 1.08× as fast as send_staged (95 % interval 1.04–1.11, n = 12: SMALL, may be below δ = 3 %).
         4 KiB, 4 threads: lowest in this run: send, 1.20× as fast as send_staged (95 % interval 1.18–1.22, n = 12: FASTER); not separated from sendmsg_iov (1.06×, 0.97–1.16); about 49 more trials would decide it.
         256 KiB, 4 threads: lowest in this run: sendmsg_iov, 1.45× as fast as send_staged (95 % interval 1.41–1.49, n = 12: FASTER); not separated from send (1.41×, 1.36–1.47); not compared: send_per_field (failed).
-        Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±2.7 %); 0 of 6 intervals exclude 1, chance allows 2.
+        Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±2.7 %). Over 6 cells that copy was judged FASTER or SLOWER in 0, and its pointwise interval excludes 1 in 0; chance allows 2.
         256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
         Steal was 4.1 % of busy time (median over trials).
@@ -364,7 +364,7 @@ mod tests {
         Indicative: 64 B, 4 threads: send is cheapest in this run, 1.08× as fast as send_staged (95 % interval 1.02–1.14); n = 5.
         Indicative: 4 KiB, 4 threads: lowest in this run: send, 1.23× as fast as send_staged (95 % interval 1.18–1.29); not separated from sendmsg_iov (1.10×, 0.87–1.38); about 56 more trials would decide it; n = 5.
         Indicative: 256 KiB, 4 threads: lowest in this run: send, 1.44× as fast as send_staged (95 % interval 1.37–1.51); not separated from sendmsg_iov (1.43×, 1.35–1.52); not compared: send_per_field (failed); n = 5.
-        Noise floor: ±2.7 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±5.7 %); 2 of 6 intervals exclude 1, chance allows 2.
+        Noise floor: ±2.7 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±5.7 %). Over 6 cells that copy was told apart from it in 0, and its pointwise interval excludes 1 in 2; chance allows 2.
         Indicative: 256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.43× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
         Steal was 4.1 % of busy time (median over trials).

@@ -28,6 +28,20 @@ pub(crate) fn findings() -> (Run, Analysis) {
     with_findings(fixture::run())
 }
 
+/// As [`findings`] with eight sizes and so many thread counts that there are
+/// this many cells.
+pub(crate) fn many(cells: usize) -> (Run, Analysis) {
+    let (run, mut analysis) = with_findings(fixture::large());
+    let known = analysis.cells.clone();
+    let more = (2u32..).flat_map(|times| known.iter().map(move |cell| (5 * times, cell)));
+    for (times, cell) in more.take(cells.saturating_sub(known.len())) {
+        let mut cell = cell.clone();
+        cell.cell.threads *= times;
+        analysis.cells.push(cell);
+    }
+    (run, analysis)
+}
+
 /// Adds the findings to a run and its analysis.
 pub(crate) fn with_findings((mut run, mut analysis): (Run, Analysis)) -> (Run, Analysis) {
     if !run.header.plan.primitives.iter().any(|id| id == ZERO) {
@@ -58,7 +72,8 @@ fn interval(value: f64, half: f64) -> Interval {
 fn add_zerocopy(cell: &mut CellAnalysis) {
     cell.arms.retain(|arm| arm.arm.primitive != ZERO);
     let found = cell.arms.iter().rposition(|arm| arm.arm.role == Role::Compared);
-    let (Some(at), Some(copying)) = (found, crate::arms::of(cell, "sendmsg_iov")) else { return };
+    let copying = cell.arms.iter().find(|arm| arm.arm.label == "sendmsg_iov");
+    let (Some(at), Some(copying)) = (found, copying) else { return };
     let mut arm = copying.clone();
     (arm.arm.label, arm.arm.primitive) = (ZERO.into(), ZERO.into());
     arm.zerocopy = Some(ZerocopyFigures {
@@ -106,8 +121,8 @@ fn slower(contrast: &mut Contrast) {
 }
 
 fn add_findings(analysis: &mut Analysis) {
-    let curves: Vec<Cell> =
-        crate::results::curves(analysis).into_iter().map(|(curve, _)| curve).collect();
+    let mut curves: Vec<Cell> = analysis.cells.iter().map(|cell| cell.cell.curve()).collect();
+    curves.dedup();
     let sizes: Vec<Bytes> = analysis
         .cells
         .iter()

@@ -118,12 +118,12 @@ fn scope(run: &Run, analysis: &Analysis) -> Markup {
 mod tests {
     use super::*;
     use crate::fixture;
+    use crate::fixture_findings::{findings, many};
 
     fn pages() -> Vec<String> {
-        [fixture::run(), fixture::large(), fixture::quick(), fixture::classic()]
-            .iter()
-            .map(|(run, analysis)| page(run, analysis))
-            .collect()
+        let runs =
+            [fixture::run(), fixture::large(), fixture::quick(), fixture::classic(), findings()];
+        runs.iter().map(|(run, analysis)| page(run, analysis)).collect()
     }
 
     #[test]
@@ -140,15 +140,20 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_under_two_megabytes() {
-        assert!(pages().iter().all(|page| page.len() < 2 << 20));
+    fn a_page_of_five_hundred_cells_is_under_two_megabytes() {
+        let (run, analysis) = many(500);
+        assert_eq!(analysis.cells.len(), 500);
+        let bytes = page(&run, &analysis).len();
+        assert!(bytes < 2 << 20, "{bytes} bytes");
     }
 
     #[test]
     fn every_figure_has_a_table_twin_and_a_title_with_a_unit() {
         for page in pages() {
-            let figures: Vec<&str> = page.split("<figure").skip(1).collect();
-            assert_eq!(figures.len(), 2);
+            let start = page.find(r#"<h2 id="figures""#).expect("a section of figures");
+            let section = page[start..].split("</section>").next().unwrap_or_default();
+            let figures: Vec<&str> = section.split("<figure").skip(1).collect();
+            assert!(!figures.is_empty());
             for figure in figures {
                 let figure = figure.split("</figure>").next().unwrap_or_default();
                 assert!(figure.contains("<table"));
@@ -173,8 +178,67 @@ mod tests {
     }
 
     #[test]
-    fn every_entry_of_the_contents_leads_somewhere() {
-        let page = &pages()[0];
-        assert!(CONTENTS.iter().all(|(id, _)| page.contains(&format!("<h2 id=\"{id}\""))));
+    fn headings_and_contents_lead_to_each_other() {
+        for page in pages() {
+            let headings: Vec<&str> =
+                page.split("<h2").skip(1).filter_map(|h| h.split('>').next()).collect();
+            assert_eq!(headings.len(), CONTENTS.len());
+            for (id, _) in CONTENTS {
+                assert!(headings.contains(&format!(" id=\"{id}\"").as_str()), "{id}");
+                assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_unique() {
+        for page in pages() {
+            let mut ids: Vec<&str> =
+                page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+            let count = ids.len();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), count);
+        }
+    }
+
+    #[test]
+    fn every_table_has_a_caption_a_summary_or_a_heading() {
+        for page in pages() {
+            for (at, _) in page.match_indices("<table") {
+                let before = &page[..at];
+                let near = before.len() - before.rfind("</table>").unwrap_or(0);
+                let introduced = ["class=\"caption\"", "<summary", "<h3", "<h2"]
+                    .iter()
+                    .any(|mark| before.rfind(mark).is_some_and(|found| at - found < near));
+                assert!(introduced, "{}", &before[at.saturating_sub(300)..]);
+            }
+        }
+    }
+
+    /// Columns of numbers that say their unit in their name or are counts.
+    const COUNTS: [&str; 8] = [
+        "n",
+        "pass",
+        "half-width",
+        "size",
+        "threads",
+        "sends",
+        "completions",
+        "round trips",
+    ];
+
+    #[test]
+    fn columns_of_numbers_carry_a_unit_or_are_counts() {
+        for page in pages() {
+            let number_columns = page.split("<th class=\"r\"").skip(1);
+            for column in number_columns.filter_map(|rest| rest.split("</th>").next()) {
+                let name = column.split('>').nth(1).unwrap_or_default();
+                let name = name.split('<').next().unwrap_or_default().trim();
+                let fine =
+                    column.contains("<small") || COUNTS.contains(&name) || name.contains('(');
+                assert!(fine, "{column}");
+            }
+        }
     }
 }

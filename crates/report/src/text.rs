@@ -291,7 +291,8 @@ mod tests {
         ratio: time per message of send_staged over the arm's; above 1 the arm is faster. Intervals are
         pointwise; verdicts use simultaneous ones over all 18 contrasts.
         Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells;
-          widest ±2.7 %); 0 of 6 intervals exclude 1, chance allows 2.
+          widest ±2.7 %). Over 6 cells that copy was judged FASTER or SLOWER in 0, and its pointwise
+          interval excludes 1 in 0; chance allows 2.
         256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where
           arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads,

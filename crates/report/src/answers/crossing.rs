@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(
             said(CrossoverShape::Crosses, Some(64), Some(4096)),
             "sendmsg_iov (1 copy at the sender) overtakes send_staged (2 copies at the sender) \
-             between 64 B and 4 KiB on loopback: 0.89× as fast at 64 B (0.87–0.91), 1.05× as fast \
+             between 64 B and 4 KiB on loopback: 0.89× as fast at 64 B (0.88–0.91), 1.05× as fast \
              at 4 KiB (1.04–1.07) (simultaneous 95 % intervals, n = 12)."
         );
     }
