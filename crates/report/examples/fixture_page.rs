@@ -30,7 +30,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("page", fixture::large()),
         ("small", fixture::run()),
         ("findings", fixture_findings::findings()),
-        ("many", fixture_findings::many(500)),
         ("quick", fixture::quick()),
         ("classic", fixture::classic()),
         ("one", one_cell()),

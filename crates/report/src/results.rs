@@ -18,7 +18,7 @@ mod ledger;
 mod validity;
 
 pub(crate) use decision::decision;
-pub(crate) use detail::{cell, latency, zerocopy};
+pub(crate) use detail::{cell, latency, percentile, zerocopy};
 pub(crate) use ledger::ledger;
 pub(crate) use validity::{isolated, rejected, self_checks};
 

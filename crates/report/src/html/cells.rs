@@ -12,7 +12,12 @@ use crate::words;
 /// Cells up to which all stand open.
 const OPEN: usize = 2;
 
-/// One fold per cell, under a heading per curve.
+/// Cells up to which each has a fold of its own with every figure; a page of
+/// more, with all of that, would be larger than a browser opens at once.
+const LARGE: usize = 120;
+
+/// One fold per cell under a heading per curve, or one per curve in a large
+/// run.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let plan = &run.header.plan;
     super::block(
@@ -30,9 +35,23 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                 "Copies are per byte, at the sender / end to end. A percentile q is shown from "
                 "3.7 / (1 − q) round trips on."
             }
+            @if analysis.cells.len() > LARGE {
+                p.aside {
+                    "The run has " (analysis.cells.len()) " cells; every figure of each is in "
+                    code { "iolens show " (run.header.id) " CELL" } " and in "
+                    code { "iolens export " (run.header.id) " --format csv" } "."
+                }
+            }
             @for (curve, cells) in results::curves(analysis) {
-                h3 { (words::curve(plan, &curve)) }
-                @for cell in cells { (fold(run, analysis, cell)) }
+                @if analysis.cells.len() > LARGE {
+                    details.cell {
+                        summary { b { (words::curve(plan, &curve)) } }
+                        (results::results(plan, &cells, usize::MAX).html())
+                    }
+                } @else {
+                    h3 { (words::curve(plan, &curve)) }
+                    @for cell in cells { (fold(run, analysis, cell)) }
+                }
             }
         },
     )
@@ -46,7 +65,7 @@ fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
             }
             (results::cell(cell, run.header.plan.quick).html())
             @if let Some(times) = results::latency(cell) { (times.html()) }
-            @if let Some(sends) = results::zerocopy(cell) { (sends.html()) }
+            @for sentence in results::zerocopy(cell) { p.aside { (prose(run, &sentence)) } }
             p.aside {
                 (crate::number::count(cell.trials_used, "trial")) " used of "
                 (cell.trials_started) " started."

@@ -10,6 +10,9 @@ use crate::questions::{Answer, Outcome, answers};
 /// Lines of evidence up to which they stand in the open.
 const OPEN: usize = 3;
 
+/// Lines of evidence that are shown at most; the cells have the rest.
+const MOST: usize = 40;
+
 /// One block per question, the evidence behind a fold where there is much.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     super::block(
@@ -29,7 +32,12 @@ fn block(run: &Run, answer: &Answer) -> Markup {
                     @if !evidence.is_empty() {
                         details open[evidence.len() <= OPEN] {
                             summary { "The numbers behind it" }
-                            ul.evidence { @for line in evidence { li { (prose(run, line)) } } }
+                            ul.evidence {
+                                @for line in evidence.iter().take(MOST) { li { (prose(run, line)) } }
+                                @if evidence.len() > MOST {
+                                    li { "and " (evidence.len() - MOST) " more, under All cells." }
+                                }
+                            }
                         }
                     }
                 }

@@ -48,7 +48,9 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
         .collect();
     let mut columns: Vec<Column> = main.iter().map(|detail| detail.column()).collect();
     columns.extend(figures.iter().map(|figure| Column::decimal(figure.name, figure.unit)));
-    columns.push(Column::left("trials", "least to most"));
+    let mut rates = cell.arms.iter().filter_map(|arm| arm.figures.as_ref());
+    let unit = if rates.any(|f| f.goodput_bits_per_s.is_some()) { "Gbit/s" } else { "ns/msg" };
+    columns.push(Column::left("trials", &format!("least to most, {unit}")));
     let mut table = Table::new("", columns);
     for arm in &cell.arms {
         let note = remark(arm).map(|remark| table.note(&remark));
@@ -58,7 +60,7 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
             let found = arm.figures.as_ref().and_then(figure.of);
             Entry::from(number::narrow(found.map(|estimate| estimate.value)))
         }));
-        row.push(trials(arm).into());
+        row.push(trials(arm, unit).into());
         table.push(row);
     }
     table
@@ -68,18 +70,15 @@ fn name(arm: &ArmAnalysis) -> Entry {
     Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone()))
 }
 
-/// The least and the most of the trials behind the goodput, or the time.
-fn trials(arm: &ArmAnalysis) -> String {
-    let Some(figures) = &arm.figures else { return NONE.to_owned() };
-    let (scale, unit) = match figures.goodput_bits_per_s {
-        Some(_) => (1e9, "Gbit/s"),
-        None => (1.0, "ns/msg"),
-    };
+/// The least and the most of the trials behind the number; nothing for an arm
+/// whose trials have another unit than the column.
+fn trials(arm: &ArmAnalysis, unit: &str) -> String {
+    let own = |f: &&Figures| f.goodput_bits_per_s.is_some() == (unit == "Gbit/s");
+    let Some(figures) = arm.figures.as_ref().filter(own) else { return NONE.to_owned() };
+    let scale = if unit == "Gbit/s" { 1e9 } else { 1.0 };
     span(figures.trial_values.iter().copied()).map_or_else(
         || NONE.to_owned(),
-        |(low, high)| {
-            format!("{} to {} {unit}", three_digits(low / scale), three_digits(high / scale))
-        },
+        |(low, high)| format!("{} to {}", three_digits(low / scale), three_digits(high / scale)),
     )
 }
 
@@ -117,27 +116,24 @@ pub(crate) fn percentile(times: &LatencyFigures, value: Option<Estimate>, q: f64
     }
 }
 
-/// Zero-copy sends of a cell; null where no arm makes any.
-pub(crate) fn zerocopy(cell: &CellAnalysis) -> Option<Table> {
-    let columns = vec![
-        Column::left("arm", ""),
-        Column::right("sends", "with MSG_ZEROCOPY"),
-        Column::right("completions", "read back"),
-        Column::right("copied", "share of completions"),
-        Column::right("ENOBUFS", "refused and repeated"),
-    ];
-    let mut table = Table::new("Zero-copy sends and what the kernel said of them", columns);
-    for arm in &cell.arms {
-        let Some(sends) = arm.zerocopy else { continue };
-        table.push(vec![
-            name(arm),
-            sends.sends.to_string().into(),
-            sends.completions.to_string().into(),
-            sends.copied_share.map_or_else(|| NONE.to_owned(), percent).into(),
-            sends.enobufs.to_string().into(),
-        ]);
-    }
-    (!table.rows.is_empty()).then_some(table)
+/// What became of the zero-copy sends of a cell, one sentence per arm.
+pub(crate) fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
+    let sentence = |arm: &ArmAnalysis| {
+        let found = arm.zerocopy?;
+        let copied = found.copied_share.map_or_else(
+            || "the kernel did not say which of them it copied".to_owned(),
+            |share| format!("{} of them reported as copied", percent(share)),
+        );
+        Some(format!(
+            "{}: {} sends with MSG_ZEROCOPY, {} completions read back, {copied}, {} sends refused \
+             with ENOBUFS and repeated.",
+            arm.shown_label(),
+            found.sends,
+            found.completions,
+            found.enobufs
+        ))
+    };
+    cell.arms.iter().filter_map(sentence).collect()
 }
 
 #[cfg(test)]
@@ -166,7 +162,10 @@ mod tests {
         let rr = analysis.cells.last().expect("a cell");
         let table = latency(rr).expect("round trips").text(200);
         assert!(table.contains("n/a (1200 of 3700 needed)"), "{table}");
-        let table = zerocopy(rr).expect("zero-copy sends").text(200);
-        assert!(table.contains("sendmsg_zerocopy (copied)") && table.contains("100 %"), "{table}");
+        assert_eq!(
+            zerocopy(rr),
+            ["sendmsg_zerocopy (copied): 24000 sends with MSG_ZEROCOPY, 24000 completions read \
+              back, 100 % of them reported as copied, 3 sends refused with ENOBUFS and repeated."]
+        );
     }
 }
