@@ -71,14 +71,13 @@ fn title(run: &Run) -> String {
 
 fn header(run: &Run, analysis: &Analysis) -> Markup {
     let plan = &run.header.plan;
-    let setting = analysis.cells.first().map(|cell| words::setting(plan, &cell.cell));
     html! {
         header {
             p.mark { b { "iolens" } " " (plan.study) " run " code { (run.header.id) } }
             h1 { (run.header.name.as_deref().unwrap_or("What moving a message costs")) }
             p.meta {
                 (number::utc(run.header.started_unix_ns))
-                @if let Some(setting) = setting { " · " (setting) }
+                " · " (words::settings(plan))
                 " · " (number::count(analysis.passes, "complete pass").replace("passs", "passes"))
                 " · δ = " (number::percent(analysis.delta).replace(' ', "\u{a0}"))
             }

@@ -33,7 +33,9 @@ fn block(run: &Run, answer: &Answer) -> Markup {
                         details open[evidence.len() <= OPEN] {
                             summary { "The numbers behind it" }
                             ul.evidence {
-                                @for line in evidence.iter().take(MOST) { li { (prose(run, line)) } }
+                                @for line in evidence.iter().take(MOST) {
+                                    li { (prose(run, line)) }
+                                }
                                 @if evidence.len() > MOST {
                                     li { "and " (evidence.len() - MOST) " more, under All cells." }
                                 }
