@@ -12,6 +12,10 @@ use iolens_stats::analysis::Analysis;
 #[path = "../src/fixture.rs"]
 mod fixture;
 
+#[allow(dead_code, unreachable_pub, reason = "shared with the unit tests, which use all of it")]
+#[path = "../src/fixture_findings.rs"]
+mod fixture_findings;
+
 /// The smallest run there is: one size, one thread count.
 fn one_cell() -> (Run, Analysis) {
     let (run, mut analysis) = fixture::run();
@@ -25,6 +29,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (name, (run, analysis)) in [
         ("page", fixture::large()),
         ("small", fixture::run()),
+        ("findings", fixture_findings::findings()),
         ("quick", fixture::quick()),
         ("classic", fixture::classic()),
         ("one", one_cell()),

@@ -13,7 +13,8 @@ use crate::number::{list, percent, range, ratio};
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
 
-mod cautions;
+pub(crate) mod cautions;
+pub(crate) mod crossing;
 
 /// What a sentence is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -23,6 +24,8 @@ pub enum Kind {
     Alarm,
     /// A curve at one glance.
     Headline,
+    /// Where one arm overtakes another along the sizes.
+    Crossover,
     /// One cell.
     Answer,
     /// How far a second copy of the baseline strays.
@@ -77,11 +80,13 @@ impl Sentence {
 pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
     out.extend(headlines(run, analysis));
+    out.extend(crossing::sentences(run, analysis));
     out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
     out.push(cautions::noise_floor(run, analysis));
     out.extend(cautions::classic(run));
     out.extend(cautions::tails(run, analysis));
     out.extend(cautions::isolated(run, analysis));
+    out.extend(cautions::drift(analysis));
     out.extend(cautions::ending(run));
     out.extend(analysis.warnings.iter().map(|text| cautions::warning(text)));
     out.push(cautions::harness(run));
@@ -152,12 +157,12 @@ fn lead(standing: &Standing) -> Option<f64> {
 }
 
 fn names(candidates: &[Candidate]) -> String {
-    list(&candidates.iter().map(|c| c.label.to_owned()).collect::<Vec<_>>())
+    list(&candidates.iter().map(Candidate::shown).collect::<Vec<_>>())
 }
 
 fn short(standing: &Standing) -> String {
     match standing {
-        Standing::Cheapest { best, .. } => format!("{} is cheapest", best.label),
+        Standing::Cheapest { best, .. } => format!("{} is cheapest", best.shown()),
         Standing::Tie { best, others } => format!("{} tie", sorted(best, others, " and ")),
         // Of many that could be cheapest, a headline names none.
         Standing::Unseparated { others, .. } if others.len() > 2 => "not decidable".to_owned(),
@@ -165,7 +170,7 @@ fn short(standing: &Standing) -> String {
             format!("{} is cheapest (not separated)", sorted(best, others, " or "))
         }
         Standing::NoInterval { best, .. } => {
-            format!("{} is lowest (no interval)", best.label)
+            format!("{} is lowest (no interval)", best.shown())
         }
         Standing::Nothing(_) => "no comparison".to_owned(),
     }
@@ -173,7 +178,7 @@ fn short(standing: &Standing) -> String {
 
 /// Labels in a fixed order, so that neighbouring sizes can be said together.
 fn sorted(best: &Candidate, others: &[Candidate], joint: &str) -> String {
-    let mut all: Vec<&str> = std::iter::once(best).chain(others).map(|c| c.label).collect();
+    let mut all: Vec<String> = std::iter::once(best).chain(others).map(Candidate::shown).collect();
     all.sort_unstable();
     all.join(joint)
 }
@@ -217,11 +222,11 @@ impl Speaker<'_> {
         match standing {
             Standing::Cheapest { best, nearest } => match best.contrast {
                 Some(contrast) => {
-                    format!("{} is cheapest{here}, {}", best.label, self.effect(contrast))
+                    format!("{} is cheapest{here}, {}", best.shown(), self.effect(contrast))
                 }
                 None => format!(
                     "{} is cheapest{here}; nearest is {}",
-                    best.label,
+                    best.shown(),
                     self.named_effect(nearest)
                 ),
             },
@@ -230,7 +235,7 @@ impl Speaker<'_> {
             Standing::NoInterval { best, nearest } => {
                 let effect = match best.contrast {
                     Some(_) => self.named_effect(best),
-                    None => format!("{}; nearest is {}", best.label, self.named_effect(nearest)),
+                    None => format!("{}; nearest is {}", best.shown(), self.named_effect(nearest)),
                 };
                 format!("lowest in this run: {effect}")
             }
@@ -253,8 +258,8 @@ impl Speaker<'_> {
 
     fn unseparated(&self, best: &Candidate, others: &[Candidate]) -> String {
         let rival = |other: &Candidate| match other.contrast {
-            Some(contrast) => format!("{} ({})", other.label, ratio_range(contrast)),
-            None => other.label.to_owned(),
+            Some(contrast) => format!("{} ({})", other.shown(), ratio_range(contrast)),
+            None => other.shown(),
         };
         let rivals: Vec<String> = others.iter().map(rival).collect();
         let mut text = format!(
@@ -272,8 +277,8 @@ impl Speaker<'_> {
 
     fn named_effect(&self, candidate: &Candidate) -> String {
         match candidate.contrast {
-            Some(contrast) => format!("{}, {}", candidate.label, self.effect(contrast)),
-            None => candidate.label.to_owned(),
+            Some(contrast) => format!("{}, {}", candidate.shown(), self.effect(contrast)),
+            None => candidate.shown(),
         }
     }
 
@@ -336,7 +341,7 @@ mod tests {
         64 B, 4 threads: send is cheapest, 1.08× as fast as send_staged (95 % interval 1.04–1.11, n = 12: SMALL, may be below δ = 3 %).
         4 KiB, 4 threads: lowest in this run: send, 1.20× as fast as send_staged (95 % interval 1.18–1.22, n = 12: FASTER); not separated from sendmsg_iov (1.06×, 0.97–1.16); about 49 more trials would decide it.
         256 KiB, 4 threads: lowest in this run: sendmsg_iov, 1.45× as fast as send_staged (95 % interval 1.41–1.49, n = 12: FASTER); not separated from send (1.41×, 1.36–1.47); not compared: send_per_field (failed).
-        Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±2.7 %); 0 of 6 intervals exclude 1, chance allows 2.
+        Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±2.7 %). Over 6 cells that copy was judged FASTER or SLOWER in 0, and its pointwise interval excludes 1 in 0; chance allows 2.
         256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
         Steal was 4.1 % of busy time (median over trials).
@@ -359,7 +364,7 @@ mod tests {
         Indicative: 64 B, 4 threads: send is cheapest in this run, 1.08× as fast as send_staged (95 % interval 1.02–1.14); n = 5.
         Indicative: 4 KiB, 4 threads: lowest in this run: send, 1.23× as fast as send_staged (95 % interval 1.18–1.29); not separated from sendmsg_iov (1.10×, 0.87–1.38); about 56 more trials would decide it; n = 5.
         Indicative: 256 KiB, 4 threads: lowest in this run: send, 1.44× as fast as send_staged (95 % interval 1.37–1.51); not separated from sendmsg_iov (1.43×, 1.35–1.52); not compared: send_per_field (failed); n = 5.
-        Noise floor: ±2.7 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±5.7 %); 2 of 6 intervals exclude 1, chance allows 2.
+        Noise floor: ±2.7 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±5.7 %). Over 6 cells that copy was told apart from it in 0, and its pointwise interval excludes 1 in 2; chance allows 2.
         Indicative: 256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.43× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
         Steal was 4.1 % of busy time (median over trials).

@@ -1,8 +1,8 @@
 //! Reports: a run and its analysis to bytes. Pure: no I/O, and the same input
 //! gives the same bytes.
 //!
-//! [`answers`] says in sentences what was found; [`text`], [`csv`], [`json`],
-//! [`figure`], [`png`] and [`html`] are its forms.
+//! [`answers`] says in sentences what was found and [`questions`] what it means;
+//! [`text`], [`csv`], [`json`], [`figure`], [`png`] and [`html`] are its forms.
 
 #![forbid(unsafe_code)]
 
@@ -12,9 +12,11 @@ pub mod figure;
 pub mod html;
 pub mod json;
 pub mod png;
+pub mod questions;
 pub mod table;
 pub mod text;
 
+mod arms;
 mod number;
 mod records;
 mod results;
@@ -25,3 +27,5 @@ mod wrap;
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod fixture_findings;

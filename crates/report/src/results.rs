@@ -1,18 +1,26 @@
-//! The tables of a run: what each arm cost in each cell, what to choose, how
-//! often each byte is copied. Contents only; drawn by [`crate::table`].
+//! The tables of a run, contents only; drawn by [`crate::table`]. Here: what
+//! each arm cost in each cell. Its parts: what to choose, how often each byte is
+//! copied, everything about one cell, why to believe it.
 
 use iolens_model::arm::Role;
 use iolens_model::axes::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
-use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
 
 use crate::number::{self, NONE, copies};
-use crate::standing::{Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
-use crate::words;
+
+mod decision;
+mod detail;
+mod ledger;
+mod validity;
+
+pub(crate) use decision::decision;
+pub(crate) use detail::{cell, latency, percentile, zerocopy};
+pub(crate) use ledger::ledger;
+pub(crate) use validity::{isolated, rejected, self_checks};
 
 /// A column of the table of results. What a narrow terminal has no room for
 /// goes in the order of [`Detail::DROPPED`].
@@ -117,10 +125,10 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
 }
 
 /// The arm's name in its own cell's rows, where the baseline stands above.
-fn label(arm: &ArmAnalysis) -> &str {
+fn label(arm: &ArmAnalysis) -> String {
     match arm.arm.role {
-        Role::SelfCheck => "A/A copy",
-        _ => &arm.arm.label,
+        Role::SelfCheck => "A/A copy".to_owned(),
+        _ => arm.shown_label(),
     }
 }
 
@@ -187,179 +195,6 @@ fn cpu(arm: &ArmAnalysis) -> Option<f64> {
         Some(_) => Some(tx + figures.rx_cpu_ns_per_byte?.value),
         None => Some(tx),
     }
-}
-
-/// Which arm at which size: one row per size, one column per curve.
-pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
-    let plan = &run.header.plan;
-    let curves = curves(analysis);
-    let mut columns = vec![Column::right("size", "")];
-    columns.extend(curves.iter().map(|(curve, _)| Column::left(&words::curve(plan, curve), "")));
-    let caption =
-        format!("Cheapest arm by message size, with its speed relative to {}", plan.baseline);
-    let mut table = Table::new(caption, columns);
-    let mut sizes: Vec<_> = analysis.cells.iter().map(|c| c.cell.message_bytes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    for size in sizes {
-        let mut entries: Vec<Entry> = vec![size.to_string().into()];
-        for (_, cells) in &curves {
-            let cell = cells.iter().find(|cell| cell.cell.message_bytes == size);
-            entries.push(cell.map_or_else(|| NONE.into(), |cell| choice(cell, analysis.delta)));
-        }
-        table.push(entries);
-    }
-    table
-}
-
-fn choice(cell: &CellAnalysis, delta: f64) -> Entry {
-    let with_ratio = |best: &Candidate| match best.contrast {
-        Some(contrast) => format!("{}  {}", best.label, number::contrast(contrast)),
-        None => best.label.to_owned(),
-    };
-    let labels = |all: &[Candidate]| all.iter().map(|c| c.label).collect::<Vec<_>>().join(", ");
-    let (text, arm) = match standing(cell, delta) {
-        Standing::Cheapest { best, .. } => (with_ratio(&best), Some(best)),
-        Standing::Tie { best, others } => {
-            (format!("{}  tie with {}", with_ratio(&best), labels(&others)), Some(best))
-        }
-        Standing::Unseparated { best, others } => {
-            (format!("{}  or {}", with_ratio(&best), labels(&others)), Some(best))
-        }
-        Standing::NoInterval { best, .. } => {
-            (format!("{}  (no interval)", with_ratio(&best)), Some(best))
-        }
-        Standing::Nothing(why) => (format!("no comparison: {why}"), None),
-    };
-    match arm {
-        Some(best) => Entry::toned(text, Tone::Arm(best.primitive.to_owned())),
-        None => Entry::toned(text, Tone::Faint),
-    }
-}
-
-/// The copy ledger: one row per arm. Copies that differ between cells are
-/// given as a range.
-pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
-    let mut table = Table::new("CPU copies of each payload byte", Vec::new());
-    let Some(largest) = largest(analysis) else { return table };
-    let at = words::subject(&run.header.plan, &largest.cell);
-    table.columns = vec![
-        Column::left("arm", ""),
-        Column::right("at the sender", "copies/byte"),
-        Column::right("end to end", "copies/byte"),
-        Column::left(&format!("time at {at}"), "ns/byte [95 %]"),
-    ];
-    for arm in largest.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck) {
-        let all = || {
-            let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
-            arms.filter(|other| other.arm.label == arm.arm.label)
-        };
-        table.push(vec![
-            Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone())),
-            span(all().map(|arm| arm.copies_sender)).into(),
-            span(all().map(|arm| arm.copies_end_to_end)).into(),
-            interval_text(arm.figures.as_ref().map(|f| f.ns_per_byte), 1.0).into(),
-        ]);
-    }
-    table
-}
-
-/// The cell where bytes cost most and calls least: the largest size, fewest
-/// threads.
-pub(crate) fn largest(analysis: &Analysis) -> Option<&CellAnalysis> {
-    let cells = analysis.cells.iter();
-    cells.max_by_key(|cell| (cell.cell.message_bytes, std::cmp::Reverse(cell.cell.threads)))
-}
-
-fn span(values: impl Iterator<Item = Option<f64>>) -> String {
-    let values: Option<Vec<f64>> = values.collect();
-    let Some(values) = values else { return NONE.to_owned() };
-    let low = values.iter().copied().reduce(f64::min);
-    let high = values.iter().copied().reduce(f64::max);
-    if low == high { copies(low) } else { format!("{} to {}", copies(low), copies(high)) }
-}
-
-/// What was rejected, and why.
-pub(crate) fn rejected(analysis: &Analysis) -> Table {
-    let mut columns = ["pass", "cell", "arm", "status"].map(|name| Column::left(name, "")).to_vec();
-    columns.push(Column::prose("reason"));
-    let mut table = Table::new("Trials that are kept and not used", columns);
-    for rejected in &analysis.rejected {
-        table.push(vec![
-            rejected.pass.to_string().into(),
-            rejected.cell.clone().into(),
-            rejected.arm.clone().unwrap_or_else(|| "all".to_owned()).into(),
-            Entry::toned(rejected.status.word(), Tone::Verdict),
-            rejected.reason.clone().into(),
-        ]);
-    }
-    table
-}
-
-/// The A/A arm in every cell.
-pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
-    let columns = vec![
-        Column::left("cell", ""),
-        Column::left("A/A ratio", "[95 %]"),
-        Column::right("half-width", ""),
-        Column::right("n", ""),
-        Column::left("excludes 1", ""),
-    ];
-    let mut table = Table::new("The baseline against its hidden second copy", columns);
-    for cell in &analysis.cells {
-        for arm in cell.arms.iter().filter(|arm| arm.arm.role == Role::SelfCheck) {
-            let contrast = arm.contrast.as_ref();
-            let out = contrast.and_then(|c| c.pointwise).map(|interval| !interval.contains(1.0));
-            table.push(vec![
-                words::subject(&run.header.plan, &cell.cell).into(),
-                contrast.map_or_else(|| NONE.to_owned(), number::contrast).into(),
-                contrast
-                    .and_then(|c| c.half_width())
-                    .map_or_else(|| NONE.to_owned(), |half| format!("±{}", number::percent(half)))
-                    .into(),
-                contrast.map_or_else(|| NONE.to_owned(), |c| c.n.to_string()).into(),
-                match out {
-                    Some(true) => "yes",
-                    Some(false) => "no",
-                    None => NONE,
-                }
-                .into(),
-            ]);
-        }
-    }
-    table
-}
-
-/// The same ratio from arms that share a process and from isolated trials.
-pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
-    let columns = vec![
-        Column::left("cell", ""),
-        Column::left("arm", ""),
-        Column::left("alternating in one process", "ratio [95 %]"),
-        Column::left("each in its own", "ratio [95 %]"),
-        Column::right("n", "isolated"),
-        Column::left("intervals overlap", ""),
-    ];
-    let mut table = Table::new("Does sharing a process change the ratio?", columns);
-    for cell in &analysis.cells {
-        for arm in &cell.arms {
-            let Some(alone) = &arm.isolated else { continue };
-            table.push(vec![
-                words::subject(&run.header.plan, &cell.cell).into(),
-                Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone())),
-                arm.contrast.as_ref().map_or_else(|| NONE.to_owned(), number::contrast).into(),
-                number::contrast(alone).into(),
-                alone.n.to_string().into(),
-                match arm.contrast.as_ref().and_then(|shared| overlap(shared, alone)) {
-                    Some(true) => "yes",
-                    Some(false) => "no",
-                    None => NONE,
-                }
-                .into(),
-            ]);
-        }
-    }
-    table
 }
 
 /// Whether the pointwise intervals of two contrasts meet; null without both.

@@ -15,6 +15,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) label: &'a str,
     /// Its primitive, for the colour.
     pub(crate) primitive: &'a str,
+    /// Whether the kernel copied what it was to send without a copy.
+    pub(crate) copied: bool,
     /// Against the baseline; null for the baseline.
     pub(crate) contrast: Option<&'a Contrast>,
 }
@@ -54,7 +56,13 @@ pub(crate) enum Standing<'a> {
     Nothing(String),
 }
 
-impl<'a> Candidate<'a> {
+impl Candidate<'_> {
+    /// Its label, which says so where the kernel copied after all.
+    pub(crate) fn shown(&self) -> String {
+        let copied = if self.copied { " (copied)" } else { "" };
+        format!("{}{copied}", self.label)
+    }
+
     fn ratio(&self) -> f64 {
         self.contrast.map_or(1.0, |contrast| contrast.ratio)
     }
@@ -118,7 +126,12 @@ fn candidate(arm: &ArmAnalysis) -> Option<Candidate<'_>> {
         Role::Compared if arm.status == Status::Ok => Some(arm.contrast.as_ref().filter(usable)?),
         _ => return None,
     };
-    Some(Candidate { label: &arm.arm.label, primitive: &arm.arm.primitive, contrast })
+    Some(Candidate {
+        label: &arm.arm.label,
+        primitive: &arm.arm.primitive,
+        copied: arm.zerocopy.is_some_and(|zerocopy| zerocopy.is_copied()),
+        contrast,
+    })
 }
 
 /// Whether `a` is surely ahead of `b`, which has the lower ratio.

@@ -216,7 +216,7 @@ impl Table {
             div.table {
                 table aria-label=[Some(&self.caption).filter(|caption| !caption.is_empty())] {
                     thead { tr { @for column in &self.columns {
-                        th.(class(column.align)) scope="col" {
+                        th.(class(column.align)) {
                             (column.name)
                             @if !column.unit.is_empty() { " " small { (column.unit) } }
                         }
@@ -225,7 +225,7 @@ impl Table {
                         tr.group[row.starts_group] {
                             @let filled = row.entries.iter().zip(texts);
                             @for ((entry, text), column) in filled.zip(&self.columns) {
-                                td.(class(column.align)) { (entry_html(entry, text)) }
+                                (cell_html(column.align, &entry_html(entry, text)))
                             }
                         }
                     } }
@@ -258,6 +258,16 @@ impl Table {
     }
 }
 
+/// Words are the rule, so they need no class; a large page has many cells.
+fn cell_html(align: Align, content: &Markup) -> Markup {
+    html! {
+        @match align {
+            Align::Left => { td { (content) } }
+            other => { td.(class(other)) { (content) } }
+        }
+    }
+}
+
 fn entry_html(entry: &Entry, padded: &str) -> Markup {
     let text = entry.text.clone();
     let pad = padded.chars().rev().take_while(|c| *c == ' ').count();
@@ -266,7 +276,7 @@ fn entry_html(entry: &Entry, padded: &str) -> Markup {
             Tone::Arm(primitive) => {
                 (arm_html(primitive, &text))
             }
-            Tone::Verdict => { span class={ "verdict v-" (text.to_lowercase()) } { (text) } }
+            Tone::Verdict => { i class={ "v-" (text.to_lowercase()) } { (text) } }
             Tone::Faint => { span.faint { (text) } }
             Tone::Plain => { (text) }
         }
@@ -287,7 +297,7 @@ fn arm_html(primitive: &str, text: &str) -> Markup {
     let (name, rest) = text.split_once("  ").unwrap_or((text, ""));
     let hue = crate::figure::style::of(primitive).hue;
     html! {
-        span class={ "key c-" (hue) } {} span.arm { (name) }
+        b class={ "c-" (hue) } { (name) }
         @if !rest.is_empty() { span.beside { (rest) } }
     }
 }

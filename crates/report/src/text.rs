@@ -3,7 +3,7 @@
 
 use iolens_model::run::Run;
 use iolens_model::units::{Nanos, three_digits};
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
 use crate::answers::{self, Kind, Sentence};
 use crate::number::{self, NONE};
@@ -42,9 +42,9 @@ const RED: &str = "31";
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
-    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences
-        .iter()
-        .partition(|s| matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Answer));
+    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
+        matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
+    });
     for (i, sentence) in before.iter().enumerate() {
         if i > 0 && before[i - 1].kind != sentence.kind {
             out.push('\n');
@@ -87,7 +87,7 @@ fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
         Kind::Headline => style.paint(BOLD, &folded),
         Kind::Caution => style.paint(YELLOW, &folded),
         Kind::NoiseFloor | Kind::Harness | Kind::Scope => style.paint(DIM, &folded),
-        Kind::Answer => folded,
+        Kind::Crossover | Kind::Answer => folded,
     };
     out.push_str(&painted);
     out.push('\n');
@@ -130,6 +130,10 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         cell.trials_started,
         number::percent(analysis.delta)
     ));
+    for sentence in results::zerocopy(cell) {
+        out.push_str(&wrap::hanging(&sentence, style.columns(), 2));
+        out.push('\n');
+    }
     for note in &cell.notes {
         out.push_str(&wrap::hanging(&format!("note: {note}"), style.columns(), 2));
         out.push('\n');
@@ -147,7 +151,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
 }
 
 fn show_arm(out: &mut String, quick: bool, arm: &ArmAnalysis, style: &Style) {
-    out.push_str(&style.paint(BOLD, &arm.arm.label));
+    out.push_str(&style.paint(BOLD, &arm.shown_label()));
     out.push('\n');
     let mut line = |text: String| {
         out.push_str(&wrap::hanging(&format!("  {text}"), style.columns(), 4));
@@ -167,6 +171,9 @@ fn show_arm(out: &mut String, quick: bool, arm: &ArmAnalysis, style: &Style) {
             line(format!("sd of trials {} of the ratio", number::percent(sd.exp() - 1.0)));
         }
     }
+    if let Some(times) = &arm.latency {
+        line(round_trips(times));
+    }
     let Some(figures) = &arm.figures else { return };
     let (unit, scale) = match figures.goodput_bits_per_s {
         Some(_) => ("goodput of each trial, Gbit/s", 1e9),
@@ -180,6 +187,18 @@ fn show_arm(out: &mut String, quick: bool, arm: &ArmAnalysis, style: &Style) {
         three_digits(figures.tx_calls_per_message.value),
         number::optional(figures.context_switches_per_message.map(|e| e.value))
     ));
+}
+
+/// `round trip, µs: mean 13.2 [12.9, 13.5], p50 …; 1200 of them`.
+fn round_trips(times: &LatencyFigures) -> String {
+    format!(
+        "round trip, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
+        results::interval_text(Some(times.mean_ns), 1e3),
+        results::percentile(times, times.p50_ns, 0.5),
+        results::percentile(times, times.p99_ns, 0.99),
+        results::percentile(times, times.p999_ns, 0.999),
+        times.samples
+    )
 }
 
 /// One line of the list of runs.
@@ -248,6 +267,7 @@ fn one_line(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use crate::fixture_findings::findings;
 
     const PLAIN: Style = Style { colour: false, width: 100 };
 
@@ -291,7 +311,8 @@ mod tests {
         ratio: time per message of send_staged over the arm's; above 1 the arm is faster. Intervals are
         pointwise; verdicts use simultaneous ones over all 18 contrasts.
         Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells;
-          widest ±2.7 %); 0 of 6 intervals exclude 1, chance allows 2.
+          widest ±2.7 %). Over 6 cells that copy was judged FASTER or SLOWER in 0, and its pointwise
+          interval excludes 1 in 0; chance allows 2.
         256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where
           arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads,
@@ -302,12 +323,29 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_terminal() {
-        let (run, analysis) = fixture::large();
-        for width in [80, 100, 140] {
-            let text = super::run(&run, &analysis, &Style { colour: false, width });
-            let widest = text.lines().map(|line| line.chars().count()).max();
-            assert!(widest <= Some(width.min(100)), "{widest:?} > {width}");
+        for (run, analysis) in [fixture::large(), findings()] {
+            for width in [80, 100, 140] {
+                let style = Style { colour: false, width };
+                let mut text = super::run(&run, &analysis, &style);
+                text.extend(analysis.cells.last().map(|cell| show(&run, &analysis, cell, &style)));
+                let widest = text.lines().map(|line| line.chars().count()).max();
+                assert!(widest <= Some(width.min(100)), "{widest:?} > {width}");
+            }
         }
+    }
+
+    #[test]
+    fn crossings_and_copied_sends_are_said() {
+        let (run, analysis) = findings();
+        let text = super::run(&run, &analysis, &Style { colour: false, width: 80 });
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("between 64 B and 4 KiB on loopback"));
+        assert!(text.contains("sendmsg_zerocopy (copied)"));
+        assert!(text.contains("copy was judged FASTER or SLOWER in 0"));
+        let cell = analysis.cells.last().expect("a cell");
+        let text = show(&run, &analysis, cell, &PLAIN);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("n/a (1200 of 3700 needed)") && text.contains("100 % of them"));
     }
 
     #[test]

@@ -48,6 +48,21 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
     )
 }
 
+/// What the cells of a plan have between them: `net, loopback and veth, stream,
+/// hot, 8 fields, received with recv`.
+pub(crate) fn settings(plan: &Plan) -> String {
+    let values = |words: Vec<String>| crate::number::list(&words);
+    format!(
+        "{}, {}, {}, {}, {}, received with {}",
+        plan.study,
+        values(plan.topologies.iter().map(ToString::to_string).collect()),
+        values(plan.modes.iter().map(ToString::to_string).collect()),
+        values(plan.working_sets.iter().map(ToString::to_string).collect()),
+        count(plan.fields, "field"),
+        plan.receiver
+    )
+}
+
 /// How the trials were laid out, one clause.
 pub(crate) fn schedule(plan: &Plan) -> String {
     match plan.schedule {

@@ -4,7 +4,7 @@
 use iolens_model::plan::Schedule;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, Drift};
 
 use super::{Kind, Sentence};
 use crate::number::{count, percent, ratio};
@@ -48,12 +48,19 @@ pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
             };
             format!(
                 "Noise floor: ±{} (median half-width of {baseline} against its hidden second copy, \
-                 {}; widest ±{}); {} of {} intervals exclude 1, chance allows {}.{enough}",
+                 {}; widest ±{}).{enough} Over {} that copy was {} in {}, and its pointwise \
+                 interval excludes 1 in {}; chance allows {}.",
                 percent(median),
                 count(check.cells, "cell"),
                 percent(widest),
+                count(check.cells, "cell"),
+                if run.header.plan.quick {
+                    "told apart from it"
+                } else {
+                    "judged FASTER or SLOWER"
+                },
+                check.judged,
                 check.excluding_one,
-                check.cells,
                 check.bound
             )
         }
@@ -143,6 +150,37 @@ pub(super) fn ending(run: &Run) -> Option<Sentence> {
         }
     };
     Some(Sentence::plain(Kind::Caution, format!("{why}{open}.")))
+}
+
+/// Whether the machine changed its speed while the run lasted.
+pub(super) fn drift(analysis: &Analysis) -> Option<Sentence> {
+    let drift = analysis.drift.filter(|drift| drift.matters)?;
+    Some(Sentence::plain(Kind::Caution, format!("{}.", drift_words(&drift))))
+}
+
+/// The slope with its interval, and what it means for the numbers.
+pub(crate) fn drift_words(drift: &Drift) -> String {
+    let per_hour = format!(
+        "{} of the time per message in an hour (95 % interval {} to {}, n = {})",
+        signed(drift.per_hour),
+        signed(drift.interval.low),
+        signed(drift.interval.high),
+        count(drift.n, "trial")
+    );
+    let over = signed(drift.over_run);
+    match drift.matters {
+        true => format!(
+            "The machine changed its speed during the run, by {over} from start to end: \
+             {per_hour}. Figures of single arms carry that, ratios do not, since their arms \
+             alternate"
+        ),
+        false => format!("From start to end of the run the speed changed by {over}: {per_hour}"),
+    }
+}
+
+fn signed(fraction: f64) -> String {
+    let sign = if fraction < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", percent(fraction.abs()))
 }
 
 /// What the harness costs beside what it measures.

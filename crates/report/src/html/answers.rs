@@ -19,6 +19,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             @for sentence in of(Kind::Alarm) { p.alarm { (prose(run, &sentence.text)) } }
             @if headlines.is_empty() { (list(run, "lead", &cells)) } @else {
                 (list(run, "lead", &headlines))
+                (crossings(run, &of(Kind::Crossover)))
                 details open[cells.len() <= 8] {
                     summary { "Size by size" }
                     (list(run, "answers", &cells))
@@ -33,10 +34,22 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     )
 }
 
+/// Where one arm overtakes another, curve by curve.
+fn crossings(run: &Run, sentences: &[&Sentence]) -> Markup {
+    html! {
+        @if !sentences.is_empty() {
+            h3 { "Where one way overtakes another" }
+            (list(run, "answers", sentences))
+        }
+    }
+}
+
 fn list(run: &Run, class: &str, sentences: &[&Sentence]) -> Markup {
     html! {
-        dl.(class) { @for sentence in sentences {
-            dt { (sentence.subject.as_deref().unwrap_or("")) }
+        dl.(class) { @for (i, sentence) in sentences.iter().enumerate() {
+            @let subject = sentence.subject.as_deref();
+            @let said = i > 0 && sentences[i - 1].subject.as_deref() == subject;
+            dt { @if !said { (subject.unwrap_or("")) } }
             dd {
                 @if sentence.indicative { span.faint { "Indicative: " } }
                 (prose(run, sentence.claim()))

@@ -1,23 +1,29 @@
-//! All cells.
+//! All cells: one line each, which opens to everything that was measured.
 
 use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
 use maud::{Markup, html};
 
+use super::answers::prose;
 use crate::results;
+use crate::standing::{Candidate, Standing, standing};
 use crate::words;
 
-/// One table per curve, with every column.
+/// Cells up to which all stand open.
+const OPEN: usize = 2;
+
+/// Cells up to which each has a fold of its own with every figure; a page of
+/// more, with all of that, would be larger than a browser opens at once.
+const LARGE: usize = 120;
+
+/// One fold per cell under a heading per curve, or one per curve in a large
+/// run.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let plan = &run.header.plan;
     super::block(
         "cells",
         "All cells",
         html! {
-            @for (curve, cells) in results::curves(analysis) {
-                h3 { (words::curve(plan, &curve)) }
-                (results::results(plan, &cells, usize::MAX).html())
-            }
             p.aside {
                 "Ratio: time per message of " code { (plan.baseline) } " over the arm’s; above 1 "
                 "the arm is faster. Its interval is pointwise"
@@ -25,9 +31,64 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts)
                     " contrasts"
                 }
-                ". Goodput, time and CPU are totals over totals; CPU is sender plus receiver, "
-                "user and kernel. Copies are per byte, at the sender / end to end."
+                ". Goodput, time and CPU are totals over totals; CPU is user and kernel time. "
+                "Copies are per byte, at the sender / end to end. A percentile q is shown from "
+                "3.7 / (1 − q) round trips on."
+            }
+            @if analysis.cells.len() > LARGE {
+                p.aside {
+                    "The run has " (analysis.cells.len()) " cells; every figure of each is in "
+                    code { "iolens show " (run.header.id) " CELL" } " and in "
+                    code { "iolens export " (run.header.id) " --format csv" } "."
+                }
+            }
+            @for (curve, cells) in results::curves(analysis) {
+                @if analysis.cells.len() > LARGE {
+                    details.cell {
+                        summary { b { (words::curve(plan, &curve)) } }
+                        (results::results(plan, &cells, usize::MAX).html())
+                    }
+                } @else {
+                    h3 { (words::curve(plan, &curve)) }
+                    @for cell in cells { (fold(run, analysis, cell)) }
+                }
             }
         },
     )
+}
+
+fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
+    html! {
+        details.cell open[analysis.cells.len() <= OPEN] {
+            summary {
+                b { (cell.cell.message_bytes) } " " (prose(run, &at_a_glance(cell, analysis.delta)))
+            }
+            (results::cell(cell, run.header.plan.quick).html())
+            @if let Some(times) = results::latency(cell) { (times.html()) }
+            @for sentence in results::zerocopy(cell) { p.aside { (prose(run, &sentence)) } }
+            p.aside {
+                (crate::number::count(cell.trials_used, "trial")) " used of "
+                (cell.trials_started) " started."
+                @for note in &cell.notes { " Note: " (note) "." }
+            }
+        }
+    }
+}
+
+/// Who is cheapest, in a few words.
+fn at_a_glance(cell: &CellAnalysis, delta: f64) -> String {
+    let or = |best: &Candidate, others: &[Candidate]| {
+        let names = std::iter::once(best).chain(others).map(Candidate::shown);
+        names.collect::<Vec<_>>().join(" or ")
+    };
+    match standing(cell, delta) {
+        Standing::Cheapest { best, .. } => format!("{} is cheapest", best.shown()),
+        Standing::Tie { best, others } => format!("{}, equal within δ", or(&best, &others)),
+        Standing::Unseparated { best, others } if others.len() <= 2 => {
+            format!("{}, not separated", or(&best, &others))
+        }
+        Standing::Unseparated { .. } => "not decidable".to_owned(),
+        Standing::NoInterval { best, .. } => format!("{} is lowest, no interval", best.shown()),
+        Standing::Nothing(why) => format!("no comparison: {why}"),
+    }
 }

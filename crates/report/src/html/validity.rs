@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use iolens_model::outcome::{Counts, Status};
 use iolens_model::run::Run;
 use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::Analysis;
@@ -9,11 +10,13 @@ use maud::{Markup, html};
 
 use super::answers::prose;
 use crate::answers::Kind;
+use crate::answers::cautions::drift_words;
 use crate::number::{self, NONE};
 use crate::results;
 use crate::words;
 
-/// Noise floor, rejected trials, missing counters, isolation, own cost.
+/// Noise floor, rejected trials, drift, missing counters, isolation, own cost,
+/// and what the numbers hold for.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let isolated = results::isolated(run, analysis);
     super::block(
@@ -28,18 +31,25 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                 summary { "The self-check of every cell" }
                 (results::self_checks(run, analysis).html())
             }
-            h3 { "Rejected trials" }
-            @if analysis.rejected.is_empty() { p { "None." } }
-            @else { (results::rejected(analysis).html()) }
+            h3 { "Rejected trials and skipped arms" }
+            @if analysis.rejected.is_empty() {
+                p { "None: no gate marked a trial, and none failed, was skipped or interrupted." }
+            } @else { (results::rejected(analysis).html()) }
+            (absent(run, analysis))
             (notes(run, analysis))
+            h3 { "Drift" }
+            p { (drift(analysis)) }
             h3 { "Not measured" }
             (not_measured(run))
+            @if let Some(text) = unverified(run) { p { (text) } }
             h3 { "Shared or own process" }
             @if isolated.rows.is_empty() {
                 p { "No cell of this run was measured both ways." }
             } @else { (isolated.html()) }
             h3 { "What the harness costs" }
             (harness(run))
+            h3 { "Scope" }
+            (super::scope(run, analysis))
         },
     )
 }
@@ -55,6 +65,50 @@ fn notes(run: &Run, analysis: &Analysis) -> Markup {
             } }
         }
     }
+}
+
+/// Arms that have no numbers in a cell, by the reason.
+fn absent(run: &Run, analysis: &Analysis) -> Markup {
+    let mut by_reason: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for cell in &analysis.cells {
+        for arm in cell.arms.iter().filter(|arm| arm.status != Status::Ok) {
+            let why = arm.reason.as_deref().unwrap_or("no reason was stored");
+            let reason = format!("{} is {}: {why}", arm.arm.label, arm.status.word());
+            let at = words::subject(&run.header.plan, &cell.cell);
+            by_reason.entry(reason).or_default().push(at);
+        }
+    }
+    html! {
+        @if !by_reason.is_empty() {
+            h3 { "Arms without numbers" }
+            dl.answers { @for (reason, cells) in by_reason {
+                dt { (cells.join("; ")) }
+                dd { (prose(run, &reason)) }
+            } }
+        }
+    }
+}
+
+fn drift(analysis: &Analysis) -> String {
+    match &analysis.drift {
+        Some(drift) => format!("{}.", drift_words(drift)),
+        None => "Not known: that takes at least eight trials over more than a minute.".to_owned(),
+    }
+}
+
+/// What to think of hardware counts, where there are any.
+fn unverified(run: &Run) -> Option<String> {
+    let counted = run.trials.iter().flat_map(|trial| &trial.slices).any(|slice| {
+        let of = |counts: &Counts| counts.pmu.values().iter().any(Option::is_some);
+        of(&slice.tx) || slice.rx.as_ref().is_some_and(of)
+    });
+    let says = run.header.host.facts.iter().filter(|fact| fact.group == "counters");
+    let says: Vec<String> =
+        says.filter_map(|fact| Some(format!("{}: {}", fact.name, fact.value.value()?))).collect();
+    counted.then(|| {
+        let facts = if says.is_empty() { String::new() } else { format!(" ({})", says.join("; ")) };
+        format!("Cycles and cache misses: PMU path not verified on hardware{facts}.")
+    })
 }
 
 /// Metrics without a value, grouped by the reason.

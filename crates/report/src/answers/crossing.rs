@@ -1,0 +1,284 @@
+//! Where one arm overtakes another along the sizes, as a band with its ends.
+
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape};
+
+use super::{Kind, Sentence};
+use crate::arms::{self, CLASSIC};
+use crate::number::{list, percent, range, ratio};
+use crate::words;
+
+/// One sentence per curve and pair of the classic three; of all pairs in a run
+/// without them.
+pub(super) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let classic = |crossover: &&Crossover| {
+        [&crossover.first, &crossover.second].iter().all(|label| CLASSIC.contains(&label.as_str()))
+    };
+    let mut chosen: Vec<&Crossover> = analysis.crossovers.iter().filter(classic).collect();
+    if chosen.is_empty() {
+        chosen = analysis.crossovers.iter().collect();
+    }
+    let sentence = |crossover: &&Crossover| {
+        let subject = words::curve(&run.header.plan, &crossover.curve);
+        Sentence::about(run, Kind::Crossover, subject, &claim(analysis, crossover))
+    };
+    chosen.iter().map(sentence).collect()
+}
+
+/// The claim, which names no thread count.
+pub(crate) fn claim(analysis: &Analysis, crossover: &Crossover) -> String {
+    let teller = Teller::new(analysis, crossover);
+    let (first, second) = (&teller.first, &teller.second);
+    let on = format!(" on {}", crossover.curve.topology);
+    let said = match crossover.shape {
+        CrossoverShape::Crosses => teller.crosses(),
+        CrossoverShape::FirstThroughout => {
+            format!(
+                "{second} overtakes {first} nowhere in {}{on}: {}",
+                teller.sizes(),
+                teller.ends()
+            )
+        }
+        CrossoverShape::SecondThroughout => format!(
+            "{second} is ahead of {first} at every size in {}{on}, so a crossover could only lie \
+             below {}: {}",
+            teller.sizes(),
+            crossover.smallest,
+            teller.ends()
+        ),
+        CrossoverShape::FirstThenUnknown => teller.open_above(),
+        CrossoverShape::UnknownThenSecond => teller.open_below(),
+        CrossoverShape::NeitherAnywhere => format!(
+            "{first} and {second}: at no size in {}{on} is one surely ahead of the other by more \
+             than δ = {}: {}",
+            teller.sizes(),
+            teller.delta,
+            teller.ends()
+        ),
+        CrossoverShape::Mixed => {
+            format!("{first} and {second} have no single crossover{on}: {}", teller.segments())
+        }
+    };
+    format!("{said} ({}).", teller.basis())
+}
+
+/// Every point of a crossover, one line each.
+pub(crate) fn evidence(run: &Run, crossover: &Crossover) -> Vec<String> {
+    let curve = words::curve(&run.header.plan, &crossover.curve);
+    let line = |point: &CrossoverPoint| {
+        format!(
+            "{}, {curve}: {} {}",
+            point.size,
+            crossover.second,
+            against(point, &crossover.first)
+        )
+    };
+    let step = |(below, above): &(Bytes, Bytes)| {
+        format!(
+            "{curve}: the ratio jumps between {below} and {above} by more than three times the \
+             noise there, so nothing is interpolated across"
+        )
+    };
+    let points = crossover.points.iter().map(line);
+    points.chain(crossover.steps.iter().map(step)).collect()
+}
+
+/// `1.12× as fast as send_staged (1.10–1.14)`.
+fn against(point: &CrossoverPoint, first: &str) -> String {
+    format!("{}× as fast as {first}{}", ratio(point.ratio), bounds(point))
+}
+
+fn bounds(point: &CrossoverPoint) -> String {
+    point
+        .simultaneous
+        .map_or_else(|| " (no interval)".to_owned(), |interval| format!(" ({})", range(interval)))
+}
+
+/// What the sentences about one crossover have in common.
+struct Teller<'a> {
+    crossover: &'a Crossover,
+    first: String,
+    second: String,
+    delta: String,
+    bound: f64,
+    trials: Option<(u32, u32)>,
+}
+
+impl<'a> Teller<'a> {
+    fn new(analysis: &Analysis, crossover: &'a Crossover) -> Teller<'a> {
+        let cells = arms::on_curve(analysis, &crossover.curve);
+        let used = |cell: &&CellAnalysis| f64::from(cell.trials_used);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from u32")]
+        let trials = arms::span(cells.iter().map(used)).map(|(a, b)| (a as u32, b as u32));
+        Teller {
+            crossover,
+            first: arms::named(&cells, &crossover.first),
+            second: arms::named(&cells, &crossover.second),
+            delta: percent(analysis.delta),
+            bound: 1.0 + analysis.delta,
+            trials,
+        }
+    }
+
+    fn crosses(&self) -> String {
+        let c = self.crossover;
+        let (Some(below), Some(above)) = (c.first_ahead_to, c.second_ahead_from) else {
+            return format!("{} and {}: {}", self.first, self.second, self.segments());
+        };
+        let between = |p: &&CrossoverPoint| below < p.size && p.size < above;
+        let open: Vec<String> =
+            c.points.iter().filter(between).map(|p| p.size.to_string()).collect();
+        let open = match open.as_slice() {
+            [] => String::new(),
+            open => format!("; at {} neither is surely ahead by more than δ", list(open)),
+        };
+        format!(
+            "{} overtakes {} between {below} and {above} on {}: {}, {}{open}",
+            self.second,
+            self.first,
+            c.curve.topology,
+            self.at(below),
+            self.at(above)
+        )
+    }
+
+    fn open_above(&self) -> String {
+        let c = self.crossover;
+        let to = c.first_ahead_to.unwrap_or(c.smallest);
+        format!(
+            "{} does not surely overtake {} in {} on {}: {} is ahead up to {to}, and from there \
+             on neither is by more than δ = {}, so a crossover could lie above {to}: {}",
+            self.second,
+            self.first,
+            self.sizes(),
+            c.curve.topology,
+            c.first,
+            self.delta,
+            self.ends()
+        )
+    }
+
+    fn open_below(&self) -> String {
+        let c = self.crossover;
+        let from = c.second_ahead_from.unwrap_or(c.largest);
+        format!(
+            "{} is ahead of {} from {from} on over {}; below that neither is surely ahead by more \
+             than δ = {}, so a crossover, if there is one, lies below {from}: {}",
+            self.second,
+            self.first,
+            c.curve.topology,
+            self.delta,
+            self.ends()
+        )
+    }
+
+    /// `64 B to 1 MiB`.
+    fn sizes(&self) -> String {
+        let c = self.crossover;
+        match c.smallest == c.largest {
+            true => format!("{} alone", c.smallest),
+            false => format!("{} to {}", c.smallest, c.largest),
+        }
+    }
+
+    fn at(&self, size: Bytes) -> String {
+        let point = self.crossover.points.iter().find(|point| point.size == size);
+        point.map_or_else(
+            || format!("no figure at {size}"),
+            |p| format!("{}× as fast at {size}{}", ratio(p.ratio), bounds(p)),
+        )
+    }
+
+    /// The second arm's speed at the smallest and the largest size.
+    fn ends(&self) -> String {
+        let c = self.crossover;
+        let ends = match c.smallest == c.largest {
+            true => self.at(c.smallest),
+            false => format!("{}, {}", self.at(c.smallest), self.at(c.largest)),
+        };
+        format!("{} is {ends}", c.second)
+    }
+
+    /// Who is ahead from where to where.
+    fn segments(&self) -> String {
+        let mut parts: Vec<(String, Bytes, Bytes)> = Vec::new();
+        for point in &self.crossover.points {
+            let who = self.ahead(point);
+            match parts.last_mut() {
+                Some((known, _, last)) if *known == who => *last = point.size,
+                _ => parts.push((who, point.size, point.size)),
+            }
+        }
+        let part = |(who, from, to): &(String, Bytes, Bytes)| match from == to {
+            true => format!("{who} at {from}"),
+            false => format!("{who} from {from} to {to}"),
+        };
+        list(&parts.iter().map(part).collect::<Vec<_>>())
+    }
+
+    fn ahead(&self, point: &CrossoverPoint) -> String {
+        match point.simultaneous {
+            Some(i) if i.low > self.bound => format!("{} is ahead", self.crossover.second),
+            Some(i) if i.high < 1.0 / self.bound => format!("{} is ahead", self.crossover.first),
+            _ => "neither is surely ahead".to_owned(),
+        }
+    }
+
+    fn basis(&self) -> String {
+        match self.trials {
+            Some((least, most)) if least == most => {
+                format!("simultaneous 95 % intervals, n = {most}")
+            }
+            Some((least, most)) => {
+                format!("simultaneous 95 % intervals, n = {least} to {most} by size")
+            }
+            None => "simultaneous 95 % intervals".to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings::findings;
+
+    fn said(shape: CrossoverShape, to: Option<u64>, from: Option<u64>) -> String {
+        let (_, analysis) = findings();
+        let mut crossover = analysis.crossovers[0].clone();
+        crossover.shape = shape;
+        crossover.first_ahead_to = to.map(Bytes);
+        crossover.second_ahead_from = from.map(Bytes);
+        claim(&analysis, &crossover)
+    }
+
+    #[test]
+    fn a_crossing_is_a_band_with_the_ratio_at_both_ends() {
+        assert_eq!(
+            said(CrossoverShape::Crosses, Some(64), Some(4096)),
+            "sendmsg_iov (1 copy at the sender) overtakes send_staged (2 copies at the sender) \
+             between 64 B and 4 KiB on loopback: 0.89× as fast at 64 B (0.88–0.91), 1.05× as fast \
+             at 4 KiB (1.04–1.07) (simultaneous 95 % intervals, n = 12)."
+        );
+    }
+
+    #[test]
+    fn open_ends_are_said() {
+        use CrossoverShape as S;
+        let contains = |shape, to, from, words: &str| {
+            let text = said(shape, to, from);
+            assert!(text.contains(words), "{text}");
+        };
+        contains(S::FirstThroughout, Some(262_144), None, "nowhere in 64 B to 256 KiB");
+        contains(S::SecondThroughout, None, Some(64), "only lie below 64 B");
+        contains(S::FirstThenUnknown, Some(64), None, "could lie above 64 B");
+        contains(S::UnknownThenSecond, None, Some(4096), "lies below 4 KiB");
+        contains(S::NeitherAnywhere, None, None, "at no size in 64 B to 256 KiB");
+        contains(
+            S::Mixed,
+            None,
+            None,
+            "send_staged is ahead at 64 B and sendmsg_iov is ahead from",
+        );
+    }
+}

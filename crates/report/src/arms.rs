@@ -1,0 +1,154 @@
+//! Arms over several cells: their names with what became of their copies, and
+//! their times against each other.
+
+use iolens_model::arm::Role;
+use iolens_model::data_path::DataPath;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval};
+
+use crate::number::{copies, percent};
+
+/// The three ways that textbooks compare, most copies first.
+pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
+
+/// The arm of a primitive in a cell; never the self-check.
+pub(crate) fn of<'a>(cell: &'a CellAnalysis, primitive: &str) -> Option<&'a ArmAnalysis> {
+    let of = |arm: &&ArmAnalysis| arm.arm.primitive == primitive && arm.arm.role != Role::SelfCheck;
+    cell.arms.iter().find(of)
+}
+
+/// The declared path of a primitive's bytes, where the run has it.
+pub(crate) fn path<'a>(run: &'a Run, primitive: &str) -> Option<&'a DataPath> {
+    let facts = run.header.primitives.iter().find(|facts| facts.id == primitive);
+    facts.map(|facts| &facts.data_path)
+}
+
+/// Lowest and highest of some values; null where there is none.
+pub(crate) fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.fold(None, |span, value| {
+        let (low, high) = span.unwrap_or((value, value));
+        Some((low.min(value), high.max(value)))
+    })
+}
+
+/// Lowest and highest share of zero-copy sends of an arm that the kernel
+/// reported as copied; null where no cell has one.
+pub(crate) fn copied<'a>(
+    cells: impl IntoIterator<Item = &'a CellAnalysis>,
+    label: &str,
+) -> Option<(f64, f64)> {
+    let arms = cells.into_iter().filter_map(|cell| labelled(cell, label));
+    span(arms.filter_map(|arm| arm.zerocopy?.copied_share))
+}
+
+/// A share or a range of shares: `100 %`, `0 % to 12 %`.
+pub(crate) fn share((low, high): (f64, f64)) -> String {
+    match percent(low) == percent(high) {
+        true => percent(low),
+        false => format!("{} to {}", percent(low), percent(high)),
+    }
+}
+
+/// The label with its copies: `sendmsg_iov (1 copy at the sender)`. A copy
+/// that the kernel made late is said, with its share.
+pub(crate) fn named(cells: &[&CellAnalysis], label: &str) -> String {
+    let arms = cells.iter().filter_map(|cell| labelled(cell, label));
+    let counted = span(arms.filter_map(|arm| arm.copies_sender)).map(|(low, high)| {
+        let noun = if high == 1.0 { "copy" } else { "copies" };
+        let range = if low == high { String::new() } else { format!("{} to ", copies(Some(low))) };
+        format!("{range}{} {noun} at the sender", copies(Some(high)))
+    });
+    let late = copied(cells.iter().copied(), label).map(|shares| match shares.1 {
+        0.0 => "none of it copied late".to_owned(),
+        _ => format!("copied late by the kernel, {} of completions", share(shares)),
+    });
+    match (counted, late) {
+        (Some(counted), Some(late)) => format!("{label} ({counted}: {late})"),
+        (Some(only), None) | (None, Some(only)) => format!("{label} ({only})"),
+        (None, None) => label.to_owned(),
+    }
+}
+
+fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
+    cell.arms.iter().find(|arm| arm.arm.label == label)
+}
+
+/// The cells of one curve.
+pub(crate) fn on_curve<'a>(
+    analysis: &'a Analysis,
+    curve: &iolens_model::axes::Cell,
+) -> Vec<&'a CellAnalysis> {
+    analysis.cells.iter().filter(|cell| cell.cell.curve() == curve.curve()).collect()
+}
+
+/// How long one arm takes as a multiple of another, from the same trials.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Multiple {
+    /// Time per message of the first over that of the second.
+    pub(crate) ratio: f64,
+    /// Simultaneous 95 % interval.
+    pub(crate) interval: Interval,
+    /// Trials.
+    pub(crate) n: u32,
+}
+
+/// The time per message of `a` over that of `b`, both labels of this cell;
+/// null where the analysis does not compare them.
+pub(crate) fn multiple(cell: &CellAnalysis, a: &str, b: &str) -> Option<Multiple> {
+    let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline)?;
+    let contrast = |label: &str| {
+        let contrast = labelled(cell, label)?.contrast.as_ref()?;
+        Some(Multiple { ratio: contrast.ratio, interval: contrast.simultaneous?, n: contrast.n })
+    };
+    if baseline.arm.label == a {
+        return contrast(b);
+    }
+    if baseline.arm.label == b {
+        return contrast(a).map(Multiple::inverse);
+    }
+    let both = |pair: &&iolens_stats::analysis::PairContrast| {
+        (pair.first == a && pair.second == b) || (pair.first == b && pair.second == a)
+    };
+    let pair = cell.pairs.iter().find(both)?;
+    let found = Multiple { ratio: pair.ratio, interval: pair.simultaneous?, n: pair.n };
+    Some(if pair.second == a { found } else { found.inverse() })
+}
+
+impl Multiple {
+    fn inverse(self) -> Multiple {
+        let Interval { low, high } = self.interval;
+        let interval = Interval { low: 1.0 / high, high: 1.0 / low };
+        Multiple { ratio: 1.0 / self.ratio, interval, n: self.n }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings::findings;
+
+    #[test]
+    fn multiples_are_each_others_inverse_whoever_is_the_baseline() {
+        let (_, analysis) = findings();
+        let cell = &analysis.cells[0];
+        for (a, b) in [("send_staged", "sendmsg_iov"), ("sendmsg_iov", "sendmsg_zerocopy")] {
+            let there = multiple(cell, a, b).expect("compared");
+            let back = multiple(cell, b, a).expect("compared");
+            assert!((there.ratio * back.ratio - 1.0).abs() < 1e-9);
+            assert!((there.interval.low * back.interval.high - 1.0).abs() < 1e-9);
+        }
+        assert!(multiple(cell, "sendmsg_iov", "memcpy").is_none());
+    }
+
+    #[test]
+    fn a_name_says_which_count_and_who_copied() {
+        let (_, analysis) = findings();
+        let cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
+        assert_eq!(named(&cells, "sendmsg_iov"), "sendmsg_iov (1 copy at the sender)");
+        assert_eq!(
+            named(&cells, "sendmsg_zerocopy"),
+            "sendmsg_zerocopy (1 copy at the sender: copied late by the kernel, 100 % of \
+             completions)"
+        );
+    }
+}

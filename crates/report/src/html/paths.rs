@@ -1,0 +1,236 @@
+//! The way of the bytes through each primitive, drawn side by side from its
+//! declared hops: lanes for user space, kernel and device, time downwards.
+
+use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+use maud::{Markup, html};
+
+use crate::arms::{self, CLASSIC};
+use crate::number;
+
+/// Width of a diagram and heights of its parts, in CSS pixels: three fit side
+/// by side into 1280, one into 390.
+const WIDTH: usize = 352;
+const TOP: usize = 30;
+const BOX: usize = 30;
+const STEP: usize = 88;
+
+/// The classic three in the open, other primitives behind a fold.
+pub(super) fn diagrams(run: &Run, analysis: &Analysis) -> Markup {
+    let known = &run.header.primitives;
+    let is_classic = |id: &str| CLASSIC.contains(&id);
+    let drawn = |id: &str, summary: &str, path: &DataPath| {
+        let late = arms::copied(&analysis.cells, id);
+        diagram(id, summary, path, late)
+    };
+    let any_classic = known.iter().any(|facts| is_classic(&facts.id));
+    let (shown, folded): (Vec<_>, Vec<_>) =
+        known.iter().partition(|facts| !any_classic || is_classic(&facts.id));
+    html! {
+        div.paths { @for facts in shown { (drawn(&facts.id, &facts.summary, &facts.data_path)) } }
+        @if !folded.is_empty() {
+            details {
+                summary { "The other primitives" }
+                div.paths {
+                    @for facts in folded { (drawn(&facts.id, &facts.summary, &facts.data_path)) }
+                }
+            }
+        }
+    }
+}
+
+/// Where bytes can be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    User,
+    Kernel,
+    Device,
+}
+
+impl Lane {
+    const ALL: [Lane; 3] = [Lane::User, Lane::Kernel, Lane::Device];
+
+    fn name(self) -> &'static str {
+        match self {
+            Lane::User => "user space",
+            Lane::Kernel => "kernel",
+            Lane::Device => "device",
+        }
+    }
+}
+
+/// The lane in which a hop leaves the bytes.
+fn lane_after(hop: &Hop) -> Lane {
+    match (hop.mover, hop.end) {
+        (Mover::User, _) | (Mover::Kernel, End::Receiver) => Lane::User,
+        (Mover::Kernel, End::Sender) => Lane::Kernel,
+        (Mover::Device, _) => Lane::Device,
+    }
+}
+
+fn diagram(id: &str, summary: &str, path: &DataPath, late: Option<(f64, f64)>) -> Markup {
+    let frame = Frame::of(path);
+    let height = TOP + path.hops.len() * STEP + BOX + 12;
+    let what = format!("Data path of {id}: {}", in_words(path, late));
+    let hue = crate::figure::style::of(id).hue;
+    html! {
+        figure.path {
+            figcaption {
+                b { span class={ "key c-" (hue) } {} code { (id) } } " " (summary)
+            }
+            svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(what) {
+                (frame.lanes(height))
+                @if let Some(first) = path.hops.first() {
+                    (frame.station(0, Lane::User, &first.from))
+                }
+                @for (i, hop) in path.hops.iter().enumerate() {
+                    @let before = if i == 0 { Lane::User } else { lane_after(&path.hops[i - 1]) };
+                    (frame.hop(i, before, hop, late))
+                    (frame.station(i + 1, lane_after(hop), &hop.to))
+                }
+            }
+            p.sum { (counts(path, late)) }
+        }
+    }
+}
+
+/// The diagram for those who do not see it.
+fn in_words(path: &DataPath, late: Option<(f64, f64)>) -> String {
+    let word = |hop: &Hop| {
+        format!("{} to {} by {}, {}", hop.from, hop.to, hop.function, movement(hop, late))
+    };
+    path.hops.iter().map(word).collect::<Vec<_>>().join("; ")
+}
+
+fn movement(hop: &Hop, late: Option<(f64, f64)>) -> String {
+    match (hop.movement, late) {
+        (Movement::Copy, _) => "COPY".to_owned(),
+        (Movement::Reference, _) => "reference".to_owned(),
+        (Movement::LateCopy, Some(share)) => format!("LATE COPY of {}", arms::share(share)),
+        (Movement::LateCopy, None) => "LATE COPY, share not known".to_owned(),
+    }
+}
+
+/// The sum under a diagram.
+fn counts(path: &DataPath, late: Option<(f64, f64)>) -> String {
+    let shares = match (path.may_copy_late(), late) {
+        (true, None) => return "Copies of each byte: not measured.".to_owned(),
+        (true, Some(shares)) => shares,
+        (false, _) => (0.0, 0.0),
+    };
+    let range = |of: &dyn Fn(f64) -> f64| match (of(shares.0), of(shares.1)) {
+        (low, high) if low == high => number::copies(Some(low)),
+        (low, high) => {
+            format!("{} to {}", number::copies(Some(low)), number::copies(Some(high)))
+        }
+    };
+    format!(
+        "Copies of each byte: {} at the sender, {} end to end.",
+        range(&|share| path.copies_sender(share)),
+        range(&|share| path.copies_end_to_end(share))
+    )
+}
+
+/// The lanes of one diagram.
+struct Frame {
+    lanes: Vec<Lane>,
+}
+
+impl Frame {
+    /// The device gets a lane only where the path touches one.
+    fn of(path: &DataPath) -> Frame {
+        let device = path.hops.iter().any(|hop| hop.mover == Mover::Device);
+        Frame { lanes: Lane::ALL[..if device { 3 } else { 2 }].to_vec() }
+    }
+
+    fn lane_width(&self) -> usize {
+        WIDTH / self.lanes.len()
+    }
+
+    /// Middle of a lane.
+    fn x(&self, lane: Lane) -> usize {
+        let index = self.lanes.iter().position(|known| *known == lane).unwrap_or(0);
+        self.lane_width() * index + self.lane_width() / 2
+    }
+
+    fn lanes(&self, height: usize) -> Markup {
+        html! {
+            @for (i, lane) in self.lanes.iter().enumerate() {
+                rect class={ "lane l" (i) } x=(i * self.lane_width()) y="0"
+                    width=(self.lane_width()) height=(height) {}
+                text.lane x=(self.x(*lane)) y="18" { (lane.name()) }
+            }
+        }
+    }
+
+    fn station(&self, index: usize, lane: Lane, name: &str) -> Markup {
+        let (x, y) = (self.x(lane), TOP + index * STEP);
+        let width = (self.lane_width() - 16).min(140);
+        html! {
+            rect.station x=(x - width / 2) y=(y) width=(width) height=(BOX) rx="3" {}
+            text.station x=(x) y=(y + 20) { (name) }
+        }
+    }
+
+    /// The arrow from one station to the next, with what happens on it.
+    fn hop(&self, index: usize, before: Lane, hop: &Hop, late: Option<(f64, f64)>) -> Markup {
+        let (from, to) = (self.x(before), self.x(lane_after(hop)));
+        let top = TOP + index * STEP + BOX;
+        let (middle, bottom) = (top + (STEP - BOX) / 2, top + STEP - BOX);
+        let kind = match hop.movement {
+            Movement::Copy => "copy",
+            Movement::Reference => "ref",
+            Movement::LateCopy => "late",
+        };
+        let by = match (hop.mover, hop.end) {
+            (Mover::User, _) => "by user code",
+            (Mover::Kernel, End::Sender) => "by the kernel",
+            (Mover::Kernel, End::Receiver) => "by the kernel, in recv",
+            (Mover::Device, _) => "by the device",
+        };
+        let (anchor, x) = match from == to {
+            true if from * 2 < WIDTH => ("start", from + 10),
+            true => ("end", from - 10),
+            false => ("middle", usize::midpoint(from, to)),
+        };
+        // Beside a straight arrow both lines stand together; on a bent one
+        // the line between them is the arrow.
+        let gap = if from == to { (middle - 4, middle + 11) } else { (middle - 6, middle + 15) };
+        html! {
+            g class={ "hop " (kind) } {
+                path.way d={ "M" (from) " " (top) "V" (middle) "H" (to) "V" (bottom - 7) } {}
+                path.head d={ "M" (to - 5) " " (bottom - 8) "h10l-5 8z" } {}
+                text.kind x=(x) y=(gap.0) text-anchor=(anchor) { (movement(hop, late)) " " tspan.by { (by) } }
+                text.call x=(x) y=(gap.1) text-anchor=(anchor) { (hop.function) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings::findings;
+
+    #[test]
+    fn every_hop_is_drawn_with_its_function_and_movement() {
+        let (run, analysis) = findings();
+        let drawn = diagrams(&run, &analysis).into_string();
+        for hop in run.header.primitives.iter().flat_map(|facts| facts.data_path.hops.iter()) {
+            assert!(drawn.contains(hop.function.as_ref()), "{}", hop.function);
+        }
+        assert!(drawn.contains("LATE COPY of 100 %"));
+        assert_eq!(drawn.matches("<figure").count(), run.header.primitives.len());
+    }
+
+    #[test]
+    fn a_device_gets_a_lane_only_where_it_takes_part() {
+        let (run, _) = findings();
+        let path = &run.header.primitives[0].data_path;
+        assert_eq!(Frame::of(path).lanes, [Lane::User, Lane::Kernel]);
+        let dma = Hop { mover: Mover::Device, ..path.hops[0].clone() };
+        let path = DataPath { hops: vec![dma].into(), calls: path.calls };
+        assert_eq!(Frame::of(&path).lanes, Lane::ALL);
+    }
+}

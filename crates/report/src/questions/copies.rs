@@ -1,0 +1,151 @@
+//! Where the copies happen, how many there are and who makes them; which one
+//! the iovec removes, and what it costs beside a plain `memcpy`.
+
+use std::cmp::Reverse;
+
+use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, RemovedCopy};
+
+use super::{Outcome, measured};
+use crate::arms::{self, CLASSIC};
+use crate::number::{self, list};
+use crate::words;
+
+pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
+    let mut ids: Vec<&str> =
+        CLASSIC.into_iter().filter(|id| arms::path(run, id).is_some()).collect();
+    if ids.is_empty() {
+        ids = run.header.primitives.iter().map(|facts| facts.id.as_str()).collect();
+    }
+    let mut sentences: Vec<String> = ids
+        .iter()
+        .filter_map(|id| {
+            Some(sentence(id, arms::path(run, id)?, arms::copied(&analysis.cells, id)))
+        })
+        .collect();
+    if sentences.is_empty() {
+        return Outcome::not_decidable(
+            "The run does not say which way the bytes of its primitives take, so their copies \
+             cannot be located; a run by a current build does.",
+        );
+    }
+    sentences.push(removed(run, analysis));
+    let evidence = analysis.removed_copies.iter().map(|copy| line(run, copy)).collect();
+    Outcome::Answered { sentences, evidence }
+}
+
+/// One primitive: how often each byte is copied, and by whom.
+fn sentence(id: &str, path: &DataPath, late: Option<(f64, f64)>) -> String {
+    let count = match (path.may_copy_late(), late) {
+        (true, None) => "its copies depend on what the kernel does, which was not measured".into(),
+        (true, Some((low, high))) => totals(path, low, high),
+        (false, _) => totals(path, 0.0, 0.0),
+    };
+    let copies: Vec<String> = path.hops.iter().filter_map(|hop| made_by(hop, late)).collect();
+    match copies.as_slice() {
+        [] => format!("{id}: no CPU copies a byte."),
+        copies => format!("{id}: {count}: {}.", list(copies)),
+    }
+}
+
+/// `2 copies of each byte at the sender, 3 end to end`.
+fn totals(path: &DataPath, low: f64, high: f64) -> String {
+    let range = |of: &dyn Fn(f64) -> f64| match of(low) == of(high) {
+        true => number::copies(Some(of(low))),
+        false => format!("{} to {}", number::copies(Some(of(low))), number::copies(Some(of(high)))),
+    };
+    let sender = range(&|share| path.copies_sender(share));
+    let noun = if sender == "1" { "copy" } else { "copies" };
+    let all = range(&|share| path.copies_end_to_end(share));
+    format!("{sender} {noun} of each byte at the sender, {all} end to end")
+}
+
+/// `the kernel from user memory to socket buffer (skb_copy_to_page_nocache)`;
+/// nothing where only a reference moves.
+fn made_by(hop: &Hop, late: Option<(f64, f64)>) -> Option<String> {
+    let who = match (hop.mover, hop.end) {
+        (Mover::User, _) => "user code",
+        (Mover::Kernel, End::Sender) => "the kernel",
+        (Mover::Kernel, End::Receiver) => "the kernel for the receiver",
+        (Mover::Device, _) => return None,
+    };
+    let when = match hop.movement {
+        Movement::Reference => return None,
+        Movement::Copy => String::new(),
+        Movement::LateCopy => late.map_or_else(
+            || ", late, share not measured".to_owned(),
+            |share| format!(", late, {} of completions", arms::share(share)),
+        ),
+    };
+    Some(format!("{who} from {} to {} ({}{when})", hop.from, hop.to, hop.function))
+}
+
+/// What the copy costs that the iovec removes, where it shows best: at the
+/// largest size with the fewest threads.
+fn removed(run: &Run, analysis: &Analysis) -> String {
+    let best = |copy: &&RemovedCopy| (copy.cell.message_bytes, Reverse(copy.cell.threads));
+    let Some(copy) = analysis.removed_copies.iter().max_by_key(best) else {
+        return "What the copy costs that an iovec removes cannot be told here: that takes \
+                send_staged, sendmsg_iov and memcpy in one cell."
+            .to_owned();
+    };
+    let gather = arms::path(run, "send_staged").and_then(|path| {
+        let hop = path.hops.iter().find(|hop| hop.mover == Mover::User)?;
+        Some(format!(", from {} to {}", hop.from, hop.to))
+    });
+    let difference = &copy.staged_less_iov_ns_per_byte;
+    let doubt = match difference.interval {
+        Some(i) if i.contains(0.0) => "; the interval includes 0, so no saving is certain there",
+        Some(i) if i.high < 0.0 => "; so there the iovec costs more than the copy it removes",
+        _ => "",
+    };
+    format!(
+        "The iovec removes the copy by user code{}: at {}, send_staged less sendmsg_iov is {}, \
+         and a memcpy of the same bytes alone takes {}{doubt}.",
+        gather.unwrap_or_default(),
+        words::subject(&run.header.plan, &copy.cell),
+        measured(difference, "ns per byte"),
+        measured(&copy.memcpy_ns_per_byte, "ns per byte"),
+    )
+}
+
+fn line(run: &Run, copy: &RemovedCopy) -> String {
+    format!(
+        "{}: send_staged less sendmsg_iov {}; memcpy {}",
+        words::subject(&run.header.plan, &copy.cell),
+        measured(&copy.staged_less_iov_ns_per_byte, "ns per byte"),
+        measured(&copy.memcpy_ns_per_byte, "ns per byte")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings::findings;
+
+    #[test]
+    fn data_paths_and_the_removed_copy_answer_it() {
+        let (run, analysis) = findings();
+        let Outcome::Answered { sentences, evidence } = outcome(&run, &analysis) else {
+            panic!("decidable")
+        };
+        assert_eq!(
+            sentences[0],
+            "send_staged: 2 copies of each byte at the sender, 3 end to end: user code from \
+             fields to staging buffer (memcpy), the kernel from user memory to socket buffer \
+             (skb_copy_to_page_nocache) and the kernel for the receiver from socket buffer to \
+             receiver's buffer (skb_copy_datagram_iter)."
+        );
+        assert!(sentences[2].contains("late, 100 % of completions"), "{}", sentences[2]);
+        assert!(sentences[3].contains("0.0620 ns per byte (95 % interval 0.0580 to 0.0660"));
+        assert_eq!(evidence.len(), analysis.removed_copies.len());
+    }
+
+    #[test]
+    fn without_data_paths_nothing_is_said() {
+        let (mut run, analysis) = findings();
+        run.header.primitives.clear();
+        assert!(matches!(outcome(&run, &analysis), Outcome::NotDecidable { .. }));
+    }
+}

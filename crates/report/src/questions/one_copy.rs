@@ -1,0 +1,85 @@
+//! From which size one copy at the sender beats two.
+
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, Crossover};
+
+use super::Outcome;
+use crate::answers::crossing;
+use crate::words;
+
+pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
+    overtaking(run, analysis, &["send_staged"], "sendmsg_iov")
+}
+
+/// The crossovers from each of `firsts` to `second`, all curves.
+pub(super) fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> Outcome {
+    let wanted = |c: &&Crossover| firsts.contains(&c.first.as_str()) && c.second == second;
+    let found: Vec<&Crossover> = analysis.crossovers.iter().filter(wanted).collect();
+    if found.is_empty() {
+        return Outcome::not_decidable(why(run, analysis, firsts, second));
+    }
+    let sentence = |c: &&Crossover| {
+        format!("{}: {}", words::curve(&run.header.plan, &c.curve), crossing::claim(analysis, c))
+    };
+    Outcome::Answered {
+        sentences: found.iter().map(sentence).collect(),
+        evidence: found.iter().flat_map(|c| crossing::evidence(run, c)).collect(),
+    }
+}
+
+fn why(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> String {
+    let plan = &run.header.plan;
+    let missing: Vec<String> = firsts
+        .iter()
+        .chain([&second])
+        .filter(|id| !plan.primitives.iter().any(|primitive| primitive == *id))
+        .map(|id| (*id).to_owned())
+        .collect();
+    let skipped = analysis.cells.iter().find_map(|cell| {
+        let arm = crate::arms::of(cell, second)?;
+        arm.figures.is_none().then(|| arm.reason.clone()).flatten()
+    });
+    match (missing.as_slice(), plan.sizes.len(), skipped) {
+        ([_, ..], _, _) => format!(
+            "The run did not measure {}; name it with --primitives.",
+            crate::number::list(&missing)
+        ),
+        (_, ..=1, _) => "The run has one message size; a crossover needs at least two.".to_owned(),
+        (_, _, Some(reason)) => format!("{second} has no numbers to compare: {reason}."),
+        _ => "No two sizes have usable numbers of both with an interval; that takes at least two \
+              trials per size."
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings::findings;
+
+    #[test]
+    fn a_crossover_answers_it_per_curve() {
+        let (run, analysis) = findings();
+        let Outcome::Answered { sentences, evidence } = outcome(&run, &analysis) else {
+            panic!("decidable")
+        };
+        assert!(sentences[0].starts_with("1 thread, loopback, stream: sendmsg_iov (1 copy"));
+        assert!(sentences[0].contains("overtakes send_staged (2 copies at the sender) between"));
+        assert!(evidence[0].contains("× as fast as send_staged (0.88–0.91)"), "{}", evidence[0]);
+    }
+
+    #[test]
+    fn a_missing_arm_or_size_is_named() {
+        let (mut run, mut analysis) = findings();
+        analysis.crossovers.clear();
+        let why = |run: &Run, analysis: &Analysis| match outcome(run, analysis) {
+            Outcome::NotDecidable { why, .. } => why,
+            Outcome::Answered { .. } => panic!("not decidable"),
+        };
+        assert!(why(&run, &analysis).contains("at least two trials"));
+        run.header.plan.sizes.truncate(1);
+        assert!(why(&run, &analysis).contains("one message size"));
+        run.header.plan.primitives.retain(|id| id != "sendmsg_iov");
+        assert!(why(&run, &analysis).contains("did not measure sendmsg_iov"));
+    }
+}

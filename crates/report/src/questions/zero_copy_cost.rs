@@ -1,0 +1,177 @@
+//! Why zero-copy is not always best: what it pays for pinning pages and for
+//! being told when they are free again, and where the copy happens instead.
+
+use std::cmp::Reverse;
+
+use iolens_model::data_path::Movement;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Figures};
+
+use super::{Outcome, apart, measured};
+use crate::arms;
+use crate::number::{count, list, range, ratio};
+use crate::words;
+
+const ZERO: &str = "sendmsg_zerocopy";
+const COPYING: &str = "sendmsg_iov";
+
+pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
+    let mut both: Vec<&CellAnalysis> =
+        analysis.cells.iter().filter(|cell| pair(cell).is_some()).collect();
+    both.sort_by_key(|cell| (cell.cell.threads, cell.cell.message_bytes));
+    let (Some(small), Some(large)) = (both.first(), largest(&both)) else {
+        return Outcome::not_decidable(
+            "The run has no cell in which both sendmsg_zerocopy and sendmsg_iov have numbers, and \
+             only their difference would show the price of zero-copy.",
+        );
+    };
+    let mut sentences = vec![where_copied(run, &both)];
+    sentences.extend(against(run, small));
+    if small.cell != large.cell {
+        sentences.extend(against(run, large));
+    }
+    sentences.extend(fixed_parts(run, analysis));
+    sentences.push(notifications(&both));
+    Outcome::Answered { sentences, evidence: both.iter().flat_map(|c| cpu(run, c)).collect() }
+}
+
+/// The largest size with the fewest threads.
+fn largest<'a>(cells: &[&'a CellAnalysis]) -> Option<&'a CellAnalysis> {
+    let key = |cell: &&CellAnalysis| (cell.cell.message_bytes, Reverse(cell.cell.threads));
+    cells.iter().copied().max_by_key(key)
+}
+
+/// Both arms of a cell, where both have numbers.
+fn pair(cell: &CellAnalysis) -> Option<(&ArmAnalysis, &ArmAnalysis)> {
+    let with_figures = |id| arms::of(cell, id).filter(|arm| arm.figures.is_some());
+    with_figures(ZERO).zip(with_figures(COPYING))
+}
+
+/// Where the copy happens now.
+fn where_copied(run: &Run, cells: &[&CellAnalysis]) -> String {
+    let late = arms::path(run, ZERO)
+        .and_then(|path| path.hops.iter().find(|hop| hop.movement == Movement::LateCopy));
+    let place = late.map_or_else(String::new, |hop| {
+        format!(" (in {}, from {} to {})", hop.function, hop.from, hop.to)
+    });
+    match arms::copied(cells.iter().copied(), ZERO) {
+        Some((_, 0.0)) => "The kernel reports none of the sends as copied: the copy into the \
+                           socket buffer is really gone."
+            .to_owned(),
+        Some(shares) => format!(
+            "The copy is postponed, not avoided: the kernel reports {} of the sends as copied \
+             after all{place}, since the bytes do not leave through a device that takes them \
+             from the program's pages.",
+            arms::share(shares)
+        ),
+        None => "The kernel did not say which share of the sends it copied after all.".to_owned(),
+    }
+}
+
+/// Time per message against the copying way in one cell, with its interval.
+fn against(run: &Run, cell: &CellAnalysis) -> Option<String> {
+    let found = arms::multiple(cell, ZERO, COPYING)?;
+    let (zero, copying) = pair(cell)?;
+    let time = |arm: &ArmAnalysis| Some(arm.figures.as_ref()?.ns_per_message.value);
+    let (zero, copying) = (time(zero)?, time(copying)?);
+    Some(format!(
+        "At {}, {ZERO} takes {}× the time of {COPYING} (simultaneous 95 % interval {}, n = {}): \
+         {} against {} ns per message.",
+        words::subject(&run.header.plan, &cell.cell),
+        ratio(found.ratio),
+        range(found.interval),
+        found.n,
+        three_digits(zero),
+        three_digits(copying)
+    ))
+}
+
+/// What a message costs whatever its size: where pinning and notification show.
+fn fixed_parts(run: &Run, analysis: &Analysis) -> Option<String> {
+    let model = |label: &str, like: Option<&CostModel>| {
+        let fits = |m: &&CostModel| {
+            m.label == label && m.is_affine() && like.is_none_or(|other| other.curve == m.curve)
+        };
+        analysis.cost_models.iter().find(fits)
+    };
+    let zero = model(ZERO, None)?;
+    let copying = model(COPYING, Some(zero))?;
+    let verdict = match (apart(&zero.fixed_ns, &copying.fixed_ns), zero.fixed_ns.value) {
+        (true, fixed) if fixed > copying.fixed_ns.value => {
+            "more: that is pinning pages, and reading notifications when they are free again"
+        }
+        (true, _) => "less",
+        (false, _) => "and their intervals overlap",
+    };
+    Some(format!(
+        "{}: the part of a message's time that does not depend on its size is {} for {ZERO} and \
+         {} for {COPYING}, {verdict}.",
+        words::curve(&run.header.plan, &zero.curve),
+        measured(&zero.fixed_ns, "ns"),
+        measured(&copying.fixed_ns, "ns")
+    ))
+}
+
+/// What had to be read back.
+fn notifications(cells: &[&CellAnalysis]) -> String {
+    let zerocopy = cells.iter().filter_map(|cell| arms::of(cell, ZERO)?.zerocopy);
+    let (mut sends, mut completions, mut refused) = (0u64, 0u64, 0u64);
+    for figures in zerocopy {
+        sends += figures.sends;
+        completions += figures.completions;
+        refused += figures.enobufs;
+    }
+    format!(
+        "Each send must be confirmed before its buffer is used again: {sends} sends, \
+         {completions} completions read, {refused} sends refused with ENOBUFS and made again."
+    )
+}
+
+/// CPU time of both ends per byte, side by side.
+fn cpu(run: &Run, cell: &CellAnalysis) -> Option<String> {
+    let (zero, copying) = pair(cell)?;
+    let ends = |arm: &ArmAnalysis| {
+        let figures: &Figures = arm.figures.as_ref()?;
+        let tx = format!("sender {}", measured(&figures.tx_cpu_ns_per_byte?, "ns per byte"));
+        let rx = figures
+            .rx_cpu_ns_per_byte
+            .map(|rx| format!("receiver {}", measured(&rx, "ns per byte")));
+        Some(list(&std::iter::once(tx).chain(rx).collect::<Vec<_>>()))
+    };
+    Some(format!(
+        "{} ({}): CPU time of {ZERO}: {}; of {COPYING}: {}",
+        words::subject(&run.header.plan, &cell.cell),
+        count(cell.trials_used, "trial"),
+        ends(zero)?,
+        ends(copying)?
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+    use crate::fixture_findings::findings;
+
+    #[test]
+    fn the_price_and_the_late_copy_are_named() {
+        let (run, analysis) = findings();
+        let Outcome::Answered { sentences, evidence } = outcome(&run, &analysis) else {
+            panic!("decidable")
+        };
+        assert!(sentences[0].contains("reports 100 % of the sends as copied after all (in "));
+        assert!(sentences[1].contains("1.40× the time of sendmsg_iov"), "{}", sentences[1]);
+        assert!(sentences.iter().any(|s| s.contains("pinning pages")));
+        assert!(evidence[0].contains("CPU time of sendmsg_zerocopy: sender"));
+    }
+
+    #[test]
+    fn without_both_arms_there_is_nothing_to_compare() {
+        let (run, mut analysis) = fixture::run();
+        for cell in &mut analysis.cells {
+            cell.arms.retain(|arm| arm.arm.primitive != ZERO);
+        }
+        assert!(matches!(outcome(&run, &analysis), Outcome::NotDecidable { .. }));
+    }
+}

@@ -1,0 +1,171 @@
+//! Everything about one cell: each arm with every figure that was measured,
+//! its round trips and its zero-copy sends.
+
+use iolens_model::arm::Role;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Figures, LatencyFigures};
+
+use super::{Detail, entry, interval_text, label, remark};
+use crate::arms::span;
+use crate::number::{self, NONE, percent};
+use crate::table::{Column, Entry, Table, Tone};
+
+/// A figure that a table has a column for where any arm has it.
+struct Figure {
+    name: &'static str,
+    unit: &'static str,
+    of: fn(&Figures) -> Option<Estimate>,
+}
+
+const FIGURES: [Figure; 9] = [
+    Figure { name: "CPU sender", unit: "ns/B", of: |f| f.tx_cpu_ns_per_byte },
+    Figure { name: "CPU receiver", unit: "ns/B", of: |f| f.rx_cpu_ns_per_byte },
+    Figure { name: "softirq", unit: "ns/B", of: |f| f.softirq_ns_per_byte },
+    Figure { name: "calls", unit: "per msg", of: |f| Some(f.tx_calls_per_message) },
+    Figure { name: "switches", unit: "per msg", of: |f| f.context_switches_per_message },
+    Figure { name: "cycles", unit: "per B", of: |f| f.cycles_per_byte },
+    Figure { name: "L1d misses", unit: "per KiB", of: |f| f.l1d_misses_per_kib },
+    Figure { name: "LLC references", unit: "per KiB", of: |f| f.llc_references_per_kib },
+    Figure { name: "LLC misses", unit: "per KiB", of: |f| f.llc_misses_per_kib },
+];
+
+/// The arms of a cell, every figure that at least one of them has.
+pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
+    let main = [
+        Detail::Arm,
+        Detail::Goodput,
+        Detail::Time,
+        Detail::Ratio,
+        Detail::Verdict,
+        Detail::Trials,
+        Detail::Copies,
+    ];
+    let main: Vec<Detail> =
+        main.into_iter().filter(|d| !(quick && *d == Detail::Verdict)).collect();
+    let figures: Vec<&Figure> = FIGURES
+        .iter()
+        .filter(|f| cell.arms.iter().any(|a| a.figures.as_ref().and_then(f.of).is_some()))
+        .collect();
+    let mut columns: Vec<Column> = main.iter().map(|detail| detail.column()).collect();
+    columns.extend(figures.iter().map(|figure| Column::decimal(figure.name, figure.unit)));
+    let mut rates = cell.arms.iter().filter_map(|arm| arm.figures.as_ref());
+    let unit = if rates.any(|f| f.goodput_bits_per_s.is_some()) { "Gbit/s" } else { "ns/msg" };
+    columns.push(Column::left("trials", &format!("least to most, {unit}")));
+    let mut table = Table::new("", columns);
+    for arm in &cell.arms {
+        let note = remark(arm).map(|remark| table.note(&remark));
+        let mut row: Vec<Entry> = main.iter().map(|&detail| entry(detail, arm)).collect();
+        row[0] = Entry { note, ..name(arm) };
+        row.extend(figures.iter().map(|figure| {
+            let found = arm.figures.as_ref().and_then(figure.of);
+            Entry::from(number::narrow(found.map(|estimate| estimate.value)))
+        }));
+        row.push(trials(arm, unit).into());
+        table.push(row);
+    }
+    table
+}
+
+fn name(arm: &ArmAnalysis) -> Entry {
+    Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone()))
+}
+
+/// The least and the most of the trials behind the number; nothing for an arm
+/// whose trials have another unit than the column.
+fn trials(arm: &ArmAnalysis, unit: &str) -> String {
+    let own = |f: &&Figures| f.goodput_bits_per_s.is_some() == (unit == "Gbit/s");
+    let Some(figures) = arm.figures.as_ref().filter(own) else { return NONE.to_owned() };
+    let scale = if unit == "Gbit/s" { 1e9 } else { 1.0 };
+    span(figures.trial_values.iter().copied()).map_or_else(
+        || NONE.to_owned(),
+        |(low, high)| format!("{} to {}", three_digits(low / scale), three_digits(high / scale)),
+    )
+}
+
+/// Round trips of a cell; null in modes without requests.
+pub(crate) fn latency(cell: &CellAnalysis) -> Option<Table> {
+    let columns = vec![
+        Column::left("arm", ""),
+        Column::left("mean", "µs [95 %]"),
+        Column::left("p50", "µs [95 %]"),
+        Column::left("p99", "µs [95 %]"),
+        Column::left("p99.9", "µs [95 %]"),
+        Column::right("round trips", ""),
+    ];
+    let mut table =
+        Table::new("Round trips, from request to the last byte of its response", columns);
+    for arm in cell.arms.iter().filter(|arm| arm.arm.role != Role::Control) {
+        let Some(times) = &arm.latency else { continue };
+        table.push(vec![
+            name(arm),
+            interval_text(Some(times.mean_ns), 1e3).into(),
+            percentile(times, times.p50_ns, 0.5).into(),
+            percentile(times, times.p99_ns, 0.99).into(),
+            percentile(times, times.p999_ns, 0.999).into(),
+            times.samples.to_string().into(),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// A percentile, or why it is not shown.
+pub(crate) fn percentile(times: &LatencyFigures, value: Option<Estimate>, q: f64) -> String {
+    match value {
+        Some(_) => interval_text(value, 1e3),
+        None => format!("n/a ({} of {:.0} needed)", times.samples, (3.7 / (1.0 - q)).ceil()),
+    }
+}
+
+/// What became of the zero-copy sends of a cell, one sentence per arm.
+pub(crate) fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
+    let sentence = |arm: &ArmAnalysis| {
+        let found = arm.zerocopy?;
+        let copied = found.copied_share.map_or_else(
+            || "the kernel did not say which of them it copied".to_owned(),
+            |share| format!("{} of them reported as copied", percent(share)),
+        );
+        Some(format!(
+            "{}: {} sends with MSG_ZEROCOPY, {} completions read back, {copied}, {} sends refused \
+             with ENOBUFS and repeated.",
+            arm.shown_label(),
+            found.sends,
+            found.completions,
+            found.enobufs
+        ))
+    };
+    cell.arms.iter().filter_map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings::findings;
+
+    #[test]
+    fn a_cell_has_the_columns_that_were_measured_and_no_other() {
+        let (_, analysis) = findings();
+        let mut first = analysis.cells[0].clone();
+        for figures in first.arms.iter_mut().filter_map(|arm| arm.figures.as_mut()) {
+            figures.cycles_per_byte = None;
+        }
+        let names = |table: Table| table.columns.into_iter().map(|c| c.name).collect::<Vec<_>>();
+        assert!(!names(cell(&first, false)).contains(&"cycles".to_owned()));
+        first.arms[0].figures.as_mut().expect("the baseline ran").cycles_per_byte =
+            Some(crate::fixture_findings::estimate(1.0, 0.1));
+        assert!(names(cell(&first, false)).contains(&"cycles".to_owned()));
+        assert!(!names(cell(&first, true)).contains(&"verdict".to_owned()));
+    }
+
+    #[test]
+    fn too_few_round_trips_are_said_and_copied_sends_counted() {
+        let (_, analysis) = findings();
+        let rr = analysis.cells.last().expect("a cell");
+        let table = latency(rr).expect("round trips").text(200);
+        assert!(table.contains("n/a (1200 of 3700 needed)"), "{table}");
+        assert_eq!(
+            zerocopy(rr),
+            ["sendmsg_zerocopy (copied): 24000 sends with MSG_ZEROCOPY, 24000 completions read \
+              back, 100 % of them reported as copied, 3 sends refused with ENOBUFS and repeated."]
+        );
+    }
+}
