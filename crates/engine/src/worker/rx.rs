@@ -82,7 +82,7 @@ fn thread_slices(
 ) -> Result<ThreadReport, Stop> {
     let trial = crew.trial;
     let cpus = facts::pin(&trial.rx_cpus, thread)?;
-    let mut bracket = Bracket::open(thread, &trial.rx_cpus);
+    let mut bracket = Bracket::open(thread, &trial.rx_cpus, trial.pass);
     let receive_bytes = usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX);
     let mut buffer = vec![1u8; receive_bytes];
     crew.ready(thread)?;
@@ -129,17 +129,17 @@ impl Task<'_> {
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
         let outer_before = bracket.outer(Some(fd));
-        let inner_before = Bracket::inner_before();
+        let inner_before = bracket.inner_before();
         link::send_byte(fd).map_err(Stop::at("say that it is ready"))?;
         let received = match awaited(self.crew.trial, self.slice) {
             Awaited::Bytes(target) => self.receive_bytes(fd, buffer, target),
             Awaited::End => self.receive_until_end(fd, buffer),
         };
         let received = received.map_err(Stop::at("receive"))?;
-        let inner_after = Bracket::inner_after();
+        let inner_after = bracket.inner_after();
         let outer_after = bracket.outer(Some(fd));
         let mut counts =
-            bracket::between([&inner_before, &inner_after], [&outer_before, &outer_after]);
+            bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;
         counts.calls = received.tally.calls;
         Ok(ThreadSlice { first_ns: received.first_ns, end_ns: received.end_ns, counts })

@@ -56,7 +56,7 @@ fn thread_slices(
 ) -> Result<ThreadReport, Stop> {
     let trial = crew.trial;
     let cpus = facts::pin(&trial.tx_cpus, thread)?;
-    let mut bracket = Bracket::open(thread, &trial.tx_cpus);
+    let mut bracket = Bracket::open(thread, &trial.tx_cpus, trial.pass);
     let mut senders = open_senders(crew, thread)?;
     crew.ready(thread)?;
     let mut slices = Vec::with_capacity(trial.slices.len());
@@ -115,7 +115,7 @@ impl Task<'_> {
         let tally = sender.tally();
         let outer_before = bracket.outer(Some(fd));
         self.crew.meet()?;
-        let inner_before = Bracket::inner_before();
+        let inner_before = bracket.inner_before();
         let span = sender.run(self.budget).map_err(Stop::at("send"))?;
         let windowed = matches!(self.slice.work, Work::Window(_));
         let mut end_ns = span.last_call_ns;
@@ -126,7 +126,7 @@ impl Task<'_> {
             link::receive_byte(fd).map_err(Stop::at("hear of the receipt"))?;
             end_ns = clock::monotonic_ns();
         }
-        let inner_after = Bracket::inner_after();
+        let inner_after = bracket.inner_after();
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
         let outer_after = bracket.outer(Some(fd));
@@ -135,7 +135,7 @@ impl Task<'_> {
         }
         let done = sender.tally().since(tally);
         let mut counts =
-            bracket::between([&inner_before, &inner_after], [&outer_before, &outer_after]);
+            bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.messages = done.messages;
         counts.bytes = done.bytes;
         counts.calls = done.calls;

@@ -59,6 +59,14 @@ fn difference<const N: usize>(after: [u64; N], before: [u64; N]) -> [u64; N] {
     std::array::from_fn(|i| after[i] - before[i])
 }
 
+/// `task-clock` lies between CPU time and wall time: the scheduler leaves out
+/// what the hypervisor stole (kernels with PARAVIRT_TIME_ACCOUNTING), the event
+/// does not, and it leaves out a part of each context switch: 2 % and 1 ms.
+fn assert_task_clock(event_ns: u64, cpu_ns: u64, wall_ns: u64) {
+    assert!(event_ns + cpu_ns / 50 + 1_000_000 >= cpu_ns, "{event_ns} of {cpu_ns}");
+    assert!(event_ns <= wall_ns, "{event_ns} in {wall_ns}");
+}
+
 /// The two may differ by this part of the larger one and this much besides.
 fn assert_near(a: u64, b: u64, percent: u64, besides: u64) {
     let allowed = a.max(b) / 100 * percent + besides;
@@ -76,6 +84,7 @@ fn a_software_group_agrees_with_the_kernels_own_accounts() {
         let mut group = kernel_group(test, &KINDS, Options::default())?;
         group.enable().unwrap();
         let (mut before, mut after) = ([0; 4], [0; 4]);
+        let wall_ns = clock::monotonic_ns();
         let usage_before = usage::thread_usage().unwrap();
         let times_before = group.read(&mut before).unwrap();
         let cpu_before = clock::thread_cpu_ns();
@@ -84,12 +93,12 @@ fn a_software_group_agrees_with_the_kernels_own_accounts() {
         (0..20).for_each(|_| std::thread::yield_now());
         let cpu_ns = clock::thread_cpu_ns() - cpu_before;
         let times = group.read(&mut after).unwrap();
+        let wall_ns = clock::monotonic_ns() - wall_ns;
         let usage = usage::thread_usage().unwrap();
         assert_eq!(times.enabled_ns, times.running_ns, "software events do not share a PMU");
         assert!(times.enabled_ns > times_before.enabled_ns);
         let [task_clock, switches, faults, migrations] = difference(after, before);
-        // Two reads and two clock calls lie between the brackets.
-        assert_near(task_clock, cpu_ns, 2, 1_000_000);
+        assert_task_clock(task_clock, cpu_ns, wall_ns);
         let own = usage.voluntary_switches + usage.involuntary_switches
             - usage_before.voluntary_switches
             - usage_before.involuntary_switches;
@@ -149,25 +158,23 @@ fn nothing_counts_before_the_group_is_enabled() {
     assert_eq!(values, [0, 0]);
 }
 
-/// CPU time of four threads started now, and what `group` says meanwhile.
+/// What `group` counts while four threads start and end, their CPU time and
+/// the caller's, and wall time.
 fn four_threads(group: &mut Group) -> (u64, u64, u64) {
     group.enable().unwrap();
     let (mut before, mut after) = ([0; 2], [0; 2]);
+    let (wall_ns, own_ns) = (clock::monotonic_ns(), clock::thread_cpu_ns());
     group.read(&mut before).unwrap();
-    let own_before = clock::thread_cpu_ns();
-    let threads: Vec<_> = (0..4)
-        .map(|_| {
-            std::thread::spawn(|| {
-                burn(3_000_000);
-                clock::thread_cpu_ns()
-            })
-        })
-        .collect();
-    let theirs = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-    let own = clock::thread_cpu_ns() - own_before;
+    let work = || {
+        burn(3_000_000);
+        clock::thread_cpu_ns()
+    };
+    let threads: Vec<_> = (0..4).map(|_| std::thread::spawn(work)).collect();
+    let theirs_ns: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
     let times = group.read(&mut after).unwrap();
     assert_eq!(times.enabled_ns, times.running_ns);
-    (after[0] - before[0], own, theirs)
+    let cpu_ns = theirs_ns + clock::thread_cpu_ns() - own_ns;
+    (after[0] - before[0], cpu_ns, clock::monotonic_ns() - wall_ns)
 }
 
 #[test]
@@ -176,12 +183,12 @@ fn inherit_counts_threads_that_start_after_the_group() {
     let kinds = [Kind::TaskClock, Kind::PageFaults];
     let inherit = Options { inherit: true, ..Options::default() };
     let Some(mut group) = user_group(test, &kinds, inherit) else { return };
-    let (counted, own, theirs) = four_threads(&mut group);
-    // A thread's start and end lie outside its own clock readings.
-    assert_near(counted, own + theirs, 5, 2_000_000);
+    let cpus = affinity::thread_cpus().unwrap().len() as u64;
+    let (counted, cpu_ns, wall_ns) = four_threads(&mut group);
+    assert_task_clock(counted, cpu_ns, wall_ns * cpus);
     let mut alone = user_group(test, &kinds, Options::default()).unwrap();
-    let (counted, own, _) = four_threads(&mut alone);
-    assert_near(counted, own, 5, 2_000_000);
+    let (counted, cpu_ns, _) = four_threads(&mut alone);
+    assert!(counted < cpu_ns / 2, "{counted} of {cpu_ns} is not the caller's alone");
 }
 
 #[test]
