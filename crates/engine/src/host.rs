@@ -1,13 +1,15 @@
 //! What machine this is: the facts that decide (processors, caches, limits)
 //! and those that a reader needs to judge a number.
 
-use iolens_model::host::{Fact, HostFacts};
+use iolens_model::host::{COUNTERS, Fact, HostFacts, PMU_NOT_VERIFIED, PMU_VERIFIED_ON_HARDWARE};
 use iolens_model::parse;
-use iolens_model::reading::Reading;
+use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 pub use iolens_sys::proc::Root;
 use iolens_sys::{affinity, process, tcp};
+
+use crate::counters::{self, Counters};
 
 /// Reads the machine below `root`; processors and limits are this process's.
 #[must_use]
@@ -21,6 +23,7 @@ pub fn read(root: &Root) -> HostFacts {
         facts.push("cpu", name, cache.clone().map(|bytes| bytes.to_string()));
     }
     memory_facts(&mut facts, root);
+    counter_facts(&mut facts, root, cpus[0]);
     kernel_facts(&mut facts, root);
     network_facts(&mut facts, root);
     limit_facts(&mut facts, root, descriptors_max);
@@ -144,19 +147,7 @@ fn cpu_facts(facts: &mut Facts, root: &Root, cpus: &[u32]) {
         missing @ Reading::NotMeasured { .. } => missing,
     };
     facts.push("cpu", "virtualization", guest);
-    facts.push("cpu", "PMU", pmu(root));
     facts.push("cpu", "mitigations", mitigations(root));
-}
-
-/// Whether hardware counters exist.
-fn pmu(root: &Root) -> Reading<String> {
-    let sources = root.names("sys/bus/event_source/devices");
-    let pmus: Vec<&str> =
-        sources.iter().map(String::as_str).filter(|name| name.starts_with("cpu")).collect();
-    if pmus.is_empty() {
-        return Reading::not_measured("no PMU in this machine: cycles and cache misses are null");
-    }
-    Reading::Exact(pmus.join(", "))
 }
 
 /// The vulnerabilities that cost something here.
@@ -184,6 +175,47 @@ fn memory_facts(facts: &mut Facts, root: &Root) {
     );
 }
 
+/// Which counters of the PMU a thread on `cpu` has here, and why not the rest.
+fn counter_facts(facts: &mut Facts, root: &Root, cpu: u32) {
+    let pmus = counters::core_pmus(root);
+    let has_pmu = pmus.is_ok();
+    facts.push(
+        COUNTERS,
+        "PMU",
+        match pmus {
+            Ok(pmus) => Reading::Exact(
+                pmus.iter().map(|pmu| pmu.name.as_str()).collect::<Vec<_>>().join(", "),
+            ),
+            Err(why) => Reading::not_measured(why),
+        },
+    );
+    if has_pmu {
+        let (counted, missing) = counters_on(root, cpu);
+        let none = || Reading::not_measured("none, for the reasons below");
+        let list = || Reading::Exact(counted.join(", "));
+        facts.push(COUNTERS, "counted", if counted.is_empty() { none() } else { list() });
+        for NotMeasured { metric, why } in missing {
+            facts.push(COUNTERS, &metric, Reading::NotMeasured { why });
+        }
+    }
+    facts.file(COUNTERS, "perf_event_paranoid", root, "proc/sys/kernel/perf_event_paranoid");
+    facts.file(COUNTERS, "nmi_watchdog", root, "proc/sys/kernel/nmi_watchdog");
+    let path = if PMU_VERIFIED_ON_HARDWARE { "verified on hardware" } else { PMU_NOT_VERIFIED };
+    facts.push(COUNTERS, "PMU path", Reading::Exact(path.to_owned()));
+}
+
+/// Opens the counters of a thread on `cpu`, as a worker does, and says which
+/// count and what is missing.
+fn counters_on(root: &Root, cpu: u32) -> (Vec<&'static str>, Vec<NotMeasured>) {
+    let open = || {
+        // Elsewhere they are another core's, which then shows as a reason.
+        let _ = affinity::pin_thread(cpu);
+        let counters = Counters::open(root, cpu, 0);
+        (counters.counted(), counters.missing())
+    };
+    std::thread::scope(|scope| scope.spawn(open).join()).unwrap_or_default()
+}
+
 fn kernel_facts(facts: &mut Facts, root: &Root) {
     let [_, release, version, machine] = process::uname();
     facts.push("kernel", "release", Reading::Exact(release));
@@ -197,7 +229,6 @@ fn kernel_facts(facts: &mut Facts, root: &Root) {
         root,
         "sys/devices/system/clocksource/clocksource0/current_clocksource",
     );
-    facts.file("kernel", "perf_event_paranoid", root, "proc/sys/kernel/perf_event_paranoid");
     facts.push("kernel", "seccomp of iolens", keyed(root, "proc/self/status", "Seccomp", ':'));
 }
 
@@ -229,6 +260,8 @@ fn limit_facts(facts: &mut Facts, root: &Root, descriptors_max: u64) {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::outcome::PmuCounts;
+
     use super::*;
 
     #[test]
@@ -239,6 +272,28 @@ mod tests {
         assert!(host.l2.why().is_some());
         assert!(host.memory.why().is_some());
         assert!(host.facts.iter().any(|f| f.name == "PMU" && f.value.why().is_some()));
+    }
+
+    #[test]
+    fn a_pmu_that_exists_on_paper_counts_or_says_why_not() {
+        let dir = tempfile::tempdir().unwrap();
+        for folder in ["cpu_core", "cpu_atom"] {
+            let folder = dir.path().join("sys/bus/event_source/devices").join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            // No processor of this machine.
+            std::fs::write(folder.join("cpus"), "8000-8001\n").unwrap();
+        }
+        let host = read(&Root::at(dir.path()));
+        let of = |name: &str| {
+            let fact = host.facts.iter().find(|f| f.group == COUNTERS && f.name == name);
+            fact.unwrap().value.clone()
+        };
+        assert_eq!(of("PMU"), Reading::Exact("cpu_atom, cpu_core".to_owned()));
+        assert_eq!(of("counted").why(), Some("none, for the reasons below"));
+        for name in PmuCounts::NAMES {
+            assert!(of(name).why().unwrap().contains("cpu_atom, cpu_core"), "{name}");
+        }
+        assert_eq!(host.pmu_caution(), Some(PMU_NOT_VERIFIED));
     }
 
     #[test]

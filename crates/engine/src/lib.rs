@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
+mod counters;
 pub mod environment;
 pub mod host;
 mod inflight;

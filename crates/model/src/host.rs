@@ -6,6 +6,17 @@ use serde::{Deserialize, Serialize};
 use crate::reading::Reading;
 use crate::units::Bytes;
 
+/// Group of the facts about counters.
+pub const COUNTERS: &str = "counters";
+
+/// Whether what iolens reads from a PMU was ever compared with another tool on
+/// hardware that has one. The evidence would stand in docs/journal, which also
+/// says how to produce it.
+pub const PMU_VERIFIED_ON_HARDWARE: bool = false;
+
+/// The fact that says so as long as it was not.
+pub const PMU_NOT_VERIFIED: &str = "PMU path not verified on hardware";
+
 /// The machine iolens runs on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
@@ -35,6 +46,15 @@ impl HostFacts {
             Some(Fact { value: Reading::NotMeasured { why }, .. }) => format!("unknown ({why})"),
             None => "unknown".to_owned(),
         }
+    }
+
+    /// What to say beside counts of the PMU, if the build that took them was
+    /// never verified; see [`PMU_VERIFIED_ON_HARDWARE`].
+    #[must_use]
+    pub fn pmu_caution(&self) -> Option<&str> {
+        let values = self.facts.iter().filter(|fact| fact.group == COUNTERS);
+        let mut values = values.filter_map(|fact| fact.value.value());
+        values.find(|value| *value == PMU_NOT_VERIFIED).map(String::as_str)
     }
 }
 
@@ -81,4 +101,30 @@ pub struct Calibration {
     pub threads: u32,
     /// How long the calibration took.
     pub duration_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_caution_is_what_the_measuring_build_said() {
+        let fact = |value: &str| Fact {
+            group: COUNTERS.to_owned(),
+            name: "PMU path".to_owned(),
+            value: Reading::Exact(value.to_owned()),
+        };
+        let mut host = HostFacts {
+            cpus: vec![0],
+            l1d: Reading::not_measured("not here"),
+            l2: Reading::not_measured("not here"),
+            llc: Reading::not_measured("not here"),
+            memory: Reading::not_measured("not here"),
+            descriptors_max: Reading::Exact(1024),
+            facts: vec![fact("verified on hardware")],
+        };
+        assert_eq!(host.pmu_caution(), None);
+        host.facts.push(fact(PMU_NOT_VERIFIED));
+        assert_eq!(host.pmu_caution(), Some(PMU_NOT_VERIFIED));
+    }
 }

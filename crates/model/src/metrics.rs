@@ -42,6 +42,23 @@ metrics! {
     "major_faults", "faults", "page faults of either end that waited for I/O", "getrusage(RUSAGE_THREAD) ru_majflt";
     "retransmits", "segments", "segments sent again on the arm's connections", "TCP_INFO tcpi_total_retrans";
     "softirq_ticks", "ticks", "timer ticks in softirq on the CPUs of both ends, whoever caused them", "/proc/stat cpuN softirq";
+    "cycles_user", "cycles", "CPU cycles of the threads of both ends in user mode", "perf_event_open(2) cycles:u";
+    "cycles_kernel", "cycles", "CPU cycles of the threads of both ends in the kernel, with the interrupts and softirq work that ran in their context", "perf_event_open(2) cycles:k";
+    "instructions_user", "instructions", "instructions retired by the threads of both ends in user mode", "perf_event_open(2) instructions:u";
+    "instructions_kernel", "instructions", "instructions retired by the threads of both ends in the kernel", "perf_event_open(2) instructions:k";
+    "l1d_loads", "loads", "loads of the threads of both ends that looked into the first-level data cache, user and kernel", "perf_event_open(2) L1-dcache-loads";
+    "l1d_misses", "misses", "those of them that did not find their data there", "perf_event_open(2) L1-dcache-load-misses";
+    "llc_references", "references", "references of the threads of both ends to the last-level cache, user and kernel", "perf_event_open(2) cache-references on Intel's processors, LLC-loads on others";
+    "llc_misses", "misses", "those of them that missed", "perf_event_open(2) cache-misses on Intel's processors, LLC-load-misses on others";
+    "cycles_per_byte", "cycles/byte", "CPU cycles of both ends over payload bytes delivered", "(cycles_user + cycles_kernel) / rx_bytes";
+    "latency_mean_ns", "ns", "mean time from a request's byte to the end of its response, in mode rr", "sum over count of the arm's histogram";
+    "latency_p50_ns", "ns", "time that half of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
+    "latency_p99_ns", "ns", "time that 99 % of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
+    "latency_p999_ns", "ns", "time that 99.9 % of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
+    "zerocopy_sends", "calls", "successful calls with MSG_ZEROCOPY", "count of the sending loop";
+    "zerocopy_completions", "ids", "zero-copy sends whose completion was read", "id ranges from the error queue, MSG_ERRQUEUE";
+    "zerocopy_copied_share", "share", "completed zero-copy sends that the kernel reported as copied after all, 0 to 1; exact only at 0 and 1", "SO_EE_CODE_ZEROCOPY_COPIED over zerocopy_completions";
+    "enobufs", "calls", "zero-copy calls that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls";
     "copies_sender", "copies", "CPU copies of each payload byte at the sender", "the primitive's declared data path";
     "copies_end_to_end", "copies", "CPU copies of each payload byte from the sender's fields to the receiver's buffer", "the primitive's declared data path";
 }

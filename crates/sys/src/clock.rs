@@ -17,8 +17,9 @@ pub fn unix_ns() -> u64 {
 }
 
 /// CPU time of the calling thread, user and kernel, in nanoseconds: the
-/// scheduler's own sum, the same as the `task-clock` event of perf. Includes
-/// softirq work done in the thread's context.
+/// scheduler's own sum. Includes softirq work done in the thread's context; on
+/// a guest with CONFIG_PARAVIRT_TIME_ACCOUNTING leaves out what the hypervisor
+/// stole, which the `task-clock` event of perf includes.
 ///
 /// Source: clock_gettime(2), `CLOCK_THREAD_CPUTIME_ID`.
 #[must_use]

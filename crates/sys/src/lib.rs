@@ -13,6 +13,7 @@ pub mod errno;
 pub mod fault;
 pub mod lock;
 pub mod null_call;
+pub mod perf_event;
 pub mod poll;
 pub mod proc;
 pub mod process;

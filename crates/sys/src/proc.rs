@@ -2,6 +2,7 @@
 //! tests can bring a machine of their own.
 
 use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,18 @@ impl Root {
             Ok(text) => Ok(text.trim_end().to_owned()),
             Err(e) => Err(format!("cannot read /{path}: {}", crate::errno::Errno::from(e))),
         }
+    }
+
+    /// The beginning of a file, at most `bytes` of it: some files of /proc take
+    /// long to make as a whole.
+    ///
+    /// Errors: the path and what the system said.
+    pub fn beginning(&self, path: &str, bytes: usize) -> Result<String, String> {
+        let cannot = |e| format!("cannot read /{path}: {}", crate::errno::Errno::from(e));
+        let mut text = Vec::with_capacity(bytes);
+        let file = File::open(self.0.join(path)).map_err(cannot)?;
+        file.take(bytes as u64).read_to_end(&mut text).map_err(cannot)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
     /// Names in a directory, sorted; empty if there is none.
@@ -148,6 +161,15 @@ mod tests {
         let sched = "x (1, #threads: 1)\n---\nse.nr_migrations     :        4\n";
         assert_eq!(sched_number(sched, "se.nr_migrations"), Some(4));
         assert_eq!(sched_number(sched, "nr_switches"), None);
+    }
+
+    #[test]
+    fn the_beginning_of_a_file_is_no_more_than_that() {
+        let root = Root::real();
+        let beginning = root.beginning("proc/self/status", 5).unwrap();
+        assert_eq!(beginning, "Name:");
+        let missing = root.beginning("proc/self/nothing", 5).unwrap_err();
+        assert_eq!(missing, "cannot read /proc/self/nothing: ENOENT (no such file or directory)");
     }
 
     #[test]

@@ -3,10 +3,12 @@
 
 use std::os::fd::BorrowedFd;
 
-use iolens_model::outcome::Counts;
+use iolens_model::outcome::{Counts, PmuCounts};
 use iolens_model::reading::NotMeasured;
-use iolens_sys::proc::{ProcFile, cpu_ticks, sched_number};
+use iolens_sys::proc::{ProcFile, Root, cpu_ticks, sched_number};
 use iolens_sys::{clock, tcp, usage};
+
+use crate::counters::{Counters, Snapshot};
 
 /// Large enough for the part of these files that is read.
 const SCHED_BYTES: usize = 4 << 10;
@@ -19,6 +21,7 @@ pub(crate) struct Bracket {
     stat: Option<ProcFile>,
     /// The lines of /proc/stat that this end's threads run on.
     stat_cpus: Vec<String>,
+    counters: Counters,
     missing: Vec<NotMeasured>,
     spent_ns: u64,
 }
@@ -34,16 +37,27 @@ pub(crate) struct Outer {
 
 /// Readings that take a system call each: taken next to the slice's clock, so
 /// that waiting for other threads is not charged to the slice.
+///
+/// The PMU's counters are here, and not among the outer readings, because they
+/// must cover the same work as CPU time: cycles over CPU time is a clock rate
+/// that a gate checks. They enclose it, not the other way round, so that CPU
+/// time is the same on machines with and without a PMU. On either side of a
+/// slice a thread reads before its first call and after its receipt, hence
+/// outside its own part of the slice; where threads share a CPU, a late one
+/// still reads while the clock of the others runs, in all arms alike.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Inner {
     cpu_ns: u64,
     usage: Option<usage::ThreadUsage>,
+    pmu: Snapshot,
 }
 
 impl Bracket {
-    /// The instruments of the calling thread. Only the first thread of an end
-    /// reads the softirq ticks, which belong to CPUs, not to threads.
-    pub(crate) fn open(thread: usize, cpus: &[u32]) -> Bracket {
+    /// The instruments of the calling thread, which stays on its one of `cpus`.
+    /// Only the first thread of an end reads the softirq ticks, which belong
+    /// to CPUs, not to threads. Counters that do not fit the PMU together take
+    /// turns by `pass`.
+    pub(crate) fn open(thread: usize, cpus: &[u32], pass: u32) -> Bracket {
         let mut missing = Vec::new();
         let mut note = |metric: &str, why: String| {
             missing.push(NotMeasured { metric: metric.to_owned(), why });
@@ -66,7 +80,8 @@ impl Bracket {
         let mut stat_cpus: Vec<String> = cpus.iter().map(|cpu| format!("cpu{cpu}")).collect();
         stat_cpus.sort_unstable();
         stat_cpus.dedup();
-        Bracket { sched, stat, stat_cpus, missing, spent_ns: 0 }
+        let counters = Counters::open(&Root::real(), cpus[thread % cpus.len()], pass);
+        Bracket { sched, stat, stat_cpus, counters, missing, spent_ns: 0 }
     }
 
     /// The outer readings; `connection` is the arm's, where it has one.
@@ -86,25 +101,46 @@ impl Bracket {
     }
 
     /// The inner readings before a slice: CPU time last.
-    pub(crate) fn inner_before() -> Inner {
+    pub(crate) fn inner_before(&mut self) -> Inner {
         let usage = usage::thread_usage().ok();
-        Inner { usage, cpu_ns: clock::thread_cpu_ns() }
+        let pmu = self.read_counters(Counters::read_before);
+        Inner { usage, pmu, cpu_ns: clock::thread_cpu_ns() }
     }
 
     /// The inner readings after a slice: CPU time first.
-    pub(crate) fn inner_after() -> Inner {
+    pub(crate) fn inner_after(&mut self) -> Inner {
         let cpu_ns = clock::thread_cpu_ns();
-        Inner { cpu_ns, usage: usage::thread_usage().ok() }
+        let pmu = self.read_counters(Counters::read_after);
+        Inner { cpu_ns, pmu, usage: usage::thread_usage().ok() }
     }
 
-    /// Time spent in [`Self::outer`] so far.
+    fn read_counters(&mut self, read: fn(&mut Counters) -> Snapshot) -> Snapshot {
+        if self.counters.is_empty() {
+            return Snapshot::default();
+        }
+        let begin = clock::monotonic_ns();
+        let snapshot = read(&mut self.counters);
+        self.spent_ns += clock::monotonic_ns() - begin;
+        snapshot
+    }
+
+    /// The counters between two inner readings of this thread and the two
+    /// outer ones around them; what the loop counts itself is left at zero.
+    pub(crate) fn between(&mut self, inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
+        let pmu = self.counters.between([&inner[0].pmu, &inner[1].pmu]);
+        Counts { pmu: PmuCounts::from_values(pmu), ..between(inner, outer) }
+    }
+
+    /// Time spent in [`Self::outer`] and with the PMU's counters so far.
     pub(crate) fn spent_ns(&self) -> u64 {
         self.spent_ns
     }
 
-    /// What cannot be read, and why.
-    pub(crate) fn missing(&self) -> &[NotMeasured] {
-        &self.missing
+    /// What cannot be read, or could not in some slice, and why.
+    pub(crate) fn missing(&self) -> Vec<NotMeasured> {
+        let mut missing = self.missing.clone();
+        missing.extend(self.counters.missing());
+        missing
     }
 }
 
@@ -112,9 +148,8 @@ fn migrations(sched: &str) -> Option<u64> {
     sched_number(sched, "se.nr_migrations")
 }
 
-/// The counters between two inner readings of one thread and the two outer
-/// ones around them; what the loop counts itself is left at zero.
-pub(crate) fn between(inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
+/// What the kernel's accounts say between the readings.
+fn between(inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
     let difference = |a: Option<u64>, b: Option<u64>| Some(b?.saturating_sub(a?));
     let used = |field: fn(&usage::ThreadUsage) -> u64| {
         difference(inner[0].usage.as_ref().map(field), inner[1].usage.as_ref().map(field))
@@ -174,14 +209,20 @@ mod tests {
     #[test]
     fn work_shows_between_two_readings() {
         let cpus = iolens_sys::affinity::thread_cpus().unwrap();
-        let mut bracket = Bracket::open(0, &cpus);
-        let (outer, inner) = (bracket.outer(None), Bracket::inner_before());
+        let mut bracket = Bracket::open(0, &cpus, 1);
+        let (outer, inner) = (bracket.outer(None), bracket.inner_before());
         let fresh = vec![1u8; 8 << 20];
         std::hint::black_box(&fresh);
-        let counts = between([&inner, &Bracket::inner_after()], [&outer, &bracket.outer(None)]);
+        let (inner_after, outer_after) = (bracket.inner_after(), bracket.outer(None));
+        let counts = bracket.between([&inner, &inner_after], [&outer, &outer_after]);
         assert!(counts.task_clock_ns.unwrap() > 0);
         assert!(counts.minor_faults.unwrap() > 0);
         assert_eq!(counts.retransmits, None, "there is no connection");
         assert!(bracket.spent_ns() > 0);
+        let missing = bracket.missing();
+        for (name, value) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()) {
+            let has_reason = missing.iter().any(|entry| entry.metric == name);
+            assert_eq!(value.is_none(), has_reason, "{name}: a value or a reason");
+        }
     }
 }

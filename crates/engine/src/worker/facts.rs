@@ -47,7 +47,7 @@ pub(crate) fn end_facts<'a>(
         facts.threads += 1;
         facts.thread_cpus.push(cpus);
         facts.bracket_ns += bracket.spent_ns();
-        for missing in bracket.missing() {
+        for missing in &bracket.missing() {
             if !facts.not_measured.contains(missing) {
                 facts.not_measured.push(missing.clone());
             }

@@ -14,7 +14,7 @@ use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::errno::Errno;
 use iolens_sys::{clock, socket};
 
-use super::bracket::{self, Bracket};
+use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
@@ -42,6 +42,7 @@ impl Progress {
 }
 
 /// What a thread waits for in a slice.
+#[derive(Clone, Copy)]
 enum Awaited {
     /// This many bytes over all threads; 0 for an arm that sends nothing.
     Bytes(u64),
@@ -89,7 +90,7 @@ fn thread_slices(
 ) -> Result<ThreadReport, Stop> {
     let trial = crew.trial;
     let cpus = facts::pin(&trial.rx_cpus, thread)?;
-    let mut bracket = Bracket::open(thread, &trial.rx_cpus);
+    let mut bracket = Bracket::open(thread, &trial.rx_cpus, trial.pass);
     let receive_bytes = usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX);
     let mut buffer = vec![1u8; receive_bytes];
     let mut times: Vec<Times> = match trial.cell.mode {
@@ -144,29 +145,31 @@ impl Task<'_> {
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
         let outer_before = bracket.outer(Some(fd));
-        let mut inner_before = Bracket::inner_before();
+        let mut inner_before = bracket.inner_before();
         link::send_byte(fd).map_err(Stop::at("say that it is ready"))?;
-        let received = match awaited(self.crew.trial, self.slice) {
+        let awaited = awaited(self.crew.trial, self.slice);
+        let received = match awaited {
             Awaited::Bytes(target) => self.receive_bytes(fd, buffer, target),
             Awaited::End => self.receive_until_end(fd, buffer),
             Awaited::Announced => self.follow(fd, buffer),
             Awaited::Answers => {
                 link::receive_byte(fd).map_err(Stop::at("hear that it may ask"))?;
-                inner_before = Bracket::inner_before();
+                inner_before = bracket.inner_before();
                 self.ask(fd, buffer, times)
             }
         };
         let received = received.map_err(Stop::at("receive"))?;
-        let inner_after = Bracket::inner_after();
-        if self.crew.trial.cell.mode == Mode::Rr && received.tally.messages > 0 {
+        let inner_after = bracket.inner_after();
+        if matches!(awaited, Awaited::Answers) {
             link::receive_byte(fd).map_err(Stop::at("hear that the slice is over"))?;
         }
         let outer_after = bracket.outer(Some(fd));
         let mut counts =
-            bracket::between([&inner_before, &inner_after], [&outer_before, &outer_after]);
+            bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;
         counts.calls = received.tally.calls;
-        counts.messages = received.tally.messages;
+        // Each connection carries whole messages.
+        counts.messages = received.tally.bytes / self.crew.trial.cell.message_bytes.0;
         let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };
         Ok(ThreadSlice { span, end_ns: received.end_ns, counts })
     }

@@ -12,7 +12,7 @@ use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_sys::errno::Errno;
 use iolens_sys::{clock, tcp};
 
-use super::bracket::{self, Bracket};
+use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
@@ -42,7 +42,7 @@ fn thread_slices(
 ) -> Result<ThreadReport, Stop> {
     let trial = crew.trial;
     let cpus = facts::pin(&trial.tx_cpus, thread)?;
-    let mut bracket = Bracket::open(thread, &trial.tx_cpus);
+    let mut bracket = Bracket::open(thread, &trial.tx_cpus, trial.pass);
     let mut senders = open_senders(crew, thread)?;
     crew.ready(thread)?;
     let mut slices = Vec::with_capacity(trial.slices.len());
@@ -103,13 +103,13 @@ impl Task<'_> {
         let tally = sender.tally();
         let outer_before = bracket.outer(Some(fd));
         self.crew.meet()?;
-        let inner_before = Bracket::inner_before();
+        let inner_before = bracket.inner_before();
         let span = self.work(fd, sender)?;
         let end_ns = match self.ends {
             Ends::Pair => clock::monotonic_ns(),
             Ends::SenderOnly => span.last_call_ns,
         };
-        let inner_after = Bracket::inner_after();
+        let inner_after = bracket.inner_after();
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
         let outer_after = bracket.outer(Some(fd));
@@ -118,7 +118,7 @@ impl Task<'_> {
         }
         let done = sender.tally().since(tally);
         let mut counts =
-            bracket::between([&inner_before, &inner_after], [&outer_before, &outer_after]);
+            bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.messages = done.messages;
         counts.bytes = done.bytes;
         counts.calls = done.calls;

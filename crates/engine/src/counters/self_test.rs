@@ -1,0 +1,79 @@
+//! A loop whose counts are known from below: what reads less of it, or more
+//! than any core can count, does not count. A guest may show counters that
+//! always read zero, and a full group reads zero as a whole.
+
+use std::hint::black_box;
+
+use iolens_sys::perf_event::Times;
+use iolens_sys::{fault, null_call};
+
+use super::table::Counter;
+
+/// Dependent multiplications of the loop: at least as many instructions and,
+/// at three cycles each, about 0.1 ms.
+pub(super) const STEPS: u64 = 100_000;
+/// Empty system calls of the loop.
+pub(super) const CALLS: u64 = 64;
+/// Cache lines of the loop's memory, each of them loaded: more than any
+/// first-level data cache has (192 KiB at most so far).
+pub(super) const LINES: u64 = MEMORY_BYTES as u64 / 64;
+const MEMORY_BYTES: usize = 512 << 10;
+/// No core counts more of anything in a nanosecond: 10 GHz and six of it.
+const COUNTS_PER_NS_MAX: u64 = 60;
+
+/// Runs the loop once; less than a millisecond.
+pub(super) fn run() {
+    let mut state = 1u64;
+    for _ in 0..STEPS {
+        state = black_box(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+    }
+    black_box(state);
+    for _ in 0..CALLS {
+        let _ = black_box(null_call::getppid());
+    }
+    let memory = vec![1u8; MEMORY_BYTES];
+    black_box(fault::touch(&memory));
+}
+
+/// Whether a counter can be believed that read this over the loop, with the
+/// times of its group.
+///
+/// Errors: why not, one clause.
+pub(super) fn judge(counter: &Counter, value: u64, times: Times) -> Result<(), String> {
+    let most = times.running_ns.saturating_mul(COUNTS_PER_NS_MAX);
+    if value < counter.least {
+        return Err(format!(
+            "read {value} in its self-test over a loop that makes at least {}: not counted here",
+            counter.least
+        ));
+    }
+    if value > most {
+        return Err(format!(
+            "read {value} in its self-test of {} ns: more than any core can count",
+            times.running_ns
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_sys::perf_event::{Kind, Mode};
+
+    use super::*;
+
+    #[test]
+    fn too_little_and_too_much_are_not_believed() {
+        let counter = Counter {
+            metric: "instructions_user",
+            kind: Kind::Instructions,
+            mode: Mode::User,
+            least: STEPS,
+        };
+        let times = Times { enabled_ns: 100_000, running_ns: 100_000 };
+        assert_eq!(judge(&counter, STEPS, times), Ok(()));
+        assert!(judge(&counter, 0, times).unwrap_err().starts_with("read 0 in its self-test"));
+        assert!(judge(&counter, STEPS - 1, times).is_err());
+        assert!(judge(&counter, 6_000_001, times).unwrap_err().contains("more than any core"));
+    }
+}

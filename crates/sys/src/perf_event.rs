@@ -1,0 +1,324 @@
+//! Counters of the kernel and of the processor's performance monitoring unit
+//! (PMU), in groups that count together or not at all; see perf_event_open(2).
+//!
+//! The layout of `perf_event_attr`, with its bit fields that the C compiler
+//! places, comes from bindings that are generated from the kernel's header.
+//!
+//! # Safety
+//! The attributes live on the stack of the caller for the whole call. An event
+//! here only counts: it has no sampling, no mapping and no signal, so the
+//! kernel writes to our memory nowhere but in the read(2) of the descriptor.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::fmt;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use perf_event_open_sys::{self as perf, bindings as abi};
+
+use crate::errno::Errno;
+
+/// What is counted, under the name that perf-list(1) gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Cycles while the CPU is not halted.
+    Cycles,
+    /// Instructions retired.
+    Instructions,
+    /// The processor's own generic cache event; which cache that is depends
+    /// on the processor.
+    CacheReferences,
+    /// Those of them that missed.
+    CacheMisses,
+    /// Loads that looked into the first-level data cache.
+    L1dLoads,
+    /// Those of them that missed.
+    L1dLoadMisses,
+    /// Loads that looked into the last-level cache.
+    LlcLoads,
+    /// Those of them that missed.
+    LlcLoadMisses,
+    /// CPU time in ns, by software; counts user and kernel time in any mode.
+    TaskClock,
+    /// Page faults, by software.
+    PageFaults,
+    /// Context switches, by software; they happen in the kernel.
+    ContextSwitches,
+    /// Moves to another CPU, by software; they happen in the kernel.
+    CpuMigrations,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Cycles => "cycles",
+            Kind::Instructions => "instructions",
+            Kind::CacheReferences => "cache-references",
+            Kind::CacheMisses => "cache-misses",
+            Kind::L1dLoads => "L1-dcache-loads",
+            Kind::L1dLoadMisses => "L1-dcache-load-misses",
+            Kind::LlcLoads => "LLC-loads",
+            Kind::LlcLoadMisses => "LLC-load-misses",
+            Kind::TaskClock => "task-clock",
+            Kind::PageFaults => "page-faults",
+            Kind::ContextSwitches => "context-switches",
+            Kind::CpuMigrations => "cpu-migrations",
+        }
+    }
+
+    /// `type` and `config` of the attributes.
+    fn code(self) -> (u32, u64) {
+        let hardware = |id| (abi::PERF_TYPE_HARDWARE, u64::from(id));
+        let software = |id| (abi::PERF_TYPE_SOFTWARE, u64::from(id));
+        // Cache, operation and result, a byte each; only reads here.
+        let cache_read = |cache: u32, result: u32| {
+            let operation = abi::PERF_COUNT_HW_CACHE_OP_READ;
+            (abi::PERF_TYPE_HW_CACHE, u64::from(cache | operation << 8 | result << 16))
+        };
+        let (access, miss) =
+            (abi::PERF_COUNT_HW_CACHE_RESULT_ACCESS, abi::PERF_COUNT_HW_CACHE_RESULT_MISS);
+        match self {
+            Kind::Cycles => hardware(abi::PERF_COUNT_HW_CPU_CYCLES),
+            Kind::Instructions => hardware(abi::PERF_COUNT_HW_INSTRUCTIONS),
+            Kind::CacheReferences => hardware(abi::PERF_COUNT_HW_CACHE_REFERENCES),
+            Kind::CacheMisses => hardware(abi::PERF_COUNT_HW_CACHE_MISSES),
+            Kind::L1dLoads => cache_read(abi::PERF_COUNT_HW_CACHE_L1D, access),
+            Kind::L1dLoadMisses => cache_read(abi::PERF_COUNT_HW_CACHE_L1D, miss),
+            Kind::LlcLoads => cache_read(abi::PERF_COUNT_HW_CACHE_LL, access),
+            Kind::LlcLoadMisses => cache_read(abi::PERF_COUNT_HW_CACHE_LL, miss),
+            Kind::TaskClock => software(abi::PERF_COUNT_SW_TASK_CLOCK),
+            Kind::PageFaults => software(abi::PERF_COUNT_SW_PAGE_FAULTS),
+            Kind::ContextSwitches => software(abi::PERF_COUNT_SW_CONTEXT_SWITCHES),
+            Kind::CpuMigrations => software(abi::PERF_COUNT_SW_CPU_MIGRATIONS),
+        }
+    }
+}
+
+/// Where the CPU is while an event counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// In the program.
+    User,
+    /// In the kernel, on the program's behalf or in an interrupt.
+    Kernel,
+    /// Anywhere.
+    Any,
+}
+
+/// One thing to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// What is counted.
+    pub kind: Kind,
+    /// Where.
+    pub mode: Mode,
+    /// The PMU that counts a hardware event, by its number in
+    /// /sys/bus/event_source/devices/NAME/type, on machines that have several
+    /// kinds of cores; null lets the kernel choose.
+    pub pmu: Option<u32>,
+}
+
+/// `cycles:u`, as perf(1) writes it.
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mode = match self.mode {
+            Mode::User => ":u",
+            Mode::Kernel => ":k",
+            Mode::Any => "",
+        };
+        write!(f, "{}{mode}", self.kind.name())
+    }
+}
+
+/// How a group counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Whether the group is on the PMU whenever its thread runs, before those
+    /// that share it. Where that cannot be, it reads `ENODATA`.
+    pub pinned: bool,
+    /// Whether threads and processes that the thread starts from now on are
+    /// counted too.
+    pub inherit: bool,
+}
+
+/// For how long a group was meant to count and did, in ns. Less than all of it
+/// means that it shared the PMU, and that its values are too small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Times {
+    /// `time_enabled`: the thread ran and the group was enabled.
+    pub enabled_ns: u64,
+    /// `time_running`: the group was on the PMU.
+    pub running_ns: u64,
+}
+
+/// Events of the calling thread that are on the PMU together or not at all.
+#[derive(Debug)]
+pub struct Group {
+    /// The leader first. A member is closed before its leader would matter:
+    /// descriptors of a group may close in any order.
+    fds: Vec<OwnedFd>,
+    /// The kernel's number of each event, by which values are told apart.
+    ids: Vec<u64>,
+    options: Options,
+    buffer: Vec<u8>,
+}
+
+/// Events that a group can have; more than any PMU has counters.
+pub const GROUP_EVENTS_MAX: usize = 64;
+
+/// Words before the values of a group that is read: `nr`, `time_enabled`,
+/// `time_running`.
+const HEAD_WORDS: usize = 3;
+const WORD_BYTES: usize = size_of::<u64>();
+
+impl Group {
+    /// A group of the calling thread, on any CPU, with its first event. It
+    /// counts from [`Self::enable`] on.
+    ///
+    /// Errors: see [`Refusal`].
+    pub fn lead(event: &Event, options: Options) -> Result<Group, Errno> {
+        let mut group = Group { fds: Vec::new(), ids: Vec::new(), options, buffer: Vec::new() };
+        group.open(event)?;
+        Ok(group)
+    }
+
+    /// Adds an event; its value comes after those of the earlier ones.
+    ///
+    /// Errors: see [`Refusal`]; `E2BIG` beyond [`GROUP_EVENTS_MAX`]. The group
+    /// is then what it was.
+    pub fn add(&mut self, event: &Event) -> Result<(), Errno> {
+        if self.fds.len() == GROUP_EVENTS_MAX {
+            return Err(Errno::from_raw(libc::E2BIG));
+        }
+        self.open(event)
+    }
+
+    fn open(&mut self, event: &Event) -> Result<(), Errno> {
+        let leader = self.fds.first().map_or(-1, AsRawFd::as_raw_fd);
+        let mut attributes = attributes(event, self.options, leader < 0);
+        let flags = libc::c_ulong::from(abi::PERF_FLAG_FD_CLOEXEC);
+        // SAFETY: the attributes are a live, complete struct of the size that
+        // they state; pid 0 and CPU -1 mean this thread wherever it runs.
+        let fd = unsafe { perf::perf_event_open(&raw mut attributes, 0, -1, leader, flags) };
+        if fd < 0 {
+            return Err(Errno::last());
+        }
+        // SAFETY: the kernel has just made this descriptor, for nobody else.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let mut id = 0u64;
+        // SAFETY: the kernel writes one u64, which lives on this stack.
+        if unsafe { perf::ioctls::ID(fd.as_raw_fd(), &raw mut id) } != 0 {
+            return Err(Errno::last());
+        }
+        self.fds.push(fd);
+        self.ids.push(id);
+        self.buffer.resize((HEAD_WORDS + 2 * self.ids.len()) * WORD_BYTES, 0);
+        Ok(())
+    }
+
+    /// Number of events.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Lets all events count from now on.
+    ///
+    /// Errors: none that are documented; passed on if there is one.
+    pub fn enable(&self) -> Result<(), Errno> {
+        let leader = self.fds[0].as_raw_fd();
+        // SAFETY: the argument is a plain number.
+        let result = unsafe { perf::ioctls::ENABLE(leader, abi::PERF_IOC_FLAG_GROUP) };
+        if result == 0 { Ok(()) } else { Err(Errno::last()) }
+    }
+
+    /// Reads what all events have counted since they were enabled, in the
+    /// order in which they were added, and for how long they did. One system
+    /// call; allocates nothing. Values beyond the length of `values` are left
+    /// out.
+    ///
+    /// Errors: `ENODATA` if the group is pinned and could not be kept on the
+    /// PMU; `EPROTO` if the answer is not what was asked for.
+    pub fn read(&mut self, values: &mut [u64]) -> Result<Times, Errno> {
+        let bytes = rustix::io::read(&self.fds[0], &mut self.buffer[..])?;
+        match bytes {
+            0 => Err(Errno::ENODATA),
+            n if n == self.buffer.len() => self.parse(values),
+            _ => Err(Errno::from_raw(libc::EPROTO)),
+        }
+    }
+
+    fn parse(&self, values: &mut [u64]) -> Result<Times, Errno> {
+        let (words, _) = self.buffer.as_chunks::<WORD_BYTES>();
+        let word = |at: usize| u64::from_ne_bytes(words[at]);
+        let value_of = |id: u64| {
+            let pairs = (HEAD_WORDS..words.len()).step_by(2);
+            pairs.into_iter().find(|&at| word(at + 1) == id).map(word)
+        };
+        for (value, &id) in values.iter_mut().zip(&self.ids) {
+            *value = value_of(id).ok_or(Errno::from_raw(libc::EPROTO))?;
+        }
+        Ok(Times { enabled_ns: word(1), running_ns: word(2) })
+    }
+}
+
+fn attributes(event: &Event, options: Options, leads: bool) -> abi::perf_event_attr {
+    let (kind, config) = event.kind.code();
+    // PERF_PMU_TYPE_SHIFT, for PERF_TYPE_HARDWARE and PERF_TYPE_HW_CACHE.
+    let pmu = event.pmu.map_or(0, |pmu| u64::from(pmu) << 32);
+    let mut attributes = abi::perf_event_attr {
+        type_: kind,
+        size: u32::try_from(size_of::<abi::perf_event_attr>()).unwrap_or(u32::MAX),
+        config: config | pmu,
+        read_format: u64::from(
+            abi::PERF_FORMAT_GROUP
+                | abi::PERF_FORMAT_ID
+                | abi::PERF_FORMAT_TOTAL_TIME_ENABLED
+                | abi::PERF_FORMAT_TOTAL_TIME_RUNNING,
+        ),
+        ..abi::perf_event_attr::default()
+    };
+    // A member waits for its leader, and only a leader can be pinned.
+    attributes.set_disabled(u64::from(leads));
+    attributes.set_pinned(u64::from(leads && options.pinned));
+    attributes.set_inherit(u64::from(options.inherit));
+    attributes.set_exclude_user(u64::from(event.mode == Mode::Kernel));
+    attributes.set_exclude_kernel(u64::from(event.mode == Mode::User));
+    attributes.set_exclude_hv(1);
+    attributes
+}
+
+/// What an error of [`Group::lead`] or [`Group::add`] means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// `EACCES`, `EPERM`: kernel.perf_event_paranoid, a seccomp filter, or a
+    /// security module.
+    NotPermitted,
+    /// `ENOENT`, `ENODEV`, `ENXIO`, `EOPNOTSUPP`: no such event, or no PMU.
+    NoSuchEvent,
+    /// `EINVAL`: not supported in this combination; also one event more than
+    /// the PMU can count at once. `E2BIG`: more than a group may have.
+    NotTogether,
+    /// `EMFILE`, `ENFILE`: no descriptor left.
+    NoDescriptor,
+    /// `ENOSYS`: a kernel without perf events.
+    NoKernelSupport,
+    /// Anything else.
+    Other,
+}
+
+impl From<Errno> for Refusal {
+    fn from(errno: Errno) -> Refusal {
+        match errno.raw() {
+            libc::EACCES | libc::EPERM => Refusal::NotPermitted,
+            libc::ENOENT | libc::ENODEV | libc::ENXIO | libc::EOPNOTSUPP => Refusal::NoSuchEvent,
+            libc::EINVAL | libc::E2BIG => Refusal::NotTogether,
+            libc::EMFILE | libc::ENFILE => Refusal::NoDescriptor,
+            libc::ENOSYS => Refusal::NoKernelSupport,
+            _ => Refusal::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
