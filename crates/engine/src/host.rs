@@ -138,6 +138,12 @@ fn cpu_facts(facts: &mut Facts, root: &Root, cpus: &[u32]) {
         root,
         "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
     );
+    for (name, file) in
+        [("lowest frequency", "cpuinfo_min_freq"), ("highest frequency", "cpuinfo_max_freq")]
+    {
+        let path = format!("sys/devices/system/cpu/cpu0/cpufreq/{file}");
+        facts.push("cpu", name, first_line(root.read(&path)).map(|khz| format!("{khz} kHz")));
+    }
     facts.file("cpu", "boost", root, "sys/devices/system/cpu/cpufreq/boost");
     let guest = match keyed(root, "proc/cpuinfo", "flags", ':') {
         Reading::Exact(flags) if flags.split(' ').any(|flag| flag == "hypervisor") => {

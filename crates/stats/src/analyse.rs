@@ -20,6 +20,7 @@ use crate::roster;
 use crate::self_check;
 use crate::student::StudentTable;
 use crate::values::TrialValues;
+use crate::{cost_model, crossover, drift, extremes, gates, plateaus, removed_copy, unexpected};
 
 /// Analyses a run.
 ///
@@ -50,6 +51,7 @@ pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
     };
     let mut groups = group(&cells, trials, plan.isolate);
     let mut analyses = Vec::with_capacity(cells.len());
+    let mut tracks = Vec::new();
     let mut rejected = Vec::new();
     for cell in &cells {
         let (primary, secondary) = groups.remove(cell).unwrap_or_default();
@@ -59,24 +61,29 @@ pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
             isolated: (!plan.isolate).then(|| Visits::of(secondary, &passes.complete)),
         };
         rejected.extend(remarks::rejected(&visits));
-        analyses.push(cell::analyse(header, cell, &arms, &visits, &mut tables));
+        let (analysis, usable) = cell::analyse(header, cell, &arms, &visits, &mut tables);
+        analyses.push(analysis);
+        tracks.extend(usable);
     }
     rejected.sort_by_key(|(started, _)| *started);
     let self_check = self_check::of(&analyses, plan.delta);
-    let warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
+    let mut warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
+    warnings.extend(gates::across_cells(&analyses, &tracks));
+    let table = &mut tables.contrasts;
+    let cost_models = cost_model::of(&tracks, table);
     Analysis {
         passes: count(passes.complete.len()),
         delta: plan.delta,
         contrasts,
+        crossovers: crossover::of(&analyses, plan.delta),
+        removed_copies: removed_copy::of(&tracks, &analyses, plan.isolate, table),
+        extremes: extremes::of(&analyses),
+        plateaus: plateaus::of(&analyses, plan.delta),
+        unexpected: unexpected::of(&analyses, &cost_models, plan.delta),
+        drift: drift::of(&tracks, plan.precision),
+        cost_models,
         cells: analyses,
         self_check,
-        crossovers: Vec::new(),
-        cost_models: Vec::new(),
-        removed_copies: Vec::new(),
-        extremes: Vec::new(),
-        plateaus: Vec::new(),
-        unexpected: None,
-        drift: None,
         rejected: rejected.into_iter().map(|(_, rejected)| rejected).collect(),
         warnings,
     }

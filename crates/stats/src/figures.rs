@@ -1,6 +1,10 @@
 //! Figures of one arm: totals over totals of its trials.
 
-use crate::analysis::{Estimate, Figures};
+use iolens_model::arm::ArmOutcome;
+use iolens_model::outcome::{Counts, ZerocopyCounts};
+
+use crate::analysis::{Estimate, Figures, ZerocopyFigures};
+use crate::gates::cycles;
 use crate::interval::{Parts, Totals, count};
 use crate::student::StudentTable;
 use crate::values::{ArmValues, Sums};
@@ -27,15 +31,22 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
             Some(parts(sums.tx.calls, sums.tx.messages))
         })?,
         context_switches_per_message: estimate(&sums, table, |sums| {
-            Some(parts(switches(sums)?, sums.tx.messages))
+            Some(parts(sums.switches()?, sums.tx.messages))
         }),
-        cycles_per_byte: None,
-        tx_cycles_per_byte: None,
-        rx_cycles_per_byte: None,
-        l1d_misses_per_kib: None,
-        llc_misses_per_kib: None,
-        llc_references_per_kib: None,
-        softirq_ns_per_byte: None,
+        cycles_per_byte: estimate(&sums, table, |sums| {
+            Some(parts(sums.both_ends(cycles)?, sums.tx.bytes))
+        }),
+        tx_cycles_per_byte: estimate(&sums, table, |sums| {
+            Some(parts(cycles(&sums.tx)?, sums.tx.bytes))
+        }),
+        rx_cycles_per_byte: estimate(&sums, table, |sums| {
+            let rx = sums.received()?;
+            Some(parts(cycles(rx)?, rx.bytes))
+        }),
+        l1d_misses_per_kib: per_kib(&sums, table, l1d_misses),
+        llc_misses_per_kib: per_kib(&sums, table, |counts| counts.pmu.llc_misses),
+        llc_references_per_kib: per_kib(&sums, table, |counts| counts.pmu.llc_references),
+        softirq_ns_per_byte: softirq(arms, table),
         trial_values: sums.iter().filter_map(trial_value).collect(),
     })
 }
@@ -69,25 +80,42 @@ fn seconds(sums: &Sums) -> f64 {
     sums.tx.time_ns as f64 / 1e9
 }
 
-/// Voluntary and involuntary switches of both ends; of the one end where the
-/// arm has no receiver.
-fn switches(sums: &Sums) -> Option<u64> {
-    let of = |counts: &iolens_model::outcome::Counts| {
-        Some(counts.voluntary_switches?.saturating_add(counts.involuntary_switches?))
-    };
-    let received = if sums.rx_slices == 0 { 0 } else { of(sums.received()?)? };
-    Some(of(&sums.tx)?.saturating_add(received))
+/// Zero misses of zero loads were not counted.
+fn l1d_misses(counts: &Counts) -> Option<u64> {
+    counts.pmu.l1d_misses.filter(|_| counts.pmu.l1d_loads != Some(0))
 }
 
-/// Total over total with its interval; null where a trial lacks a part. A
-/// count that was zero in every trial is zero, without an interval: it has no
-/// logarithm.
+fn per_kib(
+    sums: &[&Sums],
+    table: &mut StudentTable,
+    of: impl Fn(&Counts) -> Option<u64>,
+) -> Option<Estimate> {
+    let kib = |sums: &Sums| sums.tx.bytes as f64 / 1024.0;
+    estimate(sums, table, |sums| Some(parts(sums.both_ends(&of)?, kib(sums))))
+}
+
+/// Nanoseconds of a tick in /proc/stat, which counts in USER_HZ: 100 on every
+/// architecture but Alpha, whatever the kernel's own HZ (proc(5)).
+const TICK_NS: f64 = 1e9 / 100.0;
+
+fn softirq(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Estimate> {
+    let part =
+        |arm: &&ArmValues| Some(parts(arm.softirq_ticks? as f64 * TICK_NS, arm.sums.tx.bytes));
+    estimate_of(arms.iter().map(part).collect::<Option<_>>()?, table)
+}
+
+/// Total over total with its interval; null where a trial lacks a part.
 fn estimate(
     sums: &[&Sums],
     table: &mut StudentTable,
     part: impl Fn(&Sums) -> Option<Parts>,
 ) -> Option<Estimate> {
-    let parts: Vec<Parts> = sums.iter().map(|sums| part(sums)).collect::<Option<_>>()?;
+    estimate_of(sums.iter().map(|sums| part(sums)).collect::<Option<_>>()?, table)
+}
+
+/// A count that was zero in every trial is zero, without an interval: it has
+/// no logarithm.
+pub(crate) fn estimate_of(parts: Vec<Parts>, table: &mut StudentTable) -> Option<Estimate> {
     if let Some(totals) = Totals::of(&parts) {
         return Some(totals.estimate(table));
     }
@@ -98,3 +126,27 @@ fn estimate(
         n: count(parts.len()),
     })
 }
+
+/// Zero-copy sends of all trials; null where one of them has none to count.
+pub(crate) fn zerocopy(arms: &[&ArmValues]) -> Option<ZerocopyFigures> {
+    let counts: Vec<ZerocopyCounts> =
+        arms.iter().map(|arm| arm.sums.tx.zerocopy).collect::<Option<_>>()?;
+    let sum = counts.into_iter().reduce(|sum, next| sum.plus(&next))?;
+    Some(ZerocopyFigures {
+        sends: sum.sends,
+        completions: sum.completions,
+        copied_share: sum.copied_share(),
+        enobufs: sum.enobufs,
+    })
+}
+
+/// Copies of each payload byte, mean over the trials; null where one of them
+/// does not know. The mean matters where the kernel decides in each trial
+/// anew whether it copies.
+pub(crate) fn copies(arms: &[&ArmValues], of: impl Fn(&ArmOutcome) -> Option<f64>) -> Option<f64> {
+    let copies: Vec<f64> = arms.iter().map(|arm| of(&arm.outcome)).collect::<Option<_>>()?;
+    (!copies.is_empty()).then(|| copies.iter().sum::<f64>() / copies.len() as f64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
+use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
     Counts, EndFacts, Environment, PmuCounts, SliceOutcome, Status, TrialOutcome,
 };
@@ -236,6 +237,18 @@ pub(crate) fn check_gate(gate: fn(&Case<'_>) -> Check, run: &Run, expect: Option
     }
 }
 
+/// Asks all gates about the first arm of the first trial, so that a gate that
+/// is not in the table is missed. `expect` is null where no gate refuses it,
+/// and a part of the reason otherwise.
+pub(crate) fn check_gates(run: &Run, expect: Option<&str>) {
+    let refused = crate::invalid_arms(&run.header, &run.trials[0]);
+    match (&refused[..], expect) {
+        ([], None) => {}
+        ([(0, reason), ..], Some(part)) if reason.contains(part) => {}
+        (refused, expect) => panic!("found {refused:?}, expected {expect:?}"),
+    }
+}
+
 /// Passes of a plan with one cell: each entry is a pass with the ratio of
 /// `arm` to `base`, whose own time per message is 500 ns; a self-check is
 /// there too.
@@ -253,4 +266,18 @@ pub(crate) fn passes(ratios: &[f64]) -> Run {
         run.trials.push(trial(pass, &cell, &arms));
     }
     run
+}
+
+/// Gives every arm of a trial the round trips that its slices imply: each
+/// request takes as long as its thread's share of the time.
+pub(crate) fn round_trips(trial: &mut TrialOutcome) {
+    let threads = u64::from(trial.cell.threads);
+    for (index, arm) in trial.arms.iter_mut().enumerate() {
+        let mut histogram = Histogram::default();
+        for slice in trial.slices.iter().filter(|slice| slice.arm == index) {
+            let ns = slice.tx.time_ns * threads / slice.tx.messages;
+            histogram.add(&Histogram { buckets: vec![(ns, slice.tx.messages)] });
+        }
+        arm.latency = Some(histogram);
+    }
 }

@@ -4,18 +4,26 @@
 //! one slow slice is noise and a wrong count is wrong in the sum too.
 //!
 //! A gate is one function and one line in [`GATES`]. Numbers are those of the
-//! list in METHOD.md. Gate 17 (self-checks) needs all trials of a cell and is
-//! applied by [`crate::self_check`].
+//! list in METHOD.md. Gates 7 and 13 look at an arm over all cells
+//! ([`across_cells`]); gate 17 (self-checks) needs all trials of a cell and
+//! is applied by [`crate::self_check`].
 
+mod across;
+mod counters;
 mod counts;
 mod physical;
+mod round_trips;
 mod scope;
+mod zerocopy;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 
 use crate::values::{self, Sums};
+
+pub(crate) use across::of as across_cells;
+pub(crate) use counters::cycles;
 
 /// One arm of a trial, as gates see it.
 #[derive(Debug, Clone, Copy)]
@@ -80,13 +88,22 @@ const fn gate(number: u8, name: &'static str, check: fn(&Case<'_>) -> Check) -> 
 
 /// Every gate, in the order in which reasons are looked for.
 const GATES: &[Gate] = &[
+    gate(1, "clock", counters::clock),
+    gate(1, "instructions per cycle", counters::instructions),
     gate(2, "copy bandwidth", physical::copy_bandwidth),
     gate(3, "cost of a call", physical::call_cost),
+    gate(4, "median round trip", round_trips::median),
     gate(5, "received bytes", counts::received_bytes),
     gate(6, "messages × size = bytes", counts::bytes_sent),
     gate(6, "CPU time ≤ wall × threads", counts::cpu_time),
     gate(6, "parts ≤ whole", counts::time_within_trial),
+    gate(6, "round trips = messages", round_trips::count),
+    gate(6, "mean round trip × rate = connections", round_trips::little),
     gate(9, "threads at work together", scope::all_active),
+    gate(10, "counters that ran", counters::ran),
+    gate(12, "zero-copy completions", zerocopy::completions),
+    gate(12, "locked memory", zerocopy::refused),
+    gate(12, "packet taps", zerocopy::taps),
     gate(14, "parameters as asked", scope::parameters),
     gate(14, "socket buffers as asked", scope::buffers),
     gate(14, "hot rings fit L2", scope::ring_size),

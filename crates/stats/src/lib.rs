@@ -12,22 +12,31 @@
 pub mod analyse;
 pub mod analysis;
 mod contrast;
+mod cost_model;
+mod crossover;
+mod drift;
+mod extremes;
 mod figures;
 #[cfg(test)]
 mod fixture;
 mod forecast;
 mod gates;
 mod interval;
+mod latency;
 mod passes;
+mod plateaus;
 #[cfg(test)]
 mod properties;
 mod reached;
+mod removed_copy;
 mod roster;
 mod self_check;
 #[cfg(test)]
 mod simulation;
 pub mod stopping;
 mod student;
+mod tracks;
+mod unexpected;
 pub mod values;
 mod verdict;
 mod wording;

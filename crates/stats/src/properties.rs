@@ -235,6 +235,9 @@ proptest! {
         for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
             prop_assert!(arm_is_sound(arm), "{arm:#?}");
         }
+        for extreme in &analysis.extremes {
+            prop_assert!(is_sound(&extreme.value), "{extreme:?}");
+        }
         for cell in &analysis.cells {
             prop_assert!(cell.trials_used <= cell.trials_started, "{cell:#?}");
         }

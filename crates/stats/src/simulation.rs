@@ -16,6 +16,8 @@ use iolens_model::arm::Role;
 use iolens_model::plan::Plan;
 use iolens_model::run::StoppedBy;
 
+mod findings;
+
 const RUNS: u32 = 10_000;
 
 /// Standard normal deviates by Box and Muller (1958).

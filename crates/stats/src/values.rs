@@ -4,11 +4,11 @@
 //! An analysis needs nothing else of a trial, so a run that is analysed after
 //! every pass keeps these and reads each slice once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::axes::Cell;
-use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Counts, EndFacts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 use iolens_model::trial::SliceKind;
 
@@ -22,6 +22,8 @@ pub struct TrialValues {
     pub(crate) position: u32,
     pub(crate) isolated: bool,
     pub(crate) cell: Cell,
+    /// Start, nanoseconds since 1970 (UTC).
+    pub(crate) started_unix_ns: u64,
     pub(crate) status: Status,
     /// Why nothing of the trial can be used.
     pub(crate) refusal: Option<Refusal>,
@@ -33,6 +35,9 @@ pub struct TrialValues {
 pub(crate) struct ArmValues {
     pub(crate) outcome: ArmOutcome,
     pub(crate) sums: Sums,
+    /// Ticks in softirq on the CPUs of both ends, each CPU once; null where
+    /// they are not known.
+    pub(crate) softirq_ticks: Option<u64>,
     /// Median over measured rounds of ln(baseline's time per message / the
     /// arm's); null without a baseline in the trial.
     pub(crate) typical_ln: Option<f64>,
@@ -69,6 +74,22 @@ impl Sums {
     pub(crate) fn time_per_message(&self) -> Option<Parts> {
         let parts = Parts { over: self.tx.time_ns as f64, under: self.tx.messages as f64 };
         (parts.over > 0.0 && parts.under > 0.0).then_some(parts)
+    }
+
+    /// Voluntary and involuntary context switches of both ends; of the one
+    /// end where the arm has no receiver.
+    pub(crate) fn switches(&self) -> Option<u64> {
+        let of = |counts: &Counts| {
+            Some(counts.voluntary_switches?.saturating_add(counts.involuntary_switches?))
+        };
+        self.both_ends(of)
+    }
+
+    /// A count of both ends together; of the one end where the arm has no
+    /// receiver; null where a part is.
+    pub(crate) fn both_ends(&self, of: impl Fn(&Counts) -> Option<u64>) -> Option<u64> {
+        let received = if self.rx_slices == 0 { 0 } else { of(self.received()?)? };
+        Some(of(&self.tx)?.saturating_add(received))
     }
 
     /// The receiving end, where it counted every measured slice.
@@ -122,6 +143,7 @@ impl TrialValues {
                 let findings = gates::examine(&case);
                 ArmValues {
                     outcome: outcome.clone(),
+                    softirq_ticks: softirq_ticks(trial, &sums),
                     sums,
                     typical_ln: typical_ln.filter(|_| Some(index) != baseline_index(trial)),
                     refusal: arm_refusal(outcome, &sums, findings.invalid),
@@ -135,6 +157,7 @@ impl TrialValues {
             position: trial.position,
             isolated: trial.isolated,
             cell: trial.cell.clone(),
+            started_unix_ns: trial.started_unix_ns,
             status: trial.status,
             refusal,
             arms,
@@ -155,6 +178,29 @@ impl TrialValues {
     }
 }
 
+/// Softirq ticks of both ends. An end counts those of its CPUs, so where both
+/// may use the same ones, the larger set has them all; sets that overlap in
+/// part have no sum.
+fn softirq_ticks(trial: &TrialOutcome, sums: &Sums) -> Option<u64> {
+    let (sent, received) = (sums.tx.softirq_ticks?, sums.received().map(|rx| rx.softirq_ticks));
+    let Some(received) = received else {
+        return (sums.rx_slices == 0).then_some(sent);
+    };
+    let received = received?;
+    let cpus = |end: &EndFacts| end.thread_cpus.iter().flatten().copied().collect();
+    let tx: BTreeSet<u32> = trial.tx.as_ref().map(cpus)?;
+    let rx: BTreeSet<u32> = trial.rx.as_ref().map(cpus)?;
+    if tx.is_empty() || rx.is_empty() {
+        None
+    } else if tx.is_disjoint(&rx) {
+        Some(sent.saturating_add(received))
+    } else if rx.is_subset(&tx) {
+        Some(sent)
+    } else {
+        tx.is_subset(&rx).then_some(received)
+    }
+}
+
 /// Measured sums per arm of a trial, in the order of its arms.
 pub(crate) fn sums(trial: &TrialOutcome) -> Vec<Sums> {
     let mut sums = vec![Sums::default(); trial.arms.len()];
@@ -166,7 +212,8 @@ pub(crate) fn sums(trial: &TrialOutcome) -> Vec<Sums> {
     sums
 }
 
-fn measured(trial: &TrialOutcome) -> impl Iterator<Item = &SliceOutcome> {
+/// The slices that count.
+pub(crate) fn measured(trial: &TrialOutcome) -> impl Iterator<Item = &SliceOutcome> {
     trial.slices.iter().filter(|slice| slice.kind == SliceKind::Measured)
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Cell;
+use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
@@ -12,9 +13,11 @@ use crate::analysis::{ArmAnalysis, CellAnalysis};
 use crate::contrast::{Measured, Pair};
 use crate::figures;
 use crate::interval::{Parts, count};
+use crate::latency;
 use crate::passes::Visits;
 use crate::roster;
 use crate::student::StudentTable;
+use crate::tracks::{Point, Track};
 use crate::values::{ArmValues, Refusal, TrialValues};
 use crate::verdict::Context;
 
@@ -66,14 +69,14 @@ pub(super) struct Standing {
     pub(super) latest: Option<Refusal>,
 }
 
-/// The analysis of one cell.
+/// The analysis of one cell, and the trials behind its usable arms.
 pub(super) fn analyse(
     header: &RunHeader,
     cell: &Cell,
     arms: &[Arm],
     visits: &CellVisits<'_>,
     tables: &mut Tables,
-) -> CellAnalysis {
+) -> (CellAnalysis, Vec<Track>) {
     let table = &mut tables.contrasts;
     let drafts: Vec<Draft<'_>> =
         arms.iter().map(|arm| draft(arm, visits, header.plan.isolate, table)).collect();
@@ -83,14 +86,23 @@ pub(super) fn analyse(
         drafts.iter().flat_map(|draft| &draft.used).map(|(trial, _)| &raw const **trial).collect();
     let analysed: Vec<ArmAnalysis> =
         drafts.iter().map(|draft| arm_analysis(draft, &drafts, header.plan.delta, table)).collect();
-    CellAnalysis {
+    let analysis = CellAnalysis {
         cell: cell.clone(),
         trials_used: count(used.len()),
         trials_started: count(started),
         notes: remarks::notes(&drafts, &analysed),
         pairs: pairs::of(&drafts, &mut tables.pairs),
         arms: analysed,
-    }
+    };
+    (analysis, drafts.iter().filter_map(|draft| track(cell, draft)).collect())
+}
+
+/// The trials of an arm whose numbers can be used.
+fn track(cell: &Cell, draft: &Draft<'_>) -> Option<Track> {
+    let points: Vec<Point> =
+        draft.used.iter().filter_map(|(trial, arm)| Point::of(trial, arm)).collect();
+    let usable = draft.standing.refusal.is_none() && !points.is_empty();
+    usable.then(|| Track { cell: cell.clone(), arm: draft.arm.clone(), points })
 }
 
 fn draft<'a>(
@@ -255,7 +267,8 @@ fn arm_analysis(
         draft.isolated_standing.as_ref().and_then(|standing| standing.refusal.as_ref()),
     );
     let arms: Vec<&ArmValues> = draft.used.iter().map(|(_, arm)| *arm).collect();
-    let latest = arms.last().map(|arm| &arm.outcome);
+    let latency: Option<Vec<&Histogram>> =
+        arms.iter().map(|arm| arm.outcome.latency.as_ref()).collect();
     ArmAnalysis {
         arm: draft.arm.clone(),
         status: refusal.map_or(Status::Ok, |refusal| refusal.status),
@@ -263,9 +276,9 @@ fn arm_analysis(
         figures: figures::of(&arms, table),
         contrast,
         isolated,
-        copies_sender: latest.and_then(|outcome| outcome.copies_sender),
-        copies_end_to_end: latest.and_then(|outcome| outcome.copies_end_to_end),
-        zerocopy: None,
-        latency: None,
+        copies_sender: figures::copies(&arms, |outcome| outcome.copies_sender),
+        copies_end_to_end: figures::copies(&arms, |outcome| outcome.copies_end_to_end),
+        zerocopy: figures::zerocopy(&arms),
+        latency: latency.and_then(|trials| latency::of(&trials, table)),
     }
 }

@@ -21,13 +21,23 @@ use crate::wording::{percent, range, trials as trials_word};
 /// position for sorting.
 pub(super) fn rejected(visits: &CellVisits<'_>) -> Vec<((u32, u32), Rejected)> {
     let all = std::iter::once(&visits.primary).chain(&visits.isolated);
-    all.flat_map(|visits| {
-        visits.trials().iter().filter(|trial| trial.pass > 0).flat_map(|trial| {
-            let entries = rejected_of(visits, trial);
-            entries.into_iter().map(|entry| ((trial.pass, trial.position), entry))
-        })
-    })
-    .collect()
+    let mut entries: Vec<((u32, u32), Rejected)> = Vec::new();
+    for visits in all {
+        for trial in visits.trials().iter().filter(|trial| trial.pass > 0) {
+            for entry in rejected_of(visits, trial) {
+                if !entries.iter().any(|(_, known)| is_skipped_again(known, &entry)) {
+                    entries.push(((trial.pass, trial.position), entry));
+                }
+            }
+        }
+    }
+    entries
+}
+
+/// An arm that is skipped in every pass for one reason is listed once.
+fn is_skipped_again(known: &Rejected, entry: &Rejected) -> bool {
+    entry.status == Status::Skipped
+        && (known.status, &known.arm, &known.reason) == (entry.status, &entry.arm, &entry.reason)
 }
 
 fn rejected_of(visits: &Visits<'_>, trial: &TrialValues) -> Vec<Rejected> {
@@ -71,6 +81,7 @@ pub(super) fn notes(drafts: &[Draft<'_>], arms: &[ArmAnalysis]) -> Vec<String> {
             notes.push(format!("{label}: not used in {passes} {plural}: {}", latest.reason));
         }
         notes.extend(flags(draft).into_iter().map(|note| format!("{label}: {note}")));
+        notes.extend(copied_note(arm));
         notes.extend(isolation_note(arm));
     }
     notes
@@ -87,6 +98,17 @@ fn self_check_note(arm: &ArmAnalysis) -> Option<String> {
             range(interval)
         )
     })
+}
+
+/// Gate 12: a zero-copy row that is none.
+fn copied_note(arm: &ArmAnalysis) -> Option<String> {
+    let zerocopy = arm.zerocopy.filter(|zerocopy| zerocopy.is_copied())?;
+    Some(format!(
+        "{}: gate 12: the kernel reports {} of the zero-copy sends as copied, so the row is \
+         labelled \"copied\"",
+        arm.arm.label,
+        percent(zerocopy.copied_share?)
+    ))
 }
 
 /// Whether the ratio depends on what else runs in the process.

@@ -12,6 +12,7 @@ use iolens_model::units::{Bytes, Nanos};
 use super::analyse;
 use crate::analysis::{Analysis, ArmAnalysis, Verdict};
 use crate::fixture::{self, ArmTime, MESSAGES};
+use crate::{Decision, PassSummary, decide, unmet};
 
 fn arm<'a>(analysis: &'a Analysis, cell: usize, label: &str) -> &'a ArmAnalysis {
     let arms = &analysis.cells[cell].arms;
@@ -513,4 +514,57 @@ fn two_compared_arms_are_paired_by_trial() {
     let of_second = pair.interval_of("c").expect("an interval");
     assert!(of_first.low > 1.0 && of_first.contains(2.0));
     near(of_second.low * of_first.high, 1.0);
+}
+
+/// An arm that cannot run in one of two cells, as every trial says or only
+/// the calibration.
+fn with_a_skipped_arm(in_every_trial: bool) -> Run {
+    let mut run = two_cells(12);
+    run.trials.push(fixture::trial(
+        12,
+        &run.header.plan.cells()[1],
+        &[base(500.0), compared("arm", 400.0)],
+    ));
+    let reason = "message needs 16 MiB of locked memory, RLIMIT_MEMLOCK is 8 MiB";
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell.message_bytes.0 == 4096) {
+        mark(trial, "arm", Status::Skipped, reason);
+        trial.slices.retain(|slice| slice.arm == 0);
+    }
+    if !in_every_trial {
+        let skipped = |trial: &&TrialOutcome| trial.arms[1].status == Status::Skipped;
+        let mut calibration = run.trials.iter().find(skipped).expect("a trial").clone();
+        calibration.pass = 0;
+        for trial in run.trials.iter_mut().filter(|trial| trial.cell.message_bytes.0 == 4096) {
+            trial.arms.truncate(1);
+        }
+        run.trials.insert(0, calibration);
+    }
+    run
+}
+
+#[test]
+fn a_skipped_arm_has_its_reason_and_holds_up_nobody() {
+    for in_every_trial in [true, false] {
+        let run = with_a_skipped_arm(in_every_trial);
+        let analysis = analyse(&run);
+        assert_eq!(analysis.passes, 12, "{:?}", analysis.warnings);
+        let skipped = arm(&analysis, 1, "arm");
+        assert_eq!((skipped.status, skipped.verdict()), (Status::Skipped, Some(Verdict::Invalid)));
+        assert!(skipped.reason.as_ref().is_some_and(|why| why.contains("16 MiB of locked memory")));
+        assert_eq!(arm(&analysis, 1, "base").status, Status::Ok);
+        assert_eq!(arm(&analysis, 0, "arm").verdict(), Some(Verdict::Faster));
+        assert_eq!(analysis.rejected.len(), usize::from(in_every_trial));
+        // Nothing is missing for it: the run is precise, and J counts it all the same.
+        assert_eq!((analysis.contrasts, unmet(&analysis, &run.header.plan).len()), (2, 0));
+        let summaries: Vec<PassSummary> = [11, 12].map(|n| summary(&run, n)).to_vec();
+        let decision = decide(&summaries, &run.header.plan);
+        assert_eq!(decision, Decision::Stop(StoppedBy::Precision));
+    }
+}
+
+/// What stopping knows after a number of passes.
+fn summary(run: &Run, passes: u32) -> PassSummary {
+    let mut until = run.clone();
+    until.trials.retain(|trial| trial.pass <= passes);
+    PassSummary::of(&analyse(&until))
 }

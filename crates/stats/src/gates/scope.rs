@@ -1,7 +1,7 @@
 //! Gates 9 and 14 to 16: whether what was measured is what was asked for.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::WorkingSet;
+use iolens_model::axes::{Topology, WorkingSet};
 use iolens_model::outcome::{Counts, EndFacts};
 use iolens_model::units::Bytes;
 
@@ -51,8 +51,8 @@ fn drain_share(case: &Case<'_>) -> f64 {
     (in_flight_bytes(case).unwrap_or(0) as f64 / slice_bytes).min(1.0)
 }
 
-/// Both ends saw what was asked for: size, threads, and the socket settings
-/// as the kernel reads them back.
+/// Both ends saw what was asked for: size, threads, the socket settings as
+/// the kernel reads them back, and the MTU of a device that we made.
 pub(super) fn parameters(case: &Case<'_>) -> Check {
     let trial = case.trial;
     let ends = [("sending", &trial.tx, true), ("receiving", &trial.rx, case.sums.rx_slices > 0)];
@@ -89,6 +89,13 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
     if let Some(nodelay) = facts.nodelay.filter(|&nodelay| nodelay != socket.nodelay) {
         let asked = socket.nodelay;
         return Some(format!("reads TCP_NODELAY back as {nodelay}, asked for was {asked}"));
+    }
+    let network = case.header.plan.network;
+    let made_by_us = cell.topology == Topology::Veth;
+    if let Some(mtu) = facts.mtu_bytes.filter(|&mtu| made_by_us && mtu != network.mtu_bytes.into())
+    {
+        let asked = network.mtu_bytes;
+        return Some(format!("has a device with an MTU of {mtu} B, asked for were {asked} B"));
     }
     None
 }
@@ -275,6 +282,19 @@ mod tests {
         check(|end| end.threads = 7, "ran 7 threads, asked for were 1");
         check(|end| end.congestion = Some("bbr".into()), "used congestion control bbr");
         check(|end| end.nodelay = Some(false), "reads TCP_NODELAY back as false");
+    }
+
+    #[test]
+    fn the_mtu_is_checked_where_the_device_is_ours() {
+        let mut run = one_arm_trial(|_| {});
+        let device = |run: &mut Run, mtu| run.trials[0].rx.as_mut().unwrap().mtu_bytes = Some(mtu);
+        device(&mut run, 65_536);
+        check_gate(parameters, &run, None);
+        run.trials[0].cell.topology = Topology::Veth;
+        let reason = "the receiving end has a device with an MTU of 65536 B, asked for were 1500 B";
+        check_gate(parameters, &run, Some(reason));
+        device(&mut run, 1500);
+        check_gate(parameters, &run, None);
     }
 
     #[test]

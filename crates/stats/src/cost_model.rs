@@ -1,0 +1,207 @@
+//! The fit t(n) = a + b·n of ns per message over the sizes of a curve.
+
+use std::collections::BTreeMap;
+
+use iolens_model::arm::Role;
+use iolens_model::axes::Cell;
+use iolens_model::units::Bytes;
+
+use crate::analysis::{CostModel, Estimate, Interval};
+use crate::interval::{Moments, Parts, count};
+use crate::student::StudentTable;
+use crate::tracks::{Track, grouped};
+
+/// Sizes that a fit of two parameters needs before a residual says anything.
+const SIZES_MIN: usize = 4;
+
+/// The fit of every arm's curve that has enough sizes; not of the hidden copy
+/// of the baseline.
+pub(crate) fn of(tracks: &[Track], table: &mut StudentTable) -> Vec<CostModel> {
+    let shown: Vec<&Track> =
+        tracks.iter().filter(|track| track.arm.role != Role::SelfCheck).collect();
+    let curves = grouped(&shown, |track| (track.cell.curve(), track.arm.label.as_str()));
+    let model = |((curve, label), mut tracks): ((Cell, &str), Vec<&&Track>)| {
+        tracks.sort_by_key(|track| track.cell.message_bytes);
+        let sizes: Vec<Bytes> = tracks.iter().map(|track| track.cell.message_bytes).collect();
+        let passes: Vec<BTreeMap<u32, f64>> = tracks.iter().map(|track| by_pass(track)).collect();
+        of_passes(&curve, label, &sizes, &complete(&passes), table)
+    };
+    curves.into_iter().filter_map(model).collect()
+}
+
+/// ln ns per message in each pass; a pass with several trials has one value,
+/// the total over the total.
+fn by_pass(track: &Track) -> BTreeMap<u32, f64> {
+    let mut sums: BTreeMap<u32, Parts> = BTreeMap::new();
+    for point in &track.points {
+        let sum = sums.entry(point.pass).or_insert(Parts { over: 0.0, under: 0.0 });
+        sum.over += point.time.over;
+        sum.under += point.time.under;
+    }
+    sums.into_iter().map(|(pass, sum)| (pass, (sum.over / sum.under).ln())).collect()
+}
+
+/// Per pass that has every size, the values in the order of the sizes.
+fn complete(passes: &[BTreeMap<u32, f64>]) -> Vec<Vec<f64>> {
+    let Some(first) = passes.first() else { return Vec::new() };
+    first
+        .keys()
+        .filter_map(|pass| passes.iter().map(|size| size.get(pass).copied()).collect())
+        .collect()
+}
+
+/// The model of a curve from ln ns per message, per pass and size; null with
+/// too few sizes or without a pass that has them all.
+///
+/// The value is the fit of the geometric mean of the passes, whose residual
+/// is shown; the interval around it comes from the spread of the fits of
+/// single passes, so that what a pass has in common is in it.
+pub(crate) fn of_passes(
+    curve: &Cell,
+    label: &str,
+    sizes: &[Bytes],
+    passes: &[Vec<f64>],
+    table: &mut StudentTable,
+) -> Option<CostModel> {
+    if sizes.len() < SIZES_MIN || passes.is_empty() {
+        return None;
+    }
+    let search = Search::over(sizes)?;
+    let mean: Vec<f64> = (0..sizes.len())
+        .map(|size| passes.iter().map(|pass| pass[size]).sum::<f64>() / passes.len() as f64)
+        .collect();
+    let fit = search.fit(&mean);
+    let fits: Vec<Fit> = passes.iter().map(|pass| search.fit(pass)).collect();
+    let mut estimate = |value: f64, of: fn(&Fit) -> f64| {
+        let values: Vec<f64> = fits.iter().map(of).collect();
+        let half = Moments::of(&values)
+            .and_then(|moments| moments.half_width(table.multipliers(moments.n)?.pointwise));
+        let interval =
+            half.map(|half| Interval { low: (value - half).max(0.0), high: value + half });
+        Estimate { value, interval, n: count(passes.len()) }
+    };
+    let fixed_ns = estimate(fit.fixed_ns, |fit| fit.fixed_ns);
+    let per_byte_ns = estimate(fit.per_byte_ns, |fit| fit.per_byte_ns);
+    let residuals = sizes.iter().zip(&mean).map(|(&size, ln)| (fit.residual(size, *ln), size));
+    let (worst_residual, worst_at) =
+        residuals.max_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()))?;
+    let half_size_bytes = fit.fixed_ns / fit.per_byte_ns;
+    Some(CostModel {
+        curve: curve.clone(),
+        label: label.to_owned(),
+        fixed_ns,
+        per_byte_ns,
+        half_size_bytes,
+        fixed_is_upper_bound: sizes[0].0 as f64 > half_size_bytes / 4.0,
+        worst_residual,
+        worst_at,
+    })
+}
+
+/// One fit, both parts at least 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Fit {
+    /// a.
+    pub(crate) fixed_ns: f64,
+    /// b.
+    pub(crate) per_byte_ns: f64,
+}
+
+impl Fit {
+    /// Time above the fit, as a fraction of the fit.
+    fn residual(&self, size: Bytes, ln_ns: f64) -> f64 {
+        ln_ns.exp() / (self.fixed_ns + self.per_byte_ns * size.0 as f64) - 1.0
+    }
+}
+
+/// Least squares of ln t = ln b + ln(h + n), where h = a / b is the one
+/// parameter that has to be searched for: ln b is then the mean of what is
+/// left. The squares have no derivative worth having at a = 0 and b = 0,
+/// which are answers too, so h is looked for on a grid that holds both and
+/// then narrowed down by golden section between the neighbours of the best.
+pub(crate) struct Search {
+    /// n, bytes.
+    sizes: Vec<f64>,
+    /// Steps of h, ascending.
+    steps: Vec<f64>,
+    /// ln(h + n) for each step and size.
+    shapes: Vec<Vec<f64>>,
+}
+
+impl Search {
+    /// A search over some sizes; null without any above zero.
+    pub(crate) fn over(sizes: &[Bytes]) -> Option<Search> {
+        /// How far beyond the sizes a / b can be told from 0 and infinity:
+        /// at a thousandth of the smallest, a is 0.1 % of its time.
+        const BEYOND: f64 = 1000.0;
+        let sizes: Vec<f64> = sizes.iter().map(|size| size.0 as f64).collect();
+        let smallest = sizes.iter().copied().min_by(f64::total_cmp).filter(|&n| n > 0.0)?;
+        let largest = sizes.iter().copied().max_by(f64::total_cmp)?;
+        let mut steps = vec![smallest / BEYOND];
+        while let Some(&last) = steps.last().filter(|&&last| last < largest * BEYOND) {
+            steps.push(last * 2.0);
+        }
+        let shapes = steps.iter().map(|&h| shape(h, &sizes)).collect();
+        Some(Search { sizes, steps, shapes })
+    }
+
+    /// The fit of ln ns per message, one value for each size.
+    pub(crate) fn fit(&self, lns: &[f64]) -> Fit {
+        let on_grid = self.shapes.iter().map(|shape| squares(lns, shape)).enumerate();
+        let best = on_grid.min_by(|(_, a), (_, b)| a.total_cmp(b)).map_or(0, |(i, _)| i);
+        let at = |i: usize| self.steps[i.min(self.steps.len() - 1)].ln();
+        let of = |ln_h: f64| squares(lns, &shape(ln_h.exp(), &self.sizes));
+        let (ln_h, least) = golden(at(best.saturating_sub(1)), at(best + 1), of);
+        let proportional: Vec<f64> = self.sizes.iter().map(|n| n.ln()).collect();
+        let constant = vec![0.0; lns.len()];
+        if squares(lns, &proportional) <= least {
+            Fit { fixed_ns: 0.0, per_byte_ns: level(lns, &proportional).exp() }
+        } else if squares(lns, &constant) <= least {
+            Fit { fixed_ns: level(lns, &constant).exp(), per_byte_ns: 0.0 }
+        } else {
+            let h = ln_h.exp();
+            let per_byte_ns = level(lns, &shape(h, &self.sizes)).exp();
+            Fit { fixed_ns: per_byte_ns * h, per_byte_ns }
+        }
+    }
+}
+
+fn shape(h: f64, sizes: &[f64]) -> Vec<f64> {
+    sizes.iter().map(|n| (h + n).ln()).collect()
+}
+
+/// The mean of what a shape leaves.
+fn level(lns: &[f64], shape: &[f64]) -> f64 {
+    lns.iter().zip(shape).map(|(ln, shape)| ln - shape).sum::<f64>() / lns.len() as f64
+}
+
+/// Sum of squares around that mean.
+fn squares(lns: &[f64], shape: &[f64]) -> f64 {
+    let level = level(lns, shape);
+    lns.iter().zip(shape).map(|(ln, shape)| (ln - shape - level).powi(2)).sum()
+}
+
+/// The place of the least value between two, and the value (Kiefer, 1953).
+fn golden(mut low: f64, mut high: f64, of: impl Fn(f64) -> f64) -> (f64, f64) {
+    /// 0.618³² of two grid steps is 3e-7: what the squares' rounding allows.
+    const STEPS: u32 = 32;
+    let ratio = (5f64.sqrt() - 1.0) / 2.0;
+    let inner = |low: f64, high: f64| [high - ratio * (high - low), low + ratio * (high - low)];
+    let [mut left, mut right] = inner(low, high);
+    let (mut at_left, mut at_right) = (of(left), of(right));
+    for _ in 0..STEPS {
+        if at_left <= at_right {
+            (high, right, at_right) = (right, left, at_left);
+            left = inner(low, high)[0];
+            at_left = of(left);
+        } else {
+            (low, left, at_left) = (left, right, at_right);
+            right = inner(low, high)[1];
+            at_right = of(right);
+        }
+    }
+    if at_left <= at_right { (left, at_left) } else { (right, at_right) }
+}
+
+#[cfg(test)]
+mod tests;

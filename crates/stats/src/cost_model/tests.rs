@@ -1,0 +1,144 @@
+//! Fits against known truths, and against a fit made in another way.
+
+use super::*;
+use crate::analyse;
+use crate::fixture::{self, ArmTime};
+use crate::simulation::Normal;
+
+/// 64 B to 1 MiB by factors of 4.
+fn sizes() -> Vec<Bytes> {
+    (0..8).map(|i| Bytes(64 << (2 * i))).collect()
+}
+
+fn lns(times: impl Fn(f64) -> f64) -> Vec<f64> {
+    sizes().iter().map(|size| times(size.0 as f64).ln()).collect()
+}
+
+fn fit(lns: &[f64]) -> Fit {
+    Search::over(&sizes()).expect("sizes").fit(lns)
+}
+
+fn near(value: f64, expect: f64, relative: f64) {
+    assert!((value - expect).abs() <= relative * expect.abs(), "{value}, expected {expect}");
+}
+
+#[test]
+fn exact_curves_give_their_parts() {
+    for (a, b) in [(1000.0, 0.1), (300.0, 1.0), (5000.0, 0.02), (10.0, 0.5)] {
+        let fit = fit(&lns(|n| a + b * n));
+        near(fit.fixed_ns, a, 1e-4);
+        near(fit.per_byte_ns, b, 1e-5);
+    }
+}
+
+#[test]
+fn no_part_is_ever_negative() {
+    assert_eq!(fit(&lns(|n| 0.3 * n)).fixed_ns, 0.0);
+    near(fit(&lns(|n| 0.3 * n)).per_byte_ns, 0.3, 1e-9);
+    assert_eq!(fit(&lns(|_| 700.0)).per_byte_ns, 0.0);
+    near(fit(&lns(|_| 700.0)).fixed_ns, 700.0, 1e-9);
+    // Steeper than n and falling with n: the nearest that is allowed.
+    assert_eq!(fit(&lns(|n| n * n)).fixed_ns, 0.0);
+    assert_eq!(fit(&lns(|n| 1e6 / n)).per_byte_ns, 0.0);
+}
+
+/// Gauss–Newton on a and b, with nothing in common with the search: the
+/// normal equations of the residuals' derivatives, solved by Cramer's rule.
+fn gauss_newton(lns: &[f64], mut a: f64, mut b: f64) -> (f64, f64) {
+    for _ in 0..200 {
+        let (mut aa, mut ab, mut bb, mut ar, mut br) = (0.0, 0.0, 0.0, 0.0, 0.0);
+        for (size, ln) in sizes().iter().zip(lns) {
+            let n = size.0 as f64;
+            let t = a + b * n;
+            let (da, db, residual) = (1.0 / t, n / t, ln - t.ln());
+            (aa, ab, bb) = (aa + da * da, ab + da * db, bb + db * db);
+            (ar, br) = (ar + da * residual, br + db * residual);
+        }
+        let determinant = aa * bb - ab * ab;
+        a += 0.5 * (ar * bb - br * ab) / determinant;
+        b += 0.5 * (br * aa - ar * ab) / determinant;
+    }
+    (a, b)
+}
+
+#[test]
+fn noisy_curves_agree_with_gauss_and_newton() {
+    let mut normal = Normal::seeded(71);
+    for _ in 0..100 {
+        let (a, b) = (1000.0 * (0.5 * normal.draw()).exp(), 0.1 * (0.5 * normal.draw()).exp());
+        let noisy: Vec<f64> =
+            lns(|n| a + b * n).iter().map(|ln| ln + 0.1 * normal.draw()).collect();
+        let (fit, other) = (fit(&noisy), gauss_newton(&noisy, a, b));
+        near(fit.fixed_ns, other.0, 1e-4);
+        near(fit.per_byte_ns, other.1, 1e-4);
+    }
+}
+
+fn model(passes: &[Vec<f64>], sizes: &[Bytes]) -> Option<CostModel> {
+    let curve = fixture::plan(&["base"]).cells()[0].curve();
+    of_passes(&curve, "base", sizes, passes, &mut StudentTable::new(1))
+}
+
+/// Two passes, one 10 % slower: fits of 1000 and 1100 ns, t₁ = 12.7062, so
+/// half 12.7062 · 70.71 / √2 = 635.3; the value is the geometric mean.
+#[test]
+fn the_interval_is_that_of_the_fits_of_single_passes() {
+    let passes = [lns(|n| 1000.0 + 0.1 * n), lns(|n| 1100.0 + 0.11 * n)];
+    let model = model(&passes, &sizes()).expect("a model");
+    near(model.fixed_ns.value, (1000.0f64 * 1100.0).sqrt(), 1e-4);
+    let interval = model.fixed_ns.interval.expect("an interval");
+    near(interval.high - model.fixed_ns.value, 635.3, 1e-3);
+    near(model.half_size_bytes, 10_000.0, 1e-3);
+    assert!(model.worst_residual.abs() < 1e-6 && model.is_affine());
+    assert_eq!(model.fixed_ns.n, 2);
+    // 64 B is below a quarter of 10 000 B.
+    assert!(!model.fixed_is_upper_bound);
+}
+
+#[test]
+fn a_curve_that_starts_above_a_quarter_of_the_half_size_bounds_a_from_above() {
+    let model = model(&[lns(|n| 10.0 + 0.1 * n)], &sizes()).expect("a model");
+    assert!(model.fixed_is_upper_bound);
+    assert_eq!(model.fixed_ns.interval, None);
+}
+
+#[test]
+fn a_step_shows_as_the_worst_residual() {
+    let stepped = lns(|n| (1000.0 + 0.1 * n) * if n == 65536.0 { 1.5 } else { 1.0 });
+    let model = model(&[stepped], &sizes()).expect("a model");
+    assert_eq!(model.worst_at, Bytes(65536));
+    assert!(model.worst_residual > 0.2 && !model.is_affine(), "{}", model.worst_residual);
+}
+
+#[test]
+fn three_sizes_and_no_pass_with_all_of_them_give_no_model() {
+    let three = &sizes()[..3];
+    assert_eq!(model(&[vec![1.0, 2.0, 3.0]], three), None);
+    assert_eq!(model(&[], &sizes()), None);
+}
+
+/// A run of four sizes: the pass in which one size failed is left out.
+#[test]
+fn only_passes_with_every_size_are_fitted() {
+    let mut plan = fixture::plan(&["base", "memcpy"]);
+    plan.sizes = [256, 1024, 4096, 16384].map(Bytes).to_vec();
+    let mut run = fixture::run(plan);
+    for pass in 1..=4u32 {
+        for cell in run.header.plan.cells() {
+            let mood = 1.0 + 0.01 * f64::from(pass);
+            let ns = (1000.0 + 0.25 * cell.message_bytes.0 as f64) * mood;
+            let arms = [
+                ArmTime::new("base", Role::Baseline, &[ns; 4]),
+                ArmTime::new("base (A/A)", Role::SelfCheck, &[ns; 4]),
+            ];
+            run.trials.push(fixture::trial(pass, &cell, &arms));
+        }
+    }
+    let failed = run.trials.iter_mut().find(|t| t.pass == 2 && t.cell.message_bytes.0 == 4096);
+    failed.expect("a trial").slices[0].tx.bytes -= 1;
+    let models = analyse(&run).cost_models;
+    let [model] = &models[..] else { panic!("{models:?}") };
+    assert_eq!((model.label.as_str(), model.fixed_ns.n), ("base", 3));
+    near(model.fixed_ns.value, 1000.0 * (1.01f64 * 1.03 * 1.04).cbrt(), 1e-4);
+    near(model.per_byte_ns.value, 0.25 * (1.01f64 * 1.03 * 1.04).cbrt(), 1e-4);
+}

@@ -1,0 +1,188 @@
+//! Gates 7 and 13: what an arm does the same in all cells and should not.
+//! They only warn, since a link or a limit can do it too.
+
+use iolens_model::arm::Role;
+use iolens_model::outcome::Status;
+
+use crate::analysis::{ArmAnalysis, CellAnalysis};
+use crate::tracks::{Track, grouped};
+
+/// The warnings over a whole run.
+pub(crate) fn of(cells: &[CellAnalysis], tracks: &[Track]) -> Vec<String> {
+    let mut warnings = flat_throughput(cells);
+    warnings.extend(constant_switching(tracks));
+    warnings
+}
+
+/// Gate 7: goodput that is the same for messages under 1 KiB and over 64 KiB.
+/// A copy of 64 times the bytes for one system call makes it grow by factors,
+/// unless a link or a shaper bounds every size.
+fn flat_throughput(cells: &[CellAnalysis]) -> Vec<String> {
+    /// Largest over smallest goodput of a curve that is called flat.
+    const FLAT: f64 = 1.25;
+    let mut warnings = Vec::new();
+    for (curve, cells) in grouped(cells, |cell| cell.cell.curve()) {
+        let arms = cells.iter().flat_map(|cell| cell.arms.iter().map(|arm| (*cell, arm)));
+        let rows: Vec<(u64, &str, f64)> = arms.filter_map(|(cell, arm)| row(cell, arm)).collect();
+        for (label, rows) in grouped(&rows, |(_, label, _)| *label) {
+            let sizes = || rows.iter().map(|(size, _, _)| *size);
+            let spans = sizes().any(|n| n < 1 << 10) && sizes().any(|n| n > 64 << 10);
+            let (least, most) = spread(rows.iter().map(|(_, _, goodput)| *goodput));
+            if spans && most <= least * FLAT {
+                warnings.push(format!(
+                    "gate 7 (size applied): goodput of {label} is flat, {:.2} to {:.2} Gbit/s from \
+                     under 1 KiB to over 64 KiB ({} thread{}, {}, {}, {}): was the size not \
+                     applied, or does the link bound it?",
+                    least / 1e9,
+                    most / 1e9,
+                    curve.threads,
+                    if curve.threads == 1 { "" } else { "s" },
+                    curve.topology,
+                    curve.mode,
+                    curve.working_set
+                ));
+            }
+        }
+    }
+    warnings
+}
+
+fn row<'a>(cell: &CellAnalysis, arm: &'a ArmAnalysis) -> Option<(u64, &'a str, f64)> {
+    let shown = matches!(arm.arm.role, Role::Baseline | Role::Compared);
+    let figures = arm.figures.as_ref().filter(|_| shown && arm.status == Status::Ok)?;
+    let goodput = figures.goodput_bits_per_s?.value;
+    Some((cell.cell.message_bytes.0, arm.arm.label.as_str(), goodput))
+}
+
+/// Context switches of an arm in one cell.
+struct Switching {
+    per_s: f64,
+    messages_per_s: f64,
+    /// Per measured slice and thread pair.
+    per_slice: f64,
+}
+
+/// Gate 13: context switches per second that hardly change over cells whose
+/// message rates differ: something wakes up by the clock and not by the work.
+///
+/// A slice of this tool itself costs each thread pair about two switches, one
+/// at either end, and slices are equally long everywhere, so an arm is judged
+/// only where it switches more than twice as often in every cell.
+fn constant_switching(tracks: &[Track]) -> Vec<String> {
+    /// Cells that a pattern takes.
+    const CELLS_MIN: usize = 4;
+    /// Fastest over slowest message rate from which rates are different.
+    const RATES_APART: f64 = 4.0;
+    /// Most over least switches per second that are called constant.
+    const CONSTANT: f64 = 1.1;
+    /// Twice what a slice costs a thread pair.
+    const OWN_PER_SLICE: f64 = 4.0;
+    let shown: Vec<&Track> = tracks
+        .iter()
+        .filter(|track| matches!(track.arm.role, Role::Baseline | Role::Compared))
+        .collect();
+    let mut warnings = Vec::new();
+    for (label, tracks) in grouped(&shown, |track| track.arm.label.as_str()) {
+        let cells: Vec<Switching> = tracks.iter().filter_map(|track| switching(track)).collect();
+        let own = cells.iter().any(|cell| cell.per_slice <= OWN_PER_SLICE);
+        let (slowest, fastest) = spread(cells.iter().map(|cell| cell.messages_per_s));
+        let (least, most) = spread(cells.iter().map(|cell| cell.per_s));
+        let alike = fastest < slowest * RATES_APART || most > least * CONSTANT;
+        if cells.len() >= CELLS_MIN && !own && !alike {
+            warnings.push(format!(
+                "gate 13 (switches follow the work): {label} switches context {least:.0} to \
+                 {most:.0} times a second in all {} cells, while its message rates differ {:.0} \
+                 times: a loop that polls is suspected",
+                cells.len(),
+                fastest / slowest
+            ));
+        }
+    }
+    warnings
+}
+
+/// The least and the largest of some values above zero.
+fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    values.fold((f64::INFINITY, 0.0), |(least, most), value| (least.min(value), most.max(value)))
+}
+
+fn switching(track: &Track) -> Option<Switching> {
+    let points = || track.points.iter();
+    let switches = points().map(|point| Some(point.switches? as f64)).sum::<Option<f64>>()?;
+    let seconds = points().map(|point| point.time.over).sum::<f64>() / 1e9;
+    let slices = points().map(|point| f64::from(point.slices)).sum::<f64>();
+    Some(Switching {
+        per_s: switches / seconds,
+        messages_per_s: points().map(|point| point.time.under).sum::<f64>() / seconds,
+        per_slice: switches / slices / f64::from(track.cell.threads.max(1)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::units::Bytes;
+
+    use crate::analyse;
+    use crate::fixture::{self, ArmTime};
+    use iolens_model::arm::Role;
+
+    /// Warnings of a gate for one arm at these sizes, ns per message and
+    /// switches of each end in a slice.
+    fn warnings(gate: &str, points: &[(u64, f64, u64)]) -> Vec<String> {
+        let mut plan = fixture::plan(&["base"]);
+        plan.sizes = points.iter().map(|(size, _, _)| Bytes(*size)).collect();
+        let mut run = fixture::run(plan);
+        run.header.calibration.memcpy_hot_bytes_per_s = 1e15;
+        for pass in 1..=2 {
+            for (cell, (_, ns, switches)) in run.header.plan.cells().iter().zip(points) {
+                let arms = [ArmTime::new("base", Role::Baseline, &[*ns; 4])];
+                let mut trial = fixture::trial(pass, cell, &arms);
+                for slice in &mut trial.slices {
+                    slice.tx.voluntary_switches = Some(*switches);
+                    slice.rx.as_mut().unwrap().voluntary_switches = Some(*switches);
+                }
+                run.trials.push(trial);
+            }
+        }
+        let found = analyse(&run).warnings;
+        found.into_iter().filter(|warning| warning.starts_with(gate)).collect()
+    }
+
+    #[test]
+    fn goodput_that_ignores_the_size_is_suspicious() {
+        let found =
+            warnings("gate 7", &[(512, 512.0, 2), (8192, 8192.0, 2), (131_072, 120_000.0, 2)]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("goodput of base is flat, 8.00 to 8.74 Gbit/s"), "{found:?}");
+    }
+
+    #[test]
+    fn goodput_that_grows_and_sizes_that_do_not_span_are_not() {
+        let grows = [(512, 512.0, 2), (131_072, 60_000.0, 2)];
+        assert_eq!(warnings("gate 7", &grows), [""; 0]);
+        let narrow = [(1024, 1024.0, 2), (131_072, 131_072.0, 2)];
+        assert_eq!(warnings("gate 7", &narrow), [""; 0]);
+    }
+
+    /// 10 000 messages in a slice: 5, 10, 20 and 40 ms; 2000 switches a
+    /// second at each end.
+    #[test]
+    fn switches_by_the_clock_are_suspicious() {
+        let by_clock = [(64, 500.0, 10), (256, 1000.0, 20), (512, 2000.0, 40), (768, 4000.0, 80)];
+        let found = warnings("gate 13", &by_clock);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("4000 to 4000 times a second in all 4 cells"), "{found:?}");
+        assert!(found[0].contains("differ 8 times"), "{found:?}");
+        assert_eq!(warnings("gate 13", &by_clock[..3]), [""; 0]);
+    }
+
+    #[test]
+    fn switches_by_the_work_or_by_the_slice_are_not() {
+        let by_work = [(64, 500.0, 10), (256, 1000.0, 10), (512, 2000.0, 10), (768, 4000.0, 10)];
+        assert_eq!(warnings("gate 13", &by_work), [""; 0]);
+        let one_speed = [(64, 500.0, 10), (256, 510.0, 10), (512, 520.0, 10), (768, 530.0, 10)];
+        assert_eq!(warnings("gate 13", &one_speed), [""; 0]);
+        let by_slice = [(64, 500.0, 1), (256, 1000.0, 2), (512, 2000.0, 4), (768, 4000.0, 8)];
+        assert_eq!(warnings("gate 13", &by_slice), [""; 0]);
+    }
+}

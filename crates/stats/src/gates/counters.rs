@@ -1,0 +1,205 @@
+//! Gates 1 and 10: whether what the PMU counted can be.
+
+use iolens_model::outcome::{Counts, PmuCounts};
+
+use super::{Case, Check, Flag};
+
+/// The two ends of an arm that counted, by name.
+fn ends<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'static str, &'a Counts)> {
+    let ends = [("sending", Some(&case.sums.tx)), ("receiving", case.sums.received())];
+    ends.into_iter().filter_map(|(name, counts)| Some((name, counts?)))
+}
+
+/// CPU cycles of an end, user and kernel; null where one of the two counters
+/// did not run.
+pub(crate) fn cycles(counts: &Counts) -> Option<u64> {
+    both(counts, counts.pmu.cycles_user, counts.pmu.cycles_kernel)
+}
+
+/// User and kernel together. A counter that stood still while its end worked
+/// did not run (gate 10), so its zero is no count; in the kernel works only
+/// an end that calls it.
+fn both(counts: &Counts, user: Option<u64>, kernel: Option<u64>) -> Option<u64> {
+    let user = user.filter(|&n| n > 0)?;
+    let kernel = kernel.filter(|&n| n > 0 || counts.calls == 0)?;
+    Some(user.saturating_add(kernel))
+}
+
+/// Gate 1: cycles over CPU time is a clock that the processor can have.
+///
+/// Where the machine says what its clock can be, from 0.2 times the lowest to
+/// 1.2 times the highest frequency: it may have stood still in part of the
+/// time, and been boosted beyond what it says. Where it does not, from 0.1 to
+/// 8 GHz: no processor is clocked higher, and what this is to catch (counts
+/// of two processors added, scaled counts, a counter of something else) is
+/// off by factors.
+pub(super) fn clock(case: &Case<'_>) -> Check {
+    let (low, high) = clock_bounds_ghz(case);
+    for (name, counts) in ends(case) {
+        let (Some(cycles), Some(cpu_ns @ 1..)) = (cycles(counts), counts.task_clock_ns) else {
+            continue;
+        };
+        let ghz = cycles as f64 / cpu_ns as f64;
+        if !(low..=high).contains(&ghz) {
+            return Check::Invalid(format!(
+                "{cycles} cycles in {cpu_ns} ns of CPU at the {name} end are a clock of {ghz:.2} \
+                 GHz, possible are {low:.2} to {high:.2} GHz"
+            ));
+        }
+    }
+    Check::Pass
+}
+
+fn clock_bounds_ghz(case: &Case<'_>) -> (f64, f64) {
+    let fact = |name: &str| {
+        let fact = case.header.host.facts.iter().find(|fact| fact.name == name)?;
+        let khz: f64 = fact.value.value()?.trim_end_matches(" kHz").parse().ok()?;
+        (khz > 0.0).then_some(khz / 1e6)
+    };
+    let (lowest, highest) = (fact("lowest frequency"), fact("highest frequency"));
+    (lowest.map_or(0.1, |ghz| 0.2 * ghz), highest.map_or(8.0, |ghz| 1.2 * ghz))
+}
+
+/// Gate 1: no core retires more than 12 instructions a cycle (the widest are
+/// built for 10), and one that retires less than one in a hundred did not
+/// count the same thing as the clock.
+pub(super) fn instructions(case: &Case<'_>) -> Check {
+    const LEAST: f64 = 0.01;
+    const MOST: f64 = 12.0;
+    for (name, counts) in ends(case) {
+        let (user, kernel) = (counts.pmu.instructions_user, counts.pmu.instructions_kernel);
+        let (Some(cycles), Some(instructions)) = (cycles(counts), both(counts, user, kernel))
+        else {
+            continue;
+        };
+        let per_cycle = instructions as f64 / cycles as f64;
+        if !(LEAST..=MOST).contains(&per_cycle) {
+            return Check::Invalid(format!(
+                "{instructions} instructions in {cycles} cycles at the {name} end are \
+                 {per_cycle:.3} per cycle"
+            ));
+        }
+    }
+    Check::Pass
+}
+
+/// Gate 10: a counter that stood still while its end worked, or counted in
+/// some slices only, did not run; its figures are null, and it is named.
+///
+/// Kernel counts may be zero where no call was made, and misses anywhere.
+pub(super) fn ran(case: &Case<'_>) -> Check {
+    let mut still: Vec<&str> = Vec::new();
+    for (_, counts) in ends(case).filter(|(_, counts)| counts.task_clock_ns != Some(0)) {
+        for (name, value) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()) {
+            let exempt = name.ends_with("_misses") || name.starts_with("llc_");
+            let idle = name.ends_with("_kernel") && counts.calls == 0;
+            if value == Some(0) && !exempt && !idle && !still.contains(&name) {
+                still.push(name);
+            }
+        }
+    }
+    let partly = partly(case);
+    let what = |names: &[&str], what: &str| match names {
+        [] => None,
+        names => Some(format!("{} {what}", names.join(", "))),
+    };
+    let still = what(&still, "stood still while the threads worked");
+    let partly = what(&partly, "counted in some slices only");
+    let found: Vec<String> = still.into_iter().chain(partly).collect();
+    if found.is_empty() {
+        return Check::Pass;
+    }
+    Check::Flag(Flag::Once(format!("gate 10 (counters that ran): {}: not used", found.join("; "))))
+}
+
+/// Counters that some measured slices of the arm have and others lack.
+fn partly(case: &Case<'_>) -> Vec<&'static str> {
+    let trial = case.trial;
+    let index = trial.arms.iter().position(|arm| std::ptr::eq(arm, case.outcome));
+    let measured = super::values::measured(trial).filter(|slice| Some(slice.arm) == index);
+    let counts: Vec<[PmuCounts; 2]> =
+        measured.map(|slice| [slice.tx.pmu, slice.rx.unwrap_or(slice.tx).pmu]).collect();
+    let partly = |counter: &usize| {
+        [0, 1].into_iter().any(|end| {
+            let known = |pmu: &[PmuCounts; 2]| pmu[end].values()[*counter].is_some();
+            counts.iter().any(known) && !counts.iter().all(known)
+        })
+    };
+    (0..PmuCounts::NAMES.len()).filter(partly).map(|i| PmuCounts::NAMES[i]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::host::Fact;
+    use iolens_model::outcome::SliceOutcome;
+    use iolens_model::reading::Reading;
+    use iolens_model::run::Run;
+
+    use super::*;
+    use crate::analyse;
+    use crate::fixture::{check_gates, one_arm_trial};
+
+    /// Both ends run at `ghz` in their CPU time, with `per_cycle` instructions.
+    fn run(ghz: u64, per_cycle: u64) -> Run {
+        one_arm_trial(|slice| {
+            let cycles = slice.tx.task_clock_ns.unwrap() * ghz / 2;
+            let pmu = PmuCounts {
+                cycles_user: Some(cycles),
+                cycles_kernel: Some(cycles),
+                instructions_user: Some(cycles * per_cycle),
+                instructions_kernel: Some(cycles * per_cycle),
+                ..PmuCounts::default()
+            };
+            slice.tx.pmu = pmu;
+            slice.rx.as_mut().unwrap().pmu = pmu;
+        })
+    }
+
+    #[test]
+    fn an_impossible_clock_is_invalid() {
+        check_gates(&run(3, 1), None);
+        check_gates(&run(18, 1), Some("gate 1 (clock): "));
+        let mut known = run(6, 1);
+        check_gates(&known, None);
+        for (name, khz) in [("lowest frequency", 800_000), ("highest frequency", 3_500_000)] {
+            let value = Reading::Exact(format!("{khz} kHz"));
+            known.header.host.facts.push(Fact { group: "cpu".into(), name: name.into(), value });
+        }
+        check_gates(&known, Some("6.00 GHz, possible are 0.16 to 4.20 GHz"));
+        known.trials = run(4, 1).trials;
+        check_gates(&known, None);
+    }
+
+    #[test]
+    fn an_impossible_number_of_instructions_is_invalid() {
+        check_gates(&run(3, 5), None);
+        check_gates(&run(3, 20), Some("gate 1 (instructions per cycle): "));
+    }
+
+    fn warnings(change: impl Fn(&mut SliceOutcome)) -> Vec<String> {
+        let mut run = run(3, 1);
+        run.trials[0].slices.iter_mut().for_each(change);
+        let warnings = analyse(&run).warnings;
+        warnings.into_iter().filter(|warning| warning.starts_with("gate 10")).collect()
+    }
+
+    #[test]
+    fn counters_that_did_not_run_are_named() {
+        assert_eq!(warnings(|_| {}), [""; 0]);
+        let still = warnings(|slice| slice.rx.as_mut().unwrap().pmu.cycles_kernel = Some(0));
+        let expect = "gate 10 (counters that ran): cycles_kernel stood still while the threads worked: not used";
+        assert_eq!(still, [expect]);
+        let partly = warnings(|slice| {
+            slice.tx.pmu.llc_misses = (slice.round == 2).then_some(0);
+        });
+        assert_eq!(
+            partly,
+            ["gate 10 (counters that ran): llc_misses counted in some slices only: not used"]
+        );
+        let no_calls = warnings(|slice| {
+            (slice.tx.calls, slice.tx.pmu.cycles_kernel) = (0, Some(0));
+            slice.tx.pmu.instructions_kernel = Some(0);
+        });
+        assert_eq!(no_calls, [""; 0]);
+    }
+}

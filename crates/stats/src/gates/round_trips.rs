@@ -1,0 +1,149 @@
+//! Gates 4 and 6 in mode `rr`: round trips against the messages and the time
+//! they are part of.
+
+use iolens_model::axes::Mode;
+use iolens_model::latency::Histogram;
+
+use super::{Case, Check, Flag, speedup};
+
+/// The round trips of an arm that makes requests.
+fn times<'a>(case: &Case<'a>) -> Option<&'a Histogram> {
+    let requests = case.trial.cell.mode == Mode::Rr;
+    case.outcome.latency.as_ref().filter(|histogram| requests && histogram.total() > 0)
+}
+
+/// Gate 6: every request was timed, once.
+pub(super) fn count(case: &Case<'_>) -> Check {
+    let requests = case.trial.cell.mode == Mode::Rr;
+    let (Some(histogram), messages) = (&case.outcome.latency, case.sums.tx.messages) else {
+        return Check::Pass;
+    };
+    match histogram.total() {
+        total if requests && total != messages => {
+            Check::Invalid(format!("{total} round trips of {messages} messages"))
+        }
+        _ => Check::Pass,
+    }
+}
+
+/// Gate 6, Little's law: with one request in flight on each connection, mean
+/// round trip × rate is the number of connections.
+///
+/// It cannot be more: a connection has no two requests in flight. It is less
+/// by the time in which a connection has none, before its first request,
+/// after its last, and while its thread waits for a CPU in between, so what
+/// is missing is flagged; more than half is no round trip any more.
+pub(super) fn little(case: &Case<'_>) -> Check {
+    const MARGIN: f64 = 0.05;
+    const LEAST: f64 = 0.5;
+    let (Some(mean_ns), Some(time)) =
+        (times(case).and_then(Histogram::mean_ns), case.sums.time_per_message())
+    else {
+        return Check::Pass;
+    };
+    let connections = case.trial.cell.threads;
+    let in_flight = mean_ns * time.under / time.over;
+    let share = in_flight / f64::from(connections);
+    if !(LEAST..=1.0 + MARGIN).contains(&share) {
+        return Check::Invalid(format!(
+            "{mean_ns:.0} ns mean round trip × the rate of requests is {in_flight:.2} requests in \
+             flight on {connections} connections"
+        ));
+    }
+    if share < 1.0 - MARGIN {
+        let what = "of the connections' time had a request in flight";
+        return Check::Flag(Flag::Share { what, share });
+    }
+    Check::Pass
+}
+
+/// Gate 4: half of the round trips take at least as long as the machine takes
+/// to copy a message, at the bandwidth it has in cache; an acknowledgement
+/// that was timed instead of the message takes less.
+///
+/// Message bytes over the throughput of one connection is the mean time per
+/// request, which a median stays below wherever there is a tail. So that
+/// comparison is a remark, where the median is less than half of it.
+pub(super) fn median(case: &Case<'_>) -> Check {
+    const MARGIN: f64 = 1.05;
+    const HALF: f64 = 0.5;
+    let (Some(median_ns), Some(time)) =
+        (times(case).and_then(|times| times.quantile_ns(0.5)), case.sums.time_per_message())
+    else {
+        return Check::Pass;
+    };
+    let bandwidth = case.header.calibration.memcpy_hot_bytes_per_s * MARGIN * speedup(case);
+    let copy_ns = case.trial.cell.message_bytes.0 as f64 / bandwidth * 1e9;
+    let copies = case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
+    if copies && bandwidth > 0.0 && (median_ns as f64) < copy_ns {
+        return Check::Invalid(format!(
+            "half of the round trips took {median_ns} ns or less, and memcpy of a message alone \
+             takes {copy_ns:.0} ns"
+        ));
+    }
+    let per_request_ns = time.over / time.under * f64::from(case.trial.cell.threads);
+    let share = median_ns as f64 / per_request_ns;
+    if share < HALF {
+        let what = "of the mean time per request is the median round trip";
+        return Check::Flag(Flag::Share { what, share });
+    }
+    Check::Pass
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::run::Run;
+
+    use super::*;
+    use crate::fixture::{MESSAGES, check_gate, check_gates, one_arm_trial};
+
+    /// Four slices of 10 000 requests of 1 KiB, 512 ns each, whose times are
+    /// these shares of all and ns.
+    fn run(parts: &[(u64, u64)]) -> Run {
+        let mut run = one_arm_trial(|_| {});
+        run.trials[0].cell.mode = Mode::Rr;
+        let all = 4 * MESSAGES;
+        let buckets = parts.iter().map(|&(percent, ns)| (ns, all / 100 * percent)).collect();
+        run.trials[0].arms[0].latency = Some(Histogram { buckets });
+        run
+    }
+
+    #[test]
+    fn every_request_is_timed_once() {
+        check_gates(&run(&[(100, 512)]), None);
+        let reason = "gate 6 (round trips = messages): 39600 round trips of 40000 messages";
+        check_gates(&run(&[(99, 512)]), Some(reason));
+        let mut stream = run(&[(99, 512)]);
+        stream.trials[0].cell.mode = Mode::Stream;
+        check_gates(&stream, None);
+    }
+
+    #[test]
+    fn mean_times_rate_is_the_number_of_connections() {
+        check_gate(little, &run(&[(100, 537)]), None);
+        check_gate(little, &run(&[(100, 487)]), None);
+        check_gate(little, &run(&[(100, 480)]), Some("flag"));
+        let gate = "gate 6 (mean round trip × rate = connections)";
+        check_gates(&run(&[(100, 540)]), Some(gate));
+        check_gates(&run(&[(100, 250)]), Some("0.49 requests in flight on 1 connections"));
+        let mut two = run(&[(100, 1024)]);
+        two.trials[0].cell.threads = 2;
+        check_gate(little, &two, None);
+    }
+
+    /// 1 KiB at 10.5 GB/s takes 98 ns.
+    #[test]
+    fn a_round_trip_is_no_faster_than_a_copy() {
+        check_gate(median, &run(&[(100, 512)]), None);
+        check_gates(&run(&[(60, 90), (40, 1140)]), Some("gate 4 (median round trip): half of"));
+        let mut referenced = run(&[(60, 90), (40, 1140)]);
+        referenced.trials[0].arms[0].copies_end_to_end = Some(0.0);
+        check_gate(median, &referenced, Some("flag"));
+    }
+
+    #[test]
+    fn a_median_far_below_the_mean_is_flagged() {
+        check_gate(median, &run(&[(60, 260), (40, 890)]), None);
+        check_gate(median, &run(&[(60, 250), (40, 905)]), Some("flag"));
+    }
+}
