@@ -58,7 +58,7 @@ impl Place {
     pub(crate) fn wait_until_usable(self, limit: Duration) -> Result<(), Failure> {
         match self.topology {
             Topology::Loopback => Ok(()),
-            Topology::Veth => veth::wait_for_carrier(self.side, limit),
+            Topology::Veth => veth::wait_until_usable(self.side, self.ip, limit),
         }
     }
 

@@ -212,7 +212,7 @@ fn a_removed_device_is_one_failed_trial() {
     assert!(reason.contains("was removed while the trial ran"), "{reason}");
 }
 
-/// At three points: when both are just there, while they make namespaces, and
+/// At three points: when it is just there, while namespaces are made, and
 /// in the middle of the trial.
 fn a_killed_worker_is_one_failed_trial() {
     for disturb in [

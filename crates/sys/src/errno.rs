@@ -43,6 +43,8 @@ impl Errno {
     pub const EINVAL: Errno = Errno(libc::EINVAL);
     /// The kernel lacks the facility.
     pub const EOPNOTSUPP: Errno = Errno(libc::EOPNOTSUPP);
+    /// There is no route there.
+    pub const ENETUNREACH: Errno = Errno(libc::ENETUNREACH);
     /// A limit on the number of things is reached.
     pub const ENOSPC: Errno = Errno(libc::ENOSPC);
     /// It takes too long.

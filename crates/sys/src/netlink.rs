@@ -102,6 +102,21 @@ impl Route {
         self.acknowledged(&address_request(index, address, prefix))
     }
 
+    /// Whether what arrives for an address is taken in here. For IPv6 that
+    /// begins some time after [`Self::add_address`], on a work queue
+    /// (net/ipv6/addrconf.c, addrconf_dad_work).
+    ///
+    /// Errors: see rtnetlink(7); that there is no route at all is `false`.
+    pub fn is_local(&self, address: IpAddr) -> Result<bool, Errno> {
+        let mut answer = vec![0; ANSWER_BYTES];
+        match self.exchange(&route_request(address), &mut answer) {
+            // `struct rtmsg`: the type of the route is its eighth byte.
+            Ok(_) => Ok(answer[HEADER_BYTES + 7] == libc::RTN_LOCAL),
+            Err(Errno::ENETUNREACH) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+
     /// Removes a device; a veth device takes its other end with it.
     ///
     /// Errors: `ENODEV` if there is none of that index.
@@ -126,18 +141,20 @@ impl Route {
     }
 }
 
-/// News of the devices in a network namespace: readable when there are some.
+/// News of the devices and local addresses in a network namespace: readable
+/// when there are some.
 #[derive(Debug)]
-pub struct LinkNews(OwnedFd);
+pub struct News(OwnedFd);
 
-impl LinkNews {
+impl News {
     /// Hears from now on about the calling thread's network namespace.
     ///
     /// Errors: see socket(2) and bind(2).
-    pub fn open() -> Result<LinkNews, Errno> {
+    pub fn open() -> Result<News, Errno> {
         let Route(fd) = Route::open()?;
-        bind(&fd, &SocketAddrNetlink::new(0, libc::RTMGRP_LINK.cast_unsigned()))?;
-        Ok(LinkNews(fd))
+        let groups = libc::RTMGRP_LINK | libc::RTMGRP_IPV4_ROUTE | libc::RTMGRP_IPV6_ROUTE;
+        bind(&fd, &SocketAddrNetlink::new(0, groups.cast_unsigned()))?;
+        Ok(News(fd))
     }
 
     /// Takes one piece of news, waiting for it. It says only that something
@@ -150,7 +167,7 @@ impl LinkNews {
     }
 }
 
-impl AsFd for LinkNews {
+impl AsFd for News {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
@@ -179,19 +196,33 @@ pub(crate) fn veth_request(pair: &VethPair<'_>) -> Vec<u8> {
     request.finish()
 }
 
+/// Address family and bytes of an address.
+fn family_and_octets(address: IpAddr) -> (u8, Vec<u8>) {
+    let (family, octets) = match address {
+        IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
+        IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
+    };
+    (u8::try_from(family).expect("the two families are below 256"), octets)
+}
+
+fn route_request(address: IpAddr) -> Vec<u8> {
+    let (family, octets) = family_and_octets(address);
+    let mut request = Message::new(libc::RTM_GETROUTE, 0);
+    // `struct rtmsg`: family, length of the destination, ten bytes of nothing.
+    let bits = if address.is_ipv4() { 32 } else { 128 };
+    request.put(&[family, bits, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    request.attribute(libc::RTA_DST, &octets);
+    request.finish()
+}
+
 fn address_request(index: u32, address: IpAddr, prefix: u8) -> Vec<u8> {
-    let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let family = u8::try_from(family).expect("the two families are below 256");
+    let (family, octets) = family_and_octets(address);
     let flags = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
     let mut request = Message::new(libc::RTM_NEWADDR, flags);
     let no_dad = u8::try_from(libc::IFA_F_NODAD).expect("the flag is 2");
     // `struct ifaddrmsg`: family, prefix length, flags, scope, device.
     request.put(&[family, prefix, no_dad, 0]);
     request.put(&index.to_ne_bytes());
-    let octets = match address {
-        IpAddr::V4(address) => address.octets().to_vec(),
-        IpAddr::V6(address) => address.octets().to_vec(),
-    };
     request.attribute(libc::IFA_LOCAL, &octets);
     request.attribute(libc::IFA_ADDRESS, &octets);
     request.finish()
@@ -227,7 +258,8 @@ impl Message {
     /// Begins a request; one that only asks is answered, any other one is
     /// acknowledged.
     fn new(kind: u16, flags: i32) -> Message {
-        let acknowledge = if kind == libc::RTM_GETLINK { 0 } else { libc::NLM_F_ACK };
+        let asks = kind == libc::RTM_GETLINK || kind == libc::RTM_GETROUTE;
+        let acknowledge = if asks { 0 } else { libc::NLM_F_ACK };
         let flags = flags | libc::NLM_F_REQUEST | acknowledge;
         let mut message = Message(vec![0; HEADER_BYTES]);
         message.0[4..6].copy_from_slice(&kind.to_ne_bytes());
@@ -322,6 +354,13 @@ mod tests {
     fn the_loopback_device_is_described() {
         let lo = Route::open().unwrap().link("lo").unwrap();
         assert_eq!((lo.index, lo.mtu_bytes), (1, 65_536));
+    }
+
+    #[test]
+    fn only_our_own_addresses_are_local() {
+        let route = Route::open().unwrap();
+        assert_eq!(route.is_local("127.0.0.1".parse().unwrap()), Ok(true));
+        assert_eq!(route.is_local("192.0.2.1".parse().unwrap()), Ok(false));
     }
 
     #[test]

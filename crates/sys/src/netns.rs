@@ -35,7 +35,7 @@ pub enum Step {
     Child,
     /// A user namespace.
     UserNamespace,
-    /// Carrying this user's number over into it.
+    /// Being root in it.
     UserNumber,
     /// Entering the user namespace of another process.
     Join,
@@ -64,7 +64,7 @@ impl Step {
         match self {
             Step::Child => "start a process",
             Step::UserNamespace => "make a user namespace",
-            Step::UserNumber => "carry this user over into a user namespace",
+            Step::UserNumber => "become root in a user namespace of our own",
             Step::Join => "enter the user namespace of the other worker",
             Step::NetworkNamespace => "make a network namespace",
             Step::Setting => "change a sysctl in a network namespace of our own",
@@ -194,8 +194,8 @@ impl Entry {
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
         Entry {
             privileged: capabilities(None).is_ok_and(|held| held.effective.contains(needed)),
-            user_map: format!("{user} {user} 1"),
-            group_map: format!("{group} {group} 1"),
+            user_map: format!("0 {user} 1"),
+            group_map: format!("0 {group} 1"),
         }
     }
 
@@ -210,8 +210,8 @@ impl Entry {
         Ok(owner)
     }
 
-    /// A user namespace in which this user has its own number and every
-    /// capability. `setgroups` must be given up before a group may be mapped
+    /// A user namespace in which this user is root, so that programs that are
+    /// brought in with nsenter(1) have its rights too. `setgroups` must be given up before a group may be mapped
     /// (user_namespaces(7)).
     fn enter_user(&self) -> Result<(), Refusal> {
         // Else root owns our files in /proc, if this program's file has

@@ -9,7 +9,7 @@ use std::time::Duration;
 use iolens_model::axes::IpVersion;
 use iolens_model::plan::NetworkOptions;
 use iolens_sys::errno::Errno;
-use iolens_sys::netlink::{Link, LinkNews, Route, VethPair};
+use iolens_sys::netlink::{Link, News, Route, VethPair};
 use iolens_sys::netns::{self, Owner, Refusal, Setting, Step};
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, poll, process};
@@ -146,15 +146,16 @@ fn at(tried: &str, side: Side) -> impl Fn(Errno) -> Failure + use<> {
     }
 }
 
-/// Waits until both devices are on, as the kernel says when it has noticed:
-/// what is sent before is dropped, and sent again only after a second.
-pub(super) fn wait_for_carrier(side: Side, limit: Duration) -> Result<(), Failure> {
+/// Waits until both devices are on and this end takes in what is sent to it, as
+/// the kernel says when it has noticed: what is sent before is dropped, and
+/// sent again only after a second.
+pub(super) fn wait_until_usable(side: Side, ip: IpVersion, limit: Duration) -> Result<(), Failure> {
     let waiting = at(&format!("wait for the carrier of {}", device(side)), side);
     // Before the first look, so that no change falls between look and wait.
-    let news = LinkNews::open().map_err(&waiting)?;
+    let news = News::open().map_err(&waiting)?;
     let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
     let deadline_ns = clock::monotonic_ns().saturating_add(limit_ns);
-    while !link(side).map_err(&waiting)?.operational {
+    while !is_usable(side, ip).map_err(&waiting)? {
         let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
         match poll::readable(&[news.as_fd()], left_ns) {
             Ok(ready) if ready == [true] => match news.take() {
@@ -168,6 +169,10 @@ pub(super) fn wait_for_carrier(side: Side, limit: Duration) -> Result<(), Failur
         }
     }
     Ok(())
+}
+
+fn is_usable(side: Side, ip: IpVersion) -> Result<bool, Errno> {
+    Ok(link(side)?.operational && Route::open()?.is_local(address(side, ip))?)
 }
 
 fn link(side: Side) -> Result<Link, Errno> {
