@@ -57,8 +57,19 @@ fn run_tests(filter: Option<&str>) {
         let before = traces();
         test();
         wait_until("what a trial made is gone", || traces() == before);
-        println!("test {name} ... ok");
+        say(&format!("test {name} ... ok"));
     }
+}
+
+/// Says what libtest would.
+#[expect(clippy::print_stdout, reason = "it stands in for libtest")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+/// What a trial took, so that one that takes its time is seen.
+fn say_duration(outcome: &TrialOutcome, what: &str) {
+    say(&format!("  {what}: {} us", outcome.duration_ns / 1000));
 }
 
 /// What must be the same before and after: devices, named namespaces, mounts,
@@ -156,11 +167,12 @@ fn loopback_has_both_protocols() {
             continue;
         }
         let outcome = conduct(&trial(Topology::Loopback, NetworkOptions { ip, mtu_bytes: 1500 }));
+        say_duration(&outcome, &format!("{ip}, loopback"));
         assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
         let facts = outcome.tx.unwrap();
         assert_eq!(facts.mtu_bytes, None, "the device is the machine's");
         assert!(facts.packet_taps.is_some());
-        println!("test loopback_has_both_protocols, {ip} ... ok");
+        say(&format!("test loopback_has_both_protocols, {ip} ... ok"));
     }
 }
 
@@ -169,9 +181,9 @@ fn a_trial_reads_back_what_was_asked() {
     const TIMESTAMPS_BYTES: u64 = 12;
     for (ip, headers_bytes) in [(IpVersion::V4, 40), (IpVersion::V6, 60)] {
         for mtu_bytes in [1500, 9000] {
-            let begin_ns = clock::monotonic_ns();
             let trial = trial(Topology::Veth, NetworkOptions { ip, mtu_bytes });
             let outcome = conduct(&trial);
+            say_duration(&outcome, &format!("{ip}, MTU {mtu_bytes}"));
             assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
             for slice in &outcome.slices {
                 assert_eq!(slice.tx.bytes, 8 * trial.cell.message_bytes.0);
@@ -184,8 +196,6 @@ fn a_trial_reads_back_what_was_asked() {
                 let mss_bytes = u64::from(mtu_bytes) - headers_bytes - TIMESTAMPS_BYTES;
                 assert_eq!(facts.mss_bytes, Some(mss_bytes));
             }
-            let took_ms = (clock::monotonic_ns() - begin_ns) / 1_000_000;
-            println!("  {ip}, MTU {mtu_bytes}: {took_ms} ms");
         }
     }
 }

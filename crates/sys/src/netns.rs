@@ -36,7 +36,7 @@ pub enum Step {
     /// A user namespace.
     UserNamespace,
     /// Being root in it.
-    UserNumber,
+    Root,
     /// Entering the user namespace of another process.
     Join,
     /// A network namespace.
@@ -51,7 +51,7 @@ impl Step {
     const ALL: [Step; 7] = [
         Step::Child,
         Step::UserNamespace,
-        Step::UserNumber,
+        Step::Root,
         Step::Join,
         Step::NetworkNamespace,
         Step::Setting,
@@ -64,7 +64,7 @@ impl Step {
         match self {
             Step::Child => "start a process",
             Step::UserNamespace => "make a user namespace",
-            Step::UserNumber => "become root in a user namespace of our own",
+            Step::Root => "become root in a user namespace of our own",
             Step::Join => "enter the user namespace of the other worker",
             Step::NetworkNamespace => "make a network namespace",
             Step::Setting => "change a sysctl in a network namespace of our own",
@@ -211,19 +211,19 @@ impl Entry {
     }
 
     /// A user namespace in which this user is root, so that programs that are
-    /// brought in with nsenter(1) have its rights too. `setgroups` must be given up before a group may be mapped
-    /// (user_namespaces(7)).
+    /// brought in with nsenter(1) have its rights too. `setgroups` must be
+    /// given up before a group may be mapped (user_namespaces(7)).
     fn enter_user(&self) -> Result<(), Refusal> {
         // Else root owns our files in /proc, if this program's file has
         // capabilities: then the maps could not be written.
-        at(Step::UserNumber, set_dumpable_behavior(DumpableBehavior::Dumpable))?;
+        at(Step::Root, set_dumpable_behavior(DumpableBehavior::Dumpable))?;
         unshare(Step::UserNamespace, UnshareFlags::NEWUSER)?;
         let maps: [(&str, &str); 3] = [
             ("/proc/self/setgroups", "deny"),
             ("/proc/self/uid_map", &self.user_map),
             ("/proc/self/gid_map", &self.group_map),
         ];
-        maps.into_iter().try_for_each(|(path, text)| at(Step::UserNumber, write(path, text)))
+        maps.into_iter().try_for_each(|(path, text)| at(Step::Root, write(path, text)))
     }
 }
 

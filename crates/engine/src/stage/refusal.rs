@@ -48,7 +48,7 @@ pub(super) fn clause(refusal: &Refusal, root: &Root) -> String {
              CONFIG_USER_NS"
                 .to_owned()
         }
-        (Step::UserNamespace | Step::UserNumber, _) => user_namespaces_refused(errno, root),
+        (Step::UserNamespace | Step::Root, _) => user_namespaces_refused(errno, root),
         // Entered by way of a user namespace that grants nothing.
         (Step::NetworkNamespace, Errno::EPERM | Errno::EACCES) => {
             user_namespaces_refused(errno, root)
@@ -112,7 +112,7 @@ mod tests {
                 ("proc/sys/user/max_user_namespaces", "9000\n"),
                 ("proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n"),
             ],
-            (Step::UserNumber, Errno::EPERM),
+            (Step::Root, Errno::EPERM),
             "user namespaces are refused (sysctl \
              kernel.apparmor_restrict_unprivileged_userns = 1): run as root, or set it to 0",
         );
