@@ -1,14 +1,123 @@
 //! Where the two ends of a trial stand: which topologies this machine lets us
-//! make, asked before a plan is made.
+//! make, asked before a plan is made, and what each worker needs to know of
+//! its place.
 
-use iolens_model::axes::Topology;
+mod refusal;
+pub(crate) mod veth;
 
-/// Whether a topology can be made here.
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+use iolens_model::axes::{IpVersion, Topology};
+use iolens_model::outcome::EndFacts;
+use iolens_model::trial::Trial;
+use iolens_sys::netns;
+use iolens_sys::proc::Root;
+
+use crate::worker::protocol::{Failure, Side};
+
+pub use self::veth::{RX_DEVICE, TX_DEVICE};
+
+/// Whether a topology can be made here: it is made and thrown away.
 ///
 /// Errors: why not, one clause, and what would change it.
 pub fn available(topology: Topology) -> Result<(), String> {
     match topology {
         Topology::Loopback => Ok(()),
-        Topology::Veth => Err("this build cannot make network namespaces".to_owned()),
+        Topology::Veth => netns::try_in_child(veth::SETTINGS)
+            .map_err(|refusal| refusal::clause(&refusal, &Root::real())),
+    }
+}
+
+/// Where one end of a trial stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    topology: Topology,
+    ip: IpVersion,
+    side: Side,
+}
+
+impl Place {
+    /// The place of an end.
+    pub(crate) fn of(trial: &Trial, side: Side) -> Place {
+        Place { topology: trial.cell.topology, ip: trial.network.ip, side }
+    }
+
+    /// The address of the end that stands here.
+    pub(crate) fn address(self) -> IpAddr {
+        match (self.topology, self.ip) {
+            (Topology::Loopback, IpVersion::V4) => Ipv4Addr::LOCALHOST.into(),
+            (Topology::Loopback, IpVersion::V6) => Ipv6Addr::LOCALHOST.into(),
+            (Topology::Veth, ip) => veth::address(self.side, ip),
+        }
+    }
+
+    /// Waits until what is sent from here arrives.
+    ///
+    /// Errors: what was waited for and what the system said.
+    pub(crate) fn wait_until_usable(self, limit: Duration) -> Result<(), Failure> {
+        match self.topology {
+            Topology::Loopback => Ok(()),
+            Topology::Veth => veth::wait_until_usable(self.side, self.ip, limit),
+        }
+    }
+
+    /// Adds to an end's facts what the kernel says of its place.
+    pub(crate) fn describe(self, facts: &mut EndFacts) {
+        facts.packet_taps = packet_taps(&Root::real());
+        facts.mtu_bytes = match self.topology {
+            Topology::Loopback => None,
+            Topology::Veth => veth::mtu_bytes(self.side),
+        };
+    }
+
+    /// A failure with what has happened to the place, if that is why.
+    pub(crate) fn explain(self, failure: Failure) -> Failure {
+        match self.topology {
+            Topology::Loopback => failure,
+            Topology::Veth => veth::explain(self.side, failure),
+        }
+    }
+}
+
+/// Packet sockets in the network namespace of this process: all lines but the
+/// first of /proc/net/packet (net/packet/af_packet.c, `packet_seq_show`).
+fn packet_taps(root: &Root) -> Option<u64> {
+    let text = root.read("proc/net/packet").ok()?;
+    Some(text.lines().skip(1).count() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(topology: Topology, ip: IpVersion, side: Side) -> Place {
+        Place { topology, ip, side }
+    }
+
+    #[test]
+    fn each_end_of_a_veth_pair_has_its_own_address() {
+        for &ip in IpVersion::ALL {
+            let [tx, rx] =
+                [Side::Tx, Side::Rx].map(|side| place(Topology::Veth, ip, side).address());
+            assert_ne!(tx, rx);
+            assert_eq!(tx.is_ipv6(), ip == IpVersion::V6);
+            assert!(!tx.is_loopback() && !rx.is_loopback());
+        }
+        let loopback = place(Topology::Loopback, IpVersion::V6, Side::Rx);
+        assert_eq!(loopback.address().to_string(), "::1");
+    }
+
+    #[test]
+    fn taps_are_the_lines_below_the_heading() {
+        let machine = tempfile::tempdir().unwrap();
+        assert_eq!(packet_taps(&Root::at(machine.path())), None);
+        std::fs::create_dir_all(machine.path().join("proc/net")).unwrap();
+        let heading = "sk       RefCnt Type Proto  Iface R Rmem   User   Inode\n";
+        let tap = "ffff0000 3      3    0003   2     1 0      0      12345\n";
+        for (text, taps) in [(heading.to_owned(), 0), (format!("{heading}{tap}{tap}"), 2)] {
+            std::fs::write(machine.path().join("proc/net/packet"), text).unwrap();
+            assert_eq!(packet_taps(&Root::at(machine.path())), Some(taps));
+        }
     }
 }

@@ -19,6 +19,11 @@ use crate::environment::Before;
 use crate::registry;
 use crate::worker::protocol::{EndReport, EndSlice};
 
+/// Environment variable that says which end a worker is, `tx` or `rx`, so that
+/// others can find it: /proc/PID/environ leads to the process, and that to its
+/// network namespace (`nsenter -t PID -n`).
+pub const END_VARIABLE: &str = "IOLENS_END";
+
 /// How a worker is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {

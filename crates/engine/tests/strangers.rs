@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use iolens_engine::trial::{Launch, run};
+use iolens_engine::worker::protocol::PROTOCOL_VERSION;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::outcome::Status;
@@ -72,7 +73,8 @@ fn a_worker_of_another_protocol_is_refused() {
     let hello = r#"{"hello":{"protocol":99,"build":"0.0.9"}}"#;
     let script = format!(r"printf '\{:03o}\000\000\000{hello}'; cat >/dev/null", hello.len());
     let reason = reason("/bin/sh", &["-c", &script]);
-    assert!(reason.contains("(build 0.0.9) speaks protocol 99, this iolens speaks 1"), "{reason}");
+    let ours = format!("(build 0.0.9) speaks protocol 99, this iolens speaks {PROTOCOL_VERSION}");
+    assert!(reason.contains(&ours), "{reason}");
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn a_worker_that_speaks_nonsense() {
 
 #[test]
 fn a_worker_that_says_nothing_after_hello() {
-    let hello = r#"{"hello":{"protocol":1,"build":"x"}}"#;
+    let hello = format!(r#"{{"hello":{{"protocol":{PROTOCOL_VERSION},"build":"x"}}}}"#);
     let script = format!(r"printf '\{:03o}\000\000\000{hello}'; cat >/dev/null", hello.len());
     let reason = reason("/bin/sh", &["-c", &script]);
     assert!(reason.contains("did not end within its time limit"), "{reason}");

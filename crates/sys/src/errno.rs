@@ -29,10 +29,26 @@ impl Errno {
     pub const ENOBUFS: Errno = Errno(libc::ENOBUFS);
     /// The caller may not do this.
     pub const EPERM: Errno = Errno(libc::EPERM);
-    /// Not possible on this kind of object.
-    pub const EOPNOTSUPP: Errno = Errno(libc::EOPNOTSUPP);
     /// What came is not what was to come.
     pub const EBADMSG: Errno = Errno(libc::EBADMSG);
+    /// The caller may not open this.
+    pub const EACCES: Errno = Errno(libc::EACCES);
+    /// There is no such file.
+    pub const ENOENT: Errno = Errno(libc::ENOENT);
+    /// There is no such process.
+    pub const ESRCH: Errno = Errno(libc::ESRCH);
+    /// There is no such device.
+    pub const ENODEV: Errno = Errno(libc::ENODEV);
+    /// The system could not do it, and says no more.
+    pub const EIO: Errno = Errno(libc::EIO);
+    /// The arguments make no sense, or the kernel lacks the facility.
+    pub const EINVAL: Errno = Errno(libc::EINVAL);
+    /// The kernel lacks the facility.
+    pub const EOPNOTSUPP: Errno = Errno(libc::EOPNOTSUPP);
+    /// There is no route there.
+    pub const ENETUNREACH: Errno = Errno(libc::ENETUNREACH);
+    /// A limit on the number of things is reached.
+    pub const ENOSPC: Errno = Errno(libc::ENOSPC);
     /// It takes too long.
     pub const ETIMEDOUT: Errno = Errno(libc::ETIMEDOUT);
 
@@ -94,7 +110,7 @@ fn name(raw: i32) -> Option<&'static str> {
         EPIPE ENODATA ENAMETOOLONG ENOSYS ELOOP EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT
         EOPNOTSUPP EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ECONNABORTED
         ECONNRESET ENOBUFS EISCONN ENOTCONN ETIMEDOUT ECONNREFUSED EHOSTUNREACH EALREADY
-        EINPROGRESS EDQUOT EBADMSG
+        EINPROGRESS EDQUOT EBADMSG EUSERS
     )
 }
 

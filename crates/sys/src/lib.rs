@@ -12,6 +12,8 @@ pub mod clock;
 pub mod errno;
 pub mod fault;
 pub mod lock;
+pub mod netlink;
+pub mod netns;
 pub mod null_call;
 pub mod perf_event;
 pub mod poll;

@@ -8,14 +8,15 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
+use iolens_model::axes::Topology;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
 
-use super::Launch;
+use super::{END_VARIABLE, Launch};
 use crate::worker::protocol::{
-    EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
+    EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, Task, ToWorker,
     write_frame,
 };
 
@@ -93,6 +94,7 @@ impl Worker {
         let mut child = Command::new(&launch.program)
             .args(&launch.arguments)
             .env("IOLENS_PADDING", padding)
+            .env(END_VARIABLE, side.short())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -195,6 +197,9 @@ impl<'a> Pair<'a> {
     /// Takes the trial from its preparation to both reports (tx, rx).
     pub(crate) fn conduct(&mut self, trial: &Trial) -> Result<(EndReport, EndReport), Trouble> {
         let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
+        if trial.cell.topology == Topology::Veth {
+            self.stage_veth(trial, deadline_ns)?;
+        }
         let token = token();
         let prepare = |side, peer| {
             ToWorker::Prepare(Box::new(Task { side, trial: trial.clone(), peer, token }))
@@ -224,6 +229,30 @@ impl<'a> Pair<'a> {
         match reports {
             [Some(tx), Some(rx)] => Ok((tx, rx)),
             _ => Err(failed("a worker reported twice")),
+        }
+    }
+
+    /// Puts each worker into a network namespace of its own, with a veth pair
+    /// between them.
+    fn stage_veth(&mut self, trial: &Trial, deadline_ns: u64) -> Result<(), Trouble> {
+        let network = trial.network;
+        let [tx_pid, rx_pid] = [Side::Tx, Side::Rx].map(|side| self.worker(side).child.id());
+        let made = self.stage(Side::Tx, StageStep::Enter { beside: None }, deadline_ns)?;
+        let beside = made.then_some(tx_pid);
+        self.stage(Side::Rx, StageStep::Enter { beside }, deadline_ns)?;
+        self.stage(Side::Tx, StageStep::Pair { far_pid: rx_pid, network }, deadline_ns)?;
+        for side in [Side::Rx, Side::Tx] {
+            self.stage(side, StageStep::Open { side, network }, deadline_ns)?;
+        }
+        Ok(())
+    }
+
+    /// Has a worker take a step; returns whether it made a user namespace.
+    fn stage(&mut self, side: Side, step: StageStep, deadline_ns: u64) -> Result<bool, Trouble> {
+        self.worker(side).say(ToWorker::Stage(step));
+        match self.answer(deadline_ns)? {
+            (from, FromWorker::Staged { user_namespace }) if from == side => Ok(user_namespace),
+            (from, _) => Err(out_of_turn(from)),
         }
     }
 

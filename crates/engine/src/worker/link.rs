@@ -1,7 +1,7 @@
 //! The connections of a trial: one per arm and thread, each of which says at
 //! its start to which arm and thread it belongs and that it is one of ours.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -91,11 +91,11 @@ pub(crate) fn connected_pair() -> Result<(OwnedFd, OwnedFd), tcp::SetupError> {
     Ok((near, listener.accept()?))
 }
 
-/// Opens the listening socket of the receiving end.
+/// Opens the listening socket of the receiving end at its address.
 ///
 /// Errors: what was tried and what the system said.
-pub(crate) fn listen(trial: &Trial) -> Result<tcp::Listener, Failure> {
-    let address: SocketAddr = ([127, 0, 0, 1], 0).into();
+pub(crate) fn listen(trial: &Trial, address: IpAddr) -> Result<tcp::Listener, Failure> {
+    let address = SocketAddr::new(address, 0);
     let connections = places(trial) * trial.cell.threads as usize;
     Ok(tcp::Listener::open(&address, &options(trial), connections)?)
 }

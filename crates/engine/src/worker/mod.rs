@@ -23,9 +23,10 @@ use self::crew::Crew;
 use self::gate::Latch;
 use self::link::Links;
 use self::protocol::{
-    BUILD, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker, read_frame,
-    write_frame,
+    BUILD, EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
+    read_frame, write_frame,
 };
+use crate::stage::{Place, veth};
 
 /// Ties this process to its parent; to be called first thing in a worker.
 ///
@@ -56,6 +57,10 @@ pub fn serve(mut control: impl Read, answers: impl Write + Send + 'static) -> io
     while let Some(message) = read_frame::<ToWorker>(&mut control, &mut buffer)? {
         match message {
             ToWorker::Hello { protocol } => check_version(protocol)?,
+            ToWorker::Stage(step) => say(&match veth::take(&step) {
+                Ok(user_namespace) => FromWorker::Staged { user_namespace },
+                Err(failure) => FromWorker::Failed { failure },
+            })?,
             ToWorker::Prepare(task) => {
                 let (say, go) = (say.clone(), Arc::clone(&go));
                 // Not on this thread, which must hear when control ends.
@@ -77,21 +82,32 @@ fn conduct(
     say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
     go: &Latch,
 ) -> FromWorker {
-    let links = match connect(task, say) {
-        Ok(links) => links,
-        Err(failure) => return FromWorker::Failed { failure },
-    };
+    let place = Place::of(&task.trial, task.side);
+    match take_part(task, place, say, go) {
+        Ok(mut report) => {
+            place.describe(&mut report.facts);
+            FromWorker::Finished { report: Box::new(report) }
+        }
+        Err(failure) => FromWorker::Failed { failure: place.explain(failure) },
+    }
+}
+
+/// Connects, waits for the word to go, and runs every slice.
+fn take_part(
+    task: &Task,
+    place: Place,
+    say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
+    go: &Latch,
+) -> Result<EndReport, Failure> {
+    place.wait_until_usable(link::stall_limit(&task.trial))?;
+    let links = connect(task, place, say)?;
     let say_ready = || {
         let _ = say(&FromWorker::Ready);
     };
     let crew = Crew::new(&task.trial, &links, &say_ready, go);
-    let result = match task.side {
+    match task.side {
         Side::Tx => tx::run(&crew),
         Side::Rx => rx::run(&crew),
-    };
-    match result {
-        Ok(report) => FromWorker::Finished { report: Box::new(report) },
-        Err(failure) => FromWorker::Failed { failure },
     }
 }
 
@@ -106,11 +122,15 @@ fn check_version(protocol: u32) -> io::Result<()> {
 }
 
 /// Connects this end.
-fn connect(task: &Task, say: &impl Fn(&FromWorker) -> io::Result<()>) -> Result<Links, Failure> {
+fn connect(
+    task: &Task,
+    place: Place,
+    say: &impl Fn(&FromWorker) -> io::Result<()>,
+) -> Result<Links, Failure> {
     let trial = &task.trial;
     match (task.side, task.peer) {
         (Side::Rx, _) => {
-            let listener = link::listen(trial)?;
+            let listener = link::listen(trial, place.address())?;
             let address = listener.address()?;
             say(&FromWorker::Listening { address }).map_err(|e| Failure {
                 consequence: true,

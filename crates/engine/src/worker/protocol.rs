@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, EndFacts};
+use iolens_model::plan::NetworkOptions;
 use iolens_model::trial::Trial;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol; another one is refused by either side.
-pub const PROTOCOL_VERSION: u32 = 1;
+pub const PROTOCOL_VERSION: u32 = 2;
 
 /// Longest frame either side accepts. A report of 100 000 slices has 40 MB.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
@@ -30,6 +31,15 @@ pub enum Side {
 }
 
 impl Side {
+    /// The word in names of devices and columns.
+    #[must_use]
+    pub fn short(self) -> &'static str {
+        match self {
+            Side::Tx => "tx",
+            Side::Rx => "rx",
+        }
+    }
+
     /// The word in messages to the user.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -49,11 +59,41 @@ pub enum ToWorker {
         /// The coordinator's protocol version.
         protocol: u32,
     },
+    /// One step towards the topology, where that is not loopback; before
+    /// [`ToWorker::Prepare`]. Answered by [`FromWorker::Staged`].
+    Stage(StageStep),
     /// The whole trial, slices and all. The receiving end answers
     /// [`FromWorker::Listening`], then both answer [`FromWorker::Ready`].
     Prepare(Box<Task>),
     /// Go. Answered by [`FromWorker::Finished`].
     Run,
+}
+
+/// A step towards two network namespaces with a veth pair between them: both
+/// workers enter, the sending one makes the pair, both open their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageStep {
+    /// Move into a new network namespace.
+    Enter {
+        /// The process whose user namespace shall own it; null for this
+        /// process's own, or a new one if that grants too little.
+        beside: Option<u32>,
+    },
+    /// Make the veth pair.
+    Pair {
+        /// The process in whose network namespace the other end is made.
+        far_pid: u32,
+        /// Its MTU.
+        network: NetworkOptions,
+    },
+    /// Give this end's device its address and switch it on.
+    Open {
+        /// Which end this worker is.
+        side: Side,
+        /// Its protocol.
+        network: NetworkOptions,
+    },
 }
 
 /// One end's part in a trial.
@@ -79,6 +119,12 @@ pub enum FromWorker {
         protocol: u32,
         /// The worker's build.
         build: String,
+    },
+    /// A step of the topology is done.
+    Staged {
+        /// Whether this worker made a user namespace, which the other one has
+        /// to join.
+        user_namespace: bool,
     },
     /// The receiving end waits for connections here.
     Listening {

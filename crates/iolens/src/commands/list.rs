@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use iolens_engine::registry::{Entry, REGISTRY};
+use iolens_engine::stage;
 use iolens_model::axes::{Study, Topology};
 use iolens_model::metrics::METRICS;
 use serde_json::{Value, json};
@@ -59,24 +60,31 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
         Listed::Primitives => {
             REGISTRY.iter().filter(|entry| all || !entry.hidden).map(|e| primitive(e)).collect()
         }
-        Listed::Topologies => Topology::ALL
-            .iter()
-            .map(|topology| match topology {
-                Topology::Loopback => json!({
-                    "name": topology.word(),
-                    "summary": "both ends in the namespace iolens was started in, over lo",
-                }),
-                Topology::Veth => json!({
-                    "name": topology.word(),
-                    "summary": "each end in an unnamed namespace, a veth pair between them",
-                }),
-            })
-            .collect(),
+        Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS
             .iter()
             .map(|m| json!({"name": m.name, "summary": m.what, "unit": m.unit, "source": m.source}))
             .collect(),
     }
+}
+
+/// A topology and whether it can be made here, which is tried.
+fn topology(topology: Topology) -> Value {
+    let what = match topology {
+        Topology::Loopback => "both ends in the namespace iolens was started in, over lo",
+        Topology::Veth => "each end in an unnamed namespace, a veth pair between them",
+    };
+    let refused = stage::available(topology).err();
+    let summary = match &refused {
+        None => what.to_owned(),
+        Some(why) => format!("{what}; not here: {why}"),
+    };
+    json!({
+        "name": topology.word(),
+        "summary": summary,
+        "available": refused.is_none(),
+        "unavailable_reason": refused,
+    })
 }
 
 fn primitive(entry: &Entry) -> Value {

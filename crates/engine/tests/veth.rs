@@ -1,0 +1,321 @@
+//! Trials between two network namespaces: whole ones, and ones whose device or
+//! worker or coordinator goes away. Started as `veth worker` this is a worker,
+//! as `veth coordinate` a process that can be killed in the middle of a trial.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
+use std::collections::BTreeSet;
+use std::process::{Command, Stdio};
+
+use iolens_engine::registry::{Ends, REGISTRY};
+use iolens_engine::trial::{END_VARIABLE, Launch, run};
+use iolens_engine::{clock, stage, worker};
+use iolens_model::arm::{Arm, Role};
+use iolens_model::axes::{Cell, Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::plan::{NetworkOptions, SocketOptions};
+use iolens_model::trial::{Slice, SliceKind, Trial, Work};
+use iolens_model::units::{Bytes, Nanos};
+
+type Test = (&'static str, fn());
+
+const TESTS: &[Test] = &[
+    ("a_trial_reads_back_what_was_asked", a_trial_reads_back_what_was_asked),
+    ("an_impossible_mtu_is_one_failed_trial", an_impossible_mtu_is_one_failed_trial),
+    ("a_removed_device_is_one_failed_trial", a_removed_device_is_one_failed_trial),
+    ("a_killed_worker_is_one_failed_trial", a_killed_worker_is_one_failed_trial),
+    ("a_killed_coordinator_leaves_nothing", a_killed_coordinator_leaves_nothing),
+];
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    match arguments.next().as_deref() {
+        Some("worker") => {
+            worker::become_worker().unwrap();
+            worker::serve(std::io::stdin(), std::io::stdout()).unwrap();
+        }
+        Some("coordinate") => {
+            conduct(&endless());
+        }
+        filter => run_tests(filter.filter(|word| !word.starts_with('-'))),
+    }
+}
+
+fn run_tests(filter: Option<&str>) {
+    loopback_has_both_protocols();
+    for (name, test) in TESTS {
+        if filter.is_some_and(|filter| !name.contains(filter)) {
+            continue;
+        }
+        if let Err(why) = stage::available(Topology::Veth) {
+            skip::note(name, &why);
+            continue;
+        }
+        let before = traces();
+        test();
+        wait_until("what a trial made is gone", || traces() == before);
+        say(&format!("test {name} ... ok"));
+    }
+}
+
+/// Says what libtest would.
+#[expect(clippy::print_stdout, reason = "it stands in for libtest")]
+fn say(line: &str) {
+    println!("{line}");
+}
+
+/// What a trial took, so that one that takes its time is seen.
+fn say_duration(outcome: &TrialOutcome, what: &str) {
+    say(&format!("  {what}: {} us", outcome.duration_ns / 1000));
+}
+
+/// What must be the same before and after: devices, named namespaces, mounts,
+/// children.
+fn traces() -> [BTreeSet<String>; 4] {
+    let names = |path: &str| -> BTreeSet<String> {
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let lines = |text: String| text.lines().map(str::to_owned).collect();
+    let mounts = lines(std::fs::read_to_string("/proc/self/mountinfo").unwrap());
+    let workers = children(std::process::id()).iter().map(u32::to_string).collect();
+    [names("/sys/class/net"), names("/run/netns"), mounts, workers]
+}
+
+fn trial(topology: Topology, network: NetworkOptions) -> Trial {
+    let pairs = REGISTRY.iter().filter(|entry| entry.ends == Ends::Pair && !entry.hidden);
+    let arms: Vec<Arm> = pairs
+        .map(|entry| Arm {
+            label: entry.id.to_owned(),
+            primitive: entry.id.to_owned(),
+            role: Role::Compared,
+        })
+        .collect();
+    let slice = |arm| Slice { arm, round: 0, kind: SliceKind::Measured, work: Work::Messages(8) };
+    Trial {
+        pass: 1,
+        position: 0,
+        isolated: false,
+        cell: Cell {
+            topology,
+            mode: Mode::Stream,
+            working_set: WorkingSet::Hot,
+            fields: 8,
+            iovec: Iovec::PerMessage,
+            receiver: "recv".into(),
+            threads: 2,
+            message_bytes: Bytes(100_000),
+        },
+        slices: (0..arms.len()).map(slice).collect(),
+        arms,
+        socket: SocketOptions {
+            congestion: "reno".into(),
+            buffer_bytes: Bytes(262_144),
+            nodelay: true,
+            receive_bytes: Bytes(65_536),
+        },
+        network,
+        tx_cpus: vec![own_cpu()],
+        rx_cpus: vec![own_cpu()],
+        ring_messages: 2,
+        stall_limit: Nanos(5_000_000_000),
+        trial_limit: Nanos(60_000_000_000),
+    }
+}
+
+/// A processor that this process may run on.
+fn own_cpu() -> u32 {
+    iolens_sys::affinity::thread_cpus().unwrap()[0]
+}
+
+/// A trial during which something can happen.
+fn endless() -> Trial {
+    let mut trial = trial(Topology::Veth, NetworkOptions::default());
+    trial.stall_limit = Nanos(1_000_000_000);
+    trial.arms.truncate(1);
+    trial.slices.truncate(1);
+    trial.slices[0].work = Work::Window(Nanos(50_000_000_000));
+    trial
+}
+
+fn conduct(trial: &Trial) -> TrialOutcome {
+    let program = std::env::current_exe().unwrap();
+    run(trial, &Launch { program, arguments: vec!["worker".into()] }, None)
+}
+
+/// Conducts an endless trial while `disturb` goes on beside it, and returns
+/// the reason of its failure.
+fn disturbed(disturb: fn()) -> String {
+    let outcome = std::thread::scope(|scope| {
+        // The workers die with the thread that starts them, which therefore
+        // conducts the whole trial.
+        let conducting = scope.spawn(|| conduct(&endless()));
+        disturb();
+        conducting.join().unwrap()
+    });
+    assert_eq!(outcome.status, Status::Failed);
+    outcome.reason.unwrap()
+}
+
+fn loopback_has_both_protocols() {
+    for &ip in IpVersion::ALL {
+        if ip == IpVersion::V6 && std::net::TcpListener::bind("[::1]:0").is_err() {
+            skip::note("loopback_has_both_protocols", "this machine has no IPv6");
+            continue;
+        }
+        let outcome = conduct(&trial(Topology::Loopback, NetworkOptions { ip, mtu_bytes: 1500 }));
+        say_duration(&outcome, &format!("{ip}, loopback"));
+        assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
+        let facts = outcome.tx.unwrap();
+        assert_eq!(facts.mtu_bytes, None, "the device is the machine's");
+        assert!(facts.packet_taps.is_some());
+        say(&format!("test loopback_has_both_protocols, {ip} ... ok"));
+    }
+}
+
+fn a_trial_reads_back_what_was_asked() {
+    // Options of every segment: time stamps take 12 bytes (RFC 7323).
+    const TIMESTAMPS_BYTES: u64 = 12;
+    for (ip, headers_bytes) in [(IpVersion::V4, 40), (IpVersion::V6, 60)] {
+        for mtu_bytes in [1500, 9000] {
+            let trial = trial(Topology::Veth, NetworkOptions { ip, mtu_bytes });
+            let outcome = conduct(&trial);
+            say_duration(&outcome, &format!("{ip}, MTU {mtu_bytes}"));
+            assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
+            for slice in &outcome.slices {
+                assert_eq!(slice.tx.bytes, 8 * trial.cell.message_bytes.0);
+                assert_eq!(slice.rx.unwrap().bytes, slice.tx.bytes);
+            }
+            assert_eq!(outcome.slices.len(), trial.arms.len());
+            for facts in [outcome.tx.unwrap(), outcome.rx.unwrap()] {
+                assert_eq!(facts.mtu_bytes, Some(mtu_bytes.into()));
+                assert_eq!(facts.packet_taps, Some(0));
+                let mss_bytes = u64::from(mtu_bytes) - headers_bytes - TIMESTAMPS_BYTES;
+                assert_eq!(facts.mss_bytes, Some(mss_bytes));
+            }
+        }
+    }
+}
+
+fn an_impossible_mtu_is_one_failed_trial() {
+    let network = NetworkOptions { ip: IpVersion::V4, mtu_bytes: 70_000 };
+    let outcome = conduct(&trial(Topology::Veth, network));
+    assert_eq!(outcome.status, Status::Failed);
+    let reason = outcome.reason.unwrap();
+    assert!(reason.contains("with an MTU of 70000 bytes: EINVAL"), "{reason}");
+}
+
+fn a_removed_device_is_one_failed_trial() {
+    let reason = disturbed(|| {
+        let pid = worker_at_work("tx").to_string();
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &pid, "--net"]);
+        if iolens_sys::process::effective_uid() != 0 {
+            command.args(["--user", "--preserve-credentials"]);
+        }
+        let removed = command.args(["ip", "link", "delete", stage::TX_DEVICE]).status();
+        assert!(removed.unwrap().success(), "nsenter and ip remove the device");
+    });
+    assert!(reason.contains("was removed while the trial ran"), "{reason}");
+}
+
+/// At three points: when it is just there, while namespaces are made, and
+/// in the middle of the trial.
+fn a_killed_worker_is_one_failed_trial() {
+    for disturb in [
+        || kill(&worker_of("rx").to_string(), "KILL"),
+        || kill(&worker_of("tx").to_string(), "KILL"),
+        || kill(&worker_in_namespace("rx").to_string(), "KILL"),
+        || kill(&worker_in_namespace("tx").to_string(), "KILL"),
+        || kill(&worker_at_work("rx").to_string(), "KILL"),
+        || kill(&worker_at_work("tx").to_string(), "KILL"),
+    ] {
+        let reason = disturbed(disturb);
+        assert!(reason.contains("worker was killed by signal 9"), "{reason}");
+    }
+}
+
+/// The workers are stopped before: they cannot notice that their control pipe
+/// has ended, so it is `PR_SET_PDEATHSIG` that ends them, in a user namespace
+/// as well.
+fn a_killed_coordinator_leaves_nothing() {
+    for stopped in [true, false] {
+        let mut coordinator = Command::new(std::env::current_exe().unwrap())
+            .arg("coordinate")
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let workers = ["tx", "rx"].map(|end| at_work(coordinator.id(), end));
+        if stopped {
+            workers.iter().for_each(|pid| kill(&pid.to_string(), "STOP"));
+        }
+        coordinator.kill().unwrap();
+        coordinator.wait().unwrap();
+        wait_until("the workers are gone", || !workers.iter().any(|&pid| is_alive(pid)));
+    }
+}
+
+fn kill(pid: &str, signal: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), pid]).status();
+    assert!(sent.unwrap().success(), "kill -{signal} {pid}");
+}
+
+fn worker_of(end: &str) -> u32 {
+    find(std::process::id(), end, |_| true)
+}
+
+fn worker_in_namespace(end: &str) -> u32 {
+    let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+    let own = namespace("self");
+    find(std::process::id(), end, |pid| namespace(&pid.to_string()) != own)
+}
+
+fn worker_at_work(end: &str) -> u32 {
+    at_work(std::process::id(), end)
+}
+
+/// The worker of an end whose threads of the trial have started.
+fn at_work(parent: u32, end: &str) -> u32 {
+    find(parent, end, |pid| {
+        std::fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|tasks| tasks.count() >= 4)
+    })
+}
+
+/// Waits for the worker of an end for which something is true.
+fn find(parent: u32, end: &str, is: impl Fn(u32) -> bool) -> u32 {
+    let said = format!("{END_VARIABLE}={end}");
+    let is_end = |&pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|variable| variable == said.as_bytes())
+    };
+    let mut found = None;
+    wait_until("a worker is found", || {
+        found = children(parent).into_iter().filter(is_end).find(|&pid| is(pid));
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+/// Children of a process, whichever of its threads started them.
+fn children(parent: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let lists: Vec<String> = lists.collect();
+    lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|p| p.parse().ok()).collect()
+}
+
+fn is_alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(") ").next().unwrap_or("Z").starts_with('Z'))
+}
+
+fn wait_until(what: &str, mut is: impl FnMut() -> bool) {
+    let begin_ns = clock::monotonic_ns();
+    while !is() {
+        assert!(clock::monotonic_ns() - begin_ns < 20_000_000_000, "not within 20 s: {what}");
+        std::thread::yield_now();
+    }
+}
