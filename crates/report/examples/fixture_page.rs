@@ -33,6 +33,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("quick", fixture::quick()),
         ("classic", fixture::classic()),
         ("one", one_cell()),
+        ("whole", fixture::whole()),
+        ("without_pmu", fixture::without_pmu()),
     ] {
         std::fs::write(directory.join(format!("{name}.html")), html::page(&run, &analysis))?;
         for figure in figure::all(&run, &analysis) {

@@ -24,7 +24,7 @@ const STYLE: &str = include_str!("html/style.css");
 /// The page.
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
-    let style = format!("{STYLE}\n{}", crate::figure::draw::page_style());
+    let style = format!("{STYLE}\n{}", crate::figure::page_style());
     let sections = [
         answers::section(run, analysis),
         decision::section(run, analysis),

@@ -1,5 +1,6 @@
 //! The exports as JSON. `schema` names the layout; a null is what was not
-//! measured, and `not_measured` says why where the run knows.
+//! measured, and `not_measured` says why where the run knows. Histograms of
+//! round trips are there whole, as pairs of a time in ns and its count.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,7 +32,8 @@ pub fn cells(run: &Run, analysis: &Analysis) -> String {
     rows(run, "cells", records::cells(run, analysis))
 }
 
-/// The whole answer: header, sentences, self-check, cells, rejected trials.
+/// The whole answer: header, sentences, self-check, cells, what is derived
+/// from whole curves, rejected trials.
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis) -> String {
     print(&json!({
@@ -42,6 +44,13 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
         "contrasts": analysis.contrasts,
         "self_check": analysis.self_check,
         "cells": records::cells(run, analysis).map(|record| record.object()).collect::<Vec<_>>(),
+        "crossovers": analysis.crossovers,
+        "cost_models": analysis.cost_models,
+        "removed_copies": analysis.removed_copies,
+        "extremes": analysis.extremes,
+        "plateaus": analysis.plateaus,
+        "unexpected": analysis.unexpected,
+        "drift": analysis.drift,
         "rejected": analysis.rejected,
         "warnings": analysis.warnings,
         "not_measured": not_measured(run),
@@ -106,6 +115,32 @@ mod tests {
         let failed = failed.expect("the fixture has one");
         assert!(failed["time_ns"].is_null() && failed["cycles_user"].is_null());
         assert!(failed["reason"].as_str().is_some_and(|why| why.contains("ECONNRESET")));
+    }
+
+    #[test]
+    fn histograms_are_whole() {
+        let (run, analysis) = fixture::whole();
+        for (text, name, count) in
+            [(arms(&run), "arms", 400), (cells(&run, &analysis), "cells", 12 * 400)]
+        {
+            let value = parse(&text);
+            let rows = value[name].as_array().expect("rows");
+            let with = rows.iter().find(|row| !row["latency_histogram"].is_null());
+            let histogram = &with.expect("mode rr has them")["latency_histogram"]["buckets"];
+            let counts = histogram.as_array().into_iter().flatten().filter_map(|b| b[1].as_u64());
+            assert_eq!(counts.sum::<u64>(), count);
+            assert!(rows.iter().any(|row| row["latency_histogram"].is_null()));
+        }
+    }
+
+    #[test]
+    fn a_run_carries_what_is_derived_from_whole_curves() {
+        let (run, analysis) = fixture::whole();
+        let value = parse(&super::run(&run, &analysis));
+        for key in ["crossovers", "cost_models", "removed_copies", "extremes", "plateaus"] {
+            assert!(value[key].as_array().is_some_and(|all| !all.is_empty()), "{key}");
+        }
+        assert!(value["drift"]["per_hour"].is_number() && value["unexpected"].is_object());
     }
 
     #[test]

@@ -1,24 +1,33 @@
 //! The rows of exports, once: CSV writes them as lines, JSON as objects. A
 //! column name carries its unit; what was not measured is null.
+//!
+//! Columns without `tx_` or `rx_` are sums over both ends where both are
+//! known, else null: half of a cost is not a cost.
 
 use iolens_model::axes::Cell;
-use iolens_model::outcome::{SliceOutcome, TrialOutcome};
+use iolens_model::latency::Histogram;
+use iolens_model::outcome::{Counts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 use serde_json::{Value, json};
 
 use crate::totals::{Totals, totals};
 
-/// One row: names with units, and values. All rows of an export have the
-/// same names in the same order.
-pub(crate) struct Record(pub(crate) Named);
+/// One row. All rows of an export have the same names in the same order.
+pub(crate) struct Record {
+    /// Names with units, and values.
+    pub(crate) columns: Named,
+    /// What has no place in a column: whole histograms.
+    whole: Named,
+}
 
 type Named = Vec<(&'static str, Value)>;
 
 impl Record {
     /// The row as a JSON object.
     pub(crate) fn object(self) -> Value {
-        Value::Object(self.0.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        let values = self.columns.into_iter().chain(self.whole);
+        Value::Object(values.map(|(name, value)| (name.to_owned(), value)).collect())
     }
 }
 
@@ -29,8 +38,13 @@ pub(crate) fn arms(run: &Run) -> impl Iterator<Item = Record> {
         .flat_map(move |trial| (0..trial.arms.len()).map(move |index| arm_row(run, trial, index)))
 }
 
+/// The columns that scripts may rely on come first, in the order in which they
+/// were promised; the rest stands behind them.
 fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     let outcome = &trial.arms[index];
+    let cell = &trial.cell;
+    let totals = totals(trial, index);
+    let totals = totals.as_ref();
     let mut row = vec![
         ("run", json!(run.header.id)),
         ("pass", json!(trial.pass)),
@@ -38,21 +52,36 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("study", json!(run.header.plan.study.word())),
         ("arm", json!(outcome.arm.label)),
         ("primitive", json!(outcome.arm.primitive)),
-        ("role", json!(outcome.arm.role)),
-    ];
-    row.extend(axes(&trial.cell));
-    row.extend([
-        ("isolated", json!(trial.isolated)),
+        ("receiver", json!(cell.receiver)),
+        ("fields", json!(cell.fields)),
+        ("working_set", json!(cell.working_set.word())),
+        ("slices", json!(totals.map(|t| t.slices))),
+        ("topology", json!(cell.topology.word())),
+        ("mode", json!(cell.mode.word())),
+        ("message_bytes", json!(cell.message_bytes.0)),
+        ("threads", json!(cell.threads)),
         ("status", json!(outcome.status.word())),
         ("reason", json!(outcome.reason.as_ref().or(trial.reason.as_ref()))),
-    ]);
-    row.extend(sums(totals(trial, index).as_ref()));
-    row.extend(not_counted());
+    ];
+    row.extend(sums(totals, outcome.latency.as_ref()));
+    row.extend(pmu(totals));
     row.extend([
         ("copies_sender", json!(outcome.copies_sender)),
         ("copies_end_to_end", json!(outcome.copies_end_to_end)),
     ]);
-    Record(row)
+    let zerocopy = totals.and_then(|t| t.zerocopy);
+    row.extend(zerocopy_columns(zerocopy));
+    row.extend([
+        ("role", json!(outcome.arm.role)),
+        ("iovec", json!(cell.iovec.word())),
+        ("isolated", json!(trial.isolated)),
+    ]);
+    row.extend(further(totals));
+    row.extend([
+        ("latency_samples", json!(outcome.latency.as_ref().map(Histogram::total))),
+        ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
+    ]);
+    Record { columns: row, whole: vec![("latency_histogram", json!(outcome.latency))] }
 }
 
 fn axes(cell: &Cell) -> Named {
@@ -69,54 +98,68 @@ fn axes(cell: &Cell) -> Named {
 }
 
 /// Sums over the measured slices, and what follows from them.
-fn sums(totals: Option<&Totals>) -> Named {
+fn sums(totals: Option<&Totals>, latency: Option<&Histogram>) -> Named {
     let get = |f: &dyn Fn(&Totals) -> Value| totals.map_or(Value::Null, f);
+    let quantile = |q| json!(latency.and_then(|times| quantile_ns(times, q)));
     vec![
-        ("slices", get(&|t| json!(t.slices))),
         ("time_ns", get(&|t| json!(t.time_ns))),
         ("rx_bytes", get(&|t| json!(t.rx_bytes))),
         ("tx_bytes", get(&|t| json!(t.tx_bytes))),
         ("messages", get(&|t| json!(t.messages))),
-        ("tx_calls", get(&|t| json!(t.tx_calls))),
-        ("rx_calls", get(&|t| json!(t.rx_calls))),
         ("goodput_bits_per_s", get(&|t| json!(t.goodput_bits_per_s()))),
         ("ns_per_message", get(&|t| json!(t.ns_per_message()))),
+        ("latency_mean_ns", json!(latency.and_then(Histogram::mean_ns))),
+        ("latency_p50_ns", quantile(0.5)),
+        ("latency_p99_ns", quantile(0.99)),
+        ("latency_p999_ns", quantile(0.999)),
         ("tx_cpu_ns", get(&|t| json!(t.tx_cpu_ns))),
         ("rx_cpu_ns", get(&|t| json!(t.rx_cpu_ns))),
         ("context_switches", get(&|t| json!(t.context_switches()))),
-        ("voluntary_switches", get(&|t| json!(t.voluntary_switches))),
-        ("involuntary_switches", get(&|t| json!(t.involuntary_switches))),
         ("migrations", get(&|t| json!(t.migrations))),
         ("minor_faults", get(&|t| json!(t.minor_faults))),
-        ("major_faults", get(&|t| json!(t.major_faults))),
         ("retransmits", get(&|t| json!(t.retransmits))),
-        ("softirq_ticks", get(&|t| json!(t.softirq_ticks))),
     ]
 }
 
-/// Columns of the export whose counters this version does not open, or whose
-/// mode or primitives it does not have: there from the start, so that scripts
-/// need not change when they fill.
-fn not_counted() -> Named {
-    const NAMES: [&str; 16] = [
-        "latency_mean_ns",
-        "latency_p50_ns",
-        "latency_p99_ns",
-        "latency_p999_ns",
-        "cycles_user",
-        "cycles_kernel",
-        "instructions_user",
-        "instructions_kernel",
-        "l1d_loads",
-        "l1d_misses",
-        "llc_references",
-        "llc_misses",
-        "cycles_per_byte",
-        "zerocopy_sends",
-        "zerocopy_completions",
-        "zerocopy_copied_share",
-    ];
-    NAMES.iter().map(|&name| (name, Value::Null)).collect()
+/// A quantile of one trial's times; null where there are too few of them for
+/// it to lie among them, and not beyond, in 97.5 % of all trials: with
+/// 3.68 / (1 − q), 368 for the 99th percentile (METHOD 2.7).
+fn quantile_ns(times: &Histogram, q: f64) -> Option<u64> {
+    const ENOUGH: f64 = 3.68;
+    let enough = times.total() as f64 >= (ENOUGH / (1.0 - q)).round();
+    times.quantile_ns(q).filter(|_| enough)
+}
+
+fn pmu(totals: Option<&Totals>) -> Named {
+    let counts = totals.map(|t| t.pmu).unwrap_or_default();
+    let mut columns = named(PmuCounts::NAMES, counts.values());
+    columns.push(("cycles_per_byte", json!(totals.and_then(Totals::cycles_per_byte))));
+    columns
+}
+
+fn named<const N: usize>(names: [&'static str; N], values: [Option<u64>; N]) -> Named {
+    names.into_iter().zip(values).map(|(name, value)| (name, json!(value))).collect()
+}
+
+fn zerocopy_columns(counts: Option<ZerocopyCounts>) -> Named {
+    vec![
+        ("zerocopy_sends", json!(counts.map(|z| z.sends))),
+        ("zerocopy_completions", json!(counts.map(|z| z.completions))),
+        ("zerocopy_copied_share", json!(counts.and_then(|z| z.copied_share()))),
+    ]
+}
+
+/// Sums that nobody was promised.
+fn further(totals: Option<&Totals>) -> Named {
+    let get = |f: &dyn Fn(&Totals) -> Value| totals.map_or(Value::Null, f);
+    vec![
+        ("tx_calls", get(&|t| json!(t.tx_calls))),
+        ("rx_calls", get(&|t| json!(t.rx_calls))),
+        ("voluntary_switches", get(&|t| json!(t.voluntary_switches))),
+        ("involuntary_switches", get(&|t| json!(t.involuntary_switches))),
+        ("major_faults", get(&|t| json!(t.major_faults))),
+        ("softirq_ticks", get(&|t| json!(t.softirq_ticks))),
+    ]
 }
 
 /// One row per slice.
@@ -145,7 +188,9 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
         ("all_active_ns", json!(slice.all_active_ns)),
     ]);
     row.extend(ends(slice));
-    Record(row)
+    row.extend(zero_copies(slice.tx.zerocopy));
+    row.extend(pmu_of_ends(slice));
+    Record { columns: row, whole: Vec::new() }
 }
 
 /// The counts of both ends, `tx_` and `rx_`.
@@ -178,15 +223,57 @@ fn ends(slice: &SliceOutcome) -> Named {
     ]
 }
 
+fn zero_copies(counts: Option<ZerocopyCounts>) -> Named {
+    vec![
+        ("tx_zerocopy_sends", json!(counts.map(|z| z.sends))),
+        ("tx_zerocopy_completions", json!(counts.map(|z| z.completions))),
+        ("tx_zerocopy_copied", json!(counts.map(|z| z.copied))),
+        ("tx_zerocopy_enobufs", json!(counts.map(|z| z.enobufs))),
+    ]
+}
+
+/// Names of the PMU's counts at each end, in the order of
+/// [`PmuCounts::NAMES`].
+const PMU_OF_ENDS: [[&str; 8]; 2] = [
+    [
+        "tx_cycles_user",
+        "tx_cycles_kernel",
+        "tx_instructions_user",
+        "tx_instructions_kernel",
+        "tx_l1d_loads",
+        "tx_l1d_misses",
+        "tx_llc_references",
+        "tx_llc_misses",
+    ],
+    [
+        "rx_cycles_user",
+        "rx_cycles_kernel",
+        "rx_instructions_user",
+        "rx_instructions_kernel",
+        "rx_l1d_loads",
+        "rx_l1d_misses",
+        "rx_llc_references",
+        "rx_llc_misses",
+    ],
+];
+
+fn pmu_of_ends(slice: &SliceOutcome) -> Named {
+    let values = |counts: Option<&Counts>| counts.map(|c| c.pmu).unwrap_or_default().values();
+    let [tx, rx] = PMU_OF_ENDS;
+    let mut columns = named(tx, values(Some(&slice.tx)));
+    columns.extend(named(rx, values(slice.rx.as_ref())));
+    columns
+}
+
 /// One row per arm and cell.
 pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<Item = Record> {
     analysis
         .cells
         .iter()
-        .flat_map(move |cell| cell.arms.iter().map(move |arm| Record(cell_row(run, cell, arm))))
+        .flat_map(move |cell| cell.arms.iter().map(move |arm| cell_row(run, cell, arm)))
 }
 
-fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
+fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     let contrast = arm.contrast.as_ref();
     // A quick run has no verdicts, in an export either.
     let judged = contrast.filter(|_| !run.header.plan.quick);
@@ -225,7 +312,34 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
         ("copies_sender", json!(arm.copies_sender)),
         ("copies_end_to_end", json!(arm.copies_end_to_end)),
     ]);
-    row
+    let zerocopy = arm.zerocopy;
+    row.extend([
+        ("zerocopy_sends", json!(zerocopy.map(|z| z.sends))),
+        ("zerocopy_completions", json!(zerocopy.map(|z| z.completions))),
+        ("zerocopy_copied_share", json!(zerocopy.and_then(|z| z.copied_share))),
+        ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
+    ]);
+    row.extend(latency(arm));
+    let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
+    Record { columns: row, whole: vec![("latency_histogram", json!(histogram))] }
+}
+
+fn latency(arm: &ArmAnalysis) -> Named {
+    let latency = arm.latency.as_ref();
+    let (p50, p99) = (latency.and_then(|l| l.p50_ns), latency.and_then(|l| l.p99_ns));
+    let value = |estimate: Option<Estimate>| json!(estimate.map(|e| e.value));
+    let interval = |estimate: Option<Estimate>| estimate.and_then(|e| e.interval);
+    vec![
+        ("latency_samples", json!(latency.map(|l| l.samples))),
+        ("latency_mean_ns", value(latency.map(|l| l.mean_ns))),
+        ("latency_p50_ns", value(p50)),
+        ("latency_p50_low_ns", low(interval(p50))),
+        ("latency_p50_high_ns", high(interval(p50))),
+        ("latency_p99_ns", value(p99)),
+        ("latency_p99_low_ns", low(interval(p99))),
+        ("latency_p99_high_ns", high(interval(p99))),
+        ("latency_p999_ns", value(latency.and_then(|l| l.p999_ns))),
+    ]
 }
 
 fn figures(arm: &ArmAnalysis) -> Named {
@@ -249,6 +363,13 @@ fn figures(arm: &ArmAnalysis) -> Named {
             "context_switches_per_message",
             value(figures.and_then(|f| f.context_switches_per_message)),
         ),
+        ("cycles_per_byte", value(figures.and_then(|f| f.cycles_per_byte))),
+        ("tx_cycles_per_byte", value(figures.and_then(|f| f.tx_cycles_per_byte))),
+        ("rx_cycles_per_byte", value(figures.and_then(|f| f.rx_cycles_per_byte))),
+        ("l1d_misses_per_kib", value(figures.and_then(|f| f.l1d_misses_per_kib))),
+        ("llc_references_per_kib", value(figures.and_then(|f| f.llc_references_per_kib))),
+        ("llc_misses_per_kib", value(figures.and_then(|f| f.llc_misses_per_kib))),
+        ("softirq_ns_per_byte", value(figures.and_then(|f| f.softirq_ns_per_byte))),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! What an arm did in one trial: sums over its measured slices.
 
-use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{Counts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts};
 use iolens_model::trial::SliceKind;
 
 /// Sums over measured slices and both ends. A sum is null as soon as one of
@@ -39,6 +39,11 @@ pub(crate) struct Totals {
     pub(crate) retransmits: Option<u64>,
     /// Softirq ticks, both ends.
     pub(crate) softirq_ticks: Option<u64>,
+    /// Zero-copy sends of the sender; null for arms that make none.
+    pub(crate) zerocopy: Option<ZerocopyCounts>,
+    /// What the PMU counted, both ends together: each count is null unless
+    /// every end that the arm has knows it.
+    pub(crate) pmu: PmuCounts,
 }
 
 /// The sums of one arm; null if none of its slices counts.
@@ -77,7 +82,22 @@ pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
         major_faults: both(|c| c.major_faults),
         retransmits: slices.iter().map(|s| s.tx.retransmits).sum(),
         softirq_ticks: both(|c| c.softirq_ticks),
+        zerocopy: zerocopy(&slices),
+        pmu: pmu(&slices),
     })
+}
+
+fn zerocopy(slices: &[&SliceOutcome]) -> Option<ZerocopyCounts> {
+    let each = slices.iter().map(|slice| slice.tx.zerocopy);
+    each.reduce(|sum, next| Some(sum?.plus(&next?))).flatten()
+}
+
+fn pmu(slices: &[&SliceOutcome]) -> PmuCounts {
+    let each = slices.iter().map(|slice| match &slice.rx {
+        Some(rx) => slice.tx.pmu.plus(&rx.pmu),
+        None => slice.tx.pmu,
+    });
+    each.reduce(|sum, next| sum.plus(&next)).unwrap_or_default()
 }
 
 impl Totals {
@@ -90,6 +110,14 @@ impl Totals {
     pub(crate) fn goodput_bits_per_s(&self) -> Option<f64> {
         let bytes = self.rx_bytes.filter(|_| self.time_ns > 0)?;
         Some(bytes as f64 * 8e9 / self.time_ns as f64)
+    }
+
+    /// Cycles of both ends, user and kernel, over payload bytes received; sent
+    /// where there is no receiver.
+    pub(crate) fn cycles_per_byte(&self) -> Option<f64> {
+        let cycles = self.pmu.cycles_user? + self.pmu.cycles_kernel?;
+        let bytes = self.rx_bytes.unwrap_or(self.tx_bytes);
+        (bytes > 0).then(|| cycles as f64 / bytes as f64)
     }
 
     /// Time over messages, ns.
@@ -122,5 +150,36 @@ mod tests {
         let control = totals(&run.trials[0], 5).expect("the control ran");
         assert_eq!((control.rx_bytes, control.goodput_bits_per_s()), (None, None));
         assert!(control.context_switches().is_some());
+    }
+
+    #[test]
+    fn pmu_counts_are_sums_over_both_ends_or_null() {
+        let (mut run, _) = fixture::whole();
+        let trial = &mut run.trials[0];
+        let slice = |trial: &TrialOutcome| {
+            let measured = |s: &&SliceOutcome| s.arm == 0 && s.kind == SliceKind::Measured;
+            trial.slices.iter().position(|s| measured(&s)).expect("there is one")
+        };
+        let first = &trial.slices[slice(trial)];
+        let (tx, rx) = (first.tx.pmu, first.rx.expect("a receiver").pmu);
+        let sum = tx.cycles_user.zip(rx.cycles_user).map(|(tx, rx)| 2 * (tx + rx));
+        let before = totals(trial, 0).expect("the baseline ran");
+        assert_eq!(before.pmu.cycles_user, sum);
+        assert!(before.cycles_per_byte().is_some_and(|cycles| cycles > 1.0));
+        let at = slice(trial);
+        trial.slices[at].rx.as_mut().expect("a receiver").pmu.cycles_user = None;
+        let after = totals(trial, 0).expect("the baseline ran");
+        assert_eq!((after.pmu.cycles_user, after.cycles_per_byte()), (None, None));
+        assert!(after.pmu.cycles_kernel.is_some());
+    }
+
+    #[test]
+    fn zero_copy_sends_are_summed_for_the_arm_that_makes_them() {
+        let (run, _) = fixture::whole();
+        let of = |arm| totals(&run.trials[0], arm).and_then(|totals| totals.zerocopy);
+        let zerocopy = of(4).expect("a zero-copy arm");
+        assert_eq!((zerocopy.sends, zerocopy.completions), (2000, 2000));
+        assert_eq!(zerocopy.copied_share(), Some(1.0));
+        assert_eq!(of(0), None);
     }
 }

@@ -60,14 +60,49 @@ impl Svg {
         self.write(format_args!(r#"<path d="{path}Z" class="{class}"/>"#));
     }
 
-    /// A marker with a title for the hover, and an invisible disc around it
-    /// that is easy to hit.
-    pub(crate) fn point(&mut self, at: (f64, f64), marker: Marker, class: &str, hover: &str) {
+    /// A marker alone.
+    pub(crate) fn marker(&mut self, at: (f64, f64), marker: Marker, class: &str) {
+        let shape = shape(marker, at.0, at.1);
+        self.write(format_args!(r#"<path d="{shape}" class="{class}"/>"#));
+    }
+
+    /// A place with a title for the hover, and an invisible disc around it
+    /// that is easy to hit; a marker, where there is one.
+    pub(crate) fn point(
+        &mut self,
+        at: (f64, f64),
+        marker: Option<Marker>,
+        class: &str,
+        hover: &str,
+    ) {
         let (x, y) = at;
         let hover = escape(hover);
-        let shape = shape(marker, x, y);
+        let shape = marker.map_or_else(String::new, |marker| {
+            format!(r#"<path d="{}" class="{class}"/>"#, shape(marker, x, y))
+        });
         self.write(format_args!(
-            r#"<g class="pt"><title>{hover}</title><circle cx="{x:.1}" cy="{y:.1}" r="10" class="hit"/><path d="{shape}" class="{class}"/></g>"#
+            r#"<g class="pt"><title>{hover}</title><circle cx="{x:.1}" cy="{y:.1}" r="10" class="hit"/>{shape}</g>"#
+        ));
+    }
+
+    /// A centred text at the edge of a plot; with a title where it stands for
+    /// a point.
+    pub(crate) fn edge(&mut self, at: (f64, f64), class: &str, text: &str, hover: &str) {
+        if hover.is_empty() {
+            return self.text(at.0, at.1, Anchor::Middle, class, text);
+        }
+        let hover = escape(hover);
+        self.write(format_args!(r#"<g class="pt"><title>{hover}</title>"#));
+        self.text(at.0, at.1, Anchor::Middle, class, text);
+        self.write(format_args!("</g>"));
+    }
+
+    /// A rectangle with a title for the hover.
+    pub(crate) fn tile(&mut self, corner: (f64, f64), size: (f64, f64), class: &str, hover: &str) {
+        let ((x, y), (width, height)) = (corner, size);
+        let hover = escape(hover);
+        self.write(format_args!(
+            r#"<g class="pt"><title>{hover}</title><rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="3" class="{class}"/></g>"#
         ));
     }
 
@@ -98,6 +133,28 @@ fn shape(marker: Marker, x: f64, y: f64) -> String {
         Marker::Down => format!("M{x:.1} {:.1}l4.6 -7.8h-9.2Z", y + 4.9),
         Marker::Diamond => format!("M{x:.1} {:.1}l4.8 4.8l-4.8 4.8l-4.8 -4.8Z", y - 4.8),
     }
+}
+
+/// About how wide a text is at a size, both in user units: a little more than
+/// in the fonts that are used.
+pub(crate) fn width(text: &str, size: f64) -> f64 {
+    const PER_CHARACTER: f64 = 0.56;
+    text.chars().count() as f64 * size * PER_CHARACTER
+}
+
+/// A text in lines that are no wider than `room`, cut at blanks.
+pub(crate) fn fold(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if width(line, size) + width(word, size) + 0.56 * size <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// Text that is safe in XML content and attributes. Characters that XML 1.0
