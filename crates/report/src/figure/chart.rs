@@ -1,45 +1,116 @@
-//! What a chart of curves by message size says, before anything is drawn.
+//! What a chart of curves says, before anything is drawn.
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
 use iolens_model::reading::Reading;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{CellAnalysis, Interval};
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
 use super::scale::Scale;
 use super::style::Look;
+use crate::number;
+use crate::table::{Column, Entry, Table, Tone};
 
-/// Small multiples that share their axes.
+/// Small multiples that share their horizontal axis.
 pub(crate) struct Chart {
     /// Title with the unit.
     pub(crate) title: String,
-    /// How to read it, one line.
+    /// How to read it.
     pub(crate) subtitle: String,
-    /// Name of the value axis, with the unit.
-    pub(crate) y_name: String,
-    /// Message sizes.
+    /// What the horizontal axis is.
+    pub(crate) along: Along,
+    /// Its scale.
     pub(crate) x: Scale,
-    /// Values.
-    pub(crate) y: Scale,
-    /// Cache sizes to mark: name and bytes.
+    /// Cache sizes to mark on an axis of sizes: name and bytes.
     pub(crate) caches: Vec<(&'static str, f64)>,
-    /// Shaded range of values with its label.
-    pub(crate) band: Option<(Interval, String)>,
-    /// One per thread count.
+    /// What tells the panels apart, as the table's column has it.
+    pub(crate) panels_by: &'static str,
+    /// The plots, row by row.
     pub(crate) panels: Vec<Panel>,
+    /// How far apart points of one place stand, so that their whiskers can be
+    /// read. Nothing on steep curves, where it would look like a difference.
+    pub(crate) apart: f64,
+    /// Panels in a row on a page.
+    pub(crate) columns: usize,
     /// Machine, software and run.
     pub(crate) footer: [String; 2],
+}
+
+/// The horizontal axis of a chart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Along {
+    /// Message sizes.
+    Sizes,
+    /// Thread counts.
+    Threads,
+}
+
+impl Along {
+    /// Name of the axis.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Along::Sizes => "message size, log scale",
+            Along::Threads => "thread pairs, log scale",
+        }
+    }
+
+    /// Where a cell stands on it.
+    pub(crate) fn of(self, cell: &CellAnalysis) -> f64 {
+        match self {
+            Along::Sizes => cell.cell.message_bytes.0 as f64,
+            Along::Threads => f64::from(cell.cell.threads),
+        }
+    }
+
+    /// The cache sizes to mark on it.
+    pub(crate) fn marks(self, host: &HostFacts) -> Vec<(&'static str, f64)> {
+        match self {
+            Along::Sizes => caches(host),
+            Along::Threads => Vec::new(),
+        }
+    }
+
+    fn column(self) -> &'static str {
+        match self {
+            Along::Sizes => "size",
+            Along::Threads => "threads",
+        }
+    }
+
+    fn scale(self, values: &[u64]) -> Scale {
+        match self {
+            Along::Sizes => Scale::sizes(values),
+            Along::Threads => Scale::counts(values),
+        }
+    }
+
+    fn text(self, x: f64) -> String {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was a u64")]
+        let x = x as u64;
+        match self {
+            Along::Sizes => Bytes(x).to_string(),
+            Along::Threads => x.to_string(),
+        }
+    }
 }
 
 /// One plot.
 pub(crate) struct Panel {
     /// What it shows that the others do not.
     pub(crate) title: String,
-    /// Curves; at most [`CURVES_MAX`] of kind [`Kind::Curve`].
+    /// Name of the value axis, with the unit.
+    pub(crate) y_name: String,
+    /// The unit alone, for the table.
+    pub(crate) unit: &'static str,
+    /// Values.
+    pub(crate) y: Scale,
+    /// Every curve; the first [`CURVES_MAX`] of kind [`Kind::Curve`] are drawn.
     pub(crate) series: Vec<Series>,
     /// A bound: value and label.
     pub(crate) bound: Option<(f64, String)>,
+    /// Shaded range of values with its label.
+    pub(crate) band: Option<(Interval, String)>,
 }
 
 /// More curves than this cannot be told apart; the table has them all.
@@ -54,6 +125,8 @@ pub(crate) enum Kind {
     Baseline,
     /// Thin: the noise floor.
     Noise,
+    /// Dotted: a fitted line of the arm of that look.
+    Model,
 }
 
 /// One curve.
@@ -64,16 +137,16 @@ pub(crate) struct Series {
     pub(crate) look: Look,
     /// How it is drawn.
     pub(crate) kind: Kind,
-    /// Points in the order of their sizes.
+    /// Points in the order of their places.
     pub(crate) points: Vec<Point>,
-    /// Sizes at which the arm has no usable value: the curve breaks there.
+    /// Places at which the arm has no usable value: the curve breaks there.
     pub(crate) missing: Vec<Missing>,
 }
 
-/// A size without a value.
+/// A place without a value.
 pub(crate) struct Missing {
-    /// Message bytes.
-    pub(crate) bytes: f64,
+    /// Where, on the horizontal axis.
+    pub(crate) x: f64,
     /// Why, in a word, such as `failed`.
     pub(crate) word: &'static str,
 }
@@ -81,40 +154,139 @@ pub(crate) struct Missing {
 impl Series {
     /// The points, cut where a value is missing.
     pub(crate) fn stretches(&self) -> impl Iterator<Item = &[Point]> {
-        let between = |a: &Point, b: &Point| {
-            self.missing.iter().any(|gap| a.bytes < gap.bytes && gap.bytes < b.bytes)
-        };
+        let between =
+            |a: &Point, b: &Point| self.missing.iter().any(|gap| a.x < gap.x && gap.x < b.x);
         self.points.chunk_by(move |a, b| !between(a, b))
     }
 }
 
 /// One value.
 pub(crate) struct Point {
-    /// Message bytes.
-    pub(crate) bytes: f64,
+    /// Where, on the horizontal axis.
+    pub(crate) x: f64,
     /// Value.
     pub(crate) value: f64,
     /// Its interval.
     pub(crate) interval: Option<Interval>,
     /// Drawn hollow: nothing is concluded from it.
     pub(crate) open: bool,
+    /// Value and interval as the table has them.
+    pub(crate) text: String,
     /// What a hover says.
     pub(crate) hover: String,
 }
 
+impl Panel {
+    /// What is drawn of its series.
+    pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
+        let mut curves = 0;
+        self.series.iter().filter(move |series| {
+            curves += usize::from(series.kind == Kind::Curve);
+            series.kind != Kind::Curve || curves <= CURVES_MAX
+        })
+    }
+
+    /// Whether it has a value.
+    pub(crate) fn has_values(&self) -> bool {
+        self.series.iter().any(|series| !series.points.is_empty())
+    }
+}
+
 impl Chart {
-    /// The range of all values and intervals of the panels; null without any.
-    pub(crate) fn extent(panels: &[Panel]) -> Option<Interval> {
-        let points = panels.iter().flat_map(|panel| &panel.series).flat_map(|s| &s.points);
+    /// The same numbers as a table: one row per panel and place, one column
+    /// per curve.
+    pub(crate) fn table(&self) -> Table {
+        let labels = self.labels();
+        let (along, by) = (self.along.column(), self.panels_by);
+        let mut columns = vec![Column::left(by, ""), Column::right(along, "")];
+        let mut units: Vec<&str> = self.panels.iter().map(|panel| panel.unit).collect();
+        units.dedup();
+        let unit = match units.as_slice() {
+            [unit] => format!("{unit} [95 %]"),
+            _ => "[95 %]".to_owned(),
+        };
+        columns.extend(labels.iter().map(|label| Column::left(label, &unit)));
+        let mut table = Table::new(self.title.clone(), columns);
+        for panel in &self.panels {
+            for (i, x) in places(std::slice::from_ref(panel)).into_iter().enumerate() {
+                let mut row: Vec<Entry> =
+                    vec![panel.title.clone().into(), self.along.text(x).into()];
+                row.extend(labels.iter().map(|label| panel.entry(label, x)));
+                if i == 0 { table.push_group(row) } else { table.push(row) }
+            }
+        }
+        table
+    }
+
+    /// Labels of all series with values of their own, each once.
+    fn labels(&self) -> Vec<String> {
+        let mut labels: Vec<String> = Vec::new();
+        for series in self.panels.iter().flat_map(|panel| &panel.series) {
+            let own = matches!(series.kind, Kind::Curve | Kind::Noise);
+            if own && !labels.contains(&series.label) {
+                labels.push(series.label.clone());
+            }
+        }
+        labels
+    }
+
+    /// Arms in the table only, as a clause.
+    pub(crate) fn omitted(&self) -> String {
+        let curves = |panel: &Panel| panel.series.iter().filter(|s| s.kind == Kind::Curve).count();
+        let most = self.panels.iter().map(curves).max().unwrap_or(0);
+        match most.saturating_sub(CURVES_MAX) {
+            0 => String::new(),
+            1 => "; one more arm is in the table only".to_owned(),
+            more => format!("; {more} more arms are in the table only"),
+        }
+    }
+}
+
+impl Panel {
+    fn entry(&self, label: &str, x: f64) -> Entry {
+        let series = self.series.iter().find(|s| s.label == label && s.kind != Kind::Model);
+        let point = series.and_then(|series| series.points.iter().find(|point| point.x == x));
+        match point {
+            Some(point) => point.text.clone().into(),
+            None => Entry::toned(number::NONE, Tone::Faint),
+        }
+    }
+
+    /// The range of all drawn values, intervals and bounds; null without any.
+    pub(crate) fn extent(&self) -> Option<Interval> {
+        let points = self.drawn().flat_map(|series| &series.points);
         let ends = points.flat_map(|point| match point.interval {
-            Some(interval) => [interval.low, interval.high],
-            None => [point.value, point.value],
+            Some(interval) => [point.value, interval.low, interval.high],
+            None => [point.value; 3],
         });
-        let bounds = panels.iter().filter_map(|panel| panel.bound.as_ref()).map(|bound| bound.0);
-        ends.chain(bounds).filter(|value| value.is_finite() && *value > 0.0).fold(None, |all, v| {
+        let bounds = self.bound.as_ref().map(|bound| bound.0);
+        let positive = ends.chain(bounds).filter(|value| value.is_finite() && *value > 0.0);
+        positive.fold(None, |all: Option<Interval>, v| {
             let all = all.unwrap_or(Interval { low: v, high: v });
             Some(Interval { low: all.low.min(v), high: all.high.max(v) })
         })
+    }
+}
+
+/// The range of several panels; null without a value.
+pub(crate) fn extent<'a>(panels: impl IntoIterator<Item = &'a Panel>) -> Option<Interval> {
+    panels
+        .into_iter()
+        .filter_map(Panel::extent)
+        .reduce(|a, b| Interval { low: a.low.min(b.low), high: a.high.max(b.high) })
+}
+
+/// Gives panels whose value axis has the same name the same scale.
+pub(crate) fn share_scales(panels: &mut [Panel]) {
+    let names: Vec<String> = panels.iter().map(|panel| panel.y_name.clone()).collect();
+    for name in names {
+        let same = panels.iter().filter(|panel| panel.y_name == name);
+        if let Some(range) = extent(same) {
+            let scale = Scale::values(range);
+            for panel in panels.iter_mut().filter(|panel| panel.y_name == name) {
+                panel.y = scale.clone();
+            }
+        }
     }
 }
 
@@ -129,42 +301,61 @@ pub(crate) fn arms(cells: &[&CellAnalysis]) -> Vec<Arm> {
     arms
 }
 
-/// What a subtitle says of arms that are not drawn.
-pub(crate) fn omitted(cells: &[&CellAnalysis], curves: usize) -> String {
-    let compared = arms(cells).into_iter().filter(|arm| arm.role == Role::Compared);
-    match compared.count().saturating_sub(curves) {
-        0 => String::new(),
-        1 => "; one more arm is in the table only".to_owned(),
-        more => format!("; {more} more arms are in the table only"),
-    }
+/// The arms that are compared with each other.
+pub(crate) fn compared(cells: &[&CellAnalysis]) -> Vec<Arm> {
+    let mut arms = arms(cells);
+    arms.retain(|arm| matches!(arm.role, Role::Baseline | Role::Compared));
+    arms
 }
 
-/// The sizes at which an arm has no point.
-pub(crate) fn missing(cells: &[&CellAnalysis], label: &str, points: &[Point]) -> Vec<Missing> {
+/// An arm of a cell.
+pub(crate) fn find<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> {
+    cell.arms.iter().find(|arm| arm.arm.label == label)
+}
+
+/// An arm's label over several cells: copied in one of them is copied.
+pub(crate) fn shown(cells: &[&CellAnalysis], label: &str) -> String {
+    let labels = cells.iter().filter_map(|cell| find(cell, label)).map(ArmAnalysis::shown_label);
+    labels.max_by_key(String::len).unwrap_or_else(|| label.to_owned())
+}
+
+/// The places at which an arm has no point.
+pub(crate) fn missing(
+    along: Along,
+    cells: &[&CellAnalysis],
+    label: &str,
+    points: &[Point],
+) -> Vec<Missing> {
     let gap = |cell: &&CellAnalysis| {
-        let bytes = cell.cell.message_bytes.0 as f64;
-        if points.iter().any(|point| point.bytes == bytes) {
+        let x = along.of(cell);
+        if points.iter().any(|point| point.x == x) {
             return None;
         }
-        let arm = cell.arms.iter().find(|arm| arm.arm.label == label);
-        let word = match arm.map(|arm| arm.status) {
-            Some(Status::Ok) => Status::Invalid.word(),
+        let word = match find(cell, label).map(|arm| arm.status) {
+            Some(Status::Ok) => "n/a",
             Some(status) => status.word(),
             None => "",
         };
-        Some(Missing { bytes, word })
+        Some(Missing { x, word })
     };
     cells.iter().filter_map(gap).collect()
 }
 
-/// The message sizes of panels, rising.
-pub(crate) fn sizes(panels: &[Panel]) -> Vec<u64> {
-    let points = panels.iter().flat_map(|panel| &panel.series).flat_map(|s| &s.points);
+/// The places of panels, rising, each once.
+pub(crate) fn places(panels: &[Panel]) -> Vec<f64> {
+    let series = || panels.iter().flat_map(|panel| &panel.series);
+    let own = series().filter(|s| s.kind != Kind::Model).flat_map(|s| &s.points);
+    let mut places: Vec<f64> = own.map(|point| point.x).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    places
+}
+
+/// The horizontal scale of panels.
+pub(crate) fn scale(along: Along, panels: &[Panel]) -> Scale {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "they were u64")]
-    let mut sizes: Vec<u64> = points.map(|point| point.bytes as u64).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    sizes
+    let places: Vec<u64> = places(panels).into_iter().map(|x| x as u64).collect();
+    along.scale(&places)
 }
 
 /// The caches of a machine whose sizes are known.

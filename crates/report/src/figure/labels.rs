@@ -1,4 +1,23 @@
-//! Labels at the ends of curves that do not cover each other.
+//! Labels at the ends of curves, and along an axis, that do not cover each
+//! other.
+
+use super::scale::Scale;
+use super::svg;
+
+/// Every how many ticks of an axis of a length a label has room.
+pub(crate) fn step(scale: &Scale, length: f64) -> usize {
+    const APART: f64 = 7.0;
+    let ticks = &scale.ticks;
+    let fits = |step: usize| {
+        let shown: Vec<(f64, f64)> = ticks
+            .iter()
+            .step_by(step)
+            .map(|(value, label)| (length * scale.position(*value), svg::width(label, 11.5)))
+            .collect();
+        shown.windows(2).all(|pair| pair[1].0 - pair[0].0 >= (pair[0].1 + pair[1].1) / 2.0 + APART)
+    };
+    (1..=ticks.len()).find(|step| fits(*step)).unwrap_or(1)
+}
 
 /// Moves positions apart until neighbours are `gap` apart, inside `low..high`
 /// as far as there is room. Positions keep their order and their index.
@@ -41,7 +60,8 @@ fn middle(block: &[usize], wanted: &[f64], gap: f64, low: f64, high: f64) -> f64
 
 #[cfg(test)]
 mod tests {
-    use super::spread;
+    use super::{spread, step};
+    use crate::figure::scale::Scale;
     use proptest::prelude::*;
 
     #[test]
@@ -52,6 +72,12 @@ mod tests {
     #[test]
     fn labels_that_touch_move_apart_around_their_middle() {
         assert_eq!(spread(&[50.0, 52.0], 14.0, 0.0, 100.0), [44.0, 58.0]);
+    }
+
+    #[test]
+    fn labels_of_an_axis_are_left_out_evenly() {
+        let scale = Scale::sizes(&[64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20]);
+        assert_eq!([600.0, 300.0, 150.0].map(|length| step(&scale, length)), [1, 2, 3]);
     }
 
     proptest! {

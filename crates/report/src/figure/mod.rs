@@ -1,25 +1,49 @@
 //! Figures: each is one file that turns a run and its analysis into a
 //! `chart::Chart` and a table with the same numbers; `draw` makes SVG of
-//! a chart. The writer is ours because a figure has to follow the page's
-//! light and dark through classes, label its curves directly, answer a hover
-//! with n, interval and verdict, and mark sizes at powers of two.
+//! a chart, once as wide as a page and once for a paper. The writer is ours
+//! because a figure has to follow the page's light and dark through classes,
+//! label its curves directly, answer a hover with n, interval and verdict, and
+//! mark sizes at powers of two.
 
-use iolens_model::axes::Cell;
+use iolens_model::axes::{Cell, Mode};
 use iolens_model::run::Run;
+use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use crate::table::Table;
-use crate::words;
 
+mod by_size;
+mod cache;
 pub(crate) mod chart;
 mod clip;
-pub(crate) mod draw;
+mod cpu;
+mod crossover;
+mod draw;
+pub mod extremes;
 mod goodput;
+mod heatmap;
 mod labels;
+mod latency;
+mod message_time;
+mod metric;
+mod plot;
 mod ratio;
 pub(crate) mod scale;
+mod sheet;
+pub mod strip;
 pub(crate) mod style;
+mod summary;
 mod svg;
+mod switches;
+#[cfg(test)]
+mod tests;
+mod threads;
+
+pub(crate) use sheet::page_style;
+use sheet::{Drawing, Medium};
+
+/// How every figure begins to say how it is read.
+const INTERVALS: &str = "whiskers and bands: 95 % intervals over trials";
 
 /// A figure with its table twin.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,23 +52,146 @@ pub struct Figure {
     pub file_stem: String,
     /// Title, with the unit.
     pub title: String,
-    /// A standalone SVG: light, with its own styles.
+    /// Which part of a report it belongs to.
+    pub group: Group,
+    /// A standalone SVG for files and papers: light, with its own styles.
     pub svg: String,
-    /// The same SVG without styles, which come from the page around it.
+    /// The same for the width of a page, without styles, which come from the
+    /// page around it.
     pub inline: String,
     /// The same numbers as a table.
     pub table: Table,
 }
 
-/// Every figure of a run: the ratio first, which is the main one.
+/// The part of a report that a figure belongs to, in the order of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Group {
+    /// Which arm from which size on.
+    Crossover,
+    /// Ratio, goodput, time per message.
+    Main,
+    /// Where the time goes: CPU, caches, switches.
+    Time,
+    /// Round trips.
+    Latency,
+    /// Against the thread count.
+    Threads,
+    /// All metrics of one setting.
+    Summary,
+}
+
+impl Group {
+    /// Every part.
+    pub const ALL: [Group; 6] = [
+        Group::Crossover,
+        Group::Main,
+        Group::Time,
+        Group::Latency,
+        Group::Threads,
+        Group::Summary,
+    ];
+
+    /// Its heading.
+    #[must_use]
+    pub fn heading(self) -> &'static str {
+        match self {
+            Group::Crossover => "Which arm, from which size on",
+            Group::Main => "Main curves",
+            Group::Time => "Where the time goes",
+            Group::Latency => "Latency",
+            Group::Threads => "Against the thread count",
+            Group::Summary => "Everything at one setting",
+        }
+    }
+}
+
+/// Figures that a run has no values for, all for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotDrawn {
+    /// What they would show.
+    pub what: Vec<String>,
+    /// Why there are no values, one clause.
+    pub why: String,
+}
+
+/// Every figure of a run, in the order of [`Group`]; within a group the first
+/// topology and mode first.
 #[must_use]
 pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
-    let mut figures = Vec::new();
+    let mut figures: Vec<Figure> = Vec::new();
     for family in families(analysis) {
+        figures.extend(crossover::figure(run, analysis, &family));
+        figures.extend(heatmap::figure(run, analysis, &family));
         figures.push(ratio::figure(run, analysis, &family));
-        figures.push(goodput::figure(run, &family));
+        figures.extend(goodput::figure(run, &family));
+        // Of a single size the summary says it all.
+        if family.by_size().len() > 1 {
+            figures.extend(message_time::figure(run, analysis, &family));
+            figures.extend(cpu::figure(run, &family));
+            figures.extend(cache::figure(run, &family));
+            figures.extend(switches::figure(run, &family));
+            figures.extend(latency::figure(run, &family));
+        }
+        figures.extend(threads::figures(run, &family));
+        figures.extend(summary::default(run, &family));
     }
+    figures.sort_by_key(|figure| figure.group);
     figures
+}
+
+/// One page of all metrics of a size against the thread count, one figure per
+/// topology, mode and working set that has the size.
+#[must_use]
+pub fn summary_of_size(run: &Run, analysis: &Analysis, size: Bytes) -> Vec<Figure> {
+    let families = families(analysis);
+    families.iter().filter_map(|family| summary::of_size(run, family, size)).collect()
+}
+
+/// The same of a thread count against the size.
+#[must_use]
+pub fn summary_of_threads(run: &Run, analysis: &Analysis, threads: u32) -> Vec<Figure> {
+    let families = families(analysis);
+    families.iter().filter_map(|family| summary::of_threads(run, family, threads)).collect()
+}
+
+/// The figures that have no values in the whole run, with the reason that its
+/// ends gave.
+#[must_use]
+pub fn not_drawn(run: &Run, analysis: &Analysis) -> Vec<NotDrawn> {
+    let cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
+    let reasons = crate::json::not_measured(run);
+    let wanted = [
+        ("cycles per byte", metric::CYCLES, "cycles_user"),
+        ("L1d misses", metric::L1D_MISSES, "l1d_misses"),
+        ("LLC references", metric::LLC_REFERENCES, "llc_references"),
+        ("LLC misses", metric::LLC_MISSES, "llc_misses"),
+        ("sender CPU time", metric::TX_CPU, "tx_cpu_ns"),
+        ("receiver CPU time", metric::RX_CPU, "rx_cpu_ns"),
+        ("softirq time", metric::SOFTIRQ, "softirq_ticks"),
+        ("context switches", metric::SWITCHES, "context_switches"),
+    ];
+    let mut lines: Vec<NotDrawn> = Vec::new();
+    let mut add = |what: &str, why: &str| match lines.iter_mut().find(|line| line.why == why) {
+        Some(line) => line.what.push(what.to_owned()),
+        None => lines.push(NotDrawn { what: vec![what.to_owned()], why: why.to_owned() }),
+    };
+    for (what, _, name) in wanted.iter().filter(|(_, metric, _)| !metric.is_in(&cells)) {
+        add(what, reasons.get(name).map_or("not measured in this run", String::as_str));
+    }
+    let plan = &run.header.plan;
+    if !metric::P50.is_in(&cells) {
+        add(
+            "round trips",
+            match plan.modes.contains(&Mode::Rr) {
+                true => "no trial has enough of them",
+                false => "the plan has no mode rr, so no message has an answer",
+            },
+        );
+    }
+    if plan.threads.len() < 2 {
+        add("figures against the thread count", "the plan has one thread count");
+    }
+    lines
 }
 
 /// Curves that differ in their thread count only: the panels of one figure.
@@ -60,6 +207,48 @@ impl<'a> Family<'a> {
     fn cells(&self) -> Vec<&'a CellAnalysis> {
         self.curves.iter().flat_map(|(_, cells)| cells).copied().collect()
     }
+
+    /// The cells by size, sizes rising.
+    fn by_size(&self) -> Vec<(Bytes, Vec<&'a CellAnalysis>)> {
+        let mut sizes: Vec<(Bytes, Vec<&CellAnalysis>)> = Vec::new();
+        for cell in self.cells() {
+            let size = cell.cell.message_bytes;
+            match sizes.iter_mut().find(|(known, _)| *known == size) {
+                Some((_, cells)) => cells.push(cell),
+                None => sizes.push((size, vec![cell])),
+            }
+        }
+        sizes.sort_by_key(|(size, _)| *size);
+        sizes
+    }
+
+    /// A figure of a chart.
+    fn figure(&self, run: &Run, group: Group, metric: &str, chart: &chart::Chart) -> Figure {
+        let draw = |medium| draw::draw(chart, medium);
+        self.finish(run, group, metric, &chart.title, draw, chart.table())
+    }
+
+    /// A figure from its parts; `metric` is the middle of its file name.
+    fn finish(
+        &self,
+        run: &Run,
+        group: Group,
+        metric: &str,
+        title: &str,
+        draw: impl Fn(Medium) -> Drawing,
+        table: Table,
+    ) -> Figure {
+        let Cell { topology, mode, working_set, .. } = &self.setting;
+        let study = run.header.plan.study;
+        Figure {
+            file_stem: format!("{study}-{topology}-{metric}-{mode}-{working_set}"),
+            title: title.to_owned(),
+            group,
+            svg: draw(Medium::Paper).standalone(),
+            inline: draw(Medium::Page).inline(),
+            table,
+        }
+    }
 }
 
 fn families(analysis: &Analysis) -> Vec<Family<'_>> {
@@ -72,108 +261,4 @@ fn families(analysis: &Analysis) -> Vec<Family<'_>> {
         }
     }
     families
-}
-
-/// `net-loopback-ratio-by-size-stream-hot`.
-fn file_stem(run: &Run, setting: &Cell, metric: &str) -> String {
-    let plan = &run.header.plan;
-    format!("{}-{}-{metric}-{}-{}", plan.study, setting.topology, setting.mode, setting.working_set)
-}
-
-/// Builds a figure from its parts.
-fn finish(file_stem: String, chart: &chart::Chart, table: Table) -> Figure {
-    let drawing = draw::draw(chart);
-    Figure {
-        file_stem,
-        title: chart.title.clone(),
-        svg: drawing.standalone(),
-        inline: drawing.inline(),
-        table,
-    }
-}
-
-/// The cell and arm of a point, for its hover.
-fn hover_lead(run: &Run, cell: &Cell, label: &str) -> String {
-    format!("{label}, {}", words::subject(&run.header.plan, cell))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture;
-
-    #[test]
-    fn every_figure_has_a_title_with_a_unit_a_twin_and_a_telling_name() {
-        let (run, analysis) = fixture::large();
-        let figures = all(&run, &analysis);
-        let stems: Vec<&str> = figures.iter().map(|figure| figure.file_stem.as_str()).collect();
-        assert_eq!(
-            stems,
-            ["net-loopback-ratio-by-size-stream-hot", "net-loopback-goodput-by-size-stream-hot"]
-        );
-        for figure in &figures {
-            assert!(figure.title.contains('('), "{} has no unit", figure.title);
-            assert!(!figure.table.rows.is_empty());
-            assert!(figure.svg.contains("run 4f1c09ab") && figure.svg.contains("message size"));
-            assert!(!figure.inline.contains("<style"));
-        }
-    }
-
-    #[test]
-    fn one_size_one_trial_and_no_numbers_are_drawn_too() {
-        let (run, mut analysis) = fixture::classic();
-        analysis.cells.truncate(1);
-        assert_eq!(all(&run, &analysis).len(), 2);
-        for arm in &mut analysis.cells[0].arms {
-            (arm.figures, arm.contrast) = (None, None);
-        }
-        for figure in all(&run, &analysis) {
-            assert!(!figure.svg.contains("NaN") && !figure.svg.contains("inf"));
-        }
-    }
-
-    #[test]
-    fn four_thread_counts_stand_in_two_rows() {
-        let (run, mut analysis) = fixture::run();
-        for threads in [2, 8] {
-            let mut more = fixture::run().1.cells;
-            more.truncate(3);
-            more.iter_mut().for_each(|cell| cell.cell.threads = threads);
-            analysis.cells.extend(more);
-        }
-        let height = |analysis: &Analysis| {
-            let svg = all(&run, analysis)[0].inline.clone();
-            let height = svg.split("height=\"").nth(1).and_then(|rest| rest.split('"').next());
-            height.and_then(|height| height.parse::<f64>().ok()).expect("a height")
-        };
-        assert!(height(&analysis) > 1.7 * height(&fixture::run().1));
-    }
-
-    #[test]
-    fn a_curve_breaks_where_its_arm_failed_and_says_so() {
-        let (run, analysis) = fixture::large();
-        for figure in all(&run, &analysis) {
-            assert!(figure.svg.contains(">failed</text>"), "{}", figure.file_stem);
-        }
-        let (_, cells) = crate::results::curves(&analysis).swap_remove(1);
-        let points: Vec<chart::Point> = [131_072.0, 1_048_576.0].map(plain).into();
-        let missing = chart::missing(&cells[6..7], "send_per_field", &points);
-        let look = style::of("send_per_field");
-        let label = String::new();
-        let series = chart::Series { label, look, kind: chart::Kind::Curve, points, missing };
-        assert_eq!(series.stretches().count(), 2);
-    }
-
-    fn plain(bytes: f64) -> chart::Point {
-        chart::Point { bytes, value: 1.0, interval: None, open: false, hover: String::new() }
-    }
-
-    #[test]
-    fn a_point_tells_its_interval_n_and_verdict() {
-        let (run, analysis) = fixture::run();
-        let svg = &all(&run, &analysis)[0].svg;
-        assert!(
-            svg.contains("<title>send, 64 B, 1 thread: 1.06 [1.05, 1.07], n = 12, FASTER</title>")
-        );
-    }
 }

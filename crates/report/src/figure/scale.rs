@@ -1,6 +1,6 @@
 //! Logarithmic axes: where a value stands, and which ticks are worth a label.
 
-use iolens_model::units::{Bytes, three_digits};
+use iolens_model::units::Bytes;
 use iolens_stats::analysis::Interval;
 
 /// A logarithmic axis with its ticks.
@@ -8,19 +8,36 @@ use iolens_stats::analysis::Interval;
 pub(crate) struct Scale {
     low: f64,
     high: f64,
-    /// Values with labels, in rising order.
+    /// Values with labels, the most wanted first where not all may have room.
     pub(crate) ticks: Vec<(f64, String)>,
 }
 
 impl Scale {
     /// Where a value stands, 0 at the low end and 1 at the high end.
     pub(crate) fn position(&self, value: f64) -> f64 {
+        // Zero and what an interval has below it stand far below the axis.
+        let value = value.max(f64::MIN_POSITIVE);
         (value / self.low).ln() / (self.high / self.low).ln()
     }
 
     /// Whether a value is on the axis.
     pub(crate) fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
+    }
+
+    /// The ticks whose labels have room on an axis of a length, if each needs
+    /// `apart`; the most wanted ones stay.
+    pub(crate) fn spaced(&self, length: f64, apart: f64) -> Vec<&(f64, String)> {
+        let mut kept: Vec<&(f64, String)> = Vec::new();
+        for tick in &self.ticks {
+            let away = |other: &&(f64, String)| {
+                (self.position(other.0) - self.position(tick.0)).abs() * length >= apart
+            };
+            if kept.iter().all(away) {
+                kept.push(tick);
+            }
+        }
+        kept
     }
 
     /// Message sizes with room at both ends. A label stands at powers of two
@@ -50,15 +67,29 @@ impl Scale {
         Scale::chosen(extent, &WANTED, |value| format!("{value}×"))
     }
 
-    /// Rates, with ticks at 1, 2 and 5 times powers of ten.
-    pub(crate) fn rates(extent: Interval) -> Scale {
-        let decades = || (-4..=6).map(|exponent| 10f64.powi(exponent));
+    /// Thread counts, every one labelled.
+    pub(crate) fn counts(counts: &[u64]) -> Scale {
+        let first = counts.first().copied().unwrap_or(1) as f64;
+        let last = counts.last().copied().unwrap_or(1) as f64;
+        let room = ((last / first).ln() * 0.08).exp().max(1.2);
+        let ticks = counts.iter().map(|&count| (count as f64, count.to_string())).collect();
+        Scale { low: first / room, high: last * room, ticks }
+    }
+
+    /// Values above zero: ticks at 1, 2 and 5 times powers of ten, and where
+    /// the range has few of those, at even steps.
+    pub(crate) fn values(extent: Interval) -> Scale {
+        let decades = || (-9..=12).map(|exponent| 10f64.powi(exponent));
         let wanted: Vec<f64> =
             [1.0, 5.0, 2.0].into_iter().flat_map(|m| decades().map(move |d| m * d)).collect();
-        Scale::chosen(extent, &wanted, |value| match value {
-            v if v >= 1.0 => format!("{v:.0}"),
-            v => three_digits(v).trim_end_matches('0').to_owned(),
-        })
+        let scale = Scale::chosen(extent, &wanted, tick_label);
+        if scale.ticks.len() >= 3 {
+            return scale;
+        }
+        let step = even_step((scale.high - scale.low) / 6.0);
+        let first = (scale.low / step).ceil();
+        let even: Vec<f64> = (0..12).map(|i| (first + f64::from(i)) * step).collect();
+        Scale::chosen(extent, &even, tick_label)
     }
 
     /// Takes wanted ticks as long as their labels do not touch.
@@ -75,18 +106,59 @@ impl Scale {
                 taken.push(value);
             }
         }
-        taken.sort_by(f64::total_cmp);
         scale.ticks = taken.into_iter().map(|value| (value, label(value))).collect();
         scale
     }
+}
+
+/// The next of 1, 2 and 5 times a power of ten.
+fn even_step(least: f64) -> f64 {
+    let decade = 10f64.powf(least.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|m| m * decade);
+    steps.into_iter().find(|step| *step >= least).unwrap_or(least)
+}
+
+/// A tick's value without needless zeros, thousands set apart.
+fn tick_label(value: f64) -> String {
+    if value < 1000.0 {
+        // Two digits are enough at any step that is drawn.
+        let digits = (2.0 - value.log10().floor()).clamp(0.0, 12.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 12")]
+        let text = format!("{value:.*}", digits as usize);
+        return match text.contains('.') {
+            true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+            false => text,
+        };
+    }
+    let text = format!("{value:.0}");
+    let mut out = String::new();
+    for (i, digit) in text.chars().enumerate() {
+        if i > 0 && (text.len() - i).is_multiple_of(3) {
+            out.push('\u{a0}');
+        }
+        out.push(digit);
+    }
+    out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Labels by rising value.
     fn labels(scale: &Scale) -> Vec<&str> {
-        scale.ticks.iter().map(|(_, label)| label.as_str()).collect()
+        let mut ticks: Vec<&(f64, String)> = scale.ticks.iter().collect();
+        ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ticks.into_iter().map(|(_, label)| label.as_str()).collect()
+    }
+
+    #[test]
+    fn where_room_is_scarce_the_wanted_ticks_stay() {
+        let scale = Scale::ratios(Interval { low: 0.17, high: 1.49 });
+        let kept = scale.spaced(60.0, 25.0);
+        assert_eq!(kept[0].1, "1×");
+        assert!(kept.len() < scale.ticks.len());
+        assert_eq!(scale.spaced(1e6, 25.0).len(), scale.ticks.len());
     }
 
     #[test]
@@ -106,8 +178,21 @@ mod tests {
     }
 
     #[test]
-    fn rates_have_round_ticks() {
-        let scale = Scale::rates(Interval { low: 0.08, high: 60.0 });
-        assert_eq!(labels(&scale), ["0.1", "0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
+    fn values_have_round_ticks() {
+        let check = |low, high, expect: &[&str]| {
+            assert_eq!(labels(&Scale::values(Interval { low, high })), expect);
+        };
+        check(0.08, 60.0, &["0.1", "0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
+        check(1.02, 1.11, &["1.02", "1.04", "1.06", "1.08", "1.1", "1.12"]);
+        check(900.0, 2e6, &["1\u{a0}000", "10\u{a0}000", "100\u{a0}000", "1\u{a0}000\u{a0}000"]);
+    }
+
+    #[test]
+    fn what_is_not_above_zero_is_below_the_axis() {
+        let scale = Scale::values(Interval { low: 0.5, high: 8.0 });
+        for value in [0.0, -3.0] {
+            let position = scale.position(value);
+            assert!(position.is_finite() && position < 0.0 && !scale.contains(value));
+        }
     }
 }

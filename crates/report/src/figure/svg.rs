@@ -60,14 +60,49 @@ impl Svg {
         self.write(format_args!(r#"<path d="{path}Z" class="{class}"/>"#));
     }
 
-    /// A marker with a title for the hover, and an invisible disc around it
-    /// that is easy to hit.
-    pub(crate) fn point(&mut self, at: (f64, f64), marker: Marker, class: &str, hover: &str) {
+    /// A marker alone.
+    pub(crate) fn marker(&mut self, at: (f64, f64), marker: Marker, class: &str) {
+        let shape = shape(marker, at.0, at.1);
+        self.write(format_args!(r#"<path d="{shape}" class="{class}"/>"#));
+    }
+
+    /// A place with a title for the hover, and an invisible disc around it
+    /// that is easy to hit; a marker, where there is one.
+    pub(crate) fn point(
+        &mut self,
+        at: (f64, f64),
+        marker: Option<Marker>,
+        class: &str,
+        hover: &str,
+    ) {
         let (x, y) = at;
         let hover = escape(hover);
-        let shape = shape(marker, x, y);
+        let shape = marker.map_or_else(String::new, |marker| {
+            format!(r#"<path d="{}" class="{class}"/>"#, shape(marker, x, y))
+        });
         self.write(format_args!(
-            r#"<g class="pt"><title>{hover}</title><circle cx="{x:.1}" cy="{y:.1}" r="10" class="hit"/><path d="{shape}" class="{class}"/></g>"#
+            r#"<g class="pt"><title>{hover}</title><circle cx="{x:.1}" cy="{y:.1}" r="10" class="hit"/>{shape}</g>"#
+        ));
+    }
+
+    /// A centred text at the edge of a plot; with a title where it stands for
+    /// a point.
+    pub(crate) fn edge(&mut self, at: (f64, f64), class: &str, text: &str, hover: &str) {
+        if hover.is_empty() {
+            return self.text(at.0, at.1, Anchor::Middle, class, text);
+        }
+        let hover = escape(hover);
+        self.write(format_args!(r#"<g class="pt"><title>{hover}</title>"#));
+        self.text(at.0, at.1, Anchor::Middle, class, text);
+        self.write(format_args!("</g>"));
+    }
+
+    /// A rectangle with a title for the hover.
+    pub(crate) fn tile(&mut self, corner: (f64, f64), size: (f64, f64), class: &str, hover: &str) {
+        let ((x, y), (width, height)) = (corner, size);
+        let hover = escape(hover);
+        self.write(format_args!(
+            r#"<g class="pt"><title>{hover}</title><rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="3" class="{class}"/></g>"#
         ));
     }
 
@@ -100,6 +135,35 @@ fn shape(marker: Marker, x: f64, y: f64) -> String {
     }
 }
 
+/// About how wide a text is at a size, both in user units: a little more than
+/// in the fonts that are used.
+pub(crate) fn width(text: &str, size: f64) -> f64 {
+    const PER_CHARACTER: f64 = 0.56;
+    text.chars().count() as f64 * size * PER_CHARACTER
+}
+
+/// A text in lines that are no wider than `room`, cut at blanks.
+pub(crate) fn fold(text: &str, size: f64, room: f64) -> Vec<String> {
+    fold_at(text, " ", size, room)
+}
+
+/// As [`fold`], cut at a mark between parts, which then falls away; a part
+/// that is wider than a line is cut at blanks.
+pub(crate) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split(mark).filter(|part| !part.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if width(&format!("{line}{mark}{part}"), size) <= room => {
+                line.push_str(mark);
+                line.push_str(part);
+            }
+            _ if mark != " " && width(part, size) > room => lines.extend(fold(part, size, room)),
+            _ => lines.push(part.to_owned()),
+        }
+    }
+    lines
+}
+
 /// Text that is safe in XML content and attributes. Characters that XML 1.0
 /// cannot carry become blanks.
 pub(crate) fn escape(text: &str) -> String {
@@ -115,4 +179,18 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_folds_at_marks_and_a_long_part_at_blanks() {
+        let room = width("0123456789", 10.0);
+        let fold = |text| fold_at(text, " · ", 10.0, room);
+        assert_eq!(fold("ab · cd · efgh"), ["ab · cd", "efgh"]);
+        assert_eq!(fold("ab cdefghi jklm · n"), ["ab cdefghi", "jklm · n"]);
+        assert!(fold("").is_empty());
+    }
 }

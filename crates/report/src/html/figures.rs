@@ -1,26 +1,49 @@
-//! The figures, each with its numbers as a table.
+//! The figures by what they are about, each with its numbers as a table; the
+//! extremes; and a line for each figure that has no values.
 
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use maud::{Markup, PreEscaped, html};
 
-use crate::figure;
+use crate::figure::{self, Figure, Group};
+use crate::number;
 
-/// All figures, the ratio first.
+/// All figures.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
+    let figures = figure::all(run, analysis);
+    let of = |group: Group| -> Vec<&Figure> {
+        figures.iter().filter(|figure| figure.group == group).collect()
+    };
+    let missing = figure::not_drawn(run, analysis);
     super::block(
         "figures",
         "Figures",
         html! {
-            @for figure in figure::all(run, analysis) {
-                figure id=(figure.file_stem) {
-                    div.scroll { (PreEscaped(&figure.inline)) }
-                    details {
-                        summary { "The numbers of this figure" }
-                        (figure.table.html())
-                    }
-                }
+            @for group in Group::ALL {
+                @let figures = of(group);
+                @if !figures.is_empty() { h3 { (group.heading()) } }
+                @for figure in figures { (with_twin(figure)) }
+            }
+            @if let Some(table) = figure::extremes::table(run, analysis) {
+                h3 { "Extremes" }
+                (table.html())
+            }
+            @for line in missing {
+                p.aside { b { (number::list(&line.what)) } ": not drawn; " (line.why) }
             }
         },
     )
+}
+
+/// A figure and, folded, its table twin.
+fn with_twin(figure: &Figure) -> Markup {
+    html! {
+        figure id=(figure.file_stem) {
+            div.scroll { (PreEscaped(&figure.inline)) }
+            details {
+                summary { "The numbers of this figure" }
+                (figure.table.html())
+            }
+        }
+    }
 }

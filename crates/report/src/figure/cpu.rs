@@ -1,0 +1,29 @@
+//! CPU time per byte by size, split into sender, receiver and softirq; cycles
+//! per byte instead where they were counted.
+
+use iolens_model::run::Run;
+
+use super::metric::{Metric, RX_CPU, RX_CYCLES, SOFTIRQ, TX_CPU, TX_CYCLES};
+use super::{Family, Figure, Group, by_size};
+
+/// The figure of one family of curves.
+pub(super) fn figure(run: &Run, family: &Family<'_>) -> Option<Figure> {
+    let cells = family.cells();
+    let counted = TX_CYCLES.is_in(&cells) || RX_CYCLES.is_in(&cells);
+    let parts = if counted { [TX_CYCLES, RX_CYCLES, SOFTIRQ] } else { [TX_CPU, RX_CPU, SOFTIRQ] };
+    let parts: Vec<Metric> = parts.into_iter().filter(|part| part.is_in(&cells)).collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let (title, stem) = match counted {
+        true => ("Cycles per payload byte by size (cycles/B, user and kernel)", "cycles-by-size"),
+        false => ("CPU time per payload byte by size (ns/B, user and kernel)", "cpu-by-size"),
+    };
+    let charged = "; work for the receiver in the sender's context is charged to the sender; \
+                   softirq: ns/B on all CPUs of both ends, part of it in the other panels too";
+    let charged = if parts.iter().any(|part| part.name == SOFTIRQ.name) { charged } else { "" };
+    let panels = by_size::split(run, family, &parts);
+    let mut chart = by_size::chart(run, family, title, charged, panels);
+    chart.columns = parts.len();
+    Some(family.figure(run, Group::Time, stem, &chart))
+}

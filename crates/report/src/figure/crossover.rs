@@ -1,0 +1,275 @@
+//! Crossover strip: one row per curve and pair of arms, with which of the two
+//! is ahead by more than δ at which sizes, and where nobody can tell.
+
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, Crossover, CrossoverPoint, CrossoverShape};
+
+use super::scale::Scale;
+use super::sheet::{Drawing, Medium, Sheet};
+use super::style::{self, Look, Marker};
+use super::svg::Anchor;
+use super::{Family, Figure, Group, chart, labels};
+use crate::table::{Column, Entry, Table};
+use crate::{number, words};
+
+const TITLE: &str = "Which arm is ahead at which message size (by more than δ)";
+
+/// One row: a pair of arms on one curve.
+struct Row<'a> {
+    crossover: &'a Crossover,
+    /// Labels and looks of the first and the second arm.
+    arms: [(String, Look); 2],
+    delta: f64,
+}
+
+/// Who is ahead at a size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    First,
+    Second,
+    Nobody,
+}
+
+/// The figure of one family of curves; none without a pair.
+pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Option<Figure> {
+    let rows = family.curves.iter().flat_map(|(_, cells)| {
+        let curve = cells.first().map(|cell| cell.cell.curve());
+        let own = analysis.crossovers.iter().filter(move |c| Some(&c.curve) == curve.as_ref());
+        own.filter(|crossover| !crossover.points.is_empty()).map(|crossover| {
+            let arm = |label: &str| {
+                let primitive = chart::arms(cells).into_iter().find(|arm| arm.label == label);
+                let primitive = primitive.map_or_else(|| label.to_owned(), |arm| arm.primitive);
+                (chart::shown(cells, label), style::of(&primitive))
+            };
+            let arms = [arm(&crossover.first), arm(&crossover.second)];
+            Row { crossover, arms, delta: analysis.delta }
+        })
+    });
+    let rows: Vec<Row> = rows.collect();
+    if rows.is_empty() {
+        return None;
+    }
+    let draw = |medium| draw(run, family, analysis.delta, medium, &rows);
+    Some(family.finish(run, Group::Crossover, "crossovers", TITLE, draw, table(&rows)))
+}
+
+impl Row<'_> {
+    fn ahead(&self, point: &CrossoverPoint) -> Ahead {
+        match point.simultaneous {
+            Some(i) if i.low > 1.0 + self.delta => Ahead::Second,
+            Some(i) if i.high < 1.0 / (1.0 + self.delta) => Ahead::First,
+            _ => Ahead::Nobody,
+        }
+    }
+
+    /// The band between the two, as short as it can be said, with what the two
+    /// are called.
+    fn band(&self, names: [&str; 2]) -> String {
+        let crossover = self.crossover;
+        let size = |bytes: Option<Bytes>, open: &str| {
+            bytes.map_or_else(|| open.to_owned(), |bytes| bytes.to_string())
+        };
+        let below = format!("< {}", crossover.smallest);
+        let above = format!("> {}", crossover.largest);
+        match crossover.shape {
+            CrossoverShape::FirstThroughout => format!("{} throughout", names[0]),
+            CrossoverShape::SecondThroughout => format!("{} throughout", names[1]),
+            CrossoverShape::NeitherAnywhere => "neither anywhere".to_owned(),
+            CrossoverShape::Mixed => "no single band".to_owned(),
+            CrossoverShape::Crosses
+            | CrossoverShape::FirstThenUnknown
+            | CrossoverShape::UnknownThenSecond => format!(
+                "{} to {}",
+                size(crossover.first_ahead_to, &below),
+                size(crossover.second_ahead_from, &above)
+            ),
+        }
+    }
+}
+
+/// The rows of one thread count, beside or below those of the others: where
+/// its names, sizes and words stand.
+struct Block<'a> {
+    left: f64,
+    width: f64,
+    x: &'a Scale,
+}
+
+const ROW: f64 = 37.0;
+const HEADING: f64 = 30.0;
+const RULE: f64 = 8.0;
+const GAP: f64 = 36.0;
+/// Room for the names of the arms.
+const NAMES: f64 = 182.0;
+/// Room for the band in words.
+const WORDS: f64 = 128.0;
+
+fn draw(run: &Run, family: &Family<'_>, delta: f64, medium: Medium, rows: &[Row<'_>]) -> Drawing {
+    let how = format!(
+        "left to right: coloured where an arm is ahead by more than δ = {} (simultaneous 95 % \
+         intervals), hollow where it is a tie or unknown; at the right the band in between, open \
+         ends as < and >",
+        number::percent(delta)
+    );
+    let curves: Vec<&[Row]> =
+        rows.chunk_by(|a, b| a.crossover.curve == b.crossover.curve).collect();
+    let beside = if medium == Medium::Page { curves.len().min(2) } else { 1 };
+    let width = (medium.width() - GAP * (beside as f64 - 1.0)) / beside as f64;
+    let total = width.min(800.0) * beside as f64 + GAP * (beside as f64 - 1.0);
+    let width = width.min(800.0);
+    let x = Scale::sizes(&sizes(rows).into_iter().map(|size| size.0).collect::<Vec<_>>());
+    let mut sheet = Sheet::new(medium, total, TITLE, &how);
+    for line in curves.chunks(beside) {
+        let top = sheet.y;
+        let mut bottom = top;
+        for (i, rows) in line.iter().enumerate() {
+            let block = Block { left: (width + GAP) * i as f64, width, x: &x };
+            sheet.y = top;
+            block.heading(&mut sheet, run, rows);
+            rows.iter().for_each(|row| block.row(&mut sheet, row));
+            bottom = bottom.max(sheet.y);
+        }
+        // Below it the names of the caches.
+        sheet.y = bottom + 24.0;
+    }
+    sheet.finish(&words::footer(&run.header, &family.setting))
+}
+
+/// Every size of the rows, rising.
+fn sizes(rows: &[Row<'_>]) -> Vec<Bytes> {
+    let points = rows.iter().flat_map(|row| &row.crossover.points);
+    let mut sizes: Vec<Bytes> = points.map(|point| point.size).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+impl Block<'_> {
+    fn x(&self, bytes: f64) -> f64 {
+        self.left + NAMES + (self.width - NAMES - WORDS) * self.x.position(bytes)
+    }
+
+    fn rule(&self, sheet: &mut Sheet, y: f64) {
+        sheet.svg.line((self.left, y), (self.left + self.width, y), "rule");
+    }
+
+    /// Where the words begin.
+    fn words(&self) -> f64 {
+        self.left + self.width - WORDS + 10.0
+    }
+
+    /// The thread count, the sizes, and marks at those of the caches.
+    fn heading(&self, sheet: &mut Sheet, run: &Run, rows: &[Row<'_>]) {
+        sheet.y += HEADING;
+        let y = sheet.y;
+        let threads = rows.first().map_or(0, |row| row.crossover.curve.threads);
+        sheet.svg.text(self.left, y, Anchor::Start, "tp", &words::threads(threads));
+        let step = labels::step(self.x, self.width - NAMES - WORDS);
+        for (bytes, label) in self.x.ticks.iter().step_by(step) {
+            sheet.svg.text(self.x(*bytes), y, Anchor::Middle, "tk", label);
+        }
+        sheet.svg.text(self.words(), y, Anchor::Start, "tn", "tie or unknown");
+        self.rule(sheet, y + RULE);
+        let bottom = y + RULE + ROW * rows.len() as f64;
+        let caches = chart::caches(&run.header.host).into_iter();
+        let mut before = f64::MIN;
+        for (name, bytes) in caches.filter(|(_, bytes)| self.x.contains(*bytes)) {
+            let x = self.x(bytes);
+            sheet.svg.line((x, y + RULE), (x, bottom), "cache");
+            let line = if x - before < 26.0 { 24.0 } else { 12.0 };
+            sheet.svg.text(x, bottom + line, Anchor::Middle, "td", name);
+            before = x;
+        }
+        sheet.y += RULE;
+    }
+
+    fn row(&self, sheet: &mut Sheet, row: &Row<'_>) {
+        let (y, middle) = (sheet.y, sheet.y + ROW / 2.0);
+        for ((label, look), line) in row.arms.iter().zip([y + 15.0, y + 31.0]) {
+            let class = format!("f s c-{} mark", look.hue);
+            sheet.svg.marker((self.left + 6.0, line - 4.0), look.marker, &class);
+            sheet.svg.text(self.left + 18.0, line, Anchor::Start, "tl", label);
+        }
+        self.line(sheet, row, middle);
+        for point in &row.crossover.points {
+            let ahead = row.ahead(point);
+            let (look, at) = row.place(ahead, middle);
+            let fill = if ahead == Ahead::Nobody { "open" } else { "f" };
+            let class = format!("{fill} s c-{} mark", look.hue);
+            let at = (self.x(point.size.0 as f64), at);
+            sheet.svg.point(at, Some(look.marker), &class, &row.hover(point));
+        }
+        let band = row.band(["upper", "lower"]);
+        sheet.svg.text(self.words(), middle + 4.0, Anchor::Start, "tk", &band);
+        sheet.y += ROW;
+        self.rule(sheet, sheet.y);
+    }
+
+    /// A dotted line over all sizes, and bars between sizes with one arm
+    /// ahead.
+    fn line(&self, sheet: &mut Sheet, row: &Row<'_>, middle: f64) {
+        let x = |point: &CrossoverPoint| self.x(point.size.0 as f64);
+        let points = &row.crossover.points;
+        if let (Some(first), Some(last)) = (points.first(), points.last()) {
+            sheet.svg.polyline(&[(x(first), middle), (x(last), middle)], "axis", "1.5 4");
+        }
+        for pair in points.windows(2) {
+            let ahead = row.ahead(&pair[0]);
+            if ahead == row.ahead(&pair[1]) && ahead != Ahead::Nobody {
+                let (look, at) = row.place(ahead, middle);
+                let ends = ((x(&pair[0]), at), (x(&pair[1]), at));
+                sheet.svg.line(ends.0, ends.1, &format!("s c-{} bar", look.hue));
+            }
+        }
+    }
+}
+
+impl Row<'_> {
+    /// The look of who is ahead, and its height: on the line of its name.
+    fn place(&self, ahead: Ahead, middle: f64) -> (Look, f64) {
+        match ahead {
+            Ahead::First => (self.arms[0].1, middle - 7.5),
+            Ahead::Second => (self.arms[1].1, middle + 8.5),
+            Ahead::Nobody => (Look { hue: "grey", marker: Marker::Circle, dash: "" }, middle),
+        }
+    }
+
+    fn hover(&self, point: &CrossoverPoint) -> String {
+        let [(first, _), (second, _)] = &self.arms;
+        let interval = point.simultaneous.map(number::bracket).unwrap_or_default();
+        format!(
+            "{}: time of {first} over that of {second}: {} {interval} (simultaneous)",
+            point.size,
+            number::ratio(point.ratio)
+        )
+    }
+}
+
+fn table(rows: &[Row<'_>]) -> Table {
+    let sizes = sizes(rows);
+    let mut columns =
+        vec![Column::right("threads", ""), Column::left("first", ""), Column::left("second", "")];
+    columns.extend(sizes.iter().map(|size| Column::left(&size.to_string(), "ratio [sim. 95 %]")));
+    columns.push(Column::left("tie or unknown", ""));
+    let mut table = Table::new(
+        "Time of the first arm over that of the second: above 1 the second is ahead",
+        columns,
+    );
+    for row in rows {
+        let [(first, _), (second, _)] = &row.arms;
+        let threads = row.crossover.curve.threads.to_string();
+        let mut entries: Vec<Entry> = vec![threads.into(), first.into(), second.into()];
+        entries.extend(sizes.iter().map(|size| {
+            let point = row.crossover.points.iter().find(|point| point.size == *size);
+            let text = point.map(|point| {
+                let interval = point.simultaneous.map(number::bracket).unwrap_or_default();
+                format!("{} {interval}", number::ratio(point.ratio))
+            });
+            Entry::from(text.unwrap_or_else(|| number::NONE.to_owned()))
+        }));
+        entries.push(row.band(["first", "second"]).into());
+        table.push(entries);
+    }
+    table
+}

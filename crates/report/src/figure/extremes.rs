@@ -1,0 +1,86 @@
+//! The best figures of a run and where they are; from where on more bytes or
+//! more threads no longer help.
+
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, Estimate, Extreme, ExtremeKind, PlateauAxis};
+
+use super::chart;
+use crate::results::{curves, interval_text};
+use crate::table::{Column, Entry, Table, Tone};
+use crate::words;
+
+/// The table; null where the analysis has neither.
+#[must_use]
+pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
+    if analysis.extremes.is_empty() && analysis.plateaus.is_empty() {
+        return None;
+    }
+    let columns = vec![
+        Column::left("what", ""),
+        Column::left("value", "[95 %]"),
+        Column::left("arm", ""),
+        Column::left("where", ""),
+        Column::right("n", ""),
+    ];
+    let mut table = Table::new("Extremes of this run", columns);
+    for extreme in &analysis.extremes {
+        table.push(extreme_row(run, analysis, extreme));
+    }
+    for (i, plateau) in analysis.plateaus.iter().enumerate() {
+        let more = match plateau.axis {
+            PlateauAxis::Size => "more bytes do not help from",
+            PlateauAxis::Threads => "more threads do not help from",
+        };
+        let value = |estimate| format!("{} Gbit/s", interval_text(Some(estimate), 1e9));
+        let text = format!(
+            "{}, best beyond {}",
+            value(plateau.goodput_bits_per_s),
+            value(plateau.best_beyond_bits_per_s)
+        );
+        let row = vec![
+            more.into(),
+            text.into(),
+            arm(analysis, &plateau.label),
+            words::subject(&run.header.plan, &plateau.from).into(),
+            plateau.goodput_bits_per_s.n.to_string().into(),
+        ];
+        if i == 0 { table.push_group(row) } else { table.push(row) }
+    }
+    Some(table)
+}
+
+fn extreme_row(run: &Run, analysis: &Analysis, extreme: &Extreme) -> Vec<Entry> {
+    let (what, unit, divisor) = words_of(extreme.what);
+    let value = |estimate: Estimate| format!("{} {unit}", interval_text(Some(estimate), divisor));
+    vec![
+        what.into(),
+        value(extreme.value).into(),
+        arm(analysis, &extreme.label),
+        words::subject(&run.header.plan, &extreme.cell).into(),
+        extreme.value.n.to_string().into(),
+    ]
+}
+
+/// What it is, the unit it is shown in, and the stored unit over that one.
+fn words_of(kind: ExtremeKind) -> (&'static str, &'static str, f64) {
+    match kind {
+        ExtremeKind::HighestGoodput => ("highest goodput", "Gbit/s", 1e9),
+        ExtremeKind::LowestNsPerMessage => ("lowest time per message", "ns", 1.0),
+        ExtremeKind::LowestLatencyP50 => ("lowest median round trip", "µs", 1e3),
+        ExtremeKind::LowestLatencyP99 => ("lowest 99th percentile of the round trip", "µs", 1e3),
+        ExtremeKind::LeastCpuNsPerByte => ("least CPU time, both ends", "ns/B", 1.0),
+        ExtremeKind::FewestL1dMissesPerKib => ("fewest L1d misses", "per KiB", 1.0),
+        ExtremeKind::FewestLlcMissesPerKib => ("fewest LLC misses", "per KiB", 1.0),
+        ExtremeKind::FewestContextSwitchesPerMessage => {
+            ("fewest context switches", "per message", 1.0)
+        }
+    }
+}
+
+/// The arm with its colour; copied anywhere in the run is said.
+fn arm(analysis: &Analysis, label: &str) -> Entry {
+    let all: Vec<_> = curves(analysis).into_iter().flat_map(|(_, cells)| cells).collect();
+    let primitive = chart::arms(&all).into_iter().find(|arm| arm.label == label);
+    let primitive = primitive.map_or_else(|| label.to_owned(), |arm| arm.primitive);
+    Entry::toned(chart::shown(&all, label), Tone::Arm(primitive))
+}

@@ -1,0 +1,21 @@
+//! Round trips by message size: median and 99th percentile side by side, in
+//! modes that have requests.
+
+use iolens_model::run::Run;
+
+use super::metric::{Metric, P50, P99};
+use super::{Family, Figure, Group, by_size};
+
+/// The figure of one family of curves; one row per thread count.
+pub(super) fn figure(run: &Run, family: &Family<'_>) -> Option<Figure> {
+    let cells = family.cells();
+    let parts: Vec<Metric> = [P50, P99].into_iter().filter(|part| part.is_in(&cells)).collect();
+    if parts.is_empty() {
+        return None;
+    }
+    let title = "Round trip by message size (µs, median and 99th percentile)";
+    let closed = "; closed loop: one request in flight per connection";
+    let mut chart = by_size::chart(run, family, title, closed, by_size::split(run, family, &parts));
+    chart.columns = parts.len();
+    Some(family.figure(run, Group::Latency, "latency-by-size", &chart))
+}

@@ -1,0 +1,85 @@
+//! Time per message by size, with the fit a + b·n where a curve is affine.
+
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_model::units::{Bytes, three_digits};
+use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};
+
+use super::chart::{self, Kind, Point, Series};
+use super::metric::TIME;
+use super::{Family, Figure, Group, by_size, style};
+use crate::words;
+
+/// The figure of one family of curves.
+pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Option<Figure> {
+    if !TIME.is_in(&family.cells()) {
+        return None;
+    }
+    let mut panels = by_size::panels(run, family, &TIME);
+    let mut notes = Vec::new();
+    for (panel, (_, cells)) in panels.iter_mut().zip(&family.curves) {
+        let Some(first) = cells.first() else { continue };
+        let curve = first.cell.curve();
+        let of_curve = |model: &&CostModel| model.curve == curve;
+        for model in analysis.cost_models.iter().filter(of_curve) {
+            notes.push(note(model, &chart::shown(cells, &model.label)));
+            panel.series.extend(line(model, cells).filter(|_| model.is_affine()));
+        }
+    }
+    let dotted = match panels.iter().any(|p| p.series.iter().any(|s| s.kind == Kind::Model)) {
+        true => "; dotted: the fit a + b·n, where no size is more than 10 % off it",
+        false => "",
+    };
+    let title = "Time per message by message size (ns; 1 / message rate, not a latency)";
+    let chart = by_size::chart(run, family, title, dotted, panels);
+    let mut figure = family.figure(run, Group::Main, "ns-per-message-by-size", &chart);
+    figure.table.notes = notes;
+    Some(figure)
+}
+
+/// The fit between the smallest and the largest size of the arm.
+fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
+    const STEPS: u32 = 24;
+    let has = |cell: &&&CellAnalysis| {
+        chart::find(cell, &model.label).is_some_and(|arm| arm.status == Status::Ok)
+    };
+    let mut sizes = cells.iter().filter(has).map(|cell| cell.cell.message_bytes.0 as f64);
+    let first = sizes.next()?;
+    let last = sizes.next_back()?;
+    let arm = chart::find(cells.first()?, &model.label)?;
+    let point = |step: u32| {
+        let x = first * (last / first).powf(f64::from(step) / f64::from(STEPS));
+        Point {
+            x,
+            value: model.fixed_ns.value + model.per_byte_ns.value * x,
+            interval: None,
+            open: false,
+            text: String::new(),
+            hover: String::new(),
+        }
+    };
+    Some(Series {
+        label: model.label.clone(),
+        look: style::of(&arm.arm.primitive),
+        kind: Kind::Model,
+        points: (0..=STEPS).map(point).collect(),
+        missing: Vec::new(),
+    })
+}
+
+/// The fit in words, below the table.
+fn note(model: &CostModel, label: &str) -> String {
+    let lead = format!("{label}, {}", words::threads(model.curve.threads));
+    let residual = format!("{:+.0} % at {}", 100.0 * model.worst_residual, model.worst_at);
+    if !model.is_affine() {
+        return format!("{lead}: not affine, {residual} off the fit");
+    }
+    let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
+    let half = Bytes(model.half_size_bytes.max(0.0).round() as u64);
+    format!(
+        "{lead}: {at_most}{} ns + {} ns/B, half of it fixed at {half}, {residual} at most",
+        three_digits(model.fixed_ns.value),
+        three_digits(model.per_byte_ns.value)
+    )
+}

@@ -1,0 +1,221 @@
+//! Metrics that are drawn: how each is read from an arm, and the curves it
+//! gives along sizes or along thread counts.
+
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
+
+use super::chart::{self, Along, Kind, Panel, Point, Series};
+use super::scale::Scale;
+use super::style;
+use crate::words;
+
+/// A metric of one arm.
+#[derive(Clone, Copy)]
+pub(crate) struct Metric {
+    /// Name, as titles have it.
+    pub(crate) name: &'static str,
+    /// Unit of the drawn values.
+    pub(crate) unit: &'static str,
+    /// The stored unit over the drawn one.
+    pub(crate) divisor: f64,
+    /// The metric of an arm; null where it was not measured.
+    pub(crate) read: fn(&ArmAnalysis) -> Option<Estimate>,
+    /// Whether the arm's verdict is about this metric.
+    pub(crate) judged: bool,
+}
+
+fn figure(arm: &ArmAnalysis, read: fn(&Figures) -> Option<Estimate>) -> Option<Estimate> {
+    arm.figures.as_ref().and_then(read)
+}
+
+/// Declares a metric of [`Figures`] that no verdict is about.
+const fn plain(
+    name: &'static str,
+    unit: &'static str,
+    read: fn(&ArmAnalysis) -> Option<Estimate>,
+) -> Metric {
+    Metric { name, unit, divisor: 1.0, read, judged: false }
+}
+
+/// Received payload.
+pub(crate) const GOODPUT: Metric = Metric {
+    divisor: 1e9,
+    judged: true,
+    ..plain("Goodput", "Gbit/s", |arm| figure(arm, |f| f.goodput_bits_per_s))
+};
+/// Time over messages.
+pub(crate) const TIME: Metric = Metric {
+    judged: true,
+    ..plain("Time per message", "ns", |arm| figure(arm, |f| Some(f.ns_per_message)))
+};
+/// Speed relative to the baseline.
+pub(crate) const RATIO: Metric = Metric {
+    judged: true,
+    ..plain("Speed relative to the baseline", "×", |arm| {
+        let contrast = arm.contrast.as_ref()?;
+        Some(Estimate { value: contrast.ratio, interval: contrast.pointwise, n: contrast.n })
+    })
+};
+/// CPU time of the sending threads.
+pub(crate) const TX_CPU: Metric =
+    plain("Sender CPU", "ns/B", |arm| figure(arm, |f| f.tx_cpu_ns_per_byte));
+/// CPU time of the receiving threads.
+pub(crate) const RX_CPU: Metric =
+    plain("Receiver CPU", "ns/B", |arm| figure(arm, |f| f.rx_cpu_ns_per_byte));
+/// Time in softirq.
+pub(crate) const SOFTIRQ: Metric =
+    plain("Softirq", "ns/B", |arm| figure(arm, |f| f.softirq_ns_per_byte));
+/// Cycles of the sending end.
+pub(crate) const TX_CYCLES: Metric =
+    plain("Sender", "cycles/B", |arm| figure(arm, |f| f.tx_cycles_per_byte));
+/// Cycles of the receiving end.
+pub(crate) const RX_CYCLES: Metric =
+    plain("Receiver", "cycles/B", |arm| figure(arm, |f| f.rx_cycles_per_byte));
+/// Cycles of both ends.
+pub(crate) const CYCLES: Metric =
+    plain("Cycles of both ends", "cycles/B", |arm| figure(arm, |f| f.cycles_per_byte));
+/// First-level misses.
+pub(crate) const L1D_MISSES: Metric =
+    plain("L1d misses", "per KiB", |arm| figure(arm, |f| f.l1d_misses_per_kib));
+/// Last-level misses.
+pub(crate) const LLC_MISSES: Metric =
+    plain("LLC misses", "per KiB", |arm| figure(arm, |f| f.llc_misses_per_kib));
+/// Last-level references.
+pub(crate) const LLC_REFERENCES: Metric =
+    plain("LLC references", "per KiB", |arm| figure(arm, |f| f.llc_references_per_kib));
+/// Context switches of both ends.
+pub(crate) const SWITCHES: Metric =
+    plain("Context switches", "per message", |arm| figure(arm, |f| f.context_switches_per_message));
+/// Median round trip.
+pub(crate) const P50: Metric = Metric {
+    divisor: 1e3,
+    ..plain("Round trip, median", "µs", |arm| arm.latency.as_ref()?.p50_ns)
+};
+/// 99th percentile of the round trip.
+pub(crate) const P99: Metric = Metric {
+    divisor: 1e3,
+    ..plain("Round trip, 99th percentile", "µs", |arm| arm.latency.as_ref()?.p99_ns)
+};
+
+impl Metric {
+    /// Whether any compared arm of the cells has it.
+    pub(crate) fn is_in(&self, cells: &[&CellAnalysis]) -> bool {
+        let arms = chart::compared(cells);
+        let has = |cell: &&CellAnalysis| arms.iter().any(|arm| self.of(cell, &arm.label).is_some());
+        cells.iter().any(has)
+    }
+
+    /// Of a usable arm of a cell, in the drawn unit.
+    pub(crate) fn of(&self, cell: &CellAnalysis, label: &str) -> Option<Estimate> {
+        let arm = chart::find(cell, label).filter(|arm| arm.status == Status::Ok)?;
+        let stored = (self.read)(arm).filter(|estimate| estimate.value.is_finite())?;
+        let scaled =
+            |i: Interval| Interval { low: i.low / self.divisor, high: i.high / self.divisor };
+        Some(Estimate {
+            value: stored.value / self.divisor,
+            interval: stored.interval.map(scaled),
+            n: stored.n,
+        })
+    }
+
+    /// A plot of it over cells that differ along one axis.
+    pub(crate) fn panel(
+        &self,
+        run: &Run,
+        along: Along,
+        cells: &[&CellAnalysis],
+        title: String,
+    ) -> Panel {
+        let series = self.series(run, along, cells);
+        let mut panel = Panel {
+            title,
+            y_name: format!("{}, log scale", self.unit),
+            unit: self.unit,
+            y: Scale::values(Interval { low: 1.0, high: 10.0 }),
+            series,
+            bound: None,
+            band: None,
+        };
+        if let Some(extent) = panel.extent() {
+            panel.y = Scale::values(extent);
+        }
+        panel
+    }
+
+    fn series(&self, run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {
+        let curve = |arm: iolens_model::arm::Arm| {
+            let label = arm.label.as_str();
+            let points: Vec<Point> =
+                cells.iter().filter_map(|cell| self.point(run, along, cell, label)).collect();
+            Series {
+                missing: chart::missing(along, cells, label, &points),
+                label: chart::shown(cells, label),
+                look: style::of(&arm.primitive),
+                kind: Kind::Curve,
+                points,
+            }
+        };
+        let curves = chart::compared(cells).into_iter().map(curve);
+        // The baseline has no ratio, and a metric may belong to some arms.
+        curves.filter(|series| !series.points.is_empty()).collect()
+    }
+
+    fn point(&self, run: &Run, along: Along, cell: &CellAnalysis, label: &str) -> Option<Point> {
+        let estimate = self.of(cell, label)?;
+        let contrast = chart::find(cell, label).and_then(|arm| arm.contrast.as_ref());
+        let verdict = match contrast.filter(|_| self.judged && !run.header.plan.quick) {
+            Some(contrast) => format!(", {}", contrast.verdict.word()),
+            None => String::new(),
+        };
+        let text = text(&estimate);
+        let lead = hover_lead(run, cell, label);
+        Some(Point {
+            x: along.of(cell),
+            value: estimate.value,
+            interval: estimate.interval,
+            open: false,
+            hover: format!("{lead}: {text} {}, n = {}{verdict}", self.unit, estimate.n),
+            text,
+        })
+    }
+}
+
+/// A value with its interval, three digits each: `39.5 [39.1, 39.9]`.
+fn text(estimate: &Estimate) -> String {
+    match estimate.interval {
+        Some(i) => format!("{} [{}, {}]", digits(estimate.value), digits(i.low), digits(i.high)),
+        None => digits(estimate.value),
+    }
+}
+
+/// Three significant digits, however small the value is.
+fn digits(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || size >= 0.1 {
+        return iolens_model::units::three_digits(value);
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "3 to 14")]
+    let decimals = (2.0 - size.log10().floor()).clamp(3.0, 14.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// The arm and cell of a point, for its hover.
+pub(crate) fn hover_lead(run: &Run, cell: &CellAnalysis, label: &str) -> String {
+    let label = chart::shown(&[cell], label);
+    format!("{label}, {}", words::subject(&run.header.plan, &cell.cell))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_values_keep_three_digits() {
+        let check = |value, expect: &str| assert_eq!(digits(value), expect);
+        check(0.0, "0");
+        check(0.000_123_4, "0.000123");
+        check(0.0456, "0.0456");
+        check(12.345, "12.3");
+    }
+}

@@ -1,0 +1,170 @@
+//! The paper a figure is drawn on: title and reading line above, machine and
+//! run below, both folded to its width; and the two forms it is written in.
+
+use super::style::{HUES, Look};
+use super::svg::{self, Anchor, Svg, escape};
+
+/// What a figure is drawn for. A page is as wide as its column of text; a
+/// paper's figure is 480 pt wide, so that on A4 or letter its smallest text,
+/// 11 units, is printed at 8.25 pt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Medium {
+    /// Inside the HTML page.
+    Page,
+    /// A file of its own.
+    Paper,
+}
+
+impl Medium {
+    /// Width in user units (pixels at 1:1, three quarters of a point each).
+    pub(crate) fn width(self) -> f64 {
+        match self {
+            Medium::Page => 1176.0,
+            Medium::Paper => 616.0,
+        }
+    }
+}
+
+/// A figure in the making: what is below `y` is empty.
+pub(crate) struct Sheet {
+    /// What is drawn so far.
+    pub(crate) svg: Svg,
+    /// Width.
+    pub(crate) width: f64,
+    /// Where the next thing goes.
+    pub(crate) y: f64,
+    title: String,
+}
+
+/// A finished figure.
+pub(crate) struct Drawing {
+    title: String,
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Sheet {
+    /// A sheet with its title and how to read it.
+    pub(crate) fn new(medium: Medium, width: f64, title: &str, subtitle: &str) -> Sheet {
+        // The title of a small figure may be wider than what it shows.
+        let width = width.max(480.0).min(medium.width());
+        let mut sheet = Sheet { svg: Svg::default(), width, y: 0.0, title: title.to_owned() };
+        sheet.lines("t1", 15.0, 19.0, title);
+        sheet.lines("t2", 12.0, 16.0, subtitle);
+        sheet.y += 6.0;
+        sheet
+    }
+
+    /// Text folded to the width.
+    fn lines(&mut self, class: &str, size: f64, line: f64, text: &str) {
+        for part in svg::fold(text, size, self.width) {
+            self.y += line;
+            self.svg.text(0.0, self.y, Anchor::Start, class, &part);
+        }
+    }
+
+    /// A row of markers with their labels, folded to the width.
+    pub(crate) fn legend(&mut self, items: &[(Look, String)]) {
+        const LINE: f64 = 19.0;
+        let mut x = 0.0;
+        self.y += LINE;
+        for (look, label) in items {
+            let width = 36.0 + svg::width(label, 12.0) + 14.0;
+            if x > 0.0 && x + width > self.width {
+                (x, self.y) = (0.0, self.y + LINE);
+            }
+            let (middle, hue) = (self.y - 4.0, look.hue);
+            let line = [(x + 1.0, middle), (x + 29.0, middle)];
+            self.svg.polyline(&line, &format!("s c-{hue} curve"), look.dash);
+            self.svg.marker((x + 15.0, middle), look.marker, &format!("f s c-{hue} mark"));
+            self.svg.text(x + 36.0, self.y, Anchor::Start, "tl", label);
+            x += width;
+        }
+        self.y += 8.0;
+    }
+
+    /// The figure with the machine and the run below it.
+    pub(crate) fn finish(mut self, footer: &[String; 2]) -> Drawing {
+        self.y += 8.0;
+        for text in footer {
+            for part in svg::fold_at(text, " · ", 11.0, self.width) {
+                self.y += 15.0;
+                self.svg.text(0.0, self.y, Anchor::Start, "t3", &part);
+            }
+        }
+        let (width, height) = (self.width, self.y + 6.0);
+        Drawing { title: self.title, width, height, body: self.svg.finish() }
+    }
+}
+
+/// What both forms share. Hollow markers show the paper through.
+const SHAPES: &str = "\
+.grid{stroke-width:1}.axis{stroke-width:1}.cache{stroke-width:1;stroke-dasharray:1 3}\
+.bound{stroke-width:1.2;stroke-dasharray:6 3}.s{fill:none}.curve{stroke-width:1.8}\
+.base{stroke-width:1.4}.noise{stroke-width:1}.whisker{stroke-width:1.4}\
+.model{stroke-width:1.3;stroke-dasharray:1.5 3}.bar{stroke-width:5;stroke-linecap:round}\
+.rule{stroke-width:1}.tile{opacity:.3}.none{stroke-width:1;stroke-dasharray:3 3}\
+.leader{stroke-width:.7;opacity:.7}.f{stroke:none}.band{opacity:.13}.mark{stroke-width:1.5}\
+.hit{fill:transparent}\
+.t1{font-size:15px;font-weight:600}.t2,.tn{font-size:12px}.t3{font-size:11px}\
+.tp{font-size:13px;font-weight:600}.tk{font-size:11.5px}.td{font-size:11px}\
+.tl{font-size:12px}.to{font-size:11px}\
+.to,.td{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}";
+
+impl Drawing {
+    /// With its own styles: for files and papers.
+    pub(crate) fn standalone(&self) -> String {
+        let mut style = String::from(
+            "text{font-family:Helvetica,Arial,'Liberation Sans',sans-serif;fill:#1b1f24}\
+             .grid,.rule{stroke:#e3e6ea}.axis{stroke:#5b636d}.cache,.bound,.none{stroke:#7a828c}\
+             .t2,.t3,.tn,.td,.tk{fill:#555d66}.delta{fill:#eceff2}.none{fill:none}",
+        );
+        style.push_str(SHAPES);
+        for (hue, paper, _) in HUES {
+            style.push_str(&format!(".s.c-{hue}{{stroke:{paper}}}.f.c-{hue}{{fill:{paper}}}"));
+        }
+        style.push_str(".open{fill:#fff}.to,.td{stroke:#fff}");
+        let paper = r##"<rect width="100%" height="100%" fill="#fff"/>"##;
+        // A margin, so that text does not touch the edge of a file.
+        self.element(12.0, &format!("<style>{style}</style>\n{paper}\n"))
+    }
+
+    /// Without styles and background: they come from the page.
+    pub(crate) fn inline(&self) -> String {
+        self.element(0.0, "")
+    }
+
+    fn element(&self, margin: f64, lead: &str) -> String {
+        let (width, height) = (self.width + 2.0 * margin, self.height + 2.0 * margin);
+        let title = escape(&self.title);
+        let body = &self.body;
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" height="{height:.0}" role="img" aria-label="{title}" class="chart">
+{lead}<g transform="translate({margin} {margin})">
+{body}</g>
+</svg>
+"#
+        )
+    }
+}
+
+/// The styles of inline figures for a page that defines `--c` per hue and the
+/// colours of its paper.
+pub(crate) fn page_style() -> String {
+    let mut style = String::from(SHAPES);
+    style.push_str(
+        ".chart text{fill:var(--text)}.grid,.rule{stroke:var(--rule)}.axis{stroke:var(--faint)}\
+         .cache,.bound,.none{stroke:var(--faint)}.none{fill:none}\
+         .chart .t2,.chart .t3,.chart .tn,.chart .td,\
+         .chart .tk{fill:var(--faint)}.delta{fill:var(--shade)}.s{stroke:var(--c)}\
+         .chart .f{fill:var(--c)}.chart .open{fill:var(--paper)}.chart .to,.chart .td{stroke:var(--paper)}.pt:hover .mark{stroke-width:4}\
+         .strip{vertical-align:middle}.strip path{stroke:var(--faint)}",
+    );
+    let colours =
+        |pick: fn(&(&str, &str, &str)) -> String| HUES.iter().map(pick).collect::<String>();
+    style.push_str(&colours(|(hue, paper, _)| format!(".c-{hue}{{--c:{paper}}}")));
+    let dark = colours(|(hue, _, screen)| format!(".c-{hue}{{--c:{screen}}}"));
+    style.push_str(&format!("@media screen and (prefers-color-scheme:dark){{{dark}}}"));
+    style
+}

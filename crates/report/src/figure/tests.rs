@@ -1,0 +1,263 @@
+//! What must hold for every figure of every made-up run.
+
+use std::sync::LazyLock;
+
+use resvg::usvg;
+
+use super::*;
+use crate::fixture;
+
+/// Corners of a box: left, top, right, bottom.
+type Rectangle = [f32; 4];
+
+/// Every text of an SVG with the box it is drawn in.
+fn texts(svg: &str) -> (Vec<(String, Rectangle)>, usvg::Size) {
+    static OPTIONS: LazyLock<usvg::Options> = LazyLock::new(crate::png::options);
+    let tree = usvg::Tree::from_str(svg, &OPTIONS).expect("an SVG");
+    let mut found = Vec::new();
+    collect(tree.root(), &mut found);
+    (found, tree.size())
+}
+
+fn collect(group: &usvg::Group, found: &mut Vec<(String, Rectangle)>) {
+    for node in group.children() {
+        match node {
+            usvg::Node::Group(group) => collect(group, found),
+            usvg::Node::Text(text) => {
+                let b = text.abs_bounding_box();
+                let words = text.chunks().iter().map(|chunk| chunk.text()).collect();
+                found.push((words, [b.left(), b.top(), b.right(), b.bottom()]));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The figures of the runs that differ in what they draw, drawn once.
+fn figures() -> &'static [Figure] {
+    static FIGURES: LazyLock<Vec<Figure>> = LazyLock::new(|| {
+        let runs = [fixture::run(), fixture::quick(), fixture::classic(), fixture::whole()];
+        let mut all: Vec<Figure> =
+            runs.iter().flat_map(|(run, analysis)| super::all(run, analysis)).collect();
+        // Only these differ from those of the whole run.
+        let (run, analysis) = fixture::without_pmu();
+        let own = ["-cpu-by-size-", "-summary-"];
+        let differs = |figure: &Figure| own.iter().any(|part| figure.file_stem.contains(part));
+        all.extend(super::all(&run, &analysis).into_iter().filter(differs));
+        all.extend(summary_of_threads(&runs[3].0, &runs[3].1, 8));
+        all
+    });
+    &FIGURES
+}
+
+#[test]
+fn titles_have_units_and_files_have_footers_and_no_references() {
+    for Figure { title, svg, inline, file_stem, .. } in figures() {
+        assert!(title.contains('(') && title.contains(')'), "{title} has no unit");
+        let footer = ["Example Server Processor", "L1d", "memory", "Debian", "6.12.43", "iolens"];
+        for part in footer.iter().chain(&["run 4f1c09ab"]) {
+            assert!(svg.contains(part), "{file_stem} has no {part}");
+        }
+        for text in [svg, inline] {
+            assert!(!text.contains("NaN") && !text.contains("inf,") && !text.contains("\"inf"));
+            let text = text.replace(r#"xmlns="http://www.w3.org/2000/svg""#, "");
+            let outside = ["http", "href", "url(", "@import"];
+            assert!(outside.iter().all(|word| !text.contains(word)), "{file_stem}");
+        }
+        assert!(!inline.contains("<style"));
+    }
+}
+
+#[test]
+fn every_text_is_inside_and_none_covers_another() {
+    for figure in figures() {
+        let (found, size) = texts(&figure.svg);
+        for (i, (text, a)) in found.iter().enumerate() {
+            let inside =
+                a[0] >= 0.0 && a[1] >= 0.0 && a[2] <= size.width() && a[3] <= size.height();
+            assert!(inside, "{}: {text:?} at {a:?} leaves {size:?}", figure.file_stem);
+            for (other, b) in &found[i + 1..] {
+                // Boxes hold room above and below the letters.
+                let apart = a[2] <= b[0] + 1.0
+                    || b[2] <= a[0] + 1.0
+                    || a[3] <= b[1] + 4.0
+                    || b[3] <= a[1] + 4.0;
+                assert!(apart, "{}: {text:?} covers {other:?}", figure.file_stem);
+            }
+        }
+    }
+}
+
+#[test]
+fn text_for_papers_is_eight_points_or_more() {
+    for figure in figures() {
+        let sizes = figure.svg.split("font-size:").skip(1).filter_map(|rest| {
+            rest.split("px").next().and_then(|number| number.parse::<f64>().ok())
+        });
+        // 96 pixels and 72 points to the inch.
+        assert!(sizes.map(|px| px * 0.75).all(|pt| pt >= 8.0));
+        let (_, size) = texts(&figure.svg);
+        assert!(size.width() <= 640.0, "{} is {size:?}", figure.file_stem);
+    }
+}
+
+#[test]
+fn a_twin_has_as_many_values_as_the_figure_has_points() {
+    for figure in figures() {
+        let keys = match figure.file_stem.as_str() {
+            stem if stem.contains("crossovers") => 4,
+            stem if stem.contains("cheapest") => 1,
+            _ => 2,
+        };
+        let entries = figure.table.rows.iter().flat_map(|row| &row.entries);
+        let values = entries.filter(|entry| entry.text != crate::number::NONE).count();
+        let values = values - keys * figure.table.rows.len();
+        for svg in [&figure.svg, &figure.inline] {
+            assert_eq!(svg.matches("class=\"pt\"").count(), values, "{}", figure.file_stem);
+        }
+        assert!(values > 0, "{} is empty", figure.file_stem);
+    }
+}
+
+#[test]
+fn a_panel_has_seven_curves_at_most_and_the_table_has_all() {
+    let (run, mut analysis) = fixture::run();
+    for cell in &mut analysis.cells {
+        for i in 0..6 {
+            let mut more = cell.arms[1].clone();
+            more.arm.label = format!("more_{i}");
+            more.arm.primitive = more.arm.label.clone();
+            cell.arms.push(more);
+        }
+    }
+    let figures = all(&run, &analysis);
+    let figure = figures.iter().find(|f| f.file_stem.contains("goodput-by-size")).expect("drawn");
+    assert_eq!(figure.inline.matches(" curve\"").count(), 2 * chart::CURVES_MAX);
+    assert!(figure.inline.contains("3 more arms are in the table only"));
+    assert_eq!(figure.table.columns.len(), 2 + 10);
+}
+
+#[test]
+fn file_names_are_unique_and_plain() {
+    let (run, analysis) = fixture::whole();
+    let figures = all(&run, &analysis);
+    for (i, Figure { file_stem, .. }) in figures.iter().enumerate() {
+        let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+        assert!(file_stem.bytes().all(plain), "{file_stem}");
+        assert!(figures[..i].iter().all(|other| other.file_stem != *file_stem));
+    }
+    let names: Vec<&str> = figures.iter().map(|figure| figure.file_stem.as_str()).collect();
+    insta::assert_snapshot!(names.join("\n"), @"
+    net-veth-crossovers-stream-hot
+    net-veth-cheapest-stream-hot
+    net-veth-crossovers-rr-hot
+    net-veth-cheapest-rr-hot
+    net-veth-ratio-by-size-stream-hot
+    net-veth-goodput-by-size-stream-hot
+    net-veth-ns-per-message-by-size-stream-hot
+    net-veth-ratio-by-size-rr-hot
+    net-veth-goodput-by-size-rr-hot
+    net-veth-ns-per-message-by-size-rr-hot
+    net-veth-cycles-by-size-stream-hot
+    net-veth-cache-misses-by-size-stream-hot
+    net-veth-context-switches-by-size-stream-hot
+    net-veth-cycles-by-size-rr-hot
+    net-veth-cache-misses-by-size-rr-hot
+    net-veth-context-switches-by-size-rr-hot
+    net-veth-latency-by-size-rr-hot
+    net-veth-goodput-by-threads-stream-hot
+    net-veth-context-switches-by-threads-stream-hot
+    net-veth-goodput-by-threads-rr-hot
+    net-veth-latency-p50-by-threads-rr-hot
+    net-veth-latency-p99-by-threads-rr-hot
+    net-veth-context-switches-by-threads-rr-hot
+    net-veth-summary-16kib-stream-hot
+    net-veth-summary-16kib-rr-hot
+    ");
+}
+
+#[test]
+fn without_a_pmu_time_takes_the_place_of_cycles_and_the_rest_says_why() {
+    let names = |(run, analysis): (Run, Analysis)| -> Vec<String> {
+        all(&run, &analysis).into_iter().map(|figure| figure.file_stem).collect()
+    };
+    let has = |names: &[String], part: &str| names.iter().any(|name| name.contains(part));
+    let with = names(fixture::whole());
+    assert!(has(&with, "cycles-by-size") && has(&with, "cache-misses") && !has(&with, "-cpu-"));
+    let without = names(fixture::without_pmu());
+    assert!(has(&without, "-cpu-by-size") && !has(&without, "cycles") && !has(&without, "cache"));
+    let (run, analysis) = fixture::without_pmu();
+    let lines = not_drawn(&run, &analysis);
+    let cycles = lines.iter().find(|line| line.what[0] == "cycles per byte").expect("is said");
+    assert!(cycles.why.contains("no PMU in this guest"));
+    assert_eq!(cycles.what.len(), 4, "{:?}", cycles.what);
+    let (run, analysis) = fixture::whole();
+    assert_eq!(not_drawn(&run, &analysis), []);
+}
+
+#[test]
+fn one_size_one_trial_and_no_numbers_are_drawn_too() {
+    let (run, mut analysis) = fixture::classic();
+    analysis.cells.truncate(1);
+    assert!(all(&run, &analysis).len() >= 3);
+    for arm in &mut analysis.cells[0].arms {
+        (arm.figures, arm.contrast) = (None, None);
+    }
+    let figures = all(&run, &analysis);
+    assert!(figures.iter().all(|figure| !figure.svg.contains("NaN")));
+}
+
+#[test]
+fn zero_stands_at_the_edge_of_a_logarithmic_plot() {
+    let (run, mut analysis) = fixture::run();
+    let arm = analysis.cells[0].arms[1].figures.as_mut().expect("has figures");
+    let switches = arm.context_switches_per_message.as_mut().expect("was measured");
+    switches.value = 0.0;
+    switches.interval = Some(iolens_stats::analysis::Interval { low: -0.1, high: 0.1 });
+    let figures = all(&run, &analysis);
+    let figure = figures.iter().find(|f| f.file_stem.contains("switches-by-size")).expect("drawn");
+    assert!(figure.svg.contains(">0</text>") && !figure.svg.contains("NaN"));
+}
+
+#[test]
+fn a_curve_breaks_where_its_arm_failed_and_says_so() {
+    let (run, analysis) = fixture::large();
+    for figure in all(&run, &analysis).iter().filter(|f| f.file_stem.contains("by-size")) {
+        assert!(figure.svg.contains(">failed</text>"), "{}", figure.file_stem);
+    }
+    let plain = |x| chart::Point {
+        x,
+        value: 1.0,
+        interval: None,
+        open: false,
+        text: String::new(),
+        hover: String::new(),
+    };
+    let (_, cells) = crate::results::curves(&analysis).swap_remove(1);
+    let points: Vec<chart::Point> = [131_072.0, 1_048_576.0].map(plain).into();
+    let along = chart::Along::Sizes;
+    let missing = chart::missing(along, &cells[6..7], "send_per_field", &points);
+    let look = style::of("send_per_field");
+    let label = String::new();
+    let series = chart::Series { label, look, kind: chart::Kind::Curve, points, missing };
+    assert_eq!(series.stretches().count(), 2);
+}
+
+#[test]
+fn a_point_tells_its_interval_n_and_verdict() {
+    let (run, analysis) = fixture::run();
+    let figures = all(&run, &analysis);
+    let ratio = figures.iter().find(|f| f.file_stem.contains("-ratio-")).expect("drawn");
+    let title = "<title>send, 64 B, 1 thread: 1.06 [1.05, 1.07], n = 12, FASTER</title>";
+    assert!(ratio.svg.contains(title));
+}
+
+#[test]
+fn an_arm_that_the_kernel_copied_is_never_named_without_saying_so() {
+    let (run, analysis) = fixture::whole();
+    for figure in all(&run, &analysis) {
+        let named = figure.svg.matches(">sendmsg_zerocopy").count();
+        let said = figure.svg.matches(">sendmsg_zerocopy (copied)").count();
+        assert!(named == said && named > 0, "{}: {named}, {said}", figure.file_stem);
+    }
+}
