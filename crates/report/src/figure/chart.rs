@@ -63,6 +63,14 @@ impl Along {
         }
     }
 
+    /// The cache sizes to mark on it.
+    pub(crate) fn marks(self, host: &HostFacts) -> Vec<(&'static str, f64)> {
+        match self {
+            Along::Sizes => caches(host),
+            Along::Threads => Vec::new(),
+        }
+    }
+
     fn column(self) -> &'static str {
         match self {
             Along::Sizes => "size",

@@ -3,7 +3,7 @@
 
 use iolens_model::units::three_digits;
 
-use super::chart::{Along, Chart, Kind, Panel, Point, Series};
+use super::chart::{Chart, Kind, Panel, Point, Series};
 use super::svg::{self, Anchor, Svg};
 use super::{clip, labels};
 
@@ -83,7 +83,18 @@ impl Plot<'_> {
     }
 
     fn y(&self, value: f64) -> f64 {
-        self.bottom() - self.frame.height * self.panel.y.position(value)
+        self.bottom() - self.scale_height() * self.panel.y.position(value)
+    }
+
+    /// Height of the scale: above it stand the names of the caches and of the
+    /// bound, where no curve runs through them. The same in all panels, which
+    /// may share a scale.
+    fn scale_height(&self) -> f64 {
+        let marked = self.chart.caches.iter().any(|(_, bytes)| self.chart.x.contains(*bytes));
+        let marks = if marked { CACHE_LINE + 2.0 } else { 0.0 };
+        let bounded = self.chart.panels.iter().any(|panel| panel.bound.is_some());
+        let bound = if bounded { 16.0 } else { 0.0 };
+        self.frame.height - marks - bound
     }
 
     /// As [`Self::y`], and inside the frame.
@@ -102,15 +113,12 @@ impl Plot<'_> {
         let Some((value, label)) = &self.panel.bound else { return };
         let y = self.y(*value);
         svg.line((self.frame.left, y), (self.right(), y), "bound");
-        // Below the names of the caches, which stand at the upper edge.
-        let below = y - self.frame.top < 3.0 * CACHE_LINE;
-        let text_y = if below { y + 13.0 } else { y - 5.0 };
-        svg.text(self.frame.left + 5.0, text_y, Anchor::Start, "td", label);
+        svg.text(self.frame.left + 5.0, y - 5.0, Anchor::Start, "td", label);
     }
 
     fn axes(&self, svg: &mut Svg) {
         let (frame, bottom) = (self.frame, self.bottom());
-        for (value, label) in self.panel.y.spaced(frame.height, 15.0) {
+        for (value, label) in self.panel.y.spaced(self.scale_height(), 15.0) {
             let y = self.y(*value);
             svg.line((frame.left, y), (self.right(), y), "grid");
             svg.text(frame.left - 8.0, y + 4.0, Anchor::End, "tk", label);
@@ -123,9 +131,7 @@ impl Plot<'_> {
                 svg.text(x, bottom + 19.0, Anchor::Middle, "tk", label);
             }
         }
-        if self.chart.along == Along::Sizes {
-            self.caches(svg);
-        }
+        self.caches(svg);
         svg.line((frame.left, bottom), (self.right(), bottom), "axis");
         let middle = frame.left + frame.width / 2.0;
         if frame.lowest {

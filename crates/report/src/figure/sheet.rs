@@ -88,11 +88,9 @@ impl Sheet {
     pub(crate) fn finish(mut self, footer: &[String; 2]) -> Drawing {
         self.y += 8.0;
         for text in footer {
-            for part in svg::fold(text, 11.0, self.width) {
+            for part in svg::fold_at(text, " · ", 11.0, self.width) {
                 self.y += 15.0;
-                // A line does not begin with the mark between two facts.
-                let part = part.trim_start_matches("· ");
-                self.svg.text(0.0, self.y, Anchor::Start, "t3", part);
+                self.svg.text(0.0, self.y, Anchor::Start, "t3", &part);
             }
         }
         let (width, height) = (self.width, self.y + 6.0);

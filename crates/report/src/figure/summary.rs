@@ -71,7 +71,7 @@ fn draw(
         subtitle: format!("{INTERVALS}; each panel has a scale of its own"),
         along,
         x: chart::scale(along, &panels),
-        caches: chart::caches(&run.header.host),
+        caches: along.marks(&run.header.host),
         panels_by: "metric",
         apart: if along == Along::Threads { 2.5 } else { 0.0 },
         columns: panels.len().min(3),

@@ -144,14 +144,21 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
 
 /// A text in lines that are no wider than `room`, cut at blanks.
 pub(crate) fn fold(text: &str, size: f64, room: f64) -> Vec<String> {
+    fold_at(text, " ", size, room)
+}
+
+/// As [`fold`], cut at a mark between parts, which then falls away; a part
+/// that is wider than a line is cut at blanks.
+pub(crate) fn fold_at(text: &str, mark: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').filter(|word| !word.is_empty()) {
+    for part in text.split(mark).filter(|part| !part.is_empty()) {
         match lines.last_mut() {
-            Some(line) if width(line, size) + width(word, size) + 0.56 * size <= room => {
-                line.push(' ');
-                line.push_str(word);
+            Some(line) if width(&format!("{line}{mark}{part}"), size) <= room => {
+                line.push_str(mark);
+                line.push_str(part);
             }
-            _ => lines.push(word.to_owned()),
+            _ if mark != " " && width(part, size) > room => lines.extend(fold(part, size, room)),
+            _ => lines.push(part.to_owned()),
         }
     }
     lines
@@ -172,4 +179,18 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_folds_at_marks_and_a_long_part_at_blanks() {
+        let room = width("0123456789", 10.0);
+        let fold = |text| fold_at(text, " · ", 10.0, room);
+        assert_eq!(fold("ab · cd · efgh"), ["ab · cd", "efgh"]);
+        assert_eq!(fold("ab cdefghi jklm · n"), ["ab cdefghi", "jklm · n"]);
+        assert!(fold("").is_empty());
+    }
 }
