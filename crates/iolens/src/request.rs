@@ -285,10 +285,10 @@ mod tests {
         assert_eq!(plan.baseline, "send_staged");
         let quick = planned(&format!("{ARMS} --quick")).unwrap();
         assert_eq!((quick.sizes.len(), quick.passes.maximum), (3, 10));
-        let classic = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send"];
-        for line in ["", "--quick"] {
+        let arms = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send", "memcpy"];
+        for (line, arms) in [("", &arms[..]), ("--quick", &arms[..4])] {
             let asked = asked("net", &typed(line).unwrap()).unwrap();
-            assert_eq!(asked.primitives.unwrap().0, classic, "{line}");
+            assert_eq!(asked.primitives.unwrap().0, arms, "{line}");
         }
     }
 
