@@ -183,7 +183,7 @@ mod tests {
             let mut edges: Vec<u32> = cuts.into_iter().filter(|&cut| cut < calls).collect();
             edges.insert(0, 0);
             edges.push(calls);
-            let between = |edge: &[u32]| range(edge[0], edge[1] - 1, edge[0] % 2 == 0);
+            let between = |edge: &[u32]| range(edge[0], edge[1] - 1, edge[0].is_multiple_of(2));
             let mut ranges: Vec<Completion> = edges.windows(2).map(between).collect();
             let mut order = order;
             while !ranges.is_empty() {

@@ -123,7 +123,7 @@ fn notifications(cells: &[&CellAnalysis]) -> String {
         refused += figures.enobufs;
     }
     format!(
-        "Each send must be confirmed before its buffer is used again: {sends} sends, \
+        "A buffer may be used again only when its completion was read: {sends} sends, \
          {completions} completions read, {refused} sends refused with ENOBUFS and made again."
     )
 }
