@@ -30,6 +30,12 @@ const IDLE_MAX: Nanos = Nanos(100_000_000);
 /// bucket's credit is spent.
 const LEAD: Nanos = Nanos::SECOND;
 
+/// The time before a window that is not counted.
+#[must_use]
+pub fn lead(window: Nanos) -> Nanos {
+    window.min(LEAD)
+}
+
 /// Work of that burst, in bytes, at least four messages per thread.
 const BURST_BYTES: u64 = 512 << 10;
 
@@ -152,7 +158,7 @@ pub fn slices(
         for &arm in &order {
             if idles {
                 let work = match once {
-                    Some(Work::Window(window)) => Work::Window(window.min(LEAD)),
+                    Some(Work::Window(window)) => Work::Window(lead(window)),
                     _ => Work::Messages(burst.min(work[arm])),
                 };
                 slices.push(Slice { arm, round, kind: SliceKind::Warm, work });

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::axes::Mode;
-use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
 use iolens_model::trial::{Slice, SliceKind, Trial};
 use iolens_sys::clock;
 use iolens_sys::proc::Root;
@@ -110,10 +110,10 @@ fn tell_copies(outcome: &mut TrialOutcome) {
 fn slices(trial: &Trial, tx: &EndReport, rx: &EndReport) -> Vec<SliceOutcome> {
     let joined = |(seq, slice): (usize, &Slice)| {
         let mut tx = tx.slices.get(seq).copied().flatten()?;
-        let rx: Option<Counts> =
-            rx.slices.get(seq).copied().flatten().map(|end: EndSlice| end.counts);
+        let rx: Option<EndSlice> = rx.slices.get(seq).copied().flatten();
         if let (Mode::Rr, Some(rx)) = (trial.cell.mode, &rx) {
-            tx.counts.time_ns = rx.time_ns;
+            tx.counts.time_ns = rx.counts.time_ns;
+            tx.all_active_ns = rx.all_active_ns;
         }
         Some(SliceOutcome {
             seq: u32::try_from(seq).unwrap_or(u32::MAX),
@@ -122,7 +122,7 @@ fn slices(trial: &Trial, tx: &EndReport, rx: &EndReport) -> Vec<SliceOutcome> {
             arm: slice.arm,
             all_active_ns: tx.all_active_ns,
             tx: tx.counts,
-            rx,
+            rx: rx.map(|end| end.counts),
         })
     };
     let stored = trial.slices.iter().enumerate().filter(|(_, s)| s.kind != SliceKind::Warm);

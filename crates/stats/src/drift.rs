@@ -51,7 +51,10 @@ pub(crate) fn of(tracks: &[Track], precision: f64) -> Option<Drift> {
     }
     let mut cells: Vec<_> = tracks.iter().map(|track| &track.cell).collect();
     cells.dedup();
-    let freedom = trials.len().checked_sub(cells.len() + 1)?;
+    // Where each trial has one arm, each arm of a cell has a level of its own.
+    let values: usize = tracks.iter().map(|track| track.points.len()).sum();
+    let levels = if values == trials.len() { tracks.len() } else { cells.len() };
+    let freedom = trials.len().checked_sub(levels + 1)?;
     let sum = |of: fn(&(f64, f64)) -> f64| trials.iter().map(of).sum::<f64>();
     let spread = sum(|(x, _)| x * x);
     let slope = sum(|(x, y)| x * y) / spread;

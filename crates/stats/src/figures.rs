@@ -91,7 +91,11 @@ fn per_kib(
     of: impl Fn(&Counts) -> Option<u64>,
 ) -> Option<Estimate> {
     let kib = |sums: &Sums| sums.tx.bytes as f64 / 1024.0;
-    estimate(sums, table, |sums| Some(parts(sums.both_ends(&of)?, kib(sums))))
+    // Groups of counters that do not fit together take turns: each has whole
+    // trials, and n says how many.
+    let part = |sums: &&Sums| Some(parts(sums.both_ends(&of)?, kib(sums)));
+    let measured: Vec<Parts> = sums.iter().filter_map(part).collect();
+    (!measured.is_empty()).then(|| estimate_of(measured, table)).flatten()
 }
 
 /// Nanoseconds of a tick in /proc/stat, which counts in USER_HZ: 100 on every

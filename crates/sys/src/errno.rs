@@ -29,6 +29,8 @@ impl Errno {
     pub const ENOBUFS: Errno = Errno(libc::ENOBUFS);
     /// The caller may not do this.
     pub const EPERM: Errno = Errno(libc::EPERM);
+    /// This kernel or protocol has no such option.
+    pub const ENOPROTOOPT: Errno = Errno(libc::ENOPROTOOPT);
     /// What came is not what was to come.
     pub const EBADMSG: Errno = Errno(libc::EBADMSG);
     /// The caller may not open this.

@@ -38,11 +38,16 @@ pub fn memlock_limit_bytes() -> u64 {
     limit.current.unwrap_or(u64::MAX)
 }
 
-/// Whether locked memory of this process is not limited (`CAP_IPC_LOCK`, in
-/// the namespace of the process; the kernel asks in the machine's own).
+/// Whether locked memory of this process is not limited: `CAP_IPC_LOCK` in the
+/// machine's own user namespace, which is where the kernel asks for it. That
+/// one maps all ids to themselves (user_namespaces(7)).
 #[must_use]
 pub fn may_lock_any_memory() -> bool {
     use rustix::thread::{CapabilitySet, capabilities};
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    if map.split_whitespace().collect::<Vec<_>>() != ["0", "0", "4294967295"] {
+        return false;
+    }
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
 }
 

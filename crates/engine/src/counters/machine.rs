@@ -96,7 +96,8 @@ fn not_permitted(root: &Root, mode: Mode) -> String {
     match level.parse::<i32>() {
         Ok(level) if level > highest => format!(
             "kernel.perf_event_paranoid is {level}, needs {highest} or less; run `sudo setcap \
-             cap_perfmon+ep` on the iolens binary, or else `sudo sysctl \
+             cap_perfmon+ep` on the iolens binary (of use over loopback only: in a user namespace \
+             of its own a process has no such right), or else `sudo sysctl \
              kernel.perf_event_paranoid={highest}`"
         ),
         Ok(level) => format!(

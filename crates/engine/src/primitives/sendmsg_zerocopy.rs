@@ -51,6 +51,10 @@ const LATE_COPY: Hop = Hop {
     movement: Movement::LateCopy,
 };
 
+/// How long a call without anything in flight is tried again: other threads
+/// of the arm release what they hold within a fraction of this.
+const PATIENCE_NS: u64 = 100_000_000;
+
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "sendmsg_zerocopy",
@@ -179,6 +183,7 @@ impl Line<'_> {
         let mut copy: Iovecs<'_> = iovec.iter().copied().collect();
         let mut rest = &mut copy[..];
         let mut result = first;
+        let patience_ns = clock::monotonic_ns() + PATIENCE_NS;
         loop {
             match result {
                 Ok(sent) => {
@@ -190,7 +195,7 @@ impl Line<'_> {
                     }
                 }
                 Err(Errno::EINTR) => {}
-                Err(Errno::ENOBUFS) => self.yield_memory()?,
+                Err(Errno::ENOBUFS) => self.yield_memory(patience_ns)?,
                 Err(errno) => return Err(errno),
             }
             if self.flight.is_full() {
@@ -202,14 +207,19 @@ impl Line<'_> {
     }
 
     /// Waits until something that is in flight has completed. With nothing in
-    /// flight there is nothing to wait for: the call can never succeed.
-    fn yield_memory(&mut self) -> Result<(), Errno> {
+    /// flight on this socket, others of the same user may hold what there is:
+    /// the call is tried again until `patience_ns`, and then never.
+    fn yield_memory(&mut self, patience_ns: u64) -> Result<(), Errno> {
         self.flight.refused();
         let completed = self.flight.counts().completions;
-        if self.flight.outstanding() == 0 {
+        if self.flight.outstanding() > 0 {
+            return self.await_until(|flight| flight.counts().completions > completed);
+        }
+        if clock::monotonic_ns() >= patience_ns {
             return Err(Errno::ENOBUFS);
         }
-        self.await_until(|flight| flight.counts().completions > completed)
+        std::thread::yield_now();
+        Ok(())
     }
 
     /// Reads completions until there are `enough`.

@@ -62,6 +62,7 @@ pub(crate) fn exchange(
             let begin_ns = clock::monotonic_ns();
             if span.first_call_ns == 0 {
                 span.first_call_ns = begin_ns;
+                budget.begin(begin_ns);
             }
             link::send(fd, REQUEST)?;
             receive_message(fd, message_bytes, buffer, &mut tally)?;

@@ -43,7 +43,7 @@ fn thread_slices(
     let trial = crew.trial;
     let cpus = facts::pin(&trial.tx_cpus, thread)?;
     let mut bracket = Bracket::open(thread, &trial.tx_cpus, trial.pass);
-    let mut senders = open_senders(crew, thread)?;
+    let mut senders = open_senders(crew, thread, current)?;
     crew.ready(thread)?;
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
@@ -59,8 +59,13 @@ fn thread_slices(
 type Armed<'a> = (&'static Entry, Box<dyn Sender + 'a>);
 
 /// Every arm's sender of this thread, its memory allocated and faulted in
-/// here, on the CPU that uses it, in the trial's random order.
-fn open_senders<'a>(crew: &Crew<'a>, thread: usize) -> Result<Vec<Armed<'a>>, Stop> {
+/// here, on the CPU that uses it, in the trial's random order. An arm that
+/// cannot be opened ends the trial as if its first slice had.
+fn open_senders<'a>(
+    crew: &Crew<'a>,
+    thread: usize,
+    current: &mut Option<usize>,
+) -> Result<Vec<Armed<'a>>, Stop> {
     let (trial, cell) = (crew.trial, &crew.trial.cell);
     let shape = Shape {
         messages: trial.ring_messages as usize,
@@ -78,8 +83,15 @@ fn open_senders<'a>(crew: &Crew<'a>, thread: usize) -> Result<Vec<Armed<'a>>, St
             Ends::SenderOnly => Link::None,
         };
         let setup = Setup { link, shape, stall_limit: link::stall_limit(trial) };
-        let sender = (entry.open)(setup).map_err(|e| Stop::cause(format!("`{id}`: {e}")))?;
-        senders[arm] = Some((entry, sender));
+        match (entry.open)(setup) {
+            Ok(sender) => senders[arm] = Some((entry, sender)),
+            Err(error) => {
+                *current = trial.slices.iter().position(|slice| slice.arm == arm);
+                let lacks = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT].contains(&error.errno);
+                let stop = if lacks { Stop::refused } else { Stop::cause };
+                return Err(stop(error.to_string()));
+            }
+        }
     }
     Ok(senders.into_iter().flatten().collect())
 }

@@ -7,7 +7,7 @@ use iolens_engine::{registry, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::Cell;
 use iolens_model::host::HostFacts;
-use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
@@ -51,6 +51,28 @@ pub(crate) struct GroupArm {
     failures: u32,
 }
 
+impl Group {
+    /// From now on the arm takes part in no trial.
+    fn leave_out(&mut self, refused: &ArmOutcome) {
+        let before = self.arms.len();
+        self.arms.retain(|arm| arm.arm != refused.arm);
+        if self.arms.len() < before {
+            self.refused.push((refused.arm.clone(), refused.reason.clone().unwrap_or_default()));
+        }
+    }
+
+    /// Every arm with the reason why it cannot be measured: its own, or that
+    /// the baseline cannot.
+    fn all_refused(self) -> Vec<(Arm, String)> {
+        let why = self.refused.iter().find(|(arm, _)| arm.role == Role::Baseline);
+        let why = why.map_or_else(String::new, |(_, why)| why.clone());
+        let others = self.arms.into_iter().map(|arm| (arm.arm, format!("the baseline: {why}")));
+        let mut refused = self.refused.clone();
+        refused.extend(others);
+        refused
+    }
+}
+
 impl GroupArm {
     fn new(arm: Arm, message_ns: f64) -> GroupArm {
         GroupArm { arm, message_ns, is_fixed: false, failures: 0 }
@@ -62,6 +84,8 @@ impl GroupArm {
 pub(crate) struct CellState {
     pub(crate) cell: Cell,
     pub(crate) groups: Vec<Group>,
+    /// Groups whose baseline this machine does not allow.
+    impossible: Vec<Vec<(Arm, String)>>,
     /// How long a slice is meant to last.
     pub(crate) target: Nanos,
     placement: Placement,
@@ -94,8 +118,13 @@ impl CellState {
             }
             group
         };
+        let (groups, impossible) = layout::arm_groups(plan)
+            .into_iter()
+            .map(group)
+            .partition(|group: &Group| group.arms.iter().any(|arm| arm.arm.role == Role::Baseline));
         CellState {
-            groups: layout::arm_groups(plan).into_iter().map(group).collect(),
+            groups,
+            impossible: Vec::into_iter(impossible).map(Group::all_refused).collect(),
             placement: layout::placement(cpus),
             ring_messages: layout::ring_messages(&cell, host),
             target: layout::slice_target(slice, cell.threads, cpus.len()),
@@ -135,7 +164,7 @@ impl CellState {
     fn slice_ns(&self, plan: &Plan, arm: &GroupArm) -> u64 {
         let messages = match plan.schedule {
             Schedule::Slices { .. } => self.messages(arm, self.target),
-            Schedule::Window { window } => return window.0,
+            Schedule::Window { window } => return window.0 + layout::lead(window).0,
             Schedule::Messages { messages } => messages,
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
@@ -243,7 +272,9 @@ impl CellState {
     pub(crate) fn learn(&mut self, group: usize, probe: &TrialOutcome) {
         let arms = &mut self.groups[group].arms;
         for (index, arm) in arms.iter_mut().enumerate() {
-            if let Some(message_ns) = work::measured_message_ns(probe, index) {
+            if let Some(message_ns) = work::measured_message_ns(probe, index)
+                && !arm.is_fixed
+            {
                 arm.message_ns = message_ns;
             }
         }
@@ -254,22 +285,32 @@ impl CellState {
         }
     }
 
-    /// Adds the arms that could not take part to a trial's outcome, so that
-    /// each has its row and its reason. Of isolated trials the baseline's has
-    /// them.
-    pub(crate) fn add_refused(&self, group: usize, outcome: &mut TrialOutcome) {
-        let has_baseline = outcome.arms.iter().any(|arm| arm.arm.role == Role::Baseline);
-        let Some(state) = self.groups.get(group).filter(|_| has_baseline) else { return };
-        for (arm, why) in &state.refused {
-            outcome.arms.push(ArmOutcome {
-                arm: arm.clone(),
-                status: Status::Skipped,
-                reason: Some(why.clone()),
-                copies_sender: None,
-                copies_end_to_end: None,
-                latency: None,
-            });
-        }
+    /// Rows for the arms that could not take part in a trial of these arms, so
+    /// that each has its reason. Of isolated trials the baseline's has them.
+    pub(crate) fn refused_rows(&self, group: usize, trial: &Trial) -> Vec<ArmOutcome> {
+        let has_baseline = trial.arms.iter().any(|arm| arm.role == Role::Baseline);
+        let refused = self.groups.get(group).filter(|_| has_baseline).map(|g| &g.refused[..]);
+        refused.unwrap_or_default().iter().map(refused_row).collect()
+    }
+
+    /// Groups that cannot be measured at all, as the trials that never began.
+    pub(crate) fn never_began(&self) -> Vec<TrialOutcome> {
+        let outcome = |refused: &Vec<(Arm, String)>| TrialOutcome {
+            pass: 0,
+            position: 0,
+            isolated: false,
+            cell: self.cell.clone(),
+            started_unix_ns: iolens_engine::clock::unix_ns(),
+            duration_ns: 0,
+            status: Status::Skipped,
+            reason: refused.first().map(|(_, why)| why.clone()),
+            arms: refused.iter().map(refused_row).collect(),
+            slices: Vec::new(),
+            environment: Environment::unknown("the trial did not begin"),
+            tx: None,
+            rx: None,
+        };
+        self.impossible.iter().map(outcome).collect()
     }
 
     /// Takes out the arm whose slice ended a trial because the machine's
@@ -286,31 +327,28 @@ impl CellState {
             self.groups.remove(group);
             return;
         }
-        state.arms.retain(|arm| arm.arm != refused.arm);
-        state.refused.push((refused.arm.clone(), refused.reason.clone().unwrap_or_default()));
+        state.leave_out(refused);
     }
 
     /// Takes over what a stored trial of this cell decided: the work of its
     /// slices, which stays as it was, or who failed.
     pub(crate) fn recall(&mut self, plan: &Plan, outcome: &TrialOutcome) {
-        // Arms that were refused stand in the outcome and in no slice.
-        let ran = |arm: &ArmOutcome| outcome.status != Status::Ok || arm.status != Status::Skipped;
-        let arms: Vec<(usize, &str)> = outcome
-            .arms
-            .iter()
-            .enumerate()
-            .filter(|(_, arm)| ran(arm))
-            .map(|(index, arm)| (index, arm.arm.label.as_str()))
-            .collect();
-        let has = |group: &Group, label: &str| group.arms.iter().any(|arm| arm.arm.label == label);
-        let whole = |group: &Group| arms.iter().all(|(_, label)| has(group, label));
+        let knows = |group: &Group, found: &ArmOutcome| {
+            let own = group.arms.iter().map(|arm| &arm.arm);
+            own.chain(group.refused.iter().map(|(arm, _)| arm)).any(|arm| *arm == found.arm)
+        };
+        let whole = |group: &Group| outcome.arms.iter().all(|arm| knows(group, arm));
         let Some(group) = self.groups.iter().position(whole) else { return };
         match outcome.status {
             Status::Failed | Status::Skipped => self.note_failure(group, outcome),
             // The probes of pass 0 are stored only when they fail.
             Status::Ok => {
-                for (index, label) in arms {
-                    self.fix_work(plan, group, label, outcome, index);
+                for (index, arm) in outcome.arms.iter().enumerate() {
+                    match arm.status {
+                        // What was refused stays out, whatever is allowed now.
+                        Status::Skipped => self.groups[group].leave_out(arm),
+                        _ => self.fix_work(plan, group, &arm.arm.label, outcome, index),
+                    }
                 }
             }
             Status::Invalid | Status::Interrupted => {}
@@ -351,11 +389,14 @@ impl CellState {
             return self.refuse(group, outcome);
         }
         let state = &mut self.groups[group];
-        let failed = |arm: &&iolens_model::arm::ArmOutcome| arm.status == Status::Failed;
-        let culprit = match &outcome.arms[..] {
-            [only] => Some(only),
-            arms if arms.iter().all(|arm| failed(&arm)) => None,
-            arms => arms.iter().find(failed),
+        let failed = |arm: &ArmOutcome| arm.status == Status::Failed;
+        // A stored outcome may also have rows of arms that took no part.
+        let took_part = |arm: &&ArmOutcome| state.arms.iter().any(|own| own.arm == arm.arm);
+        let arms: Vec<&ArmOutcome> = outcome.arms.iter().filter(took_part).collect();
+        let culprit = match &arms[..] {
+            [only] => Some(*only),
+            arms if arms.iter().all(|arm| failed(arm)) => None,
+            arms => arms.iter().copied().find(|arm| failed(arm)),
         };
         let place =
             culprit.and_then(|found| state.arms.iter().position(|arm| arm.arm == found.arm));
@@ -375,6 +416,18 @@ impl CellState {
         } else {
             state.arms.remove(index);
         }
+    }
+}
+
+/// The row of an arm that took no part.
+fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
+    ArmOutcome {
+        arm: arm.clone(),
+        status: Status::Skipped,
+        reason: Some(why.clone()),
+        copies_sender: None,
+        copies_end_to_end: None,
+        latency: None,
     }
 }
 

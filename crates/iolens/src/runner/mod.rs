@@ -64,8 +64,12 @@ enum Flow {
 /// Measures the plan in `header` and returns the run as it is stored.
 pub(crate) fn measure(header: RunHeader, means: Means<'_>) -> Result<Run, Failure> {
     let budget = header.plan.budget;
-    let course = Course::new(header, budget, means)?;
+    let mut course = Course::new(header, budget, means)?;
     course.means.store.begin_run(&course.header).map_err(Failure::unusable)?;
+    let impossible: Vec<_> = course.cells.iter().flat_map(CellState::never_began).collect();
+    for outcome in &impossible {
+        course.keep(outcome)?;
+    }
     course.run_from(1)
 }
 
@@ -302,9 +306,13 @@ impl<'a> Course<'a> {
                 outcome.arms[arm].status = Status::Invalid;
                 outcome.arms[arm].reason = Some(reason);
             }
-            self.cells[cell].add_refused(group, &mut outcome);
-        } else if matches!(outcome.status, Status::Failed | Status::Skipped) {
-            self.cells[cell].note_failure(group, &outcome);
+        }
+        if outcome.status != Status::Interrupted {
+            let rows = self.cells[cell].refused_rows(group, &trial);
+            if matches!(outcome.status, Status::Failed | Status::Skipped) {
+                self.cells[cell].note_failure(group, &outcome);
+            }
+            outcome.arms.extend(rows);
         }
         self.keep(&outcome)?;
         let refused = outcome.status == Status::Skipped

@@ -109,7 +109,9 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     let available = host::descriptors_hard_max();
     let connections = |cell: &CellState| {
         let arms = cell.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0) as u64;
-        arms * u64::from(cell.cell.threads)
+        // One per arm; the signals of leads, the scheduler's file and the
+        // groups of counters besides.
+        (arms + 10) * u64::from(cell.cell.threads)
     };
     let needed =
         cells(plan, host).map(|cell| connections(&cell)).max().unwrap_or(0) + DESCRIPTORS_BESIDES;

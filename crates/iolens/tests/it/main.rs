@@ -6,6 +6,7 @@
 
 mod faults;
 mod harness;
+mod limits;
 mod main_job;
 mod mistakes;
 mod plans;

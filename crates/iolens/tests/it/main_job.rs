@@ -113,6 +113,36 @@ fn every_way_to_measure_works() {
 }
 
 #[test]
+fn requests_are_answered_by_every_arm_and_timed_one_by_one() {
+    let place = Place::new();
+    for threads in [1, 2] {
+        let line = format!(
+            "run net --modes rr --primitives send_staged,sendmsg_iov,sendmsg_zerocopy,memcpy \
+             --sizes 1KiB --threads {threads} --topologies loopback --quick --passes 2"
+        );
+        let done = place.run(&line);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let csv = place.run("export last --format csv").stdout;
+        let mut rows = csv.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        let header = rows.next().unwrap();
+        let column = |name: &str| header.iter().position(|&column| column == name).unwrap();
+        let [arm, p50, messages, status] =
+            ["primitive", "latency_p50_ns", "messages", "status"].map(column);
+        let ok: Vec<_> = rows.filter(|row| row[status] == "ok").collect();
+        for primitive in ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"] {
+            let of_arm: Vec<_> = ok.iter().filter(|row| row[arm] == primitive).collect();
+            assert!(!of_arm.is_empty(), "{primitive} × {threads}: {csv}");
+            for row in of_arm {
+                assert!(row[p50].parse::<f64>().unwrap() > 1000.0, "{row:?}");
+                assert!(row[messages].parse::<u64>().unwrap() > 0, "{row:?}");
+            }
+        }
+        let memcpy = ok.iter().find(|row| row[arm] == "memcpy").unwrap();
+        assert_eq!(memcpy[p50], "", "a control answers no requests");
+    }
+}
+
+#[test]
 fn lists_come_from_the_registry() {
     let place = Place::new();
     let shown = place.run("list primitives").stdout;
