@@ -518,8 +518,8 @@ pub enum ExtremeKind {
     FewestContextSwitchesPerMessage,
 }
 
-/// From where on more of an axis does not raise an arm's goodput by more than
-/// δ, as far as the intervals tell.
+/// From where on more of an axis is shown not to raise an arm's goodput by more
+/// than δ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plateau {
     /// The arm.

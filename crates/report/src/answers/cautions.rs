@@ -160,21 +160,25 @@ pub(super) fn drift(analysis: &Analysis) -> Option<Sentence> {
 
 /// The slope with its interval, and what it means for the numbers.
 pub(crate) fn drift_words(drift: &Drift) -> String {
-    let per_hour = format!(
-        "{} of the time per message in an hour (95 % interval {} to {}, n = {})",
-        signed(drift.per_hour),
-        signed(drift.interval.low),
-        signed(drift.interval.high),
+    // The analysis has the slope per hour; a run of minutes is told its own.
+    let hours = match drift.per_hour {
+        0.0 => 0.0,
+        per_hour => drift.over_run.ln_1p() / per_hour.ln_1p(),
+    };
+    let over_run = |per_hour: f64| (per_hour.ln_1p() * hours).exp_m1();
+    let over = format!(
+        "by {} from start to end (95 % interval {} to {}, n = {})",
+        signed(drift.over_run),
+        signed(over_run(drift.interval.low)),
+        signed(over_run(drift.interval.high)),
         count(drift.n, "trial")
     );
-    let over = signed(drift.over_run);
     match drift.matters {
         true => format!(
-            "The machine changed its speed during the run, by {over} from start to end: \
-             {per_hour}. Figures of single arms carry that, ratios do not, since their arms \
-             alternate"
+            "The time per message changed during the run, {over}. Figures of single arms carry \
+             that, ratios do not, since their arms alternate"
         ),
-        false => format!("From start to end of the run the speed changed by {over}: {per_hour}"),
+        false => format!("The time per message changed during the run {over}"),
     }
 }
 
