@@ -126,7 +126,7 @@ pub(crate) struct Bench {
 impl Bench {
     fn new() -> Result<Bench, String> {
         let args =
-            ["build", "--release", "-p", "iolens", "--message-format=json-render-diagnostics"];
+            ["build", "--release", "--bin", "iolens", "--message-format=json-render-diagnostics"];
         let built = Job::cargo(&args).limit_minutes(20).run()?.success()?;
         let tool = built.executable("iolens").ok_or("cargo named no executable `iolens`")?;
         let target = tool.parent().and_then(|release| release.parent());

@@ -1,7 +1,7 @@
 //! What goes wrong while a run goes on: workers that die or hang, users who
 //! interrupt or kill, a second run.
 
-use crate::harness::{Place, is_alive, send_signal};
+use crate::harness::{Place, Running, is_alive};
 
 /// Long enough that something can happen to it, with a trial of half a second.
 const LONG: &str = "run net --primitives send,sendmsg_iov --sizes 4KiB --threads 1 --topologies loopback \
@@ -18,8 +18,7 @@ fn a_killed_worker_is_one_failed_trial() {
         let place = Place::new();
         let mut run = place.start(LONG);
         run.wait_for("committed: pass 1");
-        send_signal(run.workers()[which], "KILL");
-        let failed = run.wait_for("failed:");
+        let failed = run.hit_until_it_fails("KILL", |run| run.workers()[which]);
         assert!(failed.contains("was killed by signal 9"), "{failed}");
         run.wait_for(": ok,");
         run.signal("INT");
@@ -34,8 +33,7 @@ fn a_hung_worker_is_one_failed_trial() {
     let place = Place::new();
     let mut run = place.start(LONG);
     run.wait_for("committed: pass 1");
-    send_signal(run.worker_at_work(), "STOP");
-    let failed = run.wait_for("failed:");
+    let failed = run.hit_until_it_fails("STOP", Running::worker_at_work);
     // Stopped in a slice, or in the instant before the first one.
     let reasons = ["did not move within the time limit", "did not end within its time limit"];
     assert!(reasons.iter().any(|reason| failed.contains(reason)), "{failed}");

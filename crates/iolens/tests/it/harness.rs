@@ -115,6 +115,27 @@ impl Running {
         }
     }
 
+    /// Sends a signal to a worker and returns the line of the trial that
+    /// failed. A worker may have said its last word when the signal comes, and
+    /// then its trial is sound and the next one is hit.
+    pub(crate) fn hit_until_it_fails(
+        &mut self,
+        signal: &str,
+        worker: impl Fn(&Running) -> u32,
+    ) -> String {
+        loop {
+            let pid = worker(self).to_string();
+            // It may be gone already.
+            let _ = Command::new("kill").args([&format!("-{signal}"), &pid]).output();
+            for _ in 0..2 {
+                let line = self.wait_for("committed: ");
+                if line.contains("failed:") {
+                    return line;
+                }
+            }
+        }
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
         send_signal(self.child.id(), signal);
     }
