@@ -57,10 +57,13 @@ fn a_database_that_may_not_be_written_is_refused_before_the_start() {
     let place = Place::new();
     let script = "$TOOL run net --primitives send --sizes 1KiB --threads 1 --topologies loopback \
                   --quick --passes 1 --progress none --db $DB >/dev/null 2>&1; echo code $?; \
-                  mount -o remount,ro $DIR/small; \
+                  mount -o remount,ro $DIR/small || { echo refused; exit; }; \
                   $TOOL run net --primitives send --quick --topologies loopback --db $DB; echo code $?";
     let test = "storage::a_database_that_may_not_be_written_is_refused_before_the_start";
     let Some(done) = in_tmpfs(test, &place, "64m", script) else { return };
+    if done.stdout.ends_with("refused\n") {
+        return skip::note(test, "a user namespace may not make a tmpfs read-only here");
+    }
     assert_eq!(done.stdout, "code 0\ncode 4\n", "{}", done.stderr);
     assert!(done.stderr.contains("must be writable"), "{}", done.stderr);
     assert!(!done.stderr.contains("trials a pass"), "it began: {}", done.stderr);
