@@ -79,7 +79,9 @@ fn workers() -> Vec<u32> {
 fn put(pid: u32) -> Result<(), String> {
     let pid = pid.to_string();
     let args = ["-t", &pid, "-n", "tc", "qdisc", "add", "dev", DEVICE, "root", "tbf", "rate"];
-    let bucket = ["100mbit", "burst", "32kb", "latency", "200ms"];
+    // The bucket lasts for 10 ms: a guest's timers may be late by as much as a
+    // small one holds, and what overflows is lost to the rate.
+    let bucket = ["100mbit", "burst", "128kb", "latency", "400ms"];
     let args: Vec<&str> = args.into_iter().chain(bucket).collect();
     Job::new("nsenter").args(&args).run()?.success().map(|_| ())
 }
