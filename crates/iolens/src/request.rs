@@ -21,9 +21,10 @@ const BASELINE: &str = "send_staged";
 /// How long a slice is meant to last; docs/journal has the measurements.
 const SLICE: Nanos = Nanos(2_000_000);
 
-/// Rounds that are thrown away, and rounds that count.
+/// Rounds that are thrown away, and rounds that count; docs/journal has the
+/// measurements.
 const DISCARDED_ROUNDS: u32 = 3;
-const ROUNDS: u32 = 20;
+const ROUNDS: u32 = 10;
 
 /// Asked of both socket buffers; see docs/journal for the measurements.
 const SOCKET_BUFFER: Bytes = Bytes(512 << 10);

@@ -174,9 +174,9 @@ fn check_classic_72(bench: &Bench) -> Judged {
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
 }
 
-/// Seconds in a line that says `the run takes about 4m 30s`.
+/// Seconds in a line that says `expected time: about 4.5 min`.
 fn stated_seconds(line: &str) -> Option<f64> {
-    let words = line.split("takes about ").nth(1)?.split([';', ',', '(']).next()?;
+    let words = line.split("expected time: about ").nth(1)?.split([';', ',', '(']).next()?;
     let number = |part: &str| {
         let at = part.find(|c: char| c.is_alphabetic())?;
         let value: f64 = part[..at].trim().parse().ok()?;
@@ -208,8 +208,9 @@ mod tests {
 
     #[test]
     fn a_stated_time_is_read() {
-        let seconds = |text: &str| stated_seconds(&format!("the run takes about {text}; more"));
+        let seconds = |text: &str| stated_seconds(&format!("expected time: about {text}; more"));
         assert_eq!(seconds("4m 30s"), Some(270.0));
+        assert_eq!(seconds("8.34 min"), Some(500.4));
         assert_eq!(seconds("1h 2m"), Some(3720.0));
         assert_eq!(seconds("38.5 s"), Some(38.5));
         assert_eq!(seconds("soon"), None);

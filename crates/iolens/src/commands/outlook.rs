@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::runner::FirstLook;
+use crate::values;
 
 /// The latest runs that are looked at for one to expect from.
 const RUNS_MAX: usize = 3;
@@ -72,21 +73,28 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> Stri
     let (least, most) = (plan.passes.minimum, plan.passes.maximum);
     let fits = passes_in_budget(plan, look);
     let passes = if least == most { format!("{least}") } else { format!("{least} to {most}") };
-    let short = if fits < least {
+    let time = if fits < least {
         format!("; the budget of {} is for about {fits} passes", plan.budget)
+    } else if look.shortest < look.longest {
+        // Few runs of many contrasts get all of them that narrow.
+        format!(
+            "; about {} if after {least} passes every ratio is within ±{}",
+            look.shortest,
+            values::written_fraction(plan.precision)
+        )
     } else {
-        format!(", at most {}", plan.budget)
+        String::new()
     };
     format!(
         "{} {}, {} trials a pass of about {}; {passes} passes, {} trials at least\n\
-         expected time: about {}{short}\n{}",
+         expected time: about {}{time}\n{}",
         look.cells,
         if look.cells == 1 { "cell" } else { "cells" },
         look.trials,
         look.pass,
         look.trials * least as usize,
-        look.run,
-        expected.line(fits.min(least)),
+        look.longest,
+        expected.line(fits.min(most)),
     )
 }
 
@@ -104,7 +112,7 @@ pub(crate) fn dry_run(
     as_json: bool,
 ) -> Result<String, Failure> {
     let cells: Vec<String> = plan.cells().iter().map(ToString::to_string).collect();
-    let passes = passes_in_budget(plan, look).min(plan.passes.minimum);
+    let passes = passes_in_budget(plan, look).min(plan.passes.maximum);
     if as_json {
         let value = json!({
             "cells": cells,
@@ -113,7 +121,8 @@ pub(crate) fn dry_run(
             "passes_min": plan.passes.minimum,
             "passes_max": plan.passes.maximum,
             "pass_ns": look.pass,
-            "run_ns": look.run,
+            "run_ns": look.longest,
+            "run_min_ns": look.shortest,
             "expected_half_width": expected.half_width(passes),
         });
         return serde_json::to_string_pretty(&value).map_err(Failure::usage);

@@ -22,8 +22,11 @@ pub(crate) struct FirstLook {
     pub(crate) trials: usize,
     /// Time of one pass, about.
     pub(crate) pass: Nanos,
-    /// Time of the shortest run that the plan allows, about.
-    pub(crate) run: Nanos,
+    /// Time of a run that ends as soon as the plan allows, about.
+    pub(crate) shortest: Nanos,
+    /// Time of a run that goes on to its last pass or to the end of its
+    /// budget, about.
+    pub(crate) longest: Nanos,
 }
 
 /// Counts cells, trials and time.
@@ -46,10 +49,14 @@ pub(crate) fn first_look(plan: &Plan, host: &HostFacts) -> FirstLook {
         arms: labels,
         trials: cells.iter().map(trials).sum::<usize>() + both_ways.map_or(0, |_| compared),
         pass: Nanos(pass),
-        run: Nanos(
-            pass.saturating_mul(u64::from(plan.passes.minimum)).min(plan.budget.0.max(pass)),
-        ),
+        shortest: passes_time(plan, pass, plan.passes.minimum),
+        longest: passes_time(plan, pass, plan.passes.maximum),
     }
+}
+
+/// What passes take, within the budget; one is always done.
+fn passes_time(plan: &Plan, pass_ns: u64, passes: u32) -> Nanos {
+    Nanos(pass_ns.saturating_mul(u64::from(passes)).min(plan.budget.0.max(pass_ns)))
 }
 
 fn cells(plan: &Plan, host: &HostFacts) -> impl Iterator<Item = CellState> {
