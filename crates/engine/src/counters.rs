@@ -18,7 +18,7 @@ use iolens_sys::perf_event::Group;
 use iolens_sys::proc::Root;
 
 use self::group::{EventGroup, GroupReading, Open, Source};
-pub(crate) use self::machine::core_pmus;
+pub(crate) use self::machine::{core_pmus, not_permitted};
 use self::table::{GROUPS_MAX, GroupPlan, METRICS_MAX};
 
 /// The counters of one thread.

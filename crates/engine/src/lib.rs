@@ -19,6 +19,7 @@ mod primitives;
 pub mod registry;
 pub mod stage;
 mod stream;
+mod symbols;
 mod transmit;
 pub mod trial;
 pub mod work;

@@ -3,12 +3,14 @@
 //! leave nothing behind.
 
 mod pair;
+mod profile;
 
 use std::path::PathBuf;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::axes::Mode;
 use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
+use iolens_model::profile::ProfileTrial;
 use iolens_model::trial::{Slice, SliceKind, Trial};
 use iolens_sys::clock;
 use iolens_sys::proc::Root;
@@ -17,7 +19,7 @@ use iolens_sys::signal::Interrupts;
 use self::pair::{Pair, Trouble};
 use crate::environment::Before;
 use crate::registry;
-use crate::worker::protocol::{EndReport, EndSlice};
+use crate::worker::protocol::{EndReport, EndSamples, EndSlice};
 
 /// Environment variable that says which end a worker is, `tx` or `rx`, so that
 /// others can find it: /proc/PID/environ leads to the process, and that to its
@@ -37,6 +39,30 @@ pub struct Launch {
 /// thread: workers die with the thread that started them.
 #[must_use]
 pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> TrialOutcome {
+    conduct(trial, launch, interrupts).0
+}
+
+/// Runs a trial for the stacks of its threads; the same, to be called as
+/// [`run`]. `number` is its place among the trials of its cell, from 1.
+#[must_use]
+pub fn profile(
+    trial: &Trial,
+    number: u32,
+    launch: &Launch,
+    interrupts: Option<&Interrupts>,
+) -> ProfileTrial {
+    let (outcome, samples) = conduct(trial, launch, interrupts);
+    profile::of(trial, number, outcome, samples)
+}
+
+/// What each end sampled, if it was asked to.
+type BothSamples = [Option<EndSamples>; 2];
+
+fn conduct(
+    trial: &Trial,
+    launch: &Launch,
+    interrupts: Option<&Interrupts>,
+) -> (TrialOutcome, BothSamples) {
     let root = Root::real();
     let before = Before::read(&root);
     let (started_unix_ns, begin_ns) = (clock::unix_ns(), clock::monotonic_ns());
@@ -57,8 +83,10 @@ pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> T
         tx: None,
         rx: None,
     };
+    let mut samples = [None, None];
     match result {
-        Ok((tx, rx)) => {
+        Ok((mut tx, mut rx)) => {
+            samples = [tx.samples.take(), rx.samples.take()];
             outcome.slices = slices(trial, &tx, &rx);
             tell_copies(&mut outcome);
             for (arm, times) in outcome.arms.iter_mut().zip(&rx.latency) {
@@ -69,7 +97,7 @@ pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> T
         }
         Err(trouble) => blame(&mut outcome, trial, &trouble),
     }
-    outcome
+    (outcome, samples)
 }
 
 /// Every arm as it is before anything went wrong.

@@ -121,6 +121,7 @@ fn trial(topology: Topology, network: NetworkOptions) -> Trial {
         tx_cpus: vec![own_cpu()],
         rx_cpus: vec![own_cpu()],
         ring_messages: 2,
+        sampling: None,
         stall_limit: Nanos(5_000_000_000),
         trial_limit: Nanos(60_000_000_000),
     }

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Show a stored run, or one cell of it with every trial
     Show(Show),
+    /// Sample where the CPU time of a cell's arms goes, by kernel symbol
+    Explain(Explain),
     /// Write the page or the figures of a stored run
     Report(Report),
     /// Write the numbers of a stored run as CSV or JSON
@@ -135,6 +137,36 @@ pub(crate) struct Show {
     /// A cell by its number in the run's list, from 1: every trial of it
     #[arg(value_parser = parse::count)]
     pub(crate) cell: Option<u64>,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Explain {
+    /// An id, the beginning of one, or `last`
+    pub(crate) run: String,
+    /// A cell by its number in the run's list, from 1 [default: the largest
+    /// message with the fewest threads]
+    #[arg(value_parser = parse::count)]
+    pub(crate) cell: Option<u64>,
+    /// Arms to sample, with commas between [default: all that are compared]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) arms: Vec<String>,
+    /// Samples of each arm, over both ends; sampling also ends after 10 s of it
+    #[arg(long, value_name = "N", default_value = "4000", value_parser = parse::count)]
+    pub(crate) samples: u64,
+    /// Sample again where there are samples already, and add to them
+    #[arg(long)]
+    pub(crate) again: bool,
+    /// Write the stacks of the cell, folded, for tools that draw flame graphs
+    #[arg(long, value_name = "FILE")]
+    pub(crate) folded: Option<PathBuf>,
+    /// Replace the file if it exists
+    #[arg(long, requires = "folded")]
+    pub(crate) overwrite: bool,
+    /// Wait for another run to end instead of giving up
+    #[arg(long)]
+    pub(crate) wait: bool,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
 }

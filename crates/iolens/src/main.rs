@@ -25,7 +25,7 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    if !matches!(args.command, Command::Worker | Command::Run(_)) {
+    if !matches!(args.command, Command::Worker | Command::Run(_) | Command::Explain(_)) {
         // What a killed run left is gone once the next start has looked.
         iolens_engine::lock::sweep();
     }
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::List(list) => commands::list::list(&list),
         Command::Runs(runs) => commands::stored::runs(&runs),
         Command::Show(show) => commands::stored::show(&show),
+        Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
         Command::Worker => commands::worker::worker(),

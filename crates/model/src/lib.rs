@@ -14,6 +14,7 @@ pub mod metrics;
 pub mod outcome;
 pub mod parse;
 pub mod plan;
+pub mod profile;
 pub mod reading;
 pub mod run;
 pub mod trial;

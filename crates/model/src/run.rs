@@ -6,6 +6,7 @@ use crate::data_path::PrimitiveFacts;
 use crate::host::{Calibration, HostFacts};
 use crate::outcome::TrialOutcome;
 use crate::plan::Plan;
+use crate::profile::ProfileTrial;
 
 /// What is known of a run besides its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,4 +84,6 @@ pub struct Run {
     pub header: RunHeader,
     /// Every trial, failed ones too.
     pub trials: Vec<TrialOutcome>,
+    /// Sampled trials, which `explain` has added; no part of its figures.
+    pub profiles: Vec<ProfileTrial>,
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::arm::Arm;
 use crate::axes::Cell;
 use crate::plan::{NetworkOptions, SocketOptions};
+use crate::profile::Sampling;
 use crate::units::Nanos;
 
 /// What one trial does.
@@ -33,6 +34,9 @@ pub struct Trial {
     pub rx_cpus: Vec<u32>,
     /// Messages in the ring of one arm and thread; at least 1.
     pub ring_messages: u32,
+    /// Whether the stacks of its threads are sampled; a trial that is gives no
+    /// times.
+    pub sampling: Option<Sampling>,
     /// How long one blocking call may wait before the trial counts as hung.
     pub stall_limit: Nanos,
     /// How long the whole trial may take.

@@ -75,6 +75,7 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
 pub(crate) fn run(plan: Plan) -> Run {
     let missing = || Reading::not_measured("not in a fixture");
     Run {
+        profiles: Vec::new(),
         header: RunHeader {
             primitives: Vec::new(),
             id: "00000000".to_owned(),

@@ -11,6 +11,7 @@
 
 pub mod analyse;
 pub mod analysis;
+pub mod attribution;
 mod contrast;
 mod cost_model;
 mod crossover;

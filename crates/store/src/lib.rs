@@ -23,6 +23,7 @@
 
 mod error;
 mod open;
+mod profile;
 mod read;
 mod row;
 mod schema;

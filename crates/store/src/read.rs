@@ -4,7 +4,7 @@ use iolens_model::run::{Run, RunEnd, RunHeader};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
 use serde::Serialize;
 
-use crate::{Store, StoreError, row, trial};
+use crate::{Store, StoreError, profile, row, trial};
 
 /// One line of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -108,7 +108,8 @@ impl Store {
             };
             let trials = trial::all(connection, key)?;
             header.end = end_of(connection, key, trials.len() as u64)?;
-            Ok(Some(Run { header, trials }))
+            let profiles = profile::all(connection, key)?;
+            Ok(Some(Run { header, trials, profiles }))
         })?;
         run.ok_or_else(|| self.no_such_run(run_id))
     }

@@ -1,5 +1,6 @@
 //! Counters of the kernel and of the processor's performance monitoring unit
 //! (PMU), in groups that count together or not at all; see perf_event_open(2).
+//! Samples of where the CPU is are in [`sampling`].
 //!
 //! The layout of `perf_event_attr`, with its bit fields that the C compiler
 //! places, comes from bindings that are generated from the kernel's header.
@@ -10,6 +11,8 @@
 //! kernel writes to our memory nowhere but in the read(2) of the descriptor.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
+
+pub mod sampling;
 
 use std::fmt;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -89,7 +89,7 @@ pub(crate) fn refused(root: &Root, event: Event, errno: Errno) -> String {
 }
 
 /// The level that forbids it, or else whatever stands before the kernel.
-fn not_permitted(root: &Root, mode: Mode) -> String {
+pub(crate) fn not_permitted(root: &Root, mode: Mode) -> String {
     // Documentation/admin-guide/sysctl/kernel.rst; distributions add 3 and 4.
     let highest = if mode == Mode::User { 2 } else { 1 };
     let level = root.read("proc/sys/kernel/perf_event_paranoid").unwrap_or_default();

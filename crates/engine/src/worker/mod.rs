@@ -2,7 +2,7 @@
 //! orders on stdin, answers on stdout, listens on no port for control, and
 //! ends when its stdin does.
 
-mod bracket;
+pub(crate) mod bracket;
 mod crew;
 mod facts;
 mod gate;
@@ -12,6 +12,7 @@ pub mod protocol;
 mod report;
 mod requests;
 mod rx;
+mod sampling;
 mod tx;
 
 use std::io::{self, Read, Write};

@@ -7,12 +7,14 @@ use std::net::SocketAddr;
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, EndFacts};
 use iolens_model::plan::NetworkOptions;
+use iolens_model::profile::Samples;
+use iolens_model::reading::NotMeasured;
 use iolens_model::trial::Trial;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol; another one is refused by either side.
-pub const PROTOCOL_VERSION: u32 = 2;
+pub const PROTOCOL_VERSION: u32 = 3;
 
 /// Longest frame either side accepts. A report of 100 000 slices has 40 MB.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
@@ -177,6 +179,19 @@ pub struct EndReport {
     /// Round-trip times by arm, of the requesting end in mode `rr`; else
     /// empty.
     pub latency: Vec<Histogram>,
+    /// Stacks of the end's threads, in trials that ask for them.
+    pub samples: Option<EndSamples>,
+}
+
+/// Where the threads of an end spent their CPU time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndSamples {
+    /// By arm, of its measured slices.
+    pub arms: Vec<Samples>,
+    /// Whether the kernel was sampled too.
+    pub kernel: bool,
+    /// What was not, and why.
+    pub missing: Vec<NotMeasured>,
 }
 
 /// One slice at one end.

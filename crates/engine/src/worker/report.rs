@@ -9,6 +9,7 @@ use super::bracket::{self, Bracket};
 use super::facts;
 use super::link::Links;
 use super::protocol::{EndReport, EndSlice};
+use super::sampling::{self, StackSampler};
 use crate::op::Span;
 
 /// One slice on one thread.
@@ -28,6 +29,7 @@ pub(crate) struct ThreadReport {
     pub(crate) cpus: Vec<u32>,
     /// Round-trip times by arm; empty at the answering end.
     pub(crate) latency: Vec<Histogram>,
+    pub(crate) sampler: StackSampler,
 }
 
 /// The report of an end. `takes_part` says whether an arm (by its index) has
@@ -46,7 +48,12 @@ pub(crate) fn merge(
         .map(|index| wanted(index).then(|| slice(index, threads)).flatten())
         .collect();
     let ends = threads.iter().map(|thread| (&thread.bracket, thread.cpus.clone()));
-    EndReport { facts: facts::end_facts(trial, links, ends), slices, latency: latency(threads) }
+    EndReport {
+        facts: facts::end_facts(trial, links, ends),
+        slices,
+        latency: latency(threads),
+        samples: sampling::merge(threads.iter().map(|thread| &thread.sampler)),
+    }
 }
 
 /// One slice over all threads that did something in it; null where none did.

@@ -19,6 +19,7 @@ use super::crew::{Crew, Stop};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
 use super::requests::{self, Times};
+use super::sampling::StackSampler;
 use super::{facts, lead, link};
 use crate::op::{Budget, Span, Tally};
 use crate::registry::{self, Ends};
@@ -97,6 +98,7 @@ fn thread_slices(
         Mode::Rr => trial.arms.iter().map(|_| Times::new()).collect(),
         Mode::Stream => Vec::new(),
     };
+    let mut sampler = StackSampler::open(trial);
     crew.ready(thread)?;
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
@@ -104,10 +106,12 @@ fn thread_slices(
         let task = Task { crew, thread, slice, progress: &progress[index] };
         let fd = crew.links.get(slice.arm, thread);
         let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);
-        slices.push(task.run(fd, &mut buffer, times, &mut bracket)?);
+        let done = task.run(fd, &mut buffer, times, &mut bracket)?;
+        sampler.collect(slice, done.span.first_call_ns, done.end_ns);
+        slices.push(done);
     }
     let latency = times.iter().map(Times::histogram).collect();
-    Ok(ThreadReport { slices, bracket, cpus, latency })
+    Ok(ThreadReport { slices, bracket, cpus, latency, sampler })
 }
 
 /// What a thread received in a slice.

@@ -16,6 +16,7 @@ use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
+use super::sampling::StackSampler;
 use super::{facts, lead, link};
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
@@ -44,15 +45,18 @@ fn thread_slices(
     let cpus = facts::pin(&trial.tx_cpus, thread)?;
     let mut bracket = Bracket::open(thread, &trial.tx_cpus, trial.pass);
     let mut senders = open_senders(crew, thread, current)?;
+    let mut sampler = StackSampler::open(trial);
     crew.ready(thread)?;
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
         let (entry, sender) = &mut senders[slice.arm];
         let task = Task { crew, thread, slice, budget: &budgets[index], ends: entry.ends };
-        slices.push(task.run(sender.as_mut(), &mut bracket)?);
+        let done = task.run(sender.as_mut(), &mut bracket)?;
+        sampler.collect(slice, done.span.first_call_ns, done.end_ns);
+        slices.push(done);
     }
-    Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new() })
+    Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new(), sampler })
 }
 
 /// An arm's entry and this thread's sender of it.

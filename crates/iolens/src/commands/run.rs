@@ -90,7 +90,7 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
 /// signals.
 pub(crate) struct Session {
     pub(crate) store: Store,
-    interrupts: Interrupts,
+    pub(crate) interrupts: Interrupts,
     _lock: MachineLock,
 }
 

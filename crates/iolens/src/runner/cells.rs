@@ -154,6 +154,14 @@ impl CellState {
         })
     }
 
+    /// Keeps these arms only.
+    pub(crate) fn retain(&mut self, wanted: impl Fn(&Arm) -> bool) {
+        for group in &mut self.groups {
+            group.arms.retain(|arm| wanted(&arm.arm));
+        }
+        self.groups.retain(|group| !group.arms.is_empty());
+    }
+
     /// Messages per slice of an arm.
     fn messages(&self, arm: &GroupArm, target: Nanos) -> u64 {
         work::messages(target, arm.message_ns, &self.cell)
@@ -262,6 +270,7 @@ impl CellState {
             tx_cpus: self.placement.tx_cpus.clone(),
             rx_cpus: self.placement.rx_cpus.clone(),
             ring_messages: self.ring_messages,
+            sampling: None,
             stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
             trial_limit: Nanos(TRIAL_MIN.0.saturating_add(layout.visit.saturating_mul(10))),
         }

@@ -2,6 +2,7 @@
 //! trial stored as it ends, until a stopping rule says enough.
 
 mod cells;
+mod explain;
 mod preflight;
 mod resume;
 
@@ -18,7 +19,9 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-use self::cells::{CellState, Place, is_compared};
+pub(crate) use self::cells::is_compared;
+use self::cells::{CellState, Place};
+pub(crate) use self::explain::{Question, explain};
 use self::preflight::both_ways;
 pub(crate) use self::preflight::{FirstLook, check, first_look};
 pub(crate) use self::resume::resume;
@@ -54,7 +57,7 @@ struct Course<'a> {
 
 /// How a visit or a pass went on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Flow {
+pub(crate) enum Flow {
     GoOn,
     /// As above, but a gate refused an arm of the trial, or the machine did.
     Refused,

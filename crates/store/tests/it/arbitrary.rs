@@ -12,6 +12,7 @@ use iolens_model::outcome::{
     Counts, EndFacts, Environment, PmuCounts, SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
+use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::trial::SliceKind;
@@ -23,7 +24,42 @@ use proptest::sample::select;
 
 /// A run with up to four trials, ended or not.
 pub(crate) fn run() -> impl Strategy<Value = Run> {
-    (header(), vec(trial(), 0..4)).prop_map(|(header, trials)| Run { header, trials })
+    (header(), vec(trial(), 0..4), vec(profile(), 0..3))
+        .prop_map(|(header, trials, profiles)| Run { header, trials, profiles })
+}
+
+prop_compose! {
+    fn profile()(
+        number in any::<u32>(),
+        cell in cell(),
+        started_unix_ns in count(),
+        status in status(),
+        reason in option::of(text()),
+        period in count(),
+        ends in vec(profile_end(), 0..3),
+        missing in vec((text(), text()), 0..2),
+    ) -> ProfileTrial {
+        let sampling = Sampling { period: Nanos(period) };
+        let missing = missing.into_iter().map(|(metric, why)| NotMeasured { metric, why });
+        let not_measured = missing.collect();
+        ProfileTrial { number, cell, started_unix_ns, status, reason, sampling, ends, not_measured }
+    }
+}
+
+prop_compose! {
+    fn profile_end()(
+        arm in text(),
+        primitive in text(),
+        [sends, kernel] in any::<[bool; 2]>(),
+        counts in counts(),
+        lost in count(),
+        // Everything but a line break, which no name of a function has.
+        stacks in vec(("[^\n]{0,12}", any::<u64>()), 0..4),
+    ) -> ProfileEnd {
+        let stack = |(folded, samples)| Stack { folded, samples };
+        let samples = Samples { stacks: stacks.into_iter().map(stack).collect(), lost };
+        ProfileEnd { arm, primitive, sends, kernel, counts, samples }
+    }
 }
 
 fn text() -> impl Strategy<Value = String> {

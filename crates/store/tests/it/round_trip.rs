@@ -11,6 +11,9 @@ fn append(store: &mut Store, run: &Run) {
     for trial in &run.trials {
         store.append_trial(&run.header.id, trial).expect("the trial is stored");
     }
+    for profile in &run.profiles {
+        store.append_profile(&run.header.id, profile).expect("the sampled trial is stored");
+    }
     if let Some(end) = &run.header.end {
         store.end_run(&run.header.id, end).expect("the run ends");
     }

@@ -1,0 +1,232 @@
+//! Names of functions by their addresses: the kernel's from /proc/kallsyms,
+//! a program's from the symbol tables of the files that it has mapped.
+
+mod elf;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use iolens_model::profile::{KERNEL_MARK, UNNAMED};
+use iolens_sys::perf_event::sampling::Space;
+use iolens_sys::proc::Root;
+
+/// A table from addresses to names.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    /// Where each function begins, in bytes if its table tells, and its name;
+    /// sorted.
+    functions: Vec<Function>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Function {
+    start: u64,
+    /// 0: up to the next one.
+    bytes: u64,
+    name: String,
+}
+
+impl Table {
+    fn new(mut functions: Vec<Function>) -> Table {
+        functions.sort_unstable();
+        Table { functions }
+    }
+
+    /// The function an address lies in.
+    fn find(&self, address: u64) -> Option<&str> {
+        let after = self.functions.partition_point(|function| function.start <= address);
+        // Of aliases the first name is as good as the others, and stays.
+        let last = self.functions.get(after.checked_sub(1)?)?;
+        let first = self.functions.partition_point(|function| function.start < last.start);
+        let within =
+            |function: &&Function| function.bytes == 0 || address < function.start + function.bytes;
+        self.functions[first..after].iter().find(within).map(|function| function.name.as_str())
+    }
+}
+
+/// Everything that the samples of a process can be named from.
+#[derive(Debug)]
+pub(crate) struct Symbols {
+    kernel: Table,
+    mappings: Vec<Mapping>,
+    files: HashMap<String, Table>,
+}
+
+/// An executable part of a file in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    offset: u64,
+    path: String,
+}
+
+impl Symbols {
+    /// Of the kernel and of this process.
+    ///
+    /// Errors: none; a table that cannot be read is empty, see
+    /// [`Self::kernel_hidden`].
+    pub(crate) fn here(root: &Root) -> Symbols {
+        let kernel = kernel(&root.read("proc/kallsyms").unwrap_or_default());
+        let mappings = mappings(&root.read("proc/self/maps").unwrap_or_default());
+        let mut files = HashMap::new();
+        for mapping in &mappings {
+            if !files.contains_key(&mapping.path) {
+                let table = elf::functions(Path::new(&mapping.path));
+                files.insert(mapping.path.clone(), Table::new(table));
+            }
+        }
+        Symbols { kernel, mappings, files }
+    }
+
+    /// Why the kernel's functions have no names here, if they have none.
+    pub(crate) fn kernel_hidden(&self) -> Option<String> {
+        self.kernel.functions.is_empty().then(|| {
+            "the kernel's functions have no names: /proc/kallsyms is missing or zeroed \
+             (kernel.kptr_restrict; it needs CAP_SYSLOG)"
+                .to_owned()
+        })
+    }
+
+    /// A stack, innermost first, in its folded form. Callers of the program
+    /// are kept as far as they lie in its code: code without frame pointers
+    /// has none.
+    pub(crate) fn fold(&self, stack: &[(Space, u64)]) -> String {
+        let mut names: Vec<String> = Vec::with_capacity(stack.len());
+        for &(space, address) in stack {
+            match space {
+                Space::Kernel => {
+                    let name = self.kernel.find(address).unwrap_or(UNNAMED);
+                    names.push(format!("{name}{KERNEL_MARK}"));
+                }
+                Space::User => match self.user(address) {
+                    Some(name) => names.push(name),
+                    None => break,
+                },
+            }
+        }
+        if names.is_empty() {
+            names.push(UNNAMED.to_owned());
+        }
+        names.reverse();
+        names.join(";")
+    }
+
+    /// The name of a function of the program; of code without one its file's.
+    fn user(&self, address: u64) -> Option<String> {
+        let inside = |mapping: &&Mapping| (mapping.start..mapping.end).contains(&address);
+        let mapping = self.mappings.iter().find(inside)?;
+        let offset = address - mapping.start + mapping.offset;
+        let name = self.files.get(&mapping.path).and_then(|table| table.find(offset));
+        let file = Path::new(&mapping.path)
+            .file_name()
+            .map_or_else(|| mapping.path.clone(), |name| name.to_string_lossy().into_owned());
+        // `;` divides frames.
+        Some(name.map_or_else(|| format!("[{file}]"), str::to_owned).replace(';', ":"))
+    }
+}
+
+/// The functions in the text of /proc/kallsyms: `address type name [module]`.
+/// Empty where all addresses are hidden, which shows as zero.
+fn kernel(kallsyms: &str) -> Table {
+    let function = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let start = u64::from_str_radix(words.next()?, 16).ok()?;
+        let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
+        // A function split off by the compiler is a part of its own.
+        let name = words.next()?.split('.').next()?.to_owned();
+        (is_code && start != 0).then_some(Function { start, bytes: 0, name })
+    };
+    Table::new(kallsyms.lines().filter_map(function).collect())
+}
+
+/// The executable mappings in the text of /proc/PID/maps:
+/// `start-end perms offset device inode path`.
+fn mappings(maps: &str) -> Vec<Mapping> {
+    let mapping = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let executable = words.next()?.contains('x');
+        let offset = u64::from_str_radix(words.next()?, 16).ok()?;
+        let path = words.skip(2).collect::<Vec<_>>().join(" ");
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let (start, end) = (number(start)?, number(end)?);
+        (executable && start < end).then_some(Mapping { start, end, offset, path })
+    };
+    maps.lines().filter_map(mapping).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const KALLSYMS: &str = "\
+ffffffff81000000 T startup_64
+ffffffff81000100 t tcp_sendmsg_locked
+ffffffff81000100 T alias_of_it
+ffffffff81000200 T skb_copy_ubufs.part.0
+ffffffff82000000 D some_data
+ffffffffc0000000 t veth_xmit\t[veth]
+";
+
+    #[test]
+    fn the_kernels_functions_have_names() {
+        let table = kernel(KALLSYMS);
+        assert_eq!(table.find(0xffff_ffff_8100_0000), Some("startup_64"));
+        assert_eq!(table.find(0xffff_ffff_8100_01ff), Some("alias_of_it"));
+        assert_eq!(table.find(0xffff_ffff_8100_0204), Some("skb_copy_ubufs"));
+        assert_eq!(table.find(0xffff_ffff_c000_0010), Some("veth_xmit"));
+        assert_eq!(table.find(0x1000), None);
+    }
+
+    #[test]
+    fn hidden_addresses_are_no_functions() {
+        let hidden = "0000000000000000 T startup_64\n0000000000000000 t tcp_sendmsg_locked\n";
+        assert!(kernel(hidden).functions.is_empty());
+    }
+
+    #[test]
+    fn executable_mappings_are_kept() {
+        let maps = "\
+55d0a000-55d0b000 r--p 00000000 fe:00 12 /usr/bin/a program
+55d0b000-55d0f000 r-xp 00001000 fe:00 12 /usr/bin/a program
+7ffd1000-7ffd2000 r-xp 00000000 00:00 0  [vdso]
+";
+        let found = mappings(maps);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].path, "/usr/bin/a program");
+        assert_eq!(
+            (found[0].start, found[0].end, found[0].offset),
+            (0x55d0_b000, 0x55d0_f000, 0x1000)
+        );
+        assert_eq!(found[1].path, "[vdso]");
+    }
+
+    #[test]
+    fn this_program_names_its_own_functions() {
+        let symbols = Symbols::here(&Root::real());
+        let here = this_program_names_its_own_functions as fn() as usize as u64;
+        let folded = symbols.fold(&[(Space::User, here)]);
+        assert!(folded.contains("this_program_names_its_own_functions"), "{folded}");
+    }
+
+    #[test]
+    fn a_stack_is_folded_from_the_outside() {
+        let symbols =
+            Symbols { kernel: kernel(KALLSYMS), mappings: Vec::new(), files: HashMap::new() };
+        let stack =
+            [(Space::Kernel, 0xffff_ffff_8100_0201), (Space::Kernel, 0xffff_ffff_8100_0101)];
+        assert_eq!(symbols.fold(&stack), "alias_of_it_[k];skb_copy_ubufs_[k]");
+        assert_eq!(symbols.fold(&[(Space::User, 1)]), UNNAMED);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics_the_readers(text in "[0-9a-fx \\-tT\n\\[\\]/]{0,200}", at in any::<u64>()) {
+            let _ = kernel(&text).find(at);
+            let _ = mappings(&text);
+        }
+    }
+}

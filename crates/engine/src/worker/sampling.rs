@@ -1,0 +1,126 @@
+//! Samples of a thread's stacks while it is in a slice that counts: only in
+//! trials that are made for it, so that no timed slice is ever interrupted by
+//! a look at it.
+
+use std::collections::HashMap;
+
+use iolens_model::profile::{Samples, Sampling, Stack};
+use iolens_model::reading::NotMeasured;
+use iolens_model::trial::{Slice, SliceKind, Trial};
+use iolens_sys::errno::Errno;
+use iolens_sys::perf_event::sampling::{Reach, Record, Sampler, Space, Trigger};
+use iolens_sys::perf_event::{Mode, Refusal};
+use iolens_sys::proc::Root;
+
+use super::protocol::EndSamples;
+use crate::counters::not_permitted;
+use crate::symbols::Symbols;
+
+/// Addresses of a stack, innermost first.
+type Addresses = Box<[(Space, u64)]>;
+
+/// What one thread of an end sees of itself.
+#[derive(Debug, Default)]
+pub(crate) struct StackSampler {
+    sampler: Option<Sampler>,
+    kernel: bool,
+    arms: Vec<ArmStacks>,
+    missing: Vec<NotMeasured>,
+}
+
+#[derive(Debug, Default)]
+struct ArmStacks {
+    seen: HashMap<Addresses, u64>,
+    lost: u64,
+}
+
+impl StackSampler {
+    /// Samples of the calling thread, if the trial asks for them: of the
+    /// kernel too where that is allowed, else of the program.
+    ///
+    /// Errors: none; what is refused is in [`merge`]'s reasons.
+    pub(crate) fn open(trial: &Trial) -> StackSampler {
+        let Some(Sampling { period }) = trial.sampling else { return StackSampler::default() };
+        let trigger = Trigger::CpuClock { period_ns: period.0 };
+        let open = |reach| {
+            let sampler = Sampler::open(trigger, reach)?;
+            sampler.enable()?;
+            Ok(sampler)
+        };
+        let mut missing = Vec::new();
+        let mut note = |metric: &str, what: &str, mode: Mode, errno: Errno| {
+            let because = match Refusal::from(errno) {
+                Refusal::NotPermitted => format!(": {}", not_permitted(&Root::real(), mode)),
+                _ => String::new(),
+            };
+            let why = format!("cannot sample {what}: {errno}{because}");
+            missing.push(NotMeasured { metric: metric.to_owned(), why });
+        };
+        let (sampler, kernel) = match open(Reach::Everything) {
+            Ok(sampler) => (Some(sampler), true),
+            Err(refused) => {
+                note("kernel_stacks", "the kernel", Mode::Kernel, refused);
+                match open(Reach::UserOnly) {
+                    Ok(sampler) => (Some(sampler), false),
+                    Err(refused) => {
+                        note("stacks", "this program", Mode::User, refused);
+                        (None, false)
+                    }
+                }
+            }
+        };
+        let arms = trial.arms.iter().map(|_| ArmStacks::default()).collect();
+        StackSampler { sampler, kernel, arms, missing }
+    }
+
+    /// Takes in what was sampled since the last call, all of it after `slice`
+    /// if it was within `from_ns..=to_ns` on `CLOCK_MONOTONIC`. Called after
+    /// every slice, outside its clock.
+    pub(crate) fn collect(&mut self, slice: &Slice, from_ns: u64, to_ns: u64) {
+        let Some(sampler) = &mut self.sampler else { return };
+        let arm = &mut self.arms[slice.arm];
+        // A thread that never got to do anything has no first call.
+        let counts = slice.kind == SliceKind::Measured && from_ns > 0;
+        sampler.drain(|record| match record {
+            Record::Sample { time_ns, stack } => {
+                if counts && (from_ns..=to_ns).contains(&time_ns) {
+                    *arm.seen.entry(stack.frames().collect()).or_default() += 1;
+                }
+            }
+            Record::Lost { samples } => arm.lost += samples,
+        });
+    }
+}
+
+/// Adds up the threads of an end; null where no samples were asked for.
+pub(crate) fn merge<'a>(
+    threads: impl Iterator<Item = &'a StackSampler> + Clone,
+) -> Option<EndSamples> {
+    let arms = threads.clone().map(|thread| thread.arms.len()).max().unwrap_or(0);
+    if arms == 0 {
+        return None;
+    }
+    let symbols = Symbols::here(&Root::real());
+    let kernel = threads.clone().all(|thread| thread.kernel);
+    let mut missing: Vec<NotMeasured> = Vec::new();
+    for entry in threads.clone().flat_map(|thread| &thread.missing) {
+        if !missing.contains(entry) {
+            missing.push(entry.clone());
+        }
+    }
+    if let Some(why) = symbols.kernel_hidden().filter(|_| kernel) {
+        missing.push(NotMeasured { metric: "kernel_symbols".to_owned(), why });
+    }
+    let of_arm = |arm: usize| {
+        let parts = threads.clone().filter_map(|thread| thread.arms.get(arm));
+        let mut named: HashMap<String, u64> = HashMap::new();
+        for (stack, samples) in parts.clone().flat_map(|part| &part.seen) {
+            *named.entry(symbols.fold(stack)).or_default() += samples;
+        }
+        let mut stacks: Vec<Stack> =
+            named.into_iter().map(|(folded, samples)| Stack { folded, samples }).collect();
+        stacks.sort_by(|a, b| b.samples.cmp(&a.samples).then_with(|| a.folded.cmp(&b.folded)));
+        Samples { stacks, lost: parts.map(|part| part.lost).sum() }
+    };
+    Some(EndSamples { arms: (0..arms).map(of_arm).collect(), kernel, missing })
+}

@@ -1,0 +1,174 @@
+//! `iolens explain RUN [CELL]`: where the CPU time of a cell's arms went, by
+//! class of work, from samples of their stacks.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use iolens_engine::{host, stage};
+use iolens_model::axes::Cell;
+use iolens_model::host::HostFacts;
+use iolens_model::outcome::Status;
+use iolens_model::run::{Run, RunHeader};
+use iolens_report::explain as rendered;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_stats::attribution::{self, Explanation};
+use iolens_store::Store;
+
+use crate::args;
+use crate::commands::report::{self, write_new};
+use crate::commands::run::Session;
+use crate::commands::stored::load;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::runner::{self, Flow, Question, is_compared};
+use crate::{output, places};
+
+/// Samples what is not sampled yet, and explains.
+pub(crate) fn explain(args: &args::Explain) -> Result<ExitCode, Failure> {
+    let database = places::existing_database(args.result.db.as_deref())?;
+    // Opened to be written: samples come into it, and an older one is brought
+    // up to date.
+    Store::open(&database).map_err(Failure::unusable)?;
+    let mut run = load(Some(&database), &args.run)?.0;
+    let analysis = iolens_stats::analyse(&run);
+    let cell = chosen_cell(&run, &analysis, args.cell)?;
+    let arms = chosen_arms(cell, &args.arms)?;
+    let cell = cell.cell.clone();
+    let mut flow = Flow::GoOn;
+    if args.again || !is_sampled(&run, &cell, &arms) {
+        flow = sample(args, &run, &cell, &arms, &database)?;
+        run = load(Some(&database), &run.header.id)?.0;
+    }
+    let of_cell: Vec<_> = run.profiles.iter().filter(|t| t.cell == cell).cloned().collect();
+    if let Some(path) = &args.folded {
+        write_new(path, rendered::folded(&of_cell).as_bytes(), args.overwrite)?;
+    }
+    let explanation = attribution::explain(&of_cell, &run.header.plan.baseline).pop();
+    let Some(explanation) = explanation.filter(|e| !e.attribution.arms.is_empty()) else {
+        return nothing(&run, &cell, flow);
+    };
+    show(args, &run, &explanation, &database);
+    Ok(if flow == Flow::Interrupted { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+/// The cell that is meant: by its number, or the one in which data weighs
+/// most and threads least.
+fn chosen_cell<'a>(
+    run: &Run,
+    analysis: &'a Analysis,
+    number: Option<u64>,
+) -> Result<&'a CellAnalysis, Failure> {
+    let cells = &analysis.cells;
+    let place = match number {
+        Some(n) => usize::try_from(n).ok().and_then(|n| n.checked_sub(1)),
+        None => (0..cells.len()).min_by_key(|&index| {
+            let cell = &cells[index].cell;
+            (cell.threads, std::cmp::Reverse(cell.message_bytes))
+        }),
+    };
+    place.and_then(|place| cells.get(place)).ok_or_else(|| {
+        Failure::usage(format!(
+            "there is no such cell: run {} has cells 1 to {}",
+            run.header.id,
+            cells.len()
+        ))
+    })
+}
+
+/// Labels of the arms that are meant.
+fn chosen_arms(cell: &CellAnalysis, wanted: &[String]) -> Result<Vec<String>, Failure> {
+    let labels = || cell.arms.iter().map(|arm| arm.arm.label.clone());
+    if wanted.is_empty() {
+        let compared = cell.arms.iter().filter(|arm| is_compared(arm.arm.role));
+        return Ok(compared.map(|arm| arm.arm.label.clone()).collect());
+    }
+    match wanted.iter().find(|name| !labels().any(|label| label == **name)) {
+        None => Ok(wanted.to_vec()),
+        Some(unknown) => Err(Failure::usage(format!(
+            "there is no arm `{unknown}` in {}: it has {}",
+            cell.cell,
+            labels().collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
+fn is_sampled(run: &Run, cell: &Cell, arms: &[String]) -> bool {
+    let good = || run.profiles.iter().filter(|t| t.cell == *cell && t.status == Status::Ok);
+    arms.iter().all(|arm| good().any(|trial| trial.ends.iter().any(|end| end.arm == *arm)))
+}
+
+/// Samples on this machine, if it is the run's.
+fn sample(
+    args: &args::Explain,
+    run: &Run,
+    cell: &Cell,
+    arms: &[String],
+    database: &Path,
+) -> Result<Flow, Failure> {
+    let host = host::read(&host::Root::real());
+    refuse_change(&run.header, &host)?;
+    stage::available(cell.topology).map_err(|why| {
+        Failure::unusable(format!("cannot use the topology {}: {why}", cell.topology))
+    })?;
+    let mut session = Session::open(database, args.wait)?;
+    output::note(&format!("sampling {} in {cell}", arms.join(", ")));
+    let question = Question { run, cell, arms, host: &host, samples: args.samples };
+    runner::explain(&question, &mut session.store, &session.interrupts)
+}
+
+/// Another kernel or processor spends its time on other things.
+fn refuse_change(header: &RunHeader, host: &HostFacts) -> Result<(), Failure> {
+    for (what, group, name) in [("kernel", "kernel", "release"), ("CPU model", "cpu", "model")] {
+        let (then, now) = (header.host.fact(group, name), host.fact(group, name));
+        if then != now {
+            return Err(Failure::unusable(format!(
+                "cannot explain run {} here: it has another {what}\n  the run: {then}\n  here: \
+                 {now}\n  run the plan here, and explain that run",
+                header.id
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Why there is nothing to show.
+fn nothing(run: &Run, cell: &Cell, flow: Flow) -> Result<ExitCode, Failure> {
+    if flow == Flow::Interrupted {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let trials = || run.profiles.iter().filter(|trial| trial.cell == *cell);
+    let reasons = trials().filter_map(|trial| trial.reason.clone());
+    let missing = trials().flat_map(|trial| &trial.not_measured).map(|entry| entry.why.clone());
+    let why = reasons.chain(missing).next_back();
+    Err(Failure::unusable(format!(
+        "no samples of {cell}: {}",
+        why.as_deref().unwrap_or("none of its arms can be measured here")
+    )))
+}
+
+/// Prints the explanation and brings the page up to date.
+fn show(args: &args::Explain, run: &Run, explanation: &Explanation, database: &Path) {
+    if args.result.json {
+        output::result(&rendered::json(&run.header.id, explanation));
+    } else {
+        output::result(&rendered::text(explanation, &report::style()));
+    }
+    if !explanation.attribution.kernel {
+        output::note(&advice());
+    }
+    let page = places::page(database, &run.header.id);
+    match report::write_page(run, &iolens_stats::analyse(run), &page) {
+        Ok(()) if args.result.json => output::note(&format!("report: {}", page.display())),
+        Ok(()) => output::result(&format!("report: {}", page.display())),
+        Err(failure) => output::note(&format!("no report: {}", failure.message)),
+    }
+}
+
+/// How kernel stacks can be had.
+fn advice() -> String {
+    let program = std::env::current_exe()
+        .map_or_else(|_| "iolens".to_owned(), |path| path.display().to_string());
+    format!(
+        "user time only: this user may not sample the kernel, where sending happens\n  \
+         sudo setcap cap_perfmon,cap_syslog+ep {program}"
+    )
+}

@@ -1,0 +1,455 @@
+//! Where the CPU time of an arm went, from the stacks of sampled trials: the
+//! share of each class of work, with an interval over trials, and what an arm
+//! spends per message that another one does not.
+
+mod classes;
+
+use std::collections::BTreeMap;
+
+use iolens_model::axes::Cell;
+use iolens_model::outcome::Status;
+use iolens_model::profile::{ProfileEnd, ProfileTrial};
+use serde::Serialize;
+
+pub use self::classes::Class;
+use crate::analysis::{Estimate, Interval};
+use crate::interval::{Moments, count};
+use crate::student::quantile;
+
+/// Where the CPU time of a cell's arms went.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Attribution {
+    /// The cell.
+    pub cell: Cell,
+    /// Sampled trials that ended well.
+    pub trials: u32,
+    /// Trials that did not, with their reasons.
+    pub failed: Vec<String>,
+    /// Whether samples reach into the kernel: without it the shares are those
+    /// of user time.
+    pub kernel: bool,
+    /// CPU time from one sample to the next.
+    pub period_ns: u64,
+    /// Arms, in the order of the trial.
+    pub arms: Vec<ArmAttribution>,
+    /// What could not be sampled, and why.
+    pub missing: Vec<String>,
+}
+
+/// One arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ArmAttribution {
+    /// Its label.
+    pub arm: String,
+    /// Its primitive.
+    pub primitive: String,
+    /// Both ends together.
+    pub both: ScopeAttribution,
+    /// The sending end.
+    pub sender: Option<ScopeAttribution>,
+    /// The receiving end; null for arms without one.
+    pub receiver: Option<ScopeAttribution>,
+}
+
+impl ArmAttribution {
+    /// The CPU time of a scope; null where the arm has none.
+    #[must_use]
+    pub fn scope(&self, scope: Scope) -> Option<&ScopeAttribution> {
+        match scope {
+            Scope::Both => Some(&self.both),
+            Scope::Sender => self.sender.as_ref(),
+            Scope::Receiver => self.receiver.as_ref(),
+        }
+    }
+}
+
+/// Whose CPU time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Of both ends.
+    Both,
+    /// Of the sending end's threads.
+    Sender,
+    /// Of the receiving end's threads.
+    Receiver,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Scope; 3] = [Scope::Both, Scope::Sender, Scope::Receiver];
+
+    fn takes(self, end: &ProfileEnd) -> bool {
+        match self {
+            Scope::Both => true,
+            Scope::Sender => end.sends,
+            Scope::Receiver => !end.sends,
+        }
+    }
+}
+
+/// The CPU time of one end, or of both.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScopeAttribution {
+    /// Samples over all trials.
+    pub samples: u64,
+    /// Samples that were taken and lost.
+    pub lost: u64,
+    /// CPU time per message, from the kernel's accounts, in ns.
+    pub cpu_ns_per_message: Estimate,
+    /// Share of the threads' time that they were on a CPU, 0 to 1; the rest is
+    /// idle. Null where threads of several ends are meant.
+    pub busy_share: Option<f64>,
+    /// CPU time that the samples stand for over that of the accounts; 1 where
+    /// the timer kept up. In user-only samples below it by the kernel's share.
+    pub coverage: f64,
+    /// Classes with any samples, in the order of [`Class::ALL`].
+    pub classes: Vec<ClassShare>,
+    /// Functions in which the CPU was most often, by share of samples.
+    pub functions: Vec<FunctionShare>,
+}
+
+impl ScopeAttribution {
+    /// The share of a class.
+    #[must_use]
+    pub fn class(&self, class: Class) -> Option<&ClassShare> {
+        self.classes.iter().find(|share| share.class == class)
+    }
+}
+
+/// One class of work.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassShare {
+    /// The class.
+    pub class: Class,
+    /// Samples in it.
+    pub samples: u64,
+    /// Its share of the samples, 0 to 1.
+    pub share: Estimate,
+    /// That share of the CPU time per message, in ns.
+    pub ns_per_message: Estimate,
+}
+
+/// One function.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FunctionShare {
+    /// Its name.
+    pub symbol: String,
+    /// Whether it is the kernel's.
+    pub kernel: bool,
+    /// Its class where it was seen most.
+    pub class: Class,
+    /// Its share of the samples, 0 to 1.
+    pub share: f64,
+}
+
+/// What one arm spends on a class beyond another one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClassDifference {
+    /// The class.
+    pub class: Class,
+    /// CPU time per message of the arm less that of the other, in ns.
+    pub ns_per_message: Estimate,
+    /// The arm's share less the other's.
+    pub share: Estimate,
+}
+
+/// A cell explained: where the time of each arm went, and what each spends
+/// that the baseline does not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Shares of each arm.
+    pub attribution: Attribution,
+    /// Each arm but one against that one.
+    pub against: Vec<Against>,
+}
+
+/// One arm against another one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Against {
+    /// Label of the arm.
+    pub arm: String,
+    /// Label of the other one.
+    pub other: String,
+    /// CPU time per message of the arm less that of the other, both ends, ns.
+    pub cpu_ns_per_message: Estimate,
+    /// By class, of both ends, largest difference first.
+    pub classes: Vec<ClassDifference>,
+    /// What the arm does and the other one hardly ever; null where there is
+    /// no such class.
+    pub only: Option<Only>,
+}
+
+/// Classes that one arm has and the other has not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Only {
+    /// Which.
+    pub classes: Vec<Class>,
+    /// Their part in the arm's CPU time, both ends, 0 to 1.
+    pub share: Estimate,
+}
+
+/// Explains every cell that has sampled trials, in the order in which they
+/// were sampled. The arms are set against `baseline`, or where that was not
+/// sampled against the first one that was.
+#[must_use]
+pub fn explain(trials: &[ProfileTrial], baseline: &str) -> Vec<Explanation> {
+    let mut cells: Vec<&Cell> = Vec::new();
+    for trial in trials {
+        if !cells.contains(&&trial.cell) {
+            cells.push(&trial.cell);
+        }
+    }
+    let explanation = |cell: &Cell| {
+        let of_cell: Vec<ProfileTrial> =
+            trials.iter().filter(|trial| trial.cell == *cell).cloned().collect();
+        let attribution = attribute(&of_cell)?;
+        let labels = || attribution.arms.iter().map(|arm| arm.arm.as_str());
+        let other = labels().find(|label| *label == baseline).or_else(|| labels().next());
+        let against = labels()
+            .filter(|label| Some(*label) != other)
+            .filter_map(|arm| against(&of_cell, arm, other?))
+            .collect();
+        Some(Explanation { attribution, against })
+    };
+    cells.into_iter().filter_map(explanation).collect()
+}
+
+/// A class that an arm has with at least this share, and another one with at
+/// most the second, is its own.
+const OWN_SHARE_MIN: f64 = 0.01;
+const OTHER_SHARE_MAX: f64 = 0.002;
+
+/// Functions that are listed.
+const FUNCTIONS_MAX: usize = 12;
+
+/// Analyses the sampled trials of one cell, which need not be in order; null
+/// without any.
+#[must_use]
+pub fn attribute(trials: &[ProfileTrial]) -> Option<Attribution> {
+    let first = trials.first()?;
+    let good: Vec<&ProfileTrial> = trials.iter().filter(|t| t.status == Status::Ok).collect();
+    let mut arms: Vec<(&str, &str)> = Vec::new();
+    for end in good.iter().flat_map(|trial| &trial.ends) {
+        if !arms.iter().any(|(arm, _)| *arm == end.arm) {
+            arms.push((&end.arm, &end.primitive));
+        }
+    }
+    let arms = arms.into_iter().filter_map(|(arm, primitive)| {
+        let scope = |scope| of_scope(&good, arm, scope);
+        Some(ArmAttribution {
+            arm: arm.to_owned(),
+            primitive: primitive.to_owned(),
+            both: scope(Scope::Both)?,
+            sender: scope(Scope::Sender),
+            receiver: scope(Scope::Receiver),
+        })
+    });
+    let mut missing: Vec<String> = Vec::new();
+    for entry in trials.iter().flat_map(|trial| &trial.not_measured) {
+        if !missing.contains(&entry.why) {
+            missing.push(entry.why.clone());
+        }
+    }
+    Some(Attribution {
+        cell: first.cell.clone(),
+        trials: count(good.len()),
+        failed: trials
+            .iter()
+            .filter(|trial| trial.status != Status::Ok)
+            .map(|trial| trial.reason.clone().unwrap_or_default())
+            .collect(),
+        kernel: good.iter().flat_map(|t| &t.ends).all(|end| end.kernel) && !good.is_empty(),
+        period_ns: first.sampling.period.0,
+        arms: arms.collect(),
+        missing,
+    })
+}
+
+/// One trial's counts of a scope of an arm.
+#[derive(Debug, Clone, Default)]
+struct Tally {
+    samples: u64,
+    lost: u64,
+    by_class: BTreeMap<Class, u64>,
+    cpu_ns: f64,
+    /// Thread time of the slices; the ends' threads are as many.
+    time_ns: f64,
+    messages: f64,
+}
+
+impl Tally {
+    fn of_class(&self, class: Class) -> f64 {
+        self.by_class.get(&class).copied().unwrap_or(0) as f64
+    }
+
+    fn class_ns(&self, class: Class) -> f64 {
+        self.cpu_ns * self.of_class(class) / (self.samples as f64).max(1.0)
+    }
+}
+
+fn tallies(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Vec<Tally> {
+    let tally = |trial: &&ProfileTrial| {
+        let ends = trial.ends.iter().filter(|end| end.arm == arm && scope.takes(end));
+        let mut tally = Tally::default();
+        for end in ends {
+            tally.lost += end.samples.lost;
+            for stack in &end.samples.stacks {
+                tally.samples += stack.samples;
+                *tally.by_class.entry(Class::of(stack)).or_default() += stack.samples;
+            }
+            tally.cpu_ns += end.counts.task_clock_ns.unwrap_or(0) as f64;
+            tally.time_ns += end.counts.time_ns as f64 * f64::from(trial.cell.threads);
+            // Both ends count the same messages.
+            tally.messages = tally.messages.max(end.counts.messages as f64);
+        }
+        tally
+    };
+    let is_usable = |tally: &Tally| tally.samples > 0 && tally.messages > 0.0;
+    trials.iter().map(tally).filter(is_usable).collect()
+}
+
+fn of_scope(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Option<ScopeAttribution> {
+    let tallies = tallies(trials, arm, scope);
+    if tallies.is_empty() {
+        return None;
+    }
+    let sum = |of: fn(&Tally) -> f64| tallies.iter().map(of).sum::<f64>();
+    let cpu_ns = sum(|t| t.cpu_ns);
+    let period_ns = trials.first().map_or(0.0, |trial| trial.sampling.period.0 as f64);
+    let samples: u64 = tallies.iter().map(|t| t.samples).sum();
+    let class = |class: Class| {
+        let of_class: u64 = tallies.iter().filter_map(|t| t.by_class.get(&class)).sum();
+        (of_class > 0).then(|| ClassShare {
+            class,
+            samples: of_class,
+            share: share_of(&tallies, class),
+            ns_per_message: ratio(&tallies, |t| (t.class_ns(class), t.messages)),
+        })
+    };
+    Some(ScopeAttribution {
+        samples,
+        lost: tallies.iter().map(|t| t.lost).sum(),
+        cpu_ns_per_message: ratio(&tallies, |t| (t.cpu_ns, t.messages)),
+        busy_share: (scope != Scope::Both).then(|| cpu_ns / sum(|t| t.time_ns)),
+        coverage: samples as f64 * period_ns / cpu_ns,
+        classes: Class::ALL.into_iter().filter_map(class).collect(),
+        functions: functions(trials, arm, scope, samples),
+    })
+}
+
+fn share_of(tallies: &[Tally], class: Class) -> Estimate {
+    let mut estimate = ratio(tallies, |t| (t.of_class(class), t.samples as f64));
+    // A share is one: the t interval knows nothing of its bounds.
+    if let Some(interval) = &mut estimate.interval {
+        *interval = Interval { low: interval.low.max(0.0), high: interval.high.min(1.0) };
+    }
+    estimate
+}
+
+/// Total over total, with how far each trial pulls at it.
+fn pulls(tallies: &[Tally], parts: impl Fn(&Tally) -> (f64, f64)) -> (f64, Vec<f64>) {
+    let all: Vec<(f64, f64)> = tallies.iter().map(&parts).collect();
+    let (over, under) = all.iter().fold((0.0, 0.0), |(x, y), (a, b)| (x + a, y + b));
+    let value = over / under;
+    let n = all.len() as f64;
+    // First-order term of the ratio estimator (Cochran 1977, section 6.3), not
+    // on the logarithm: a share may be zero.
+    (value, all.iter().map(|(a, b)| n * (a - value * b) / under).collect())
+}
+
+/// A ratio of totals with its pointwise 95 % interval over trials.
+fn ratio(tallies: &[Tally], parts: impl Fn(&Tally) -> (f64, f64)) -> Estimate {
+    let (value, pulls) = pulls(tallies, parts);
+    estimate(value, &pulls)
+}
+
+fn estimate(value: f64, pulls: &[f64]) -> Estimate {
+    let n = count(pulls.len());
+    let half = Moments::of(pulls)
+        .and_then(|moments| moments.half_width(quantile(moments.n.saturating_sub(1), 0.975)?));
+    let interval = half.map(|half| Interval { low: value - half, high: value + half });
+    Estimate { value, interval, n }
+}
+
+/// What `arm` spends beyond `other`; null where they share no trial.
+fn against(trials: &[ProfileTrial], arm: &str, other: &str) -> Option<Against> {
+    // Paired: both arms took turns in the same trials.
+    let has_both = |trial: &&ProfileTrial| {
+        let has = |label: &str| trial.ends.iter().any(|e| e.arm == label && e.samples.total() > 0);
+        trial.status == Status::Ok && has(arm) && has(other)
+    };
+    let good: Vec<&ProfileTrial> = trials.iter().filter(has_both).collect();
+    let (of_arm, of_other) = (tallies(&good, arm, Scope::Both), tallies(&good, other, Scope::Both));
+    if of_arm.is_empty() || of_arm.len() != of_other.len() {
+        return None;
+    }
+    let less = |parts: &dyn Fn(&Tally) -> (f64, f64)| {
+        let ((a, a_pulls), (b, b_pulls)) = (pulls(&of_arm, parts), pulls(&of_other, parts));
+        let pulls: Vec<f64> = a_pulls.iter().zip(&b_pulls).map(|(a, b)| a - b).collect();
+        estimate(a - b, &pulls)
+    };
+    let difference = |class: Class| {
+        let seen = of_arm.iter().chain(&of_other).any(|t| t.by_class.contains_key(&class));
+        seen.then(|| ClassDifference {
+            class,
+            ns_per_message: less(&|t| (t.class_ns(class), t.messages)),
+            share: less(&|t| (t.of_class(class), t.samples as f64)),
+        })
+    };
+    let mut classes: Vec<ClassDifference> = Class::ALL.into_iter().filter_map(difference).collect();
+    classes.sort_by(|a, b| b.ns_per_message.value.abs().total_cmp(&a.ns_per_message.value.abs()));
+    let is_own = |class: &Class| {
+        let share = |tallies: &[Tally]| ratio(tallies, |t| (t.of_class(*class), t.samples as f64));
+        let has = share(&of_arm).interval.is_some_and(|interval| interval.low > 0.0);
+        let enough = has && share(&of_arm).value >= OWN_SHARE_MIN;
+        // Unattributed says nothing, and user code is never its own.
+        enough && *class != Class::Unattributed && share(&of_other).value <= OTHER_SHARE_MAX
+    };
+    let own: Vec<Class> = Class::ALL.into_iter().filter(is_own).collect();
+    let together = |t: &Tally| own.iter().map(|&class| t.of_class(class)).sum::<f64>();
+    let only = (!own.is_empty()).then(|| Only {
+        share: ratio(&of_arm, |t| (together(t), t.samples as f64)),
+        classes: own.clone(),
+    });
+    Some(Against {
+        only,
+        arm: arm.to_owned(),
+        other: other.to_owned(),
+        cpu_ns_per_message: less(&|t| (t.cpu_ns, t.messages)),
+        classes,
+    })
+}
+
+/// The functions in which the CPU was, most frequent first.
+fn functions(
+    trials: &[&ProfileTrial],
+    arm: &str,
+    scope: Scope,
+    samples: u64,
+) -> Vec<FunctionShare> {
+    let mut seen: BTreeMap<(&str, bool), BTreeMap<Class, u64>> = BTreeMap::new();
+    let ends = trials.iter().flat_map(|trial| &trial.ends);
+    for end in ends.filter(|end| end.arm == arm && scope.takes(end)) {
+        for stack in &end.samples.stacks {
+            let Some(frame) = stack.frames().next_back() else { continue };
+            let classes = seen.entry((frame.symbol, frame.kernel)).or_default();
+            *classes.entry(Class::of(stack)).or_default() += stack.samples;
+        }
+    }
+    let mut all: Vec<FunctionShare> = seen
+        .into_iter()
+        .filter_map(|((symbol, kernel), classes)| {
+            let total: u64 = classes.values().sum();
+            let (class, _) = classes.into_iter().max_by_key(|(_, samples)| *samples)?;
+            let share = total as f64 / samples as f64;
+            Some(FunctionShare { symbol: symbol.to_owned(), kernel, class, share })
+        })
+        .collect();
+    all.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.symbol.cmp(&b.symbol)));
+    all.truncate(FUNCTIONS_MAX);
+    all
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,451 @@
+//! What a stack was doing, by the names in it. The rules are data: the first
+//! one that finds one of its names in a stack decides, so the order says what
+//! outweighs what: a page that is allocated for a late copy belongs to the
+//! late copy, one that is allocated on the receive path in softirq to that.
+//!
+//! Names are those of Linux 5.10 to 6.18 on x86_64 and arm64; what no rule
+//! knows is shown as unattributed, with its name.
+
+use iolens_model::profile::Stack;
+use serde::Serialize;
+
+/// A kind of work that CPU time goes into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// The program itself, its libraries, and the vDSO.
+    User,
+    /// Entering and leaving the kernel, and reading the arguments of a call.
+    SyscallEntry,
+    /// Payload from the program's memory into the kernel's.
+    CopyFromUser,
+    /// Pages of a zero-copy send: found, pinned, accounted, released.
+    PagePinning,
+    /// The copy that the kernel makes of a zero-copy send after all.
+    LateCopy,
+    /// Sockets and their protocols, outside softirq.
+    Socket,
+    /// The receive path, from the device's queue to the socket's.
+    SoftirqReceive,
+    /// Payload from the kernel's memory into the program's.
+    CopyToUser,
+    /// Buffers and their heads: allocated, freed.
+    Memory,
+    /// Page faults.
+    PageFault,
+    /// The page cache and file systems.
+    PageCache,
+    /// `io_uring` itself, not what it was asked to do.
+    IoUring,
+    /// Switching, waking, being interrupted by the timer.
+    Scheduler,
+    /// No rule knows it.
+    Unattributed,
+}
+
+impl Class {
+    /// Every class, in the order in which figures and tables show them.
+    pub const ALL: [Class; 14] = [
+        Class::User,
+        Class::SyscallEntry,
+        Class::CopyFromUser,
+        Class::PagePinning,
+        Class::LateCopy,
+        Class::Socket,
+        Class::SoftirqReceive,
+        Class::CopyToUser,
+        Class::Memory,
+        Class::PageFault,
+        Class::PageCache,
+        Class::IoUring,
+        Class::Scheduler,
+        Class::Unattributed,
+    ];
+
+    /// The words in tables and legends.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Class::User => "user code",
+            Class::SyscallEntry => "syscall entry and exit",
+            Class::CopyFromUser => "copy user → kernel",
+            Class::PagePinning => "page pinning",
+            Class::LateCopy => "late copy",
+            Class::Socket => "socket and protocol",
+            Class::SoftirqReceive => "softirq receive",
+            Class::CopyToUser => "copy kernel → user",
+            Class::Memory => "memory allocation",
+            Class::PageFault => "page faults",
+            Class::PageCache => "page cache and file system",
+            Class::IoUring => "io_uring",
+            Class::Scheduler => "scheduler and wake-up",
+            Class::Unattributed => "unattributed",
+        }
+    }
+
+    /// The class of a stack.
+    #[must_use]
+    pub fn of(stack: &Stack) -> Class {
+        let mut frames = stack.frames().filter(|frame| frame.kernel).peekable();
+        if frames.peek().is_none() {
+            return Class::User;
+        }
+        let symbols: Vec<&str> = frames.map(|frame| frame.symbol).collect();
+        let found = RULES.iter().find(|rule| symbols.iter().any(|symbol| rule.knows(symbol)));
+        found.map_or(Class::Unattributed, |rule| rule.class)
+    }
+}
+
+/// Names that make a stack belong to a class. A `*` at the end stands for any
+/// ending.
+struct Rule {
+    class: Class,
+    names: &'static [&'static str],
+}
+
+impl Rule {
+    fn knows(&self, symbol: &str) -> bool {
+        self.names.iter().any(|name| match name.strip_suffix('*') {
+            Some(beginning) => symbol.starts_with(beginning),
+            None => symbol == *name,
+        })
+    }
+}
+
+const RULES: &[Rule] = &[
+    // net/core/skbuff.c: skb_orphan_frags_rx() calls skb_copy_ubufs().
+    Rule { class: Class::LateCopy, names: &["skb_copy_ubufs", "skb_orphan_frags*"] },
+    // net/core/datagram.c, skbuff.c, lib/iov_iter.c, mm/gup.c.
+    Rule {
+        class: Class::PagePinning,
+        names: &[
+            "__zerocopy_sg_from_iter",
+            "zerocopy_sg_from_iter",
+            "zerocopy_fill_skb_from_iter",
+            "skb_zerocopy_iter_stream",
+            "io_sg_from_iter*",
+            "iov_iter_get_pages*",
+            "__iov_iter_get_pages*",
+            "iov_iter_extract_pages*",
+            "get_user_pages*",
+            "pin_user_pages*",
+            "unpin_user_page*",
+            "gup_*",
+            "internal_get_user_pages_fast",
+            "try_grab_folio*",
+            "mm_account_pinned_pages",
+            "mm_unaccount_pinned_pages",
+            "msg_zerocopy_*",
+            "__msg_zerocopy_*",
+            "sock_zerocopy_*",
+            "__sock_zerocopy_*",
+            "skb_zcopy_*",
+        ],
+    },
+    Rule {
+        class: Class::PageFault,
+        names: &[
+            "asm_exc_page_fault",
+            "exc_page_fault",
+            "do_user_addr_fault",
+            "handle_mm_fault",
+            "do_page_fault",
+            "do_mem_abort",
+        ],
+    },
+    // net/socket.c, lib/iov_iter.c: arguments, not payload.
+    Rule {
+        class: Class::SyscallEntry,
+        names: &[
+            "copy_msghdr_from_user",
+            "sendmsg_copy_msghdr",
+            "recvmsg_copy_msghdr",
+            "import_iovec",
+            "__import_iovec",
+            "import_ubuf",
+            "iovec_from_user*",
+            "copy_iovec_from_user",
+            "move_addr_to_kernel",
+            "move_addr_to_user",
+        ],
+    },
+    // kernel/sched: a wake-up in softirq costs an interrupt of another CPU,
+    // and belongs to whoever slept.
+    Rule {
+        class: Class::Scheduler,
+        names: &[
+            "schedule",
+            "__schedule",
+            "schedule_*",
+            "preempt_schedule*",
+            "__cond_resched",
+            "finish_task_switch*",
+            "try_to_wake_up",
+            "default_wake_function",
+            "autoremove_wake_function",
+            "woken_wake_function",
+            "receiver_wake_function",
+            "__wake_up*",
+            "wake_up_*",
+            "ttwu_*",
+            "sched_*",
+            "update_process_times",
+            "sysvec_apic_timer_interrupt",
+            "asm_sysvec_apic_timer_interrupt",
+            "sysvec_reschedule_ipi",
+            "asm_sysvec_reschedule_ipi",
+            "sysvec_call_function*",
+            "asm_sysvec_call_function*",
+            "prepare_to_wait*",
+            "finish_wait",
+            "futex_*",
+            "do_futex",
+            "x64_sys_sched_*",
+            "__x64_sys_sched_*",
+        ],
+    },
+    // lib/iov_iter.c, arch/*/lib: the functions that move payload.
+    Rule {
+        class: Class::CopyFromUser,
+        names: &[
+            "_copy_from_iter*",
+            "__copy_from_iter*",
+            "copy_page_from_iter*",
+            "copy_from_user_iter*",
+            "csum_and_copy_from_iter*",
+            "csum_partial_copy_from_user",
+            "copyin*",
+            "__copy_user_nocache*",
+            "__copy_user_flushcache",
+        ],
+    },
+    Rule {
+        class: Class::CopyToUser,
+        names: &[
+            "_copy_to_iter*",
+            "__copy_to_iter*",
+            "copy_page_to_iter*",
+            "copy_folio_to_iter",
+            "copy_to_user_iter*",
+            "simple_copy_to_iter",
+            "copyout*",
+        ],
+    },
+    Rule {
+        class: Class::SoftirqReceive,
+        names: &[
+            "net_rx_action",
+            "__do_softirq",
+            "handle_softirqs",
+            "do_softirq*",
+            "run_ksoftirqd",
+            "process_backlog",
+            "__napi_poll",
+            "__netif_receive_skb*",
+            "napi_*",
+            "enqueue_to_backlog",
+            "netif_rx*",
+            "__netif_rx",
+        ],
+    },
+    Rule {
+        class: Class::Memory,
+        names: &[
+            "__alloc_skb",
+            "alloc_skb*",
+            "__napi_alloc*",
+            "__netdev_alloc*",
+            "kmem_cache_*",
+            "kmalloc*",
+            "__kmalloc*",
+            "kfree*",
+            "__kfree*",
+            "__slab_*",
+            "___slab_*",
+            "alloc_pages*",
+            "__alloc_pages*",
+            "__alloc_frozen_pages*",
+            "alloc_frozen_pages*",
+            "get_page_from_freelist",
+            "free_unref_*",
+            "free_frozen_*",
+            "__free_pages*",
+            "free_pages*",
+            "__folio_put*",
+            "page_frag_*",
+            "skb_page_frag_refill",
+            "sk_page_frag_refill",
+            "skb_release_*",
+            "skb_free_*",
+            "consume_skb",
+            "__consume_*",
+            "page_counter_*",
+            "obj_cgroup_*",
+            "__memcg_*",
+            "try_charge*",
+            "do_mmap",
+            "vm_mmap*",
+            "do_munmap",
+            "__vm_munmap",
+            "do_madvise",
+            "unmap_*",
+        ],
+    },
+    Rule {
+        class: Class::PageCache,
+        names: &[
+            "filemap_*",
+            "generic_file_*",
+            "generic_perform_write",
+            "iomap_*",
+            "ext4_*",
+            "xfs_*",
+            "btrfs_*",
+            "shmem_*",
+            "page_cache_*",
+            "submit_bio*",
+            "blk_*",
+        ],
+    },
+    Rule {
+        class: Class::Socket,
+        names: &[
+            "tcp_*",
+            "__tcp_*",
+            "udp_*",
+            "__udp_*",
+            "udpv6_*",
+            "inet_*",
+            "inet6_*",
+            "ip_*",
+            "__ip_*",
+            "ip6_*",
+            "sock_*",
+            "__sock_*",
+            "sk_*",
+            "__sk_*",
+            "skb_*",
+            "__skb_*",
+            "dev_*",
+            "__dev_*",
+            "neigh_*",
+            "loopback_xmit",
+            "veth_*",
+            "unix_*",
+            "pipe_*",
+            "anon_pipe_*",
+            "splice_*",
+            "__splice_*",
+            "do_splice*",
+            "vmsplice_*",
+            "lock_sock*",
+            "__lock_sock*",
+            "release_sock",
+            "__release_sock",
+            "__sys_send*",
+            "___sys_send*",
+            "____sys_send*",
+            "__sys_recv*",
+            "___sys_recv*",
+            "____sys_recv*",
+            "do_sock_setsockopt",
+            "__sys_setsockopt",
+        ],
+    },
+    Rule {
+        class: Class::IoUring,
+        names: &["io_*", "__io_*", "__x64_sys_io_uring_*", "__arm64_sys_io_uring_*"],
+    },
+    Rule {
+        class: Class::SyscallEntry,
+        names: &[
+            "entry_SYSCALL*",
+            "syscall_*",
+            "do_syscall_64",
+            "x64_sys_call",
+            "el0_svc*",
+            "el0t_64_sync*",
+            "invoke_syscall",
+            "do_el0_svc",
+            "exit_to_user_mode*",
+            "irqentry_exit_to_user_mode",
+            "__x64_sys_*",
+            "__arm64_sys_*",
+            "entry_*",
+            "srso_*",
+            "retbleed_*",
+        ],
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn check(folded: &str, expected: Class) {
+        let stack = Stack { folded: folded.to_owned(), samples: 1 };
+        assert_eq!(Class::of(&stack), expected, "{folded}");
+    }
+
+    const SEND: &str = "send;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];\
+                        __x64_sys_sendto_[k];__sys_sendto_[k];tcp_sendmsg_[k];\
+                        tcp_sendmsg_locked_[k]";
+    const SOFTIRQ: &str = "__tcp_push_pending_frames_[k];tcp_write_xmit_[k];ip_queue_xmit_[k];\
+                           __dev_queue_xmit_[k];__local_bh_enable_ip_[k];do_softirq_[k];\
+                           net_rx_action_[k];process_backlog_[k];__netif_receive_skb_one_core_[k]";
+
+    #[test]
+    fn what_outweighs_what() {
+        check("main;memcpy", Class::User);
+        check(&format!("{SEND};_copy_from_iter_[k];rep_movs_alternative_[k]"), Class::CopyFromUser);
+        check(&format!("{SEND};sk_page_frag_refill_[k];__alloc_pages_[k]"), Class::Memory);
+        check(SEND, Class::Socket);
+        check(&format!("{SEND};{SOFTIRQ};tcp_v4_rcv_[k]"), Class::SoftirqReceive);
+        check(&format!("{SEND};{SOFTIRQ};kmem_cache_free_[k]"), Class::SoftirqReceive);
+        check(
+            &format!("{SEND};{SOFTIRQ};ip_local_deliver_finish_[k];skb_copy_ubufs_[k];memcpy_[k]"),
+            Class::LateCopy,
+        );
+        check(
+            &format!(
+                "{SEND};{SOFTIRQ};sock_def_readable_[k];__wake_up_sync_key_[k];ttwu_queue_[k]"
+            ),
+            Class::Scheduler,
+        );
+        check(
+            &format!("{SEND};skb_zerocopy_iter_stream_[k];iov_iter_get_pages2_[k];gup_fast_[k]"),
+            Class::PagePinning,
+        );
+        check("recv;do_syscall_64_[k];tcp_recvmsg_[k];_copy_to_iter_[k]", Class::CopyToUser);
+        check("recv;do_syscall_64_[k];tcp_recvmsg_[k];schedule_timeout_[k]", Class::Scheduler);
+        check("main;entry_SYSCALL_64_[k]", Class::SyscallEntry);
+        check(
+            "sendmsg;do_syscall_64_[k];__sys_sendmsg_[k];copy_msghdr_from_user_[k];\
+             import_iovec_[k]",
+            Class::SyscallEntry,
+        );
+        check("main;asm_exc_page_fault_[k];clear_page_erms_[k]", Class::PageFault);
+        check("main;something_new_[k]", Class::Unattributed);
+    }
+
+    #[test]
+    fn every_class_has_its_place_and_words() {
+        for rule in RULES {
+            assert!(Class::ALL.contains(&rule.class));
+            assert!(rule.names.iter().all(|name| !name.is_empty() && *name != "*"));
+        }
+        let mut words: Vec<&str> = Class::ALL.iter().map(|class| class.words()).collect();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), Class::ALL.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_stack_has_a_class(folded in "[a-z_;\\[\\]]{0,60}") {
+            let _ = Class::of(&Stack { folded, samples: 1 });
+        }
+    }
+}

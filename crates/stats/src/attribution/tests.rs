@@ -1,0 +1,154 @@
+//! Known answers: stacks whose shares are known.
+
+use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
+use iolens_model::outcome::Counts;
+use iolens_model::profile::{Samples, Sampling, Stack};
+use iolens_model::reading::NotMeasured;
+use iolens_model::units::{Bytes, Nanos};
+
+use super::*;
+
+fn cell() -> Cell {
+    Cell {
+        topology: Topology::Veth,
+        mode: Mode::Stream,
+        working_set: WorkingSet::Hot,
+        fields: 8,
+        iovec: Iovec::PerMessage,
+        receiver: "recv".to_owned(),
+        threads: 1,
+        message_bytes: Bytes(4096),
+    }
+}
+
+const COPY: &str = "send;do_syscall_64_[k];tcp_sendmsg_[k];_copy_from_iter_[k]";
+const LATE: &str = "send;do_syscall_64_[k];net_rx_action_[k];skb_copy_ubufs_[k]";
+const USER: &str = "run";
+
+fn end(arm: &str, sends: bool, stacks: &[(&str, u64)]) -> ProfileEnd {
+    let stacks: Vec<Stack> = stacks
+        .iter()
+        .map(|(folded, samples)| Stack { folded: (*folded).to_owned(), samples: *samples })
+        .collect();
+    let samples = Samples { stacks, lost: 0 };
+    let counts = Counts {
+        messages: 1000,
+        time_ns: 2_000_000 * samples.total(),
+        // A sample stands for a millisecond.
+        task_clock_ns: Some(1_000_000 * samples.total()),
+        ..Counts::default()
+    };
+    ProfileEnd {
+        arm: arm.to_owned(),
+        primitive: arm.to_owned(),
+        sends,
+        kernel: true,
+        counts,
+        samples,
+    }
+}
+
+fn trial(number: u32, ends: Vec<ProfileEnd>) -> ProfileTrial {
+    ProfileTrial {
+        number,
+        cell: cell(),
+        started_unix_ns: 0,
+        status: Status::Ok,
+        reason: None,
+        sampling: Sampling { period: Nanos(1_000_000) },
+        ends,
+        not_measured: Vec::new(),
+    }
+}
+
+/// `send` copies at once, `zerocopy` late; 100 samples each at the sender.
+fn trials() -> Vec<ProfileTrial> {
+    let late = [38, 40, 42, 40, 40];
+    late.iter()
+        .zip(1..)
+        .map(|(&late, number)| {
+            trial(
+                number,
+                vec![
+                    end("send", true, &[(USER, 80), (COPY, 20)]),
+                    end("send", false, &[(USER, 50)]),
+                    end("zerocopy", true, &[(USER, 100 - late), (LATE, late)]),
+                    end("zerocopy", false, &[(USER, 50)]),
+                ],
+            )
+        })
+        .collect()
+}
+
+fn share(of: &ScopeAttribution, class: Class) -> f64 {
+    of.class(class).map_or(0.0, |share| share.share.value)
+}
+
+#[test]
+fn shares_are_those_of_the_samples() {
+    let found = attribute(&trials()).unwrap();
+    assert_eq!((found.trials, found.kernel, found.arms.len()), (5, true, 2));
+    let sender = found.arms[0].scope(Scope::Sender).unwrap();
+    assert!((share(sender, Class::CopyFromUser) - 0.2).abs() < 1e-12);
+    assert!((share(sender, Class::User) - 0.8).abs() < 1e-12);
+    assert!((sender.coverage - 1.0).abs() < 1e-12);
+    assert_eq!(sender.busy_share, Some(0.5), "half of the wall time on a CPU");
+    // 100 ms of CPU time over 1000 messages.
+    assert!((sender.cpu_ns_per_message.value - 100_000.0).abs() < 1e-6);
+    let copy = sender.class(Class::CopyFromUser).unwrap();
+    assert!((copy.ns_per_message.value - 20_000.0).abs() < 1e-6);
+    let both = &found.arms[0].both;
+    assert!((share(both, Class::CopyFromUser) - 20.0 / 150.0).abs() < 1e-12);
+    assert_eq!(both.busy_share, None);
+    let total: f64 = both.classes.iter().map(|class| class.share.value).sum();
+    assert!((total - 1.0).abs() < 1e-12, "shares are parts of a whole");
+}
+
+#[test]
+fn the_interval_is_that_of_the_trials() {
+    let found = attribute(&trials()).unwrap();
+    let sender = found.arms[1].scope(Scope::Sender).unwrap();
+    let late = sender.class(Class::LateCopy).unwrap().share;
+    // Shares of equal trials: 0.38, 0.40, 0.42, 0.40, 0.40; sd 0.01414, t(4) = 2.776.
+    let half = 2.776 * 0.014_142 / 5f64.sqrt();
+    let interval = late.interval.unwrap();
+    assert!((late.value - 0.4).abs() < 1e-12);
+    assert!((interval.high - (0.4 + half)).abs() < 1e-4, "{interval:?}");
+}
+
+#[test]
+fn what_only_one_arm_has_is_found() {
+    let explained = explain(&trials(), "send");
+    let against = &explained[0].against[0];
+    assert_eq!((against.arm.as_str(), against.other.as_str()), ("zerocopy", "send"));
+    let only = against.only.as_ref().unwrap();
+    assert_eq!(only.classes, [Class::LateCopy]);
+    assert!((only.share.value - 40.0 / 150.0).abs() < 1e-12);
+    assert_eq!(against.classes[0].class, Class::LateCopy, "the largest difference first");
+    assert!((against.classes[0].ns_per_message.value - 40_000.0).abs() < 1e-6);
+    let sum: f64 = against.classes.iter().map(|class| class.ns_per_message.value).sum();
+    assert!((sum - against.cpu_ns_per_message.value).abs() < 1e-6, "the parts are the whole");
+}
+
+#[test]
+fn without_kernel_stacks_it_is_user_time() {
+    let mut one = trial(1, vec![end("send", true, &[(USER, 10)])]);
+    one.ends[0].kernel = false;
+    let why = "kernel.perf_event_paranoid is 2".to_owned();
+    one.not_measured = vec![NotMeasured { metric: "kernel_stacks".to_owned(), why: why.clone() }];
+    let found = attribute(&[one.clone(), one]).unwrap();
+    assert!(!found.kernel);
+    assert_eq!(found.missing, [why]);
+    assert!((share(&found.arms[0].both, Class::User) - 1.0).abs() < 1e-12);
+}
+
+#[test]
+fn failed_trials_and_none_are_told() {
+    assert_eq!(attribute(&[]), None);
+    let mut failed = trial(1, Vec::new());
+    (failed.status, failed.reason) = (Status::Failed, Some("it died".to_owned()));
+    let found = attribute(&[failed]).unwrap();
+    assert_eq!((found.trials, found.arms.len()), (0, 0));
+    assert_eq!(found.failed, ["it died"]);
+    assert!(!found.kernel);
+}
