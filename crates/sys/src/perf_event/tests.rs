@@ -9,7 +9,7 @@ use super::*;
 use crate::{affinity, clock, proc, usage};
 
 #[path = "../../../../tests/support/skip.rs"]
-mod skip;
+pub(super) mod skip;
 
 fn event(kind: Kind, mode: Mode) -> Event {
     Event { kind, mode, pmu: None }

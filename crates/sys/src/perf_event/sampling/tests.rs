@@ -5,9 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock;
 use crate::perf_event::Refusal;
-
-#[path = "../../../../../tests/support/skip.rs"]
-mod skip;
+use crate::perf_event::tests::skip;
 
 const MILLISECOND: Trigger = Trigger::CpuClock { period_ns: 1_000_000 };
 
