@@ -19,6 +19,8 @@ mod derived;
 mod measured;
 #[path = "fixture/paths.rs"]
 mod paths;
+#[path = "fixture/profiles.rs"]
+mod profiles;
 #[path = "fixture/setting.rs"]
 mod setting;
 #[path = "fixture/trials.rs"]
@@ -52,9 +54,12 @@ pub(crate) fn classic() -> (Run, Analysis) {
 
 /// Everything there is: veth, five arms with a zero-copy one that the kernel
 /// copied, eight sizes, four thread counts, both modes, a PMU, an arm that
-/// failed and one that was skipped, crossovers, cost models, extremes.
+/// failed and one that was skipped, crossovers, cost models, extremes, and
+/// samples of one cell.
 pub(crate) fn whole() -> (Run, Analysis) {
-    build(&Shape::whole_run())
+    let (mut run, analysis) = build(&Shape::whole_run());
+    run.profiles = profiles::of(&analysis.cells[2].cell);
+    (run, analysis)
 }
 
 /// As [`whole`] on a machine without a PMU.

@@ -12,7 +12,7 @@ use iolens_model::profile::{ProfileEnd, ProfileTrial};
 use serde::Serialize;
 
 pub use self::classes::Class;
-use crate::analysis::{Estimate, Interval};
+use crate::analysis::{Estimate, Interval, ZerocopyFigures};
 use crate::interval::{Moments, count};
 use crate::student::quantile;
 
@@ -43,6 +43,9 @@ pub struct ArmAttribution {
     pub arm: String,
     /// Its primitive.
     pub primitive: String,
+    /// Share of its zero-copy sends that the kernel reported as copied, 0 to
+    /// 1; null for arms that make none.
+    pub copied_share: Option<f64>,
     /// Both ends together.
     pub both: ScopeAttribution,
     /// The sending end.
@@ -52,6 +55,18 @@ pub struct ArmAttribution {
 }
 
 impl ArmAttribution {
+    /// Its label, with `(copied)` behind one that asked for zero-copy and did
+    /// not get it.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        match self.copied_share {
+            Some(share) if share > ZerocopyFigures::COPIED_SHARE_MAX => {
+                format!("{} (copied)", self.arm)
+            }
+            _ => self.arm.clone(),
+        }
+    }
+
     /// The CPU time of a scope; null where the arm has none.
     #[must_use]
     pub fn scope(&self, scope: Scope) -> Option<&ScopeAttribution> {
@@ -240,6 +255,7 @@ pub fn attribute(trials: &[ProfileTrial]) -> Option<Attribution> {
         Some(ArmAttribution {
             arm: arm.to_owned(),
             primitive: primitive.to_owned(),
+            copied_share: copied_share(&good, arm),
             both: scope(Scope::Both)?,
             sender: scope(Scope::Sender),
             receiver: scope(Scope::Receiver),
@@ -264,6 +280,12 @@ pub fn attribute(trials: &[ProfileTrial]) -> Option<Attribution> {
         arms: arms.collect(),
         missing,
     })
+}
+
+fn copied_share(trials: &[&ProfileTrial], arm: &str) -> Option<f64> {
+    let ends = trials.iter().flat_map(|trial| &trial.ends).filter(|end| end.arm == arm);
+    let counts = ends.filter_map(|end| end.counts.zerocopy);
+    counts.reduce(|a, b| a.plus(&b))?.copied_share()
 }
 
 /// One trial's counts of a scope of an arm.

@@ -12,6 +12,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use crate::table::Table;
 
+mod attribution;
 mod by_size;
 mod cache;
 pub(crate) mod chart;
@@ -20,6 +21,7 @@ mod cpu;
 mod crossover;
 mod draw;
 pub mod extremes;
+mod flame;
 mod goodput;
 mod heatmap;
 mod labels;
@@ -135,6 +137,9 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
         figures.extend(threads::figures(run, &family));
         figures.extend(summary::default(run, &family));
     }
+    let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
+    figures.extend(attribution::figures(run, &explained));
+    figures.extend(flame::figures(run, &explained));
     figures.sort_by_key(|figure| figure.group);
     figures
 }

@@ -104,7 +104,7 @@ const SHAPES: &str = "\
 .bound{stroke-width:1.2;stroke-dasharray:6 3}.s{fill:none}.curve{stroke-width:1.8}\
 .base{stroke-width:1.4}.noise{stroke-width:1}.whisker{stroke-width:1.4}\
 .model{stroke-width:1.3;stroke-dasharray:1.5 3}.bar{stroke-width:5;stroke-linecap:round}\
-.rule{stroke-width:1}.tile{opacity:.3}.none{stroke-width:1;stroke-dasharray:3 3}\
+.rule{stroke-width:1}.tile{opacity:.3}.part{opacity:.8}.flame{opacity:.45}.none{stroke-width:1;stroke-dasharray:3 3}\
 .leader{stroke-width:.7;opacity:.7}.f{stroke:none}.band{opacity:.13}.mark{stroke-width:1.5}\
 .hit{fill:transparent}\
 .t1{font-size:15px;font-weight:600}.t2,.tn{font-size:12px}.t3{font-size:11px}\

@@ -3,8 +3,10 @@
 
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
+use iolens_stats::attribution;
 use maud::{Markup, PreEscaped, html};
 
+use crate::explain;
 use crate::figure::{self, Figure, Group};
 use crate::number;
 
@@ -22,6 +24,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             @for group in Group::ALL {
                 @let figures = of(group);
                 @if !figures.is_empty() { h3 { (group.heading()) } }
+                @if group == Group::Time { (explained(run)) }
                 @for figure in figures { (with_twin(figure)) }
             }
             @if let Some(table) = figure::extremes::table(run, analysis) {
@@ -33,6 +36,26 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             }
         },
     )
+}
+
+/// What the samples say in sentences, or how to get some.
+fn explained(run: &Run) -> Markup {
+    let explained = attribution::explain(&run.profiles, &run.header.plan.baseline);
+    html! {
+        @for one in &explained {
+            p { b { (explain::title(one)) "." } }
+            ul {
+                @for sentence in explain::sentences(one) { li { (sentence) } }
+                @for line in explain::cautions(one) { li.aside { (line) } }
+            }
+        }
+        @if explained.is_empty() {
+            p.aside {
+                b { "CPU time by kernel function" } ": not sampled; "
+                code { "iolens explain " (run.header.id) } " adds it to this page"
+            }
+        }
+    }
 }
 
 /// A figure and, folded, its table twin.

@@ -1,0 +1,203 @@
+//! Where the CPU time of a message went: a bar per arm and end, as long as its
+//! CPU time per message, in parts by class of work.
+
+use iolens_model::axes::Cell;
+use iolens_model::run::{Run, RunHeader};
+use iolens_stats::attribution::{
+    ArmAttribution, Class, ClassShare, Explanation, Scope, ScopeAttribution,
+};
+
+use super::sheet::{Drawing, Medium, Sheet};
+use super::svg::{self, Anchor};
+use super::{Figure, Group};
+use crate::table::{Column, Entry, Table};
+use crate::{explain, number, words};
+
+/// The figure of each cell that was explained.
+pub(super) fn figures(run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
+    explanations.iter().filter_map(|explanation| figure(run, explanation)).collect()
+}
+
+fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
+    let bars = bars(explanation);
+    if bars.is_empty() {
+        return None;
+    }
+    let cell = &explanation.attribution.cell;
+    let title = title(&run.header, explanation);
+    let draw = |medium| draw(&run.header, explanation, &bars, medium, &title);
+    Some(Figure {
+        file_stem: stem(&run.header, cell, "attribution"),
+        title: title.clone(),
+        group: Group::Time,
+        svg: draw(Medium::Paper).standalone(),
+        inline: draw(Medium::Page).inline(),
+        table: table(&title, &bars),
+    })
+}
+
+/// The name of a figure of one cell.
+pub(super) fn stem(header: &RunHeader, cell: &Cell, metric: &str) -> String {
+    let size = cell.message_bytes.to_string().replace(' ', "").to_lowercase();
+    let Cell { topology, mode, working_set, threads, .. } = cell;
+    let study = header.plan.study;
+    format!("{study}-{topology}-{metric}-{mode}-{working_set}-{size}-{threads}-threads")
+}
+
+fn title(header: &RunHeader, explanation: &Explanation) -> String {
+    let what = if explanation.attribution.kernel { "CPU time" } else { "User time" };
+    let cell = words::subject(&header.plan, &explanation.attribution.cell);
+    format!("{what} per message by class of work (ns): {cell}")
+}
+
+/// One bar.
+struct Bar<'a> {
+    arm: &'a ArmAttribution,
+    end: &'static str,
+    of: &'a ScopeAttribution,
+}
+
+fn bars(explanation: &Explanation) -> Vec<Bar<'_>> {
+    let arms = &explanation.attribution.arms;
+    let ends = [(Scope::Sender, "sender"), (Scope::Receiver, "receiver")];
+    arms.iter()
+        .flat_map(|arm| ends.map(|(scope, end)| (arm, scope, end)))
+        .filter_map(|(arm, scope, end)| Some(Bar { arm, end, of: arm.scope(scope)? }))
+        .collect()
+}
+
+/// The hue of a class, and whether it is drawn pale: there are more classes
+/// than hues, and what is rarely large is pale.
+pub(super) fn look(class: Class) -> (&'static str, bool) {
+    match class {
+        Class::User => ("grey", false),
+        Class::SyscallEntry => ("sky", false),
+        Class::CopyFromUser => ("vermilion", false),
+        Class::PagePinning => ("purple", false),
+        Class::LateCopy => ("orange", false),
+        Class::Socket => ("blue", false),
+        Class::SoftirqReceive => ("green", false),
+        Class::CopyToUser => ("ink", false),
+        Class::Memory => ("blue", true),
+        Class::PageFault => ("purple", true),
+        Class::PageCache => ("sky", true),
+        Class::IoUring => ("orange", true),
+        Class::Scheduler => ("green", true),
+        Class::Unattributed => ("grey", true),
+    }
+}
+
+pub(super) fn tile_class(class: Class) -> String {
+    let (hue, pale) = look(class);
+    format!("f c-{hue}{}", if pale { " tile" } else { " part" })
+}
+
+const LEFT: f64 = 215.0;
+const RIGHT: f64 = 70.0;
+const HEIGHT: f64 = 20.0;
+const ARM_GAP: f64 = 12.0;
+
+fn draw(
+    header: &RunHeader,
+    explanation: &Explanation,
+    bars: &[Bar<'_>],
+    medium: Medium,
+    title: &str,
+) -> Drawing {
+    let attribution = &explanation.attribution;
+    let how = format!(
+        "length: CPU time of the end's threads per message; parts: shares of {} samples in {} \
+         trials of their own; on loopback and veth the sender's CPU runs the receive path",
+        attribution.arms.iter().map(|arm| arm.both.samples).sum::<u64>(),
+        attribution.trials
+    );
+    let mut sheet = Sheet::new(medium, medium.width(), title, &how);
+    legend(&mut sheet, bars);
+    let room = sheet.width - LEFT - RIGHT;
+    let longest = bars.iter().map(|bar| bar.of.cpu_ns_per_message.value).fold(0.0, f64::max);
+    let mut last = "";
+    for bar in bars {
+        if bar.arm.arm != last {
+            sheet.y += if last.is_empty() { 0.0 } else { ARM_GAP };
+            let name = bar.arm.shown();
+            sheet.svg.text(0.0, sheet.y + 14.0, Anchor::Start, "tl", &name);
+            last = &bar.arm.arm;
+        }
+        draw_bar(&mut sheet, bar, room / longest.max(1e-9));
+    }
+    sheet.y += 6.0;
+    sheet.finish(&words::footer(header, &attribution.cell))
+}
+
+fn draw_bar(sheet: &mut Sheet, bar: &Bar<'_>, per_ns: f64) {
+    let y = sheet.y;
+    let mut x = LEFT;
+    for share in &bar.of.classes {
+        let width = share.share.value * bar.of.cpu_ns_per_message.value * per_ns;
+        let hover = format!("{}, {}: {}", bar.arm.shown(), bar.end, in_words(share));
+        let size = (width.max(0.3) - 0.6_f64.min(width / 2.0), HEIGHT - 3.0);
+        sheet.svg.tile((x, y), size, &tile_class(share.class), &hover);
+        x += width;
+    }
+    let end_y = y + 14.0;
+    sheet.svg.text(LEFT - 6.0, end_y, Anchor::End, "td", bar.end);
+    let total = explain::time(bar.of.cpu_ns_per_message.value);
+    sheet.svg.text(x + 6.0, end_y, Anchor::Start, "td", &total);
+    sheet.y += HEIGHT;
+}
+
+fn in_words(share: &ClassShare) -> String {
+    let ns = explain::time(share.ns_per_message.value);
+    format!("{} {}, {ns} per message", share.class.words(), number::percent(share.share.value))
+}
+
+/// A square and a word for each class that is drawn.
+fn legend(sheet: &mut Sheet, bars: &[Bar<'_>]) {
+    const LINE: f64 = 19.0;
+    let shown = |class: &Class| bars.iter().any(|bar| bar.of.class(*class).is_some());
+    let mut x = 0.0;
+    sheet.y += LINE;
+    for class in Class::ALL.into_iter().filter(shown) {
+        let width = 18.0 + svg::width(class.words(), 12.0) + 14.0;
+        if x > 0.0 && x + width > sheet.width {
+            (x, sheet.y) = (0.0, sheet.y + LINE);
+        }
+        let hover = class.words();
+        sheet.svg.tile((x, sheet.y - 11.0), (12.0, 12.0), &tile_class(class), hover);
+        sheet.svg.text(x + 18.0, sheet.y, Anchor::Start, "tl", class.words());
+        x += width;
+    }
+    sheet.y += 14.0;
+}
+
+fn table(title: &str, bars: &[Bar<'_>]) -> Table {
+    let columns = vec![
+        Column::left("arm", ""),
+        Column::left("end", ""),
+        Column::left("class of work", ""),
+        Column::decimal("share", "% of CPU time"),
+        Column::left("95 % interval", "% of CPU time"),
+        Column::decimal("CPU time", "ns per message"),
+        Column::right("samples", "count"),
+    ];
+    let mut table = Table::new(title, columns);
+    for bar in bars {
+        for (i, share) in bar.of.classes.iter().enumerate() {
+            let interval = share.share.interval.map_or_else(
+                || number::NONE.to_owned(),
+                |i| format!("{:.1} to {:.1}", 100.0 * i.low, 100.0 * i.high),
+            );
+            let row: Vec<Entry> = vec![
+                bar.arm.shown().into(),
+                bar.end.into(),
+                share.class.words().into(),
+                format!("{:.1}", 100.0 * share.share.value).into(),
+                interval.into(),
+                number::optional(Some(share.ns_per_message.value)).into(),
+                share.samples.to_string().into(),
+            ];
+            if i == 0 { table.push_group(row) } else { table.push(row) }
+        }
+    }
+    table
+}

@@ -1,0 +1,198 @@
+//! A flame graph, hanging: the stacks of an arm as boxes under their callers,
+//! as wide as their share of its samples (Gregg, "The Flame Graph", CACM 59(6),
+//! 2016). Of a pair that was explained both arms are drawn, one below the
+//! other at the same scale, so that what one has and the other has not is
+//! seen. Boxes have the colour of the class of work that most of their samples
+//! are.
+
+use std::collections::BTreeMap;
+
+use iolens_model::outcome::Status;
+use iolens_model::profile::ProfileTrial;
+use iolens_model::run::Run;
+use iolens_stats::attribution::{Class, Explanation};
+
+use super::attribution::{stem, tile_class};
+use super::sheet::{Drawing, Medium, Sheet};
+use super::svg::{self, Anchor};
+use super::{Figure, Group};
+use crate::table::{Column, Entry, Table};
+use crate::{number, words};
+
+/// Boxes narrower than this share of an arm's samples are left out.
+const SHARE_MIN: f64 = 0.002;
+/// Functions below each other that are drawn.
+const DEPTH_MAX: usize = 40;
+const ROW: f64 = 16.0;
+/// Rows of the table: the widest boxes.
+const TABLE_ROWS: usize = 40;
+
+/// A function below its caller.
+#[derive(Default)]
+struct Node {
+    samples: u64,
+    by_class: BTreeMap<Class, u64>,
+    callees: BTreeMap<String, Node>,
+}
+
+impl Node {
+    fn class(&self) -> Class {
+        let most = self.by_class.iter().max_by_key(|(_, samples)| **samples);
+        most.map_or(Class::Unattributed, |(class, _)| *class)
+    }
+
+    fn depth(&self, least: u64) -> usize {
+        let wide = self.callees.values().filter(|node| node.samples >= least);
+        wide.map(|node| 1 + node.depth(least)).max().unwrap_or(0)
+    }
+}
+
+/// The stacks of an arm at both ends; the first row is the end.
+fn tree(trials: &[ProfileTrial], arm: &str) -> Node {
+    let mut root = Node::default();
+    let good = trials.iter().filter(|trial| trial.status == Status::Ok);
+    for end in good.flat_map(|trial| &trial.ends).filter(|end| end.arm == arm) {
+        for stack in &end.samples.stacks {
+            let class = Class::of(stack);
+            let side = if end.sends { "sender" } else { "receiver" };
+            let names = std::iter::once(side).chain(stack.frames().map(|frame| frame.symbol));
+            let mut node = &mut root;
+            node.samples += stack.samples;
+            for name in names.take(DEPTH_MAX) {
+                node = node.callees.entry(name.to_owned()).or_default();
+                node.samples += stack.samples;
+                *node.by_class.entry(class).or_default() += stack.samples;
+            }
+        }
+    }
+    root
+}
+
+/// One figure per explained cell: the arm that differs most from the one it
+/// was set against, and that one.
+pub(super) fn figures(run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
+    explanations.iter().filter_map(|explanation| figure(run, explanation)).collect()
+}
+
+fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
+    let cell = &explanation.attribution.cell;
+    let of_cell: Vec<ProfileTrial> =
+        run.profiles.iter().filter(|trial| trial.cell == *cell).cloned().collect();
+    let pair = explanation.against.iter().max_by(|a, b| {
+        let size = |x: &iolens_stats::attribution::Against| x.cpu_ns_per_message.value.abs();
+        size(a).total_cmp(&size(b))
+    });
+    let arms: Vec<String> = match pair {
+        Some(pair) => vec![pair.other.clone(), pair.arm.clone()],
+        None => explanation.attribution.arms.iter().map(|arm| arm.arm.clone()).take(1).collect(),
+    };
+    let attributed = &explanation.attribution.arms;
+    let shown = |label: &str| attributed.iter().find(|a| a.arm == label).map(|arm| arm.shown());
+    let trees: Vec<(String, Node)> = arms
+        .iter()
+        .filter_map(|arm| Some((shown(arm)?, tree(&of_cell, arm))))
+        .filter(|(_, tree)| tree.samples > 0)
+        .collect();
+    if trees.is_empty() {
+        return None;
+    }
+    let subject = words::subject(&run.header.plan, cell);
+    let title = format!("Stacks by share of samples (%): {subject}");
+    let draw = |medium| draw(run, explanation, &trees, medium, &title);
+    Some(Figure {
+        file_stem: stem(&run.header, cell, "stacks"),
+        title: title.clone(),
+        group: Group::Time,
+        svg: draw(Medium::Paper).standalone(),
+        inline: draw(Medium::Page).inline(),
+        table: table(&title, &trees),
+    })
+}
+
+fn draw(
+    run: &Run,
+    explanation: &Explanation,
+    trees: &[(String, Node)],
+    medium: Medium,
+    title: &str,
+) -> Drawing {
+    let how = "callers above callees; width: share of the arm's samples at both ends; colours: \
+               classes of work as in the bars above; narrow boxes are left out";
+    let mut sheet = Sheet::new(medium, medium.width(), title, how);
+    for (arm, tree) in trees {
+        sheet.y += 18.0;
+        sheet.svg.text(0.0, sheet.y, Anchor::Start, "tp", arm);
+        sheet.y += 6.0;
+        let top = sheet.y;
+        let per_sample = sheet.width / tree.samples as f64;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounds down")]
+        let least = (SHARE_MIN * tree.samples as f64) as u64;
+        let scale = Scale { per_sample, least: least.max(1), total: tree.samples };
+        boxes(&mut sheet, tree, (0.0, top), &scale);
+        sheet.y = top + ROW * tree.depth(scale.least) as f64 + 4.0;
+    }
+    sheet.finish(&words::footer(&run.header, &explanation.attribution.cell))
+}
+
+struct Scale {
+    per_sample: f64,
+    least: u64,
+    total: u64,
+}
+
+fn boxes(sheet: &mut Sheet, node: &Node, (left, top): (f64, f64), scale: &Scale) {
+    let mut x = left;
+    for (name, callee) in &node.callees {
+        let width = callee.samples as f64 * scale.per_sample;
+        if callee.samples >= scale.least {
+            let share = callee.samples as f64 / scale.total as f64;
+            let hover = format!("{name}: {}", number::percent(share));
+            let class = format!("{} flame", tile_class(callee.class()));
+            sheet.svg.tile((x, top), ((width - 0.6).max(0.4), ROW - 1.0), &class, &hover);
+            if svg::width(name, 11.0) + 4.0 < width {
+                sheet.svg.text(x + 3.0, top + 11.5, Anchor::Start, "to", name);
+            }
+            boxes(sheet, callee, (x, top + ROW), scale);
+        }
+        x += width;
+    }
+}
+
+fn table(title: &str, trees: &[(String, Node)]) -> Table {
+    let columns = vec![
+        Column::left("arm", ""),
+        Column::left("stack", "outermost first"),
+        Column::left("class of work", ""),
+        Column::decimal("share", "% of samples"),
+    ];
+    let mut table = Table::new(title, columns);
+    for (arm, tree) in trees {
+        let mut leaves: Vec<(String, &Node, u64)> = Vec::new();
+        own(tree, &mut Vec::new(), &mut leaves);
+        leaves.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| a.0.cmp(&b.0)));
+        for (i, (stack, node, samples)) in leaves.into_iter().take(TABLE_ROWS).enumerate() {
+            let share = 100.0 * samples as f64 / tree.samples as f64;
+            let row: Vec<Entry> = vec![
+                arm.clone().into(),
+                stack.into(),
+                node.class().words().into(),
+                format!("{share:.1}").into(),
+            ];
+            if i == 0 { table.push_group(row) } else { table.push(row) }
+        }
+    }
+    table
+}
+
+/// Every stack with the samples that ended in it.
+fn own<'a>(node: &'a Node, path: &mut Vec<&'a str>, found: &mut Vec<(String, &'a Node, u64)>) {
+    let below: u64 = node.callees.values().map(|callee| callee.samples).sum();
+    if node.samples > below && !path.is_empty() {
+        found.push((path.join(" › "), node, node.samples - below));
+    }
+    for (name, callee) in &node.callees {
+        path.push(name);
+        own(callee, path, found);
+        path.pop();
+    }
+}
