@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Show(show) => commands::stored::show(&show),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
+        Command::Audit(audit) => commands::audit::audit(&audit),
         Command::Worker => commands::worker::worker(),
     };
     match result {
