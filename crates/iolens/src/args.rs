@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand, ValueEnum};
+use iolens_audit::bounds;
 use iolens_model::parse;
 
 use crate::wishes::Wishes;
@@ -42,6 +43,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Write the numbers of a stored run as CSV or JSON
     Export(Export),
+    /// Look for impossible numbers in tables of others and in what perf stat prints
+    Audit(Audit),
     /// One end of a trial; started by iolens itself
     #[command(hide = true)]
     Worker,
@@ -220,6 +223,38 @@ pub(crate) struct Export {
     /// Database of results [default: iolens/iolens.db in the XDG data directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) db: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Audit {
+    /// Tables (CSV) or texts of perf stat
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// What a column holds, as in throughput:Gbit/s=Speed; may be repeated
+    #[arg(long, value_name = "OURS=THEIRS")]
+    pub(crate) map: Vec<iolens_audit::Mapping>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Lowest frequency of the machine that was measured, as in 800MHz
+    #[arg(long, value_name = "HZ", value_parser = bounds::frequency, help_heading = "Bounds")]
+    pub(crate) clock_min: Option<f64>,
+    /// Its highest frequency, as in 5GHz
+    #[arg(long, value_name = "HZ", value_parser = bounds::frequency, help_heading = "Bounds")]
+    pub(crate) clock_max: Option<f64>,
+    /// What all its threads copy together, as in 25GB/s
+    #[arg(long, value_name = "RATE", value_parser = bounds::byte_rate, help_heading = "Bounds")]
+    pub(crate) memory_bandwidth: Option<f64>,
+    /// What its link carries, as in 10Gbit/s
+    #[arg(long, value_name = "RATE", value_parser = bounds::byte_rate, help_heading = "Bounds")]
+    pub(crate) link: Option<f64>,
+    /// What its empty system call takes, as in 100ns
+    #[arg(long, value_name = "TIME", value_parser = bounds::span_ns, help_heading = "Bounds")]
+    pub(crate) call_cost: Option<f64>,
+    /// Its CPUs
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), help_heading = "Bounds")]
+    pub(crate) cpus: Option<u32>,
 }
 
 /// Formats of rows.

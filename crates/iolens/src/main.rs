@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
+        Command::Audit(audit) => commands::audit::audit(&audit),
         Command::Worker => commands::worker::worker(),
     };
     match result {

@@ -3,7 +3,8 @@
 //! looks at one arm of one trial: at the sums of its measured slices, since
 //! one slow slice is noise and a wrong count is wrong in the sum too.
 //!
-//! A gate is one function and one line in [`GATES`]. Numbers are those of the
+//! A gate is one function and one line in [`GATES`]; its arithmetic and its
+//! bounds stand in [`crate::physics`]. Numbers are those of the
 //! list in METHOD.md. Gates 7 and 13 look at an arm over all cells
 //! ([`across_cells`]); gate 17 (self-checks) needs all trials of a cell and
 //! is applied by [`crate::self_check`].
@@ -91,6 +92,7 @@ const GATES: &[Gate] = &[
     gate(1, "clock", counters::clock),
     gate(1, "instructions per cycle", counters::instructions),
     gate(2, "copy bandwidth", physical::copy_bandwidth),
+    gate(2, "cycles per byte", counters::cycles_per_byte),
     gate(3, "cost of a call", physical::call_cost),
     gate(4, "median round trip", round_trips::median),
     gate(5, "received bytes", counts::received_bytes),

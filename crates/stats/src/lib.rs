@@ -6,6 +6,7 @@
 //! once per trial. [`analyse::analyse_values`] turns the values of all trials
 //! into an [`analysis::Analysis`], cheaply enough to be called after every
 //! pass. [`stopping::decide`] looks at what came of that over the passes.
+//! What gates rest on stands in [`physics`], for numbers of any origin.
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +26,7 @@ mod gates;
 mod interval;
 mod latency;
 mod passes;
+pub mod physics;
 mod plateaus;
 #[cfg(test)]
 mod properties;

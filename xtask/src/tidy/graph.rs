@@ -6,7 +6,18 @@ use super::{Finding, Workspace};
 /// Every package of the workspace with the packages it may use, in tests and
 /// build scripts too.
 const EDGES: &[(&str, &[&str])] = &[
-    ("iolens", &["iolens-engine", "iolens-model", "iolens-report", "iolens-stats", "iolens-store"]),
+    (
+        "iolens",
+        &[
+            "iolens-audit",
+            "iolens-engine",
+            "iolens-model",
+            "iolens-report",
+            "iolens-stats",
+            "iolens-store",
+        ],
+    ),
+    ("iolens-audit", &["iolens-model", "iolens-stats"]),
     ("iolens-engine", &["iolens-model", "iolens-sys"]),
     ("iolens-model", &[]),
     ("iolens-report", &["iolens-model", "iolens-stats"]),

@@ -1,5 +1,6 @@
 //! One file per command or family of commands.
 
+pub(crate) mod audit;
 pub(crate) mod explain;
 pub(crate) mod list;
 mod outlook;

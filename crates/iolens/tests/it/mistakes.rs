@@ -40,6 +40,11 @@ fn values_that_cannot_be_are_usage_errors() {
     refused("run", 2, "required");
     refused("runn net", 2, "run");
     refused("export last --format xml", 2, "csv, json");
+    refused("audit", 2, "required");
+    refused("audit missing.csv", 2, "cannot read missing.csv");
+    refused("audit /dev/null", 2, "neither a table with a header nor what perf stat prints");
+    refused("audit x --map thread=T", 2, "did you mean `threads`?");
+    refused("audit x --clock-max 5", 2, "is not a frequency such as 5GHz");
     refused("show last", 4, "there are no results yet");
 }
 

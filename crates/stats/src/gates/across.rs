@@ -5,6 +5,7 @@ use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 
 use crate::analysis::{ArmAnalysis, CellAnalysis};
+use crate::physics::{self, Switching};
 use crate::tracks::{Track, grouped};
 
 /// The warnings over a whole run.
@@ -15,20 +16,15 @@ pub(crate) fn of(cells: &[CellAnalysis], tracks: &[Track]) -> Vec<String> {
 }
 
 /// Gate 7: goodput that is the same for messages under 1 KiB and over 64 KiB.
-/// A copy of 64 times the bytes for one system call makes it grow by factors,
-/// unless a link or a shaper bounds every size.
 fn flat_throughput(cells: &[CellAnalysis]) -> Vec<String> {
-    /// Largest over smallest goodput of a curve that is called flat.
-    const FLAT: f64 = 1.25;
     let mut warnings = Vec::new();
     for (curve, cells) in grouped(cells, |cell| cell.cell.curve()) {
         let arms = cells.iter().flat_map(|cell| cell.arms.iter().map(|arm| (*cell, arm)));
         let rows: Vec<(u64, &str, f64)> = arms.filter_map(|(cell, arm)| row(cell, arm)).collect();
         for (label, rows) in grouped(&rows, |(_, label, _)| *label) {
-            let sizes = || rows.iter().map(|(size, _, _)| *size);
-            let spans = sizes().any(|n| n < 1 << 10) && sizes().any(|n| n > 64 << 10);
-            let (least, most) = spread(rows.iter().map(|(_, _, goodput)| *goodput));
-            if spans && most <= least * FLAT {
+            let points: Vec<(f64, f64)> =
+                rows.iter().map(|(size, _, goodput)| (*size as f64, *goodput)).collect();
+            if let Some((least, most)) = physics::flat_throughput(&points) {
                 warnings.push(format!(
                     "gate 7 (size applied): goodput of {label} is flat, {:.2} to {:.2} Gbit/s from \
                      under 1 KiB to over 64 KiB ({} thread{}, {}, {}, {}): was the size not \
@@ -54,27 +50,12 @@ fn row<'a>(cell: &CellAnalysis, arm: &'a ArmAnalysis) -> Option<(u64, &'a str, f
     Some((cell.cell.message_bytes.0, arm.arm.label.as_str(), goodput))
 }
 
-/// Context switches of an arm in one cell.
-struct Switching {
-    per_s: f64,
-    messages_per_s: f64,
-    /// Per measured slice and thread pair.
-    per_slice: f64,
-}
-
-/// Gate 13: context switches per second that hardly change over cells whose
-/// message rates differ: something wakes up by the clock and not by the work.
+/// Gate 13: context switches that follow the clock and not the work.
 ///
 /// A slice of this tool itself costs each thread pair about two switches, one
 /// at either end, and slices are equally long everywhere, so an arm is judged
 /// only where it switches more than twice as often in every cell.
 fn constant_switching(tracks: &[Track]) -> Vec<String> {
-    /// Cells that a pattern takes.
-    const CELLS_MIN: usize = 4;
-    /// Fastest over slowest message rate from which rates are different.
-    const RATES_APART: f64 = 4.0;
-    /// Most over least switches per second that are called constant.
-    const CONSTANT: f64 = 1.1;
     /// Twice what a slice costs a thread pair.
     const OWN_PER_SLICE: f64 = 4.0;
     let shown: Vec<&Track> = tracks
@@ -83,39 +64,37 @@ fn constant_switching(tracks: &[Track]) -> Vec<String> {
         .collect();
     let mut warnings = Vec::new();
     for (label, tracks) in grouped(&shown, |track| track.arm.label.as_str()) {
-        let cells: Vec<Switching> = tracks.iter().filter_map(|track| switching(track)).collect();
-        let own = cells.iter().any(|cell| cell.per_slice <= OWN_PER_SLICE);
-        let (slowest, fastest) = spread(cells.iter().map(|cell| cell.messages_per_s));
-        let (least, most) = spread(cells.iter().map(|cell| cell.per_s));
-        let alike = fastest < slowest * RATES_APART || most > least * CONSTANT;
-        if cells.len() >= CELLS_MIN && !own && !alike {
+        let cells: Vec<(Switching, f64)> =
+            tracks.iter().filter_map(|track| switching(track)).collect();
+        let own = cells.iter().any(|(_, per_slice)| *per_slice <= OWN_PER_SLICE);
+        let cells: Vec<Switching> = cells.into_iter().map(|(cell, _)| cell).collect();
+        if let Some(found) = physics::steady_switching(&cells).filter(|_| !own) {
             warnings.push(format!(
-                "gate 13 (switches follow the work): {label} switches context {least:.0} to \
-                 {most:.0} times a second in all {} cells, while its message rates differ {:.0} \
-                 times: a loop that polls is suspected",
+                "gate 13 (switches follow the work): {label} switches context {:.0} to {:.0} times \
+                 a second in all {} cells, while its message rates differ {:.0} times: a loop \
+                 that polls is suspected",
+                found.least,
+                found.most,
                 cells.len(),
-                fastest / slowest
+                found.rates_apart
             ));
         }
     }
     warnings
 }
 
-/// The least and the largest of some values above zero.
-fn spread(values: impl Iterator<Item = f64>) -> (f64, f64) {
-    values.fold((f64::INFINITY, 0.0), |(least, most), value| (least.min(value), most.max(value)))
-}
-
-fn switching(track: &Track) -> Option<Switching> {
+/// What an arm switches in one cell, and how often in a slice of one thread
+/// pair.
+fn switching(track: &Track) -> Option<(Switching, f64)> {
     let points = || track.points.iter();
     let switches = points().map(|point| Some(point.switches? as f64)).sum::<Option<f64>>()?;
     let seconds = points().map(|point| point.time.over).sum::<f64>() / 1e9;
     let slices = points().map(|point| f64::from(point.slices)).sum::<f64>();
-    Some(Switching {
+    let switching = Switching {
         per_s: switches / seconds,
         messages_per_s: points().map(|point| point.time.under).sum::<f64>() / seconds,
-        per_slice: switches / slices / f64::from(track.cell.threads.max(1)),
-    })
+    };
+    Some((switching, switches / slices / f64::from(track.cell.threads.max(1))))
 }
 
 #[cfg(test)]

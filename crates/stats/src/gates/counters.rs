@@ -3,6 +3,7 @@
 use iolens_model::outcome::{Counts, PmuCounts};
 
 use super::{Case, Check, Flag};
+use crate::physics::{self, ClockRange};
 
 /// The two ends of an arm that counted, by name.
 fn ends<'a>(case: &'a Case<'_>) -> impl Iterator<Item = (&'static str, &'a Counts)> {
@@ -26,61 +27,69 @@ fn both(counts: &Counts, user: Option<u64>, kernel: Option<u64>) -> Option<u64> 
 }
 
 /// Gate 1: cycles over CPU time is a clock that the processor can have.
-///
-/// Where the machine says what its clock can be, from 0.2 times the lowest to
-/// 1.2 times the highest frequency: it may have stood still in part of the
-/// time, and been boosted beyond what it says. Where it does not, from 0.1 to
-/// 8 GHz: no processor is clocked higher, and what this is to catch (counts
-/// of two processors added, scaled counts, a counter of something else) is
-/// off by factors.
+/// What it is to catch (counts of two processors added, scaled counts, a
+/// counter of something else) is off by factors.
 pub(super) fn clock(case: &Case<'_>) -> Check {
-    let (low, high) = clock_bounds_ghz(case);
+    let range = clock_range(case);
     for (name, counts) in ends(case) {
         let (Some(cycles), Some(cpu_ns @ 1..)) = (cycles(counts), counts.task_clock_ns) else {
             continue;
         };
-        let ghz = cycles as f64 / cpu_ns as f64;
-        if !(low..=high).contains(&ghz) {
+        if let Some(breach) = physics::clock_ghz(cycles as f64, cpu_ns as f64, range) {
             return Check::Invalid(format!(
-                "{cycles} cycles in {cpu_ns} ns of CPU at the {name} end are a clock of {ghz:.2} \
-                 GHz, possible are {low:.2} to {high:.2} GHz"
+                "{cycles} cycles in {cpu_ns} ns of CPU at the {name} end are a clock of {:.2} \
+                 GHz, possible are {:.2} to {:.2} GHz",
+                breach.value, breach.low, breach.high
             ));
         }
     }
     Check::Pass
 }
 
-fn clock_bounds_ghz(case: &Case<'_>) -> (f64, f64) {
+fn clock_range(case: &Case<'_>) -> ClockRange {
     let fact = |name: &str| {
         let fact = case.header.host.facts.iter().find(|fact| fact.name == name)?;
         let khz: f64 = fact.value.value()?.trim_end_matches(" kHz").parse().ok()?;
         (khz > 0.0).then_some(khz / 1e6)
     };
-    let (lowest, highest) = (fact("lowest frequency"), fact("highest frequency"));
-    (lowest.map_or(0.1, |ghz| 0.2 * ghz), highest.map_or(8.0, |ghz| 1.2 * ghz))
+    ClockRange::of(fact("lowest frequency"), fact("highest frequency"))
 }
 
-/// Gate 1: no core retires more than 12 instructions a cycle (the widest are
-/// built for 10), and one that retires less than one in a hundred did not
-/// count the same thing as the clock.
+/// Gate 1: instructions that the cycles can have retired.
 pub(super) fn instructions(case: &Case<'_>) -> Check {
-    const LEAST: f64 = 0.01;
-    const MOST: f64 = 12.0;
     for (name, counts) in ends(case) {
         let (user, kernel) = (counts.pmu.instructions_user, counts.pmu.instructions_kernel);
         let (Some(cycles), Some(instructions)) = (cycles(counts), both(counts, user, kernel))
         else {
             continue;
         };
-        let per_cycle = instructions as f64 / cycles as f64;
-        if !(LEAST..=MOST).contains(&per_cycle) {
+        let breach = physics::instructions_per_cycle(instructions as f64, cycles as f64);
+        if let Some(breach) = breach {
             return Check::Invalid(format!(
-                "{instructions} instructions in {cycles} cycles at the {name} end are \
-                 {per_cycle:.3} per cycle"
+                "{instructions} instructions in {cycles} cycles at the {name} end are {:.3} per \
+                 cycle",
+                breach.value
             ));
         }
     }
     Check::Pass
+}
+
+/// Gate 2: cycles of both ends over the bytes that a CPU copied.
+pub(super) fn cycles_per_byte(case: &Case<'_>) -> Check {
+    let copies = case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
+    let bytes = case.sums.tx.bytes;
+    let counted: Option<Vec<u64>> = ends(case).map(|(_, counts)| cycles(counts)).collect();
+    let (true, 1.., Some(counted)) = (copies, bytes, counted) else { return Check::Pass };
+    let cycles: u64 = counted.into_iter().fold(0, u64::saturating_add);
+    match physics::cycles_per_byte(cycles as f64, bytes as f64) {
+        Some(breach) => Check::Invalid(format!(
+            "{cycles} cycles of all ends for {bytes} bytes are {:.4} per byte, and a copy takes \
+             {:.4} at least",
+            breach.value, breach.low
+        )),
+        None => Check::Pass,
+    }
 }
 
 /// Gate 10: a counter that stood still while its end worked, or counted in
@@ -137,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::analyse;
-    use crate::fixture::{check_gates, one_arm_trial};
+    use crate::fixture::{check_gate, check_gates, one_arm_trial};
 
     /// Both ends run at `ghz` in their CPU time, with `per_cycle` instructions.
     fn run(ghz: u64, per_cycle: u64) -> Run {
@@ -174,6 +183,22 @@ mod tests {
     fn an_impossible_number_of_instructions_is_invalid() {
         check_gates(&run(3, 5), None);
         check_gates(&run(3, 20), Some("gate 1 (instructions per cycle): "));
+    }
+
+    #[test]
+    fn copies_that_take_no_cycles_are_invalid() {
+        // 40 MB in 20 ms of CPU at each end at 3 GHz: 3 cycles per byte.
+        check_gate(cycles_per_byte, &run(3, 1), None);
+        let mut few = run(3, 1);
+        for slice in &mut few.trials[0].slices {
+            slice.tx.bytes *= 1000;
+        }
+        check_gate(cycles_per_byte, &few, Some("cycles of all ends for"));
+        few.trials[0].arms[0].copies_end_to_end = Some(0.0);
+        check_gate(cycles_per_byte, &few, None);
+        let mut unknown = run(3, 1);
+        unknown.trials[0].slices.iter_mut().for_each(|slice| slice.tx.pmu.cycles_user = None);
+        check_gate(cycles_per_byte, &unknown, None);
     }
 
     fn warnings(change: impl Fn(&mut SliceOutcome)) -> Vec<String> {

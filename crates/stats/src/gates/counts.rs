@@ -4,6 +4,7 @@ use iolens_model::outcome::Counts;
 use iolens_model::plan::Schedule;
 
 use super::{Case, Check, in_flight_bytes};
+use crate::physics;
 
 /// The receiver cannot have more than was sent, and has all of it where the
 /// work was fixed: the slice ended with the receipt of the last byte. After a
@@ -26,7 +27,7 @@ pub(super) fn received_bytes(case: &Case<'_>) -> Check {
     } else if received < sent && !windowed {
         Check::Invalid(format!("{received} bytes received of {sent} sent, in slices of fixed work"))
     } else if let Some(most) = in_flight_bytes(case)
-        && sent - received > most.saturating_mul(u64::from(sums.slices))
+        && physics::received(sent, received, most.saturating_mul(u64::from(sums.slices))).is_some()
     {
         Check::Invalid(format!(
             "{received} bytes received of {sent} sent, and the socket buffers hold {most}"
@@ -51,16 +52,13 @@ pub(super) fn bytes_sent(case: &Case<'_>) -> Check {
     ))
 }
 
-/// Threads cannot use more CPU than there was time. CPU time is read outside
-/// the slice's clock, so 5 % and a millisecond are allowed for what lies
-/// between.
+/// Threads cannot use more CPU than there was time.
 pub(super) fn cpu_time(case: &Case<'_>) -> Check {
-    const MARGIN: f64 = 1.05;
-    const MARGIN_NS: f64 = 1e6;
     let threads = case.trial.cell.threads.max(1);
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns);
-    let limit_ns = wall_ns as f64 * f64::from(threads) * MARGIN + MARGIN_NS;
-    let too_much = |counts: &Counts| counts.task_clock_ns.filter(|&cpu| cpu as f64 > limit_ns);
+    let is_too_much =
+        |cpu: &u64| physics::cpu_time(*cpu as f64, wall_ns as f64, f64::from(threads)).is_some();
+    let too_much = |counts: &Counts| counts.task_clock_ns.filter(is_too_much);
     for (end, counts) in [("sending", Some(&case.sums.tx)), ("receiving", case.sums.received())] {
         if let Some(cpu_ns) = counts.and_then(too_much) {
             return Check::Invalid(format!(

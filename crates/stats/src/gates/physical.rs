@@ -3,20 +3,19 @@
 use iolens_model::outcome::Counts;
 
 use super::{Case, Check, Flag, speedup};
+use crate::physics;
 
 /// A CPU that copies every byte cannot move bytes faster than the machine's
 /// own `memcpy`.
 ///
 /// Generous on purpose: the bound is that of copies inside the cache, the
-/// larger of one thread's bandwidth times the threads and all threads' sum,
-/// and 5 % more for the calibration's own error. What it is to catch (bytes
+/// larger of one thread's bandwidth times the threads and all threads' sum.
+/// What it is to catch (bytes
 /// counted twice, a size that was not applied, a receiver that truncates) is
 /// off by factors. An arm that makes no call is itself a `memcpy`; comparing
 /// the yardstick with itself only shows how steady the machine was, so it is
 /// flagged.
 pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
-    /// The calibration's own error.
-    const MARGIN: f64 = 1.05;
     let tx = &case.sums.tx;
     let calibration = &case.header.calibration;
     let copies = case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
@@ -27,19 +26,18 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
     let one = calibration.memcpy_hot_bytes_per_s;
     let all = (one * f64::from(threads)).max(calibration.memcpy_hot_all_bytes_per_s);
     let together = if threads > 1 { all } else { one };
-    let bound = together * MARGIN * speedup(case);
     let rate = tx.bytes as f64 / (tx.time_ns as f64 / 1e9);
-    if bound.is_nan() || bound <= 0.0 || rate <= bound {
+    let Some(breach) = physics::copy_rate(rate, together * speedup(case)) else {
         return Check::Pass;
-    }
+    };
     if tx.calls == 0 {
         let what = "the copy bandwidth measured before the run";
-        return Check::Flag(Flag::Excess { what, ratio: rate / bound });
+        return Check::Flag(Flag::Excess { what, ratio: rate / breach.high });
     }
     Check::Invalid(format!(
         "{:.2} GB/s is above the {:.2} GB/s that memcpy reaches with {threads} thread{}",
-        rate / 1e9,
-        bound / 1e9,
+        breach.value / 1e9,
+        breach.high / 1e9,
         if threads == 1 { "" } else { "s" }
     ))
 }
@@ -47,14 +45,10 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
 /// A system call cannot cost less CPU than one that does nothing.
 ///
 /// CPU time where it was measured, since a thread that waits pays nothing
-/// meanwhile; else wall time of all threads, which is never less. The factor
-/// is 0.7 and not 1 because the empty call was timed at another moment, on a
-/// machine whose clock and caches may have been 30 % worse then; calls that
-/// were miscounted are off by whole factors. Ends without calls are exempt.
+/// meanwhile; else wall time of all threads, which is never less. Ends without
+/// calls are exempt.
 pub(super) fn call_cost(case: &Case<'_>) -> Check {
-    /// Share of the empty call's cost that every call must have.
-    const SHARE: f64 = 0.7;
-    let bound = case.header.calibration.empty_call_ns * SHARE / speedup(case);
+    let empty_call_ns = case.header.calibration.empty_call_ns / speedup(case);
     let threads = f64::from(case.trial.cell.threads.max(1));
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns) as f64 * threads;
     let too_cheap = |counts: &Counts| {
@@ -62,15 +56,15 @@ pub(super) fn call_cost(case: &Case<'_>) -> Check {
             return None;
         }
         let spent_ns = counts.task_clock_ns.map_or(wall_ns, |cpu| cpu as f64);
-        let per_call = spent_ns / counts.calls as f64;
-        (per_call < bound).then_some(per_call)
+        physics::cost_of_a_call(spent_ns, counts.calls as f64, empty_call_ns)
     };
     let ends = [("sent", Some(&case.sums.tx)), ("received", case.sums.received())];
     for (word, counts) in ends {
-        if let Some(per_call) = counts.and_then(too_cheap) {
+        if let Some(breach) = counts.and_then(too_cheap) {
             return Check::Invalid(format!(
-                "{per_call:.1} ns per call that {word} is under {bound:.1} ns, {SHARE} of an \
-                 empty call"
+                "{:.1} ns per call that {word} is under {:.1} ns, the least that an empty call of \
+                 {empty_call_ns:.1} ns allows",
+                breach.value, breach.low
             ));
         }
     }

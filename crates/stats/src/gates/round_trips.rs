@@ -5,6 +5,7 @@ use iolens_model::axes::Mode;
 use iolens_model::latency::Histogram;
 
 use super::{Case, Check, Flag, speedup};
+use crate::physics;
 
 /// The round trips of an arm that makes requests.
 fn times<'a>(case: &Case<'a>) -> Option<&'a Histogram> {
@@ -26,33 +27,28 @@ pub(super) fn count(case: &Case<'_>) -> Check {
     }
 }
 
-/// Gate 6, Little's law: with one request in flight on each connection, mean
-/// round trip × rate is the number of connections.
-///
-/// It cannot be more: a connection has no two requests in flight. It is less
-/// by the time in which a connection has none, before its first request,
-/// after its last, and while its thread waits for a CPU in between, so what
-/// is missing is flagged; more than half is no round trip any more.
+/// Gate 6, Little's law. What is missing is the time in which a connection has
+/// no request in flight, before its first, after its last, and while its
+/// thread waits for a CPU in between, so it is flagged.
 pub(super) fn little(case: &Case<'_>) -> Check {
-    const MARGIN: f64 = 0.05;
-    const LEAST: f64 = 0.5;
     let (Some(mean_ns), Some(time)) =
         (times(case).and_then(Histogram::mean_ns), case.sums.time_per_message())
     else {
         return Check::Pass;
     };
     let connections = case.trial.cell.threads;
-    let in_flight = mean_ns * time.under / time.over;
-    let share = in_flight / f64::from(connections);
-    if !(LEAST..=1.0 + MARGIN).contains(&share) {
+    let per_s = time.under / (time.over / 1e9);
+    let found = physics::in_flight(mean_ns, per_s, f64::from(connections));
+    if found.breach.is_some() {
         return Check::Invalid(format!(
-            "{mean_ns:.0} ns mean round trip × the rate of requests is {in_flight:.2} requests in \
-             flight on {connections} connections"
+            "{mean_ns:.0} ns mean round trip × the rate of requests is {:.2} requests in flight \
+             on {connections} connections",
+            found.requests
         ));
     }
-    if share < 1.0 - MARGIN {
+    if found.is_idle {
         let what = "of the connections' time had a request in flight";
-        return Check::Flag(Flag::Share { what, share });
+        return Check::Flag(Flag::Share { what, share: found.share });
     }
     Check::Pass
 }
@@ -65,15 +61,13 @@ pub(super) fn little(case: &Case<'_>) -> Check {
 /// request, which a median stays below wherever there is a tail. So that
 /// comparison is a remark, where the median is less than half of it.
 pub(super) fn median(case: &Case<'_>) -> Check {
-    const MARGIN: f64 = 1.05;
-    const HALF: f64 = 0.5;
     let (Some(median_ns), Some(time)) =
         (times(case).and_then(|times| times.quantile_ns(0.5)), case.sums.time_per_message())
     else {
         return Check::Pass;
     };
-    let bandwidth = case.header.calibration.memcpy_hot_bytes_per_s * MARGIN * speedup(case);
-    let copy_ns = case.trial.cell.message_bytes.0 as f64 / bandwidth * 1e9;
+    let bandwidth = case.header.calibration.memcpy_hot_bytes_per_s * speedup(case);
+    let copy_ns = physics::copy_ns(case.trial.cell.message_bytes.0 as f64, bandwidth);
     let copies = case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
     if copies && bandwidth > 0.0 && (median_ns as f64) < copy_ns {
         return Check::Invalid(format!(
@@ -82,10 +76,9 @@ pub(super) fn median(case: &Case<'_>) -> Check {
         ));
     }
     let per_request_ns = time.over / time.under * f64::from(case.trial.cell.threads);
-    let share = median_ns as f64 / per_request_ns;
-    if share < HALF {
+    if let Some(breach) = physics::short_latency(median_ns as f64, per_request_ns) {
         let what = "of the mean time per request is the median round trip";
-        return Check::Flag(Flag::Share { what, share });
+        return Check::Flag(Flag::Share { what, share: breach.value });
     }
     Check::Pass
 }

@@ -1,0 +1,203 @@
+//! What an audit says.
+
+use iolens_stats::physics::Breach;
+use serde::Serialize;
+
+use crate::bounds::StatedBound;
+
+/// How sure a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// The numbers cannot all be right.
+    Impossible,
+    /// They can be, and seldom are.
+    Suspicious,
+    /// They can be, and a reader should know.
+    Remark,
+}
+
+impl Severity {
+    /// In a word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Impossible => "impossible",
+            Severity::Suspicious => "suspicious",
+            Severity::Remark => "remark",
+        }
+    }
+}
+
+/// What a gate found.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// How sure it is.
+    pub severity: Severity,
+    /// Number of the gate in METHOD.md.
+    pub gate: u8,
+    /// What the gate asks for.
+    pub name: &'static str,
+    /// Where: the row, or what all rows have in common.
+    pub place: String,
+    /// Lines of the file, or columns where a metric is a row, from 1.
+    pub lines: Vec<usize>,
+    /// The numbers.
+    pub text: String,
+    /// What came out, where it is one number; its unit stands in the text.
+    pub value: Option<f64>,
+    /// The least that is possible.
+    pub low: Option<f64>,
+    /// The most that is possible.
+    pub high: Option<f64>,
+}
+
+/// A column and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ColumnUse {
+    /// Its name in the file.
+    pub column: String,
+    /// Our word for what it holds; null where that is not known.
+    pub quantity: Option<&'static str>,
+    /// Base unit that its values were turned into.
+    pub unit: Option<&'static str>,
+    /// What a reader should know: a unit that was assumed, why it was not
+    /// used.
+    pub remark: Option<String>,
+}
+
+/// How many rows a gate could look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct GateUse {
+    /// Number in METHOD.md.
+    pub gate: u8,
+    /// What it asks for.
+    pub name: &'static str,
+    /// Rows (or sections, or groups of rows) that had the numbers it needs.
+    pub judged: usize,
+}
+
+/// What a file was taken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Format {
+    /// A table with a row for each measurement.
+    Table,
+    /// A table with a column for each measurement.
+    TableByColumn,
+    /// The text of `perf stat`.
+    PerfStat,
+    /// What `perf stat -x` writes.
+    PerfStatFields,
+}
+
+impl Format {
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Format::Table => "table, a row per measurement",
+            Format::TableByColumn => "table, a metric per row",
+            Format::PerfStat => "perf stat text",
+            Format::PerfStatFields => "perf stat -x fields",
+        }
+    }
+}
+
+/// What was found in one file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Audit {
+    /// The name it was given.
+    pub file: String,
+    /// What it was taken for.
+    pub format: Format,
+    /// Rows of the table, or counters in the text of perf.
+    pub rows: usize,
+    /// Rows in no finding but remarks that at least one gate looked at.
+    pub passed: usize,
+    /// Rows in a finding that calls something impossible.
+    pub impossible: usize,
+    /// Other rows in a finding that is no remark.
+    pub suspicious: usize,
+    /// Rows that no gate could look at.
+    pub unchecked: usize,
+    /// What was found, the surest first.
+    pub findings: Vec<Finding>,
+    /// What became of the columns.
+    pub columns: Vec<ColumnUse>,
+    /// Gates that had what they need.
+    pub gates: Vec<GateUse>,
+    /// What else a reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Audit {
+    /// Whether anything in it is impossible.
+    #[must_use]
+    pub fn is_impossible(&self) -> bool {
+        self.findings.iter().any(|finding| finding.severity == Severity::Impossible)
+    }
+}
+
+/// What was found in all files.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Audits {
+    /// File by file.
+    pub files: Vec<Audit>,
+    /// What the machines were taken to be able to do.
+    pub bounds: Vec<StatedBound>,
+}
+
+/// What one check says of one row.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) severity: Severity,
+    pub(crate) text: String,
+    pub(crate) breach: Option<Breach>,
+}
+
+impl Found {
+    pub(crate) fn new(severity: Severity, text: String) -> Found {
+        Found { severity, text, breach: None }
+    }
+
+    pub(crate) fn impossible(text: String) -> Found {
+        Found::new(Severity::Impossible, text)
+    }
+
+    pub(crate) fn suspicious(text: String) -> Found {
+        Found::new(Severity::Suspicious, text)
+    }
+
+    pub(crate) fn with(mut self, breach: Breach) -> Found {
+        self.breach = Some(breach);
+        self
+    }
+
+    /// As a finding of a gate at a place.
+    pub(crate) fn at(
+        self,
+        (gate, name): (u8, &'static str),
+        place: String,
+        lines: Vec<usize>,
+    ) -> Finding {
+        let finite = |read: fn(&Breach) -> f64| {
+            self.breach.as_ref().map(read).filter(|value| value.is_finite())
+        };
+        Finding {
+            severity: self.severity,
+            gate,
+            name,
+            place,
+            lines,
+            value: finite(|breach| breach.value),
+            low: finite(|breach| breach.low),
+            high: finite(|breach| breach.high),
+            text: self.text,
+        }
+    }
+}
+
+/// What a check can say: null where it lacks the numbers it needs, else what
+/// it found, which is nothing where all is well.
+pub(crate) type Checked = Option<Vec<Found>>;

@@ -1,0 +1,74 @@
+//! `perf stat`, as text or as fields: what it prints beside a count has to
+//! follow from the count.
+
+mod checks;
+mod fields;
+mod human;
+mod section;
+
+use crate::bounds::Bounds;
+use crate::finding::{Audit, Format, GateUse, Severity};
+use checks::Judge;
+use section::Section;
+
+/// Audits what `perf stat` printed; null for any other text.
+pub(crate) fn audit(file: &str, text: &str, bounds: &Bounds) -> Option<Audit> {
+    let (format, sections) = match human::sections(text) {
+        sections if !sections.is_empty() => (Format::PerfStat, sections),
+        _ => (Format::PerfStatFields, fields::sections(text)),
+    };
+    if sections.is_empty() {
+        return None;
+    }
+    let mut audit = Audit {
+        file: file.to_owned(),
+        format,
+        rows: 0,
+        passed: 0,
+        impossible: 0,
+        suspicious: 0,
+        unchecked: 0,
+        findings: Vec::new(),
+        columns: Vec::new(),
+        gates: Vec::new(),
+        notes: Vec::new(),
+    };
+    for section in &sections {
+        add(&mut audit, section, bounds);
+    }
+    audit.findings.sort_by_key(|finding| (finding.severity, finding.lines.clone(), finding.gate));
+    audit.gates.sort_by_key(|gate| gate.gate);
+    Some(audit)
+}
+
+/// Adds what is found in one section.
+fn add(audit: &mut Audit, section: &Section, bounds: &Bounds) {
+    let mut judge = Judge::new(section, bounds);
+    checks::all(&mut judge);
+    for gate in judge.gates {
+        match audit.gates.iter_mut().find(|known| known.name == gate.name) {
+            Some(known) => known.judged += gate.judged,
+            None => audit.gates.push(GateUse { ..gate }),
+        }
+    }
+    let missing: Vec<&str> = section
+        .counters
+        .iter()
+        .filter(|counter| counter.count.is_none())
+        .map(|counter| counter.event.as_str())
+        .collect();
+    if !missing.is_empty() {
+        audit.notes.push(format!("not counted or not supported: {}", missing.join(", ")));
+    }
+    for (counter, looked_at) in section.counters.iter().zip(judge.looked_at) {
+        let of_it = judge.findings.iter().filter(|finding| finding.lines.contains(&counter.line));
+        audit.rows += 1;
+        match of_it.map(|finding| finding.severity).min() {
+            Some(Severity::Impossible) => audit.impossible += 1,
+            Some(Severity::Suspicious) => audit.suspicious += 1,
+            None if !looked_at => audit.unchecked += 1,
+            Some(Severity::Remark) | None => audit.passed += 1,
+        }
+    }
+    audit.findings.extend(judge.findings);
+}

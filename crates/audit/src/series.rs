@@ -1,0 +1,218 @@
+//! The gates that look at several rows at once: 4 (a latency made from the
+//! rate), 7, 8 (labels swapped), 11 and 13. Rows are compared that differ in
+//! their size alone.
+
+use iolens_stats::physics::{self, Flow, Switching};
+
+use crate::bounds::Bounds;
+use crate::checks::{Case, short};
+use crate::finding::{Finding, Found, GateUse};
+use crate::quantity::Quantity as Q;
+use crate::table::{Row, Table};
+
+/// One check of a whole table: how many groups it could look at, and what it
+/// found with the lines.
+type Series = (usize, Vec<(Found, Vec<usize>)>);
+
+/// Every finding over several rows, and what was looked at.
+pub(crate) fn findings(table: &Table, bounds: &Bounds) -> (Vec<Finding>, Vec<GateUse>) {
+    type Check = fn(&[Row], &Bounds) -> Series;
+    let checks: [(u8, &'static str, Check); 5] = [
+        (4, "latency measured, not derived", derived_latency),
+        (7, "size applied", flat_throughput),
+        (8, "cold is slower than warm", swapped_labels),
+        (11, "every kind of core counted", kinds_of_core),
+        (13, "switches follow the work", steady_switching),
+    ];
+    let (mut findings, mut gates) = (Vec::new(), Vec::new());
+    for (gate, name, check) in checks {
+        let (judged, found) = check(&table.rows, bounds);
+        if judged > 0 {
+            gates.push(GateUse { gate, name, judged });
+        }
+        findings.extend(
+            found.into_iter().map(|(found, lines)| {
+                found.at((gate, name), format!("{} rows", lines.len()), lines)
+            }),
+        );
+    }
+    (findings, gates)
+}
+
+/// Rows that agree in these quantities and in their labels.
+fn groups<'a>(rows: &'a [Row], same: &[Q]) -> Vec<Vec<&'a Row>> {
+    let key = |row: &Row| {
+        let numbers: Vec<Option<u64>> =
+            same.iter().map(|q| row.number(*q).map(|n| n.value.to_bits())).collect();
+        (row.labels.clone(), numbers)
+    };
+    let mut groups: Vec<(_, Vec<&Row>)> = Vec::new();
+    for row in rows {
+        let key = key(row);
+        match groups.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, group)) => group.push(row),
+            None => groups.push((key, vec![row])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// Gate 4: latency × message rate that is one number in every row.
+fn derived_latency(rows: &[Row], bounds: &Bounds) -> Series {
+    const REQUESTS: [&str; 5] = ["rr", "ping", "request", "closed", "sync"];
+    let mut judged = 0;
+    let mut found = Vec::new();
+    // Over all messages of a thread, or over those of all threads.
+    let mut by_threads = groups(rows, &[Q::Threads]);
+    by_threads.push(rows.iter().collect());
+    for quantity in [Q::LatencyMean, Q::LatencyP50] {
+        for group in &by_threads {
+            let flows: Vec<(Flow, &Row)> = group
+                .iter()
+                .filter_map(|row| {
+                    let latency_ns = row.number(quantity).filter(|latency| latency.value > 0.0)?;
+                    let messages_per_s = Case { row, bounds }.messages_per_s()?.0;
+                    Some((Flow { latency_ns, messages_per_s }, *row))
+                })
+                .collect();
+            judged += usize::from(flows.len() >= 3);
+            let numbers: Vec<Flow> = flows.iter().map(|(flow, _)| *flow).collect();
+            let Some(in_flight) = physics::derived_latency(&numbers) else { continue };
+            let says_requests = flows.iter().all(|(_, row)| row.says(&REQUESTS));
+            let is = |q: Q| {
+                let expect = |row: &Row| row.positive(q).unwrap_or(f64::NAN);
+                flows.iter().all(|(_, row)| (expect(row) / in_flight - 1.0).abs() < 0.01)
+            };
+            // As many as there are connections is Little's law, and right.
+            if is(Q::Connections) || (says_requests && is(Q::Threads)) {
+                continue;
+            }
+            let what = if is(Q::Threads) { " (the threads)" } else { "" };
+            let text = format!(
+                "{} × message rate is {}{what} in each of these rows, within 0.5 %: elapsed time \
+                 over messages is no latency, unless one request was in flight",
+                quantity.name(),
+                short(in_flight)
+            );
+            let lines: Vec<usize> = flows.iter().map(|(_, row)| row.line).collect();
+            let is_new = |(_, known): &(Found, Vec<usize>)| lines.iter().all(|l| known.contains(l));
+            if !found.iter().any(is_new) {
+                found.push((Found::suspicious(text), lines));
+            }
+        }
+    }
+    (judged, found)
+}
+
+/// Gate 7: throughput that does not care for the size.
+fn flat_throughput(rows: &[Row], _: &Bounds) -> Series {
+    let mut judged = 0;
+    let mut found = Vec::new();
+    for group in groups(rows, &[Q::Threads, Q::Connections]) {
+        let points: Vec<(f64, f64)> = group
+            .iter()
+            .filter_map(|row| Some((row.positive(Q::MessageBytes)?, row.positive(Q::Throughput)?)))
+            .collect();
+        judged += usize::from(points.len() >= 2);
+        if let Some((least, most)) = physics::flat_throughput(&points) {
+            let text = format!(
+                "throughput is {} to {} Gbit/s from under 1 KiB to over 64 KiB: was the size not \
+                 applied, or does a link bound it?",
+                short(least * 8.0 / 1e9),
+                short(most * 8.0 / 1e9)
+            );
+            found.push((Found::suspicious(text), group.iter().map(|row| row.line).collect()));
+        }
+    }
+    (judged, found)
+}
+
+/// Gate 8: rows that are called cold and are faster than those called warm.
+fn swapped_labels(rows: &[Row], _: &Bounds) -> Series {
+    const COLD: [&str; 2] = ["cold", "uncached"];
+    const WARM: [&str; 3] = ["warm", "hot", "cached"];
+    const FASTER: f64 = 1.25;
+    let is_cold = |row: &Row| row.says(&COLD);
+    let rate = |row: &Row| row.positive(Q::Throughput);
+    let same = [Q::BlockBytes, Q::FileBytes, Q::Threads];
+    let alike = |a: &Row, b: &Row| same.iter().all(|q| a.number(*q) == b.number(*q));
+    let mut judged = 0;
+    let mut found = Vec::new();
+    for cold in rows.iter().filter(|row| is_cold(row) && row.get(Q::BlockBytes).is_some()) {
+        let warm = rows.iter().find(|row| !is_cold(row) && row.says(&WARM) && alike(row, cold));
+        let Some((warm, fast, slow)) = warm.and_then(|w| Some((w, rate(cold)?, rate(w)?))) else {
+            continue;
+        };
+        judged += 1;
+        if fast > slow * FASTER {
+            let text = format!(
+                "the cold row is {} times as fast as the warm one: are the labels swapped, or \
+                 was another cache still warm?",
+                short(fast / slow)
+            );
+            found.push((Found::suspicious(text), vec![cold.line, warm.line]));
+        }
+    }
+    (judged, found)
+}
+
+/// Gate 11: a machine with two kinds of core has counters on both.
+fn kinds_of_core(rows: &[Row], _: &Bounds) -> Series {
+    let kinds = |row: &Row| {
+        let mut kinds: Vec<String> =
+            row.every(Q::Cycles).filter_map(|value| value.pmu.clone()).collect();
+        kinds.sort();
+        kinds
+    };
+    let hybrid = || rows.iter().filter(|row| !kinds(row).is_empty());
+    let lone: Vec<&Row> = hybrid().filter(|row| kinds(row).len() == 1).collect();
+    let found = lone.first().map(|row| {
+        let text = format!(
+            "cycles of {} alone: what ran on the other kind of core is missing",
+            kinds(row).join(", ")
+        );
+        (Found::suspicious(text), lone.iter().map(|row| row.line).collect())
+    });
+    (hybrid().count(), found.into_iter().collect())
+}
+
+/// Gate 13: context switches by the clock.
+fn steady_switching(rows: &[Row], bounds: &Bounds) -> Series {
+    let mut judged = 0;
+    let mut found = Vec::new();
+    let mut lists = groups(rows, &[Q::Threads]);
+    // Labels aside, where the labels make a group of each row.
+    lists.push(rows.iter().collect());
+    for group in lists {
+        let cells: Vec<(Switching, usize)> = group
+            .iter()
+            .filter_map(|row| {
+                let counted = || {
+                    let ns = row.positive(Q::Elapsed)?;
+                    Some(row.positive(Q::Switches)? / ns * 1e9)
+                };
+                let per_s = row.positive(Q::SwitchRate).or_else(counted)?;
+                let messages_per_s = Case { row, bounds }.messages_per_s()?.0.value;
+                Some((Switching { per_s, messages_per_s }, row.line))
+            })
+            .collect();
+        judged += usize::from(cells.len() >= 4);
+        let numbers: Vec<Switching> = cells.iter().map(|(cell, _)| *cell).collect();
+        let lines: Vec<usize> = cells.iter().map(|(_, line)| *line).collect();
+        if let Some(rate) = physics::steady_switching(&numbers)
+            && !found.iter().any(|(_, known): &(Found, Vec<usize>)| {
+                known.iter().any(|line| lines.contains(line))
+            })
+        {
+            let text = format!(
+                "{} to {} context switches a second in all of them, while message rates differ \
+                 {} times: a loop that polls is suspected",
+                short(rate.least),
+                short(rate.most),
+                short(rate.rates_apart)
+            );
+            found.push((Found::suspicious(text), lines));
+        }
+    }
+    (judged, found)
+}

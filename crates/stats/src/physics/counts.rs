@@ -1,0 +1,121 @@
+//! Gates 5, 6, 9, 12 and 15: counts that must fit together.
+
+use super::{Breach, above, below, outside};
+
+/// Gate 5: what was received is at most what was sent, and what is missing is
+/// at most what can be in flight. In bytes.
+#[must_use]
+pub fn received(sent: u64, received: u64, in_flight_most: u64) -> Option<Breach> {
+    let fits = received <= sent && sent - received <= in_flight_most;
+    (!fits).then(|| Breach {
+        value: received as f64,
+        low: sent.saturating_sub(in_flight_most) as f64,
+        high: sent as f64,
+    })
+}
+
+/// Gate 6: a part is no more than the whole, within this share.
+#[must_use]
+pub fn part_of(part: f64, whole: f64, share: f64) -> Option<Breach> {
+    above(part, whole * (1.0 + share))
+}
+
+/// Requests in flight, and what their number says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct InFlight {
+    /// Mean number of requests in flight: mean latency × rate.
+    pub requests: f64,
+    /// That over the connections.
+    pub share: f64,
+    /// Set where it is more than the connections can have, or less than half.
+    pub breach: Option<Breach>,
+    /// Whether more than 5 % of the connections' time had no request.
+    pub is_idle: bool,
+}
+
+/// Gate 6, Little's law: with one request in flight on each connection, mean
+/// latency × rate is the number of connections.
+///
+/// It cannot be more: a connection has no two requests in flight. It is less
+/// by the time in which a connection has none; more than half of it is no
+/// round trip any more.
+#[must_use]
+pub fn in_flight(mean_ns: f64, requests_per_s: f64, connections: f64) -> InFlight {
+    const MARGIN: f64 = 0.05;
+    const LEAST: f64 = 0.5;
+    let requests = mean_ns * requests_per_s / 1e9;
+    let share = requests / connections;
+    let breach = outside(share, LEAST, 1.0 + MARGIN);
+    InFlight { requests, share, breach, is_idle: share < 1.0 - MARGIN }
+}
+
+/// Gate 6: values that rise, such as minimum, median and p99: the first two
+/// neighbours that do not, by position.
+#[must_use]
+pub fn ordered(values: &[f64]) -> Option<(usize, usize)> {
+    let falls = values.windows(2).position(|pair| pair[0] > pair[1])?;
+    Some((falls, falls + 1))
+}
+
+/// Gate 9: a counter that ran while the work took a hundredth of the time or
+/// less counted mostly something else, as CPU time over elapsed time.
+#[must_use]
+pub fn mostly_waiting(cpu_ns: f64, wall_ns: f64) -> Option<Breach> {
+    below(cpu_ns / wall_ns, 0.01)
+}
+
+/// Gate 12: every zero-copy send completed, once, and no more of them were
+/// copied than completed. True where that holds.
+#[must_use]
+pub fn completed(sends: u64, completions: u64, copied: u64) -> bool {
+    completions == sends && copied <= completions
+}
+
+/// Gate 15: a load generator that reached less than 98 % of what it offered
+/// measured itself, as the share reached.
+#[must_use]
+pub fn accepted(achieved_per_s: f64, offered_per_s: f64) -> Option<Breach> {
+    below(achieved_per_s / offered_per_s, 0.98)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn received_is_at_most_sent() {
+        assert_eq!(received(100, 100, 0), None);
+        assert_eq!(received(100, 90, 10), None);
+        assert!(received(100, 89, 10).is_some());
+        assert!(received(100, 101, u64::MAX).is_some());
+    }
+
+    #[test]
+    fn requests_in_flight_are_connections() {
+        let check = |mean_ns, expect_breach, expect_idle| {
+            let found = in_flight(mean_ns, 1e6, 4.0);
+            assert_eq!((found.breach.is_some(), found.is_idle), (expect_breach, expect_idle));
+        };
+        check(4000.0, false, false);
+        check(4300.0, true, false);
+        check(3700.0, false, true);
+        check(1900.0, true, true);
+    }
+
+    #[test]
+    fn parts_and_order_are_kept() {
+        assert_eq!(part_of(1.04, 1.0, 0.05), None);
+        assert!(part_of(1.06, 1.0, 0.05).is_some());
+        assert_eq!(ordered(&[1.0, 2.0, 2.0]), None);
+        assert_eq!(ordered(&[1.0, 3.0, 2.0]), Some((1, 2)));
+    }
+
+    #[test]
+    fn completions_offers_and_windows() {
+        assert!(completed(10, 10, 10) && !completed(10, 9, 0) && !completed(10, 10, 11));
+        assert_eq!(accepted(99.0, 100.0), None);
+        assert!(accepted(97.0, 100.0).is_some());
+        assert!(mostly_waiting(20e6, 6e9).is_some());
+        assert_eq!(mostly_waiting(1e9, 6e9), None);
+    }
+}
