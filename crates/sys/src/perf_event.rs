@@ -11,6 +11,8 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+pub mod attempt;
+
 use std::fmt;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
