@@ -1,5 +1,6 @@
 //! One file per command or family of commands.
 
+pub(crate) mod doctor;
 pub(crate) mod list;
 mod outlook;
 pub(crate) mod report;
