@@ -5,9 +5,11 @@
 //! to `accept-<issue>.md` in the build directory, with the numbers each line rests on.
 
 mod build_lines;
+mod doctor;
 mod iperf;
 mod issue_2;
 mod issue_3;
+mod issue_4;
 mod kill;
 mod page;
 mod process;
@@ -43,7 +45,7 @@ struct Line {
 
 /// Every line there is, by issue.
 fn all_lines() -> impl Iterator<Item = &'static Line> {
-    issue_2::LINES.iter().chain(issue_3::LINES)
+    issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES)
 }
 
 /// Runs the lines of an issue, one line, or all there are.
