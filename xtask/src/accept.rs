@@ -4,7 +4,10 @@
 //! counts as a failure, since nothing was shown. The table goes to stdout and
 //! to `accept-<issue>.md` in the build directory, with the numbers each line rests on.
 
+mod audit;
 mod build_lines;
+mod doctor;
+mod explain;
 mod iperf;
 mod issue_2;
 mod issue_3;

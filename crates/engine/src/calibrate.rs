@@ -55,9 +55,7 @@ fn on_this_thread(cpus: &[u32], memory_bytes: usize) -> Calibration {
         empty_call_ns: fastest_ns_per(100_000, || {
             std::hint::black_box(null_call::getppid());
         }),
-        clock_read_ns: fastest_ns_per(100_000, || {
-            std::hint::black_box(clock::monotonic_ns());
-        }),
+        clock_read_ns: clock_read_ns(100_000),
         loop_ns: (0..REPETITIONS).map(|_| fixed_loop_ns()).min().unwrap_or(0),
         harness_message_ns: harness_ns(1_000_000) / 1e6,
         harness_slice_ns: harness_ns(1),
@@ -69,6 +67,14 @@ fn on_this_thread(cpus: &[u32], memory_bytes: usize) -> Calibration {
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
         duration_ns: clock::monotonic_ns() - begin,
     }
+}
+
+/// Nanoseconds of one reading of the clock, fastest of several repetitions of
+/// `readings`.
+pub(crate) fn clock_read_ns(readings: u32) -> f64 {
+    fastest_ns_per(readings, || {
+        std::hint::black_box(clock::monotonic_ns());
+    })
 }
 
 /// Nanoseconds per call of `work`, fastest of several repetitions.

@@ -7,9 +7,10 @@ use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 pub use iolens_sys::proc::Root;
-use iolens_sys::{affinity, process, tcp};
+use iolens_sys::{affinity, cpuid, process, tcp};
 
 use crate::counters::{self, Counters};
+use crate::{cgroup, surroundings};
 
 /// Reads the machine below `root`; processors and limits are this process's.
 #[must_use]
@@ -73,7 +74,7 @@ fn first_line(text: Result<String, String>) -> Reading<String> {
 }
 
 /// The value behind `key` in a file of `key<separator>value` lines.
-fn keyed(root: &Root, path: &str, key: &str, separator: char) -> Reading<String> {
+pub(crate) fn keyed(root: &Root, path: &str, key: &str, separator: char) -> Reading<String> {
     let text = match root.read(path) {
         Ok(text) => text,
         Err(why) => return Reading::not_measured(why),
@@ -145,19 +146,13 @@ fn cpu_facts(facts: &mut Facts, root: &Root, cpus: &[u32]) {
         facts.push("cpu", name, first_line(root.read(&path)).map(|khz| format!("{khz} kHz")));
     }
     facts.file("cpu", "boost", root, "sys/devices/system/cpu/cpufreq/boost");
-    let guest = match keyed(root, "proc/cpuinfo", "flags", ':') {
-        Reading::Exact(flags) if flags.split(' ').any(|flag| flag == "hypervisor") => {
-            Reading::Exact("a virtual machine".to_owned())
-        }
-        Reading::Exact(_) => Reading::Exact("no hypervisor flag".to_owned()),
-        missing @ Reading::NotMeasured { .. } => missing,
-    };
-    facts.push("cpu", "virtualization", guest);
+    let guest = surroundings::guest(root, cpuid::hypervisor().as_deref());
+    facts.push("cpu", "virtualization", Reading::Exact(guest.words()));
     facts.push("cpu", "mitigations", mitigations(root));
 }
 
 /// The vulnerabilities that cost something here.
-fn mitigations(root: &Root) -> Reading<String> {
+pub(crate) fn mitigations(root: &Root) -> Reading<String> {
     let folder = "sys/devices/system/cpu/vulnerabilities";
     let names = root.names(folder);
     if names.is_empty() {
@@ -212,7 +207,7 @@ fn counter_facts(facts: &mut Facts, root: &Root, cpu: u32) {
 
 /// Opens the counters of a thread on `cpu`, as a worker does, and says which
 /// count and what is missing.
-fn counters_on(root: &Root, cpu: u32) -> (Vec<&'static str>, Vec<NotMeasured>) {
+pub(crate) fn counters_on(root: &Root, cpu: u32) -> (Vec<&'static str>, Vec<NotMeasured>) {
     let open = || {
         // Elsewhere they are another core's, which then shows as a reason.
         let _ = affinity::pin_thread(cpu);
@@ -261,7 +256,11 @@ fn limit_facts(facts: &mut Facts, root: &Root, descriptors_max: u64) {
     facts.push("limits", "user", Reading::Exact(user));
     facts.push("limits", "open descriptors", number(descriptors_max));
     facts.push("limits", "locked memory, bytes", number(process::memlock_limit_bytes()));
-    facts.file("limits", "cgroup cpu.max", root, "sys/fs/cgroup/cpu.max");
+    let cpu_limit = match cgroup::cpu_limit(root) {
+        Ok(limit) => Reading::Exact(limit.words()),
+        Err(why) => Reading::not_measured(why),
+    };
+    facts.push("limits", "cgroup CPU limit", cpu_limit);
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@
 #![forbid(unsafe_code)]
 
 pub mod calibrate;
+mod cgroup;
 mod counters;
+pub mod doctor;
 pub mod environment;
 pub mod host;
 mod inflight;
@@ -17,8 +19,11 @@ pub mod locked_memory;
 pub mod op;
 mod primitives;
 pub mod registry;
+#[cfg(test)]
+mod scripted;
 pub mod stage;
 mod stream;
+mod surroundings;
 mod symbols;
 mod transmit;
 pub mod trial;

@@ -5,8 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iolens_sys::errno::Errno;
-use iolens_sys::lock::{Attempt, Lock, try_take};
-use iolens_sys::{clock, process};
+use iolens_sys::lock::{Attempt, Lock, holder, try_take};
+use iolens_sys::proc::Root;
+use iolens_sys::{clock, process, storage};
 
 /// The machine's lock; released when dropped or when the process dies.
 #[derive(Debug)]
@@ -41,18 +42,37 @@ impl MachineLock {
     /// Errors: [`LockError`].
     pub fn try_take() -> Result<MachineLock, LockError> {
         let path = folder().join("iolens.lock");
-        let holder = format!(
+        let own = format!(
             "pid {} of user {}, since {} s after 1970",
             process::id(),
             process::effective_uid(),
             clock::unix_ns() / 1_000_000_000,
         );
-        match try_take(&path, &holder) {
+        match try_take(&path, &own) {
             Ok(Attempt::Taken(lock)) => Ok(MachineLock { _lock: lock }),
             Ok(Attempt::HeldBy(holder)) => Err(LockError::HeldBy(holder)),
             Err(errno) => Err(LockError::Unusable(unusable(&path, errno))),
         }
     }
+}
+
+/// Who is measuring on the machine that `root` shows, seen without taking the
+/// lock, and the file that says so.
+///
+/// Errors: why no run could take the lock.
+pub(crate) fn look(root: &Root) -> (PathBuf, Result<Option<String>, String>) {
+    let folder = folder();
+    let path = folder.join("iolens.lock");
+    let locks = root.read("proc/locks").unwrap_or_default();
+    let seen = holder(&path, &locks).map_err(|errno| unusable(&path, errno));
+    let seen = seen.and_then(|holder| match holder {
+        Some(holder) => Ok(Some(holder)),
+        None => {
+            storage::may_write(&folder).map_err(|errno| unusable(&path, errno))?;
+            Ok(None)
+        }
+    });
+    (path, seen)
 }
 
 /// Removes the lock file of a run that was killed; one that is held stays.

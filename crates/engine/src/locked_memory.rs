@@ -17,9 +17,9 @@ const PAGES_MORE: u64 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// `RLIMIT_MEMLOCK`; null where it does not apply to us.
-    locked: Option<Bytes>,
+    pub(crate) locked: Option<Bytes>,
     /// `net.core.optmem_max`; null where it cannot be read.
-    optmem: Option<Bytes>,
+    pub(crate) optmem: Option<Bytes>,
 }
 
 impl Limits {
@@ -42,6 +42,14 @@ impl Limits {
             Some(limit) if needed(cell) > limit => Err(self.refusal(cell)),
             _ => Ok(()),
         }
+    }
+
+    /// The largest zero-copy message of one thread, to a page; null for no
+    /// limit.
+    #[must_use]
+    pub(crate) fn largest_message(&self) -> Option<Bytes> {
+        let pages = (self.locked?.0 / PAGE_BYTES).saturating_sub(PAGES_MORE);
+        Some(Bytes(pages * PAGE_BYTES))
     }
 
     /// Why zero-copy messages of this cell cannot be sent, with the
@@ -99,6 +107,16 @@ mod tests {
              is 8 MiB, optmem_max is 128 KiB"
         );
         assert!(limits.allow(&cell(16 << 20, 1)).unwrap_err().starts_with("message needs 16"));
+    }
+
+    #[test]
+    fn the_largest_message_is_allowed_and_the_next_page_is_not() {
+        let limits = Limits { locked: Some(Bytes(1 << 20)), optmem: None };
+        let largest = limits.largest_message().unwrap().0;
+        assert_eq!(limits.allow(&cell(largest, 1)), Ok(()));
+        assert!(limits.allow(&cell(largest + PAGE_BYTES, 1)).is_err());
+        let none = Limits { locked: Some(Bytes(4096)), optmem: None };
+        assert_eq!(none.largest_message(), Some(Bytes(0)));
     }
 
     #[test]

@@ -16,16 +16,25 @@ use iolens_sys::proc::Root;
 
 use crate::worker::protocol::{Failure, Side};
 
+pub(crate) use self::refusal::Refused;
+use self::refusal::User;
 pub use self::veth::{RX_DEVICE, TX_DEVICE};
 
 /// Whether a topology can be made here: it is made and thrown away.
 ///
 /// Errors: why not, one clause, and what would change it.
 pub fn available(topology: Topology) -> Result<(), String> {
+    try_out(topology).map_err(|refused| refused.to_string())
+}
+
+/// Makes a topology and throws it away.
+///
+/// Errors: why not, and what would change it, apart.
+pub(crate) fn try_out(topology: Topology) -> Result<(), Refused> {
     match topology {
         Topology::Loopback => Ok(()),
         Topology::Veth => netns::try_in_child(veth::SETTINGS)
-            .map_err(|refusal| refusal::clause(&refusal, &Root::real())),
+            .map_err(|refusal| refusal::explain(&refusal, &Root::real(), User::here())),
     }
 }
 
@@ -82,7 +91,7 @@ impl Place {
 
 /// Packet sockets in the network namespace of this process: all lines but the
 /// first of /proc/net/packet (net/packet/af_packet.c, `packet_seq_show`).
-fn packet_taps(root: &Root) -> Option<u64> {
+pub(crate) fn packet_taps(root: &Root) -> Option<u64> {
     let text = root.read("proc/net/packet").ok()?;
     Some(text.lines().skip(1).count() as u64)
 }

@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Show what exists: studies, primitives, topologies, metrics
     List(List),
+    /// Show what can be measured here, what not, and what would change that
+    Doctor(Doctor),
     /// Show the stored runs
     Runs(Runs),
     /// Show a stored run, or one cell of it with every trial
@@ -125,6 +127,12 @@ pub(crate) struct List {
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
 }
 
 #[derive(Debug, clap::Args)]

@@ -25,13 +25,18 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    if !matches!(args.command, Command::Worker | Command::Run(_) | Command::Explain(_)) {
+    let looks_itself = matches!(
+        args.command,
+        Command::Worker | Command::Run(_) | Command::Explain(_) | Command::Doctor(_)
+    );
+    if !looks_itself {
         // What a killed run left is gone once the next start has looked.
         iolens_engine::lock::sweep();
     }
     let result = match args.command {
         Command::Run(run) => commands::run::run(&run),
         Command::List(list) => commands::list::list(&list),
+        Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Runs(runs) => commands::stored::runs(&runs),
         Command::Show(show) => commands::stored::show(&show),
         Command::Explain(explain) => commands::explain::explain(&explain),

@@ -8,6 +8,7 @@
 pub mod arm;
 pub mod axes;
 pub mod data_path;
+pub mod doctor;
 pub mod host;
 pub mod latency;
 pub mod metrics;

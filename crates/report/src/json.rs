@@ -81,7 +81,7 @@ pub(crate) fn not_measured(run: &Run) -> BTreeMap<&str, String> {
     reasons.into_iter().map(|(metric, whys)| (metric, joined(whys))).collect()
 }
 
-fn print(value: &Value) -> String {
+pub(crate) fn print(value: &Value) -> String {
     format!("{value:#}\n")
 }
 

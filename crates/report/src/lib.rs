@@ -8,6 +8,7 @@
 
 pub mod answers;
 pub mod csv;
+pub mod doctor;
 pub mod explain;
 pub mod figure;
 pub mod html;

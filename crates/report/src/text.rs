@@ -27,15 +27,15 @@ impl Style {
         self.width.clamp(40, 100)
     }
 
-    fn paint(self, escape: &str, text: &str) -> String {
+    pub(crate) fn paint(self, escape: &str, text: &str) -> String {
         if self.colour { format!("\x1b[{escape}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
-const BOLD: &str = "1";
-const DIM: &str = "2";
-const YELLOW: &str = "33";
-const RED: &str = "31";
+pub(crate) const BOLD: &str = "1";
+pub(crate) const DIM: &str = "2";
+pub(crate) const YELLOW: &str = "33";
+pub(crate) const RED: &str = "31";
 
 /// The answer of `iolens run`: sentences, then one table per curve.
 #[must_use]

@@ -9,8 +9,10 @@
 
 pub mod affinity;
 pub mod clock;
+pub mod cpuid;
 pub mod errno;
 pub mod fault;
+pub mod io_uring;
 pub mod lock;
 pub mod netlink;
 pub mod netns;
@@ -22,6 +24,7 @@ pub mod process;
 pub mod ring;
 pub mod signal;
 pub mod socket;
+pub mod storage;
 pub mod tcp;
 pub mod usage;
 pub mod zerocopy;

@@ -76,6 +76,32 @@ pub fn try_take(path: &Path, holder: &str) -> Result<Attempt, Errno> {
     }
 }
 
+/// Who holds the lock at `path`, as he wrote it, without touching it: the
+/// kernel's list of locks names files by inode (`locks`, of /proc/locks; see
+/// proc_locks(5)). Nothing if nobody does.
+///
+/// Errors: of open(2) or read(2), but not `ENOENT`.
+pub fn holder(path: &Path, locks: &str) -> Result<Option<String>, Errno> {
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK);
+    let mut file = match options.open(path) {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other?,
+    };
+    let inode = format!(":{}", file.metadata()?.ino());
+    // `1: FLOCK  ADVISORY  WRITE 711 08:02:1234 0 EOF`
+    let is_ours = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        words.next() == Some("FLOCK") && words.nth(3).is_some_and(|file| file.ends_with(&inode))
+    };
+    if !locks.lines().any(is_ours) {
+        return Ok(None);
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(Some(text.trim().to_owned()))
+}
+
 fn is_still_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), std::fs::symlink_metadata(path)) {
         (Ok(ours), Ok(theirs)) => ours.dev() == theirs.dev() && ours.ino() == theirs.ino(),
@@ -102,11 +128,25 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("lock");
         let Attempt::Taken(first) = try_take(&path, "pid 1").unwrap() else { panic!("held") };
-        let Attempt::HeldBy(holder) = try_take(&path, "pid 2").unwrap() else { panic!("taken") };
-        assert_eq!(holder, "pid 1");
+        let Attempt::HeldBy(heard) = try_take(&path, "pid 2").unwrap() else { panic!("taken") };
+        assert_eq!(heard, "pid 1");
         drop(first);
         assert!(!path.exists());
         assert!(matches!(try_take(&path, "pid 2").unwrap(), Attempt::Taken(_)));
+    }
+
+    #[test]
+    fn the_holder_is_seen_without_taking_the_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let locks = || std::fs::read_to_string("/proc/locks").unwrap();
+        assert_eq!(holder(&path, &locks()), Ok(None));
+        let Attempt::Taken(lock) = try_take(&path, "pid 1").unwrap() else { panic!("held") };
+        assert_eq!(holder(&path, &locks()), Ok(Some("pid 1".to_owned())));
+        assert_eq!(holder(&path, "1: FLOCK\n"), Ok(None));
+        drop(lock);
+        std::fs::write(&path, "of one who was killed").unwrap();
+        assert_eq!(holder(&path, &locks()), Ok(None));
     }
 
     #[test]

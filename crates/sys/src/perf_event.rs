@@ -12,6 +12,7 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+pub mod attempt;
 pub mod sampling;
 
 use std::fmt;

@@ -45,6 +45,14 @@ impl Root {
         Ok(String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// Where a symbolic link leads, such as those of /proc/self/ns; nothing if
+    /// there is none or it may not be read.
+    #[must_use]
+    pub fn link(&self, path: &str) -> Option<String> {
+        let target = std::fs::read_link(self.0.join(path)).ok()?;
+        Some(target.to_string_lossy().into_owned())
+    }
+
     /// Names in a directory, sorted; empty if there is none.
     #[must_use]
     pub fn names(&self, path: &str) -> Vec<String> {
@@ -170,6 +178,13 @@ mod tests {
         assert_eq!(beginning, "Name:");
         let missing = root.beginning("proc/self/nothing", 5).unwrap_err();
         assert_eq!(missing, "cannot read /proc/self/nothing: ENOENT (no such file or directory)");
+    }
+
+    #[test]
+    fn links_are_read_and_not_followed() {
+        let root = Root::real();
+        assert!(root.link("proc/self/ns/net").unwrap().starts_with("net:["));
+        assert_eq!(root.link("proc/self/status"), None);
     }
 
     #[test]

@@ -39,16 +39,23 @@ pub fn memlock_limit_bytes() -> u64 {
 }
 
 /// Whether locked memory of this process is not limited: `CAP_IPC_LOCK` in the
-/// machine's own user namespace, which is where the kernel asks for it. That
-/// one maps all ids to themselves (user_namespaces(7)).
+/// machine's own user namespace, which is where the kernel asks for it.
 #[must_use]
 pub fn may_lock_any_memory() -> bool {
     use rustix::thread::{CapabilitySet, capabilities};
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    if map.split_whitespace().collect::<Vec<_>>() != ["0", "0", "4294967295"] {
+    if !is_machines_uid_map(&map) {
         return false;
     }
     capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
+}
+
+/// Whether a /proc/PID/uid_map is that of the machine's own user namespace,
+/// which maps all ids to themselves (user_namespaces(7)). The kernel asks for
+/// most rights in that one, whatever a process may do in another.
+#[must_use]
+pub fn is_machines_uid_map(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// Raises the soft limit of open descriptors to the hard one.

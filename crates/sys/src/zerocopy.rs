@@ -10,7 +10,7 @@
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 use std::io::IoSlice;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
@@ -78,6 +78,16 @@ pub fn enable(fd: BorrowedFd<'_>) -> Result<(), Errno> {
         (0, _) => Ok(()),
         _ => Err(Errno::last()),
     }
+}
+
+/// Whether TCP sockets here take zero-copy sends: a socket is made and closed.
+///
+/// Errors: as [`enable`], and those of socket(2).
+pub fn try_enable() -> Result<(), Errno> {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+    let kind = (AddressFamily::INET, SocketType::STREAM);
+    let socket = socket_with(kind.0, kind.1, SocketFlags::CLOEXEC, None)?;
+    enable(socket.as_fd())
 }
 
 /// Sends from several buffers with `MSG_ZEROCOPY`; each successful call takes

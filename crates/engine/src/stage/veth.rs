@@ -118,7 +118,7 @@ fn refused(refusal: &Refusal) -> Failure {
         Step::Join => matches!(refusal.errno, Errno::ENOENT | Errno::ESRCH),
         _ => refusal.errno == Errno::ESRCH,
     };
-    let what = refusal::clause(refusal, &Root::real());
+    let what = refusal::explain(refusal, &Root::real(), refusal::User::here()).to_string();
     Failure { consequence: gone, ..Failure::cause(what) }
 }
 

@@ -1,0 +1,282 @@
+//! What can be counted and sampled: software events, the PMU, kernel symbols,
+//! tracepoints. Rights are tried, not concluded from sysctls.
+
+use iolens_model::doctor::{Area, Finding};
+use iolens_model::outcome::PmuCounts;
+use iolens_sys::errno::Errno;
+use iolens_sys::perf_event::Refusal;
+use iolens_sys::proc::sched_number;
+
+use super::Patient;
+use super::rights::{self, LEVEL_CPU, LEVEL_KERNEL};
+use crate::counters;
+use crate::surroundings::Hypervisor;
+
+/// Name of the finding that says whether kernel time can be sampled.
+pub(super) const KERNEL_SAMPLING: &str = "kernel sampling";
+/// Name of the finding that says whether kernel addresses have names.
+pub(super) const KERNEL_SYMBOLS: &str = "kernel symbols";
+/// Name of the finding that says whether there is a PMU.
+pub(super) const PMU: &str = "PMU";
+/// Name of the finding that says what of the PMU counts.
+pub(super) const PMU_COUNTERS: &str = "PMU counters";
+
+const CALL: &str = "perf_event_open(2)";
+
+pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
+    let mut findings = vec![accounts(patient), events(patient), pmu(patient)];
+    findings.extend(pmu_counters(patient));
+    findings.push(watchdog(patient));
+    findings.push(whole_cpu(patient));
+    findings.push(sampling(patient));
+    findings.push(symbols(patient));
+    findings.push(tracepoints(patient));
+    findings
+}
+
+fn ok(name: &str, found: impl Into<String>, source: &str) -> Finding {
+    Finding::ok(Area::Counters, name, found, source)
+}
+
+/// What needs no right: CPU time, switches and faults come from getrusage(2).
+fn accounts(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "own accounts";
+    let sched = patient.root.read("proc/self/sched").unwrap_or_default();
+    match sched_number(&sched, "se.nr_migrations") {
+        Some(_) => {
+            let found = "CPU time, switches, faults, migrations";
+            ok(NAME, found, "getrusage(2)")
+        }
+        None => ok(NAME, "CPU time, switches, faults", "/proc/self/sched").limits(
+            "a thread that changed its CPU is not seen by that",
+            "none: the kernel is built without CONFIG_SCHED_DEBUG",
+        ),
+    }
+}
+
+/// What a refused event needs: another right, or another kernel.
+fn remedy(patient: &Patient<'_>, errno: Errno, level: i32) -> String {
+    match Refusal::from(errno) {
+        Refusal::NotPermitted => rights::for_events(patient, level),
+        Refusal::NoKernelSupport if patient.is_contained() => rights::for_events(patient, level),
+        Refusal::NoKernelSupport => "none: the kernel is built without perf events".to_owned(),
+        Refusal::NoDescriptor => "ulimit -n 4096".to_owned(),
+        Refusal::NoSuchEvent | Refusal::NotTogether | Refusal::Other => {
+            format!("none: the kernel says {errno}")
+        }
+    }
+}
+
+fn events(patient: &Patient<'_>) -> Finding {
+    let level = rights::current_level(patient.root);
+    let level = level.map_or_else(|| "paranoid unknown".to_owned(), |n| format!("paranoid {n}"));
+    let right = if patient.rights.may_watch() { ", CAP_PERFMON" } else { "" };
+    let tried = patient.tried;
+    let made = |what: &str| ok("kernel events", format!("{what}: {level}{right}"), CALL);
+    match (tried.count_kernel, tried.count_user) {
+        (Ok(()), _) => made("counted"),
+        (Err(errno), Ok(())) => made("user time only").limits(
+            "what our threads do in the kernel is counted by no event",
+            remedy(patient, errno, LEVEL_KERNEL),
+        ),
+        (Err(errno), Err(_)) => made("refused").lacks(
+            "no events at all; the accounts above are what remains",
+            remedy(patient, errno, LEVEL_KERNEL),
+        ),
+    }
+}
+
+const SOURCES: &str = "/sys/bus/event_source/devices";
+
+fn pmu(patient: &Patient<'_>) -> Finding {
+    match counters::core_pmus(patient.root) {
+        Ok(pmus) => {
+            let names: Vec<&str> = pmus.iter().map(|pmu| pmu.name.as_str()).collect();
+            ok(PMU, names.join(", "), SOURCES)
+        }
+        Err(why) => ok(PMU, why.replacen("no PMU in this machine", "none", 1), SOURCES).lacks(
+            "no cycles, instructions or cache misses, nor stand-ins",
+            virtual_pmu(patient.guest.hypervisor),
+        ),
+    }
+}
+
+/// How a hypervisor is told to give its guest a PMU.
+fn virtual_pmu(hypervisor: Hypervisor) -> &'static str {
+    match hypervisor {
+        Hypervisor::None => "none: this kernel has no driver for the PMU of this processor",
+        Hypervisor::Wsl2 => {
+            "[wsl2] hardwarePerformanceCounters=true in .wslconfig, then wsl --shutdown"
+        }
+        Hypervisor::HyperV => "on the host: Set-VMProcessor NAME -Perfmon @(\"pmu\")",
+        Hypervisor::VirtualBox => "none: VirtualBox gives its guests no PMU",
+        Hypervisor::Vmware => "vpmc.enable = \"TRUE\" in the .vmx file of this guest",
+        Hypervisor::Xen => "vpmu=1 on Xen's command line",
+        Hypervisor::Parallels => "prlctl set NAME --pmu-virt on",
+        Hypervisor::Kvm => {
+            "where the host is yours: qemu -cpu host,pmu=on; or else none: it is not"
+        }
+        Hypervisor::Unnamed => "none: it is the host that would have to give one",
+    }
+}
+
+/// Counters that were opened on the PMU and passed their self-test.
+fn pmu_counters(patient: &Patient<'_>) -> Option<Finding> {
+    counters::core_pmus(patient.root).ok()?;
+    let (counted, missing) = &patient.tried.counters;
+    let all = PmuCounts::NAMES.len();
+    let found = format!("{} of {all} pass their self-test", counted.len());
+    let found = ok(PMU_COUNTERS, found, CALL);
+    let Some(first) = missing.first() else { return Some(found) };
+    let names: Vec<&str> = missing.iter().map(|entry| entry.metric.as_str()).collect();
+    let effect = format!("null: {}", names.join(", "));
+    let remedy = match patient.tried.count_kernel {
+        Err(errno) => remedy(patient, errno, LEVEL_KERNEL),
+        Ok(()) => format!("none: {}", first.why),
+    };
+    Some(if counted.is_empty() {
+        found.lacks(&effect, remedy)
+    } else {
+        found.limits(&effect, remedy)
+    })
+}
+
+fn watchdog(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "NMI watchdog";
+    const SOURCE: &str = "/proc/sys/kernel/nmi_watchdog";
+    let has_pmu = counters::core_pmus(patient.root).is_ok();
+    match (patient.root.read(&SOURCE[1..]).as_deref(), has_pmu) {
+        (Ok("1"), true) => ok(NAME, "on", SOURCE).limits(
+            "it keeps one counter of each CPU: large groups may not fit",
+            "sudo sysctl kernel.nmi_watchdog=0",
+        ),
+        (Ok("1"), false) => ok(NAME, "on; there is no PMU to keep busy", SOURCE),
+        (Ok("0"), _) => ok(NAME, "off", SOURCE),
+        _ => ok(NAME, "none in this kernel", SOURCE),
+    }
+}
+
+fn whole_cpu(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "whole CPUs";
+    match patient.tried.count_cpu {
+        Ok(()) => ok(NAME, "can be counted", CALL),
+        Err(errno) => ok(NAME, format!("refused: {errno}"), CALL).limits(
+            "softirq work in other threads shows in /proc/stat alone",
+            remedy(patient, errno, LEVEL_CPU),
+        ),
+    }
+}
+
+fn sampling(patient: &Patient<'_>) -> Finding {
+    let tried = patient.tried;
+    match (tried.sample_kernel, tried.sample_user) {
+        (Ok(()), _) => ok(KERNEL_SAMPLING, "cpu-clock at 1 kHz, call chains", CALL),
+        (Err(errno), Ok(())) => {
+            ok(KERNEL_SAMPLING, format!("refused: {errno}; user time can be"), CALL).lacks(
+                "no attribution of kernel time: copies and pinning unseen",
+                remedy(patient, errno, LEVEL_KERNEL),
+            )
+        }
+        (Err(errno), Err(_)) => ok(KERNEL_SAMPLING, format!("refused: {errno}"), CALL)
+            .lacks("no attribution at all", remedy(patient, errno, LEVEL_KERNEL)),
+    }
+}
+
+/// What is looked at of the list of symbols. On older kernels the first ones
+/// are offsets near 0, hence not only the first line.
+const SYMBOLS_BYTES: usize = 64 << 10;
+
+fn symbols(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "/proc/kallsyms";
+    let (found, is_there) = match patient.root.beginning(&SOURCE[1..], SYMBOLS_BYTES) {
+        Err(_) => ("no list of symbols", false),
+        Ok(list) => {
+            let address = |line: &str| u64::from_str_radix(line.split(' ').next()?, 16).ok();
+            let addresses: Vec<u64> = list.lines().filter_map(address).collect();
+            match (addresses.is_empty(), addresses.iter().any(|&address| address > 0)) {
+                (true, _) => ("the list is empty", false),
+                (_, false) => ("every address reads 0", true),
+                (_, true) => return ok(KERNEL_SYMBOLS, "with addresses", SOURCE),
+            }
+        }
+    };
+    let remedy = match is_there {
+        true => rights::for_symbols(patient),
+        false => "none: needs a kernel built with CONFIG_KALLSYMS".to_owned(),
+    };
+    ok(KERNEL_SYMBOLS, found, SOURCE)
+        .lacks("kernel time cannot be split by what the kernel did", remedy)
+}
+
+/// Where the kernel's tracing files may be mounted.
+const TRACING: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+
+/// What is counted at tracepoints where they are there.
+const TRACEPOINTS: [&str; 4] = [
+    "skb/skb_copy_datagram_iovec",
+    "tcp/tcp_retransmit_skb",
+    "sched/sched_switch",
+    "raw_syscalls/sys_enter",
+];
+
+/// The id of a tracepoint, which only the tracing files tell.
+pub(super) fn tracepoint_id(root: &iolens_sys::proc::Root) -> Option<u64> {
+    let id = |folder: &str| {
+        let read = |event: &str| root.read(&format!("{folder}/events/{event}/id")).ok();
+        TRACEPOINTS.iter().find_map(|event| read(event)?.parse().ok())
+    };
+    TRACING.iter().find_map(|folder| id(folder))
+}
+
+fn tracepoints(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "tracepoints";
+    const EFFECT: &str = "no event counts of copies, retransmissions and switches";
+    let root = patient.root;
+    let there = |folder: &&&str| !root.names(&format!("{folder}/events")).is_empty();
+    let Some(folder) = TRACING.iter().find(there) else {
+        let (found, remedy) = unseen_tracing(patient);
+        return ok(NAME, found, "/sys/kernel/tracing").lacks(EFFECT, remedy);
+    };
+    let source = format!("/{folder}/events");
+    let is_read = |event: &&&str| root.read(&format!("{folder}/events/{event}/id")).is_ok();
+    let is_there = |event: &&str| !root.names(&format!("{folder}/events/{event}")).is_empty();
+    let read = TRACEPOINTS.iter().filter(is_read).count();
+    let list = format!("{read} of {} that are of use", TRACEPOINTS.len());
+    match (read, patient.tried.tracepoint) {
+        (0, _) if TRACEPOINTS.iter().any(is_there) => {
+            ok(NAME, "their ids may not be read", &source).lacks(EFFECT, remount(folder))
+        }
+        (0, _) => ok(NAME, "none that is of use", &source)
+            .lacks(EFFECT, "none: needs a kernel built with those of skb, tcp and sched"),
+        (_, Some(Ok(()))) => ok(NAME, list, &source),
+        (_, Some(Err(errno))) => ok(NAME, format!("{list}, refused: {errno}"), CALL)
+            .lacks(EFFECT, remedy(patient, errno, LEVEL_KERNEL)),
+        (_, None) => ok(NAME, format!("{list}, of which no id is a number"), &source)
+            .lacks(EFFECT, "none: the kernel does not tell"),
+    }
+}
+
+/// Files of tracefs are closed to all but their group, whatever `mode` says of
+/// the folder (fs/tracefs/inode.c, since Linux 5.16).
+const READABLE: &str = "mode=750,gid=$(id -g)";
+
+fn remount(folder: &str) -> String {
+    format!("sudo mount -o remount,{READABLE} /{folder}")
+}
+
+/// Why the tracing files are not seen, and what would show them.
+fn unseen_tracing(patient: &Patient<'_>) -> (&'static str, String) {
+    let systems = patient.root.read("proc/filesystems").unwrap_or_default();
+    if !systems.lines().any(|line| line.split_whitespace().last() == Some("tracefs")) {
+        let remedy = "none: needs a kernel built with CONFIG_TRACING";
+        return ("this kernel has no tracefs", remedy.to_owned());
+    }
+    let mounts = patient.root.read("proc/self/mounts").unwrap_or_default();
+    let is_mounted = mounts.lines().any(|line| line.split(' ').nth(2) == Some("tracefs"));
+    if is_mounted {
+        return ("tracefs may not be read", remount(TRACING[0]));
+    }
+    let remedy = patient.started_with("-v /sys/kernel/tracing:/sys/kernel/tracing:ro");
+    let mount = || format!("sudo mount -t tracefs -o {READABLE} nodev /{}", TRACING[0]);
+    ("tracefs is not mounted", remedy.unwrap_or_else(mount))
+}

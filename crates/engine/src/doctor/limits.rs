@@ -1,0 +1,104 @@
+//! What a process may have, where results go, and who else measures.
+
+use iolens_model::doctor::{Area, Finding};
+use iolens_model::units::Bytes;
+use iolens_sys::errno::Errno;
+
+use super::Patient;
+
+/// Name of the finding that says how many descriptors there can be.
+pub(super) const DESCRIPTORS: &str = "descriptors";
+/// Name of the finding that says whether rings can be made.
+pub(super) const IO_URING: &str = "io_uring";
+
+pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
+    vec![descriptors(patient), io_uring(patient), database(patient), others(patient)]
+}
+
+fn ok(name: &str, found: impl Into<String>, source: &str) -> Finding {
+    Finding::ok(Area::Limits, name, found, source)
+}
+
+/// Connections that servers are compared at, each a descriptor on both sides,
+/// and what a process needs besides.
+pub(super) const CONNECTIONS: u64 = 10_000;
+const DESCRIPTORS_BESIDES: u64 = 64;
+
+fn descriptors(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "getrlimit(2) RLIMIT_NOFILE";
+    let hard = patient.tried.descriptors;
+    let words = if hard == u64::MAX { "unlimited".to_owned() } else { hard.to_string() };
+    let found = ok(DESCRIPTORS, words, SOURCE);
+    if hard >= CONNECTIONS + DESCRIPTORS_BESIDES {
+        return found;
+    }
+    let remedy = patient.started_with("--ulimit nofile=20000:20000").unwrap_or_else(|| {
+        "sudo prlimit --pid $$ --nofile=20000:20000, in the shell that starts iolens".to_owned()
+    });
+    found.limits("fewer than 10 000 connections to a server", remedy)
+}
+
+fn io_uring(patient: &Patient<'_>) -> Finding {
+    const CALL: &str = "io_uring_setup(2)";
+    const SYSCTL: &str = "proc/sys/kernel/io_uring_disabled";
+    let Err(errno) = patient.tried.io_uring else { return ok(IO_URING, "a ring was made", CALL) };
+    let level = patient.root.read(SYSCTL).unwrap_or_default();
+    let effect = "nothing that uses a ring: neither files nor servers by io_uring";
+    // 1 forbids it to those without CAP_SYS_ADMIN, 2 to all.
+    if errno == Errno::EPERM && matches!(level.as_str(), "1" | "2") {
+        let found = format!("refused: kernel.io_uring_disabled is {level}");
+        let remedy = "sudo sysctl kernel.io_uring_disabled=0";
+        return ok(IO_URING, found, &format!("/{SYSCTL}")).lacks(effect, remedy);
+    }
+    let without = match errno {
+        Errno::EPERM => "none: a seccomp filter or a security module forbids it",
+        _ => "none: this kernel has none, or has no memory for it",
+    };
+    let remedy = patient.started_with("--security-opt seccomp=unconfined");
+    let remedy = remedy.unwrap_or_else(|| without.to_owned());
+    ok(IO_URING, format!("refused: {errno}"), CALL).lacks(effect, remedy)
+}
+
+/// Less room than this may not hold a full run, and a full disk ends one.
+const ROOM_LIMITED: Bytes = Bytes(256 * Bytes::MIB);
+const ROOM_MISSING: Bytes = Bytes(16 * Bytes::MIB);
+
+fn database(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "database";
+    const ELSEWHERE: &str = "name a file elsewhere: --db FILE";
+    let storage = match &patient.tried.storage {
+        Ok(storage) => storage,
+        Err(why) => {
+            return ok(NAME, why.as_str(), "XDG_DATA_HOME, HOME")
+                .lacks("no run can be stored", ELSEWHERE);
+        }
+    };
+    let source = format!("statvfs(3) {}", storage.place);
+    if let Err(errno) = storage.writable {
+        let source = format!("faccessat(2) {}", storage.place);
+        return ok(NAME, format!("may not be written: {errno}"), &source)
+            .lacks("no run can be stored", ELSEWHERE);
+    }
+    match storage.free {
+        Ok(free) if free < ROOM_MISSING => {
+            ok(NAME, format!("{free} free"), &source).lacks("no full run can be stored", ELSEWHERE)
+        }
+        Ok(free) if free < ROOM_LIMITED => ok(NAME, format!("{free} free"), &source)
+            .limits("a long run may end when the disk is full", ELSEWHERE),
+        Ok(free) => ok(NAME, format!("{free} free"), &source),
+        Err(errno) => ok(NAME, format!("room unknown: {errno}"), &source)
+            .limits("a long run may end when the disk is full", ELSEWHERE),
+    }
+}
+
+fn others(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "other runs";
+    let (source, seen) = &patient.tried.lock;
+    match seen {
+        Ok(None) => ok(NAME, "none is measuring", source),
+        Ok(Some(holder)) => ok(NAME, format!("one is: {holder}"), source)
+            .limits("nothing can be measured until it has ended", "iolens run … --wait"),
+        Err(why) => ok(NAME, why.as_str(), source)
+            .lacks("no run can begin", format!("sudo rm {source}, if nothing measures")),
+    }
+}

@@ -1,0 +1,165 @@
+//! What the kernel runs on, and what every measurement on it shares.
+
+use iolens_model::doctor::{Area, Finding};
+use iolens_model::reading::Reading;
+use iolens_model::units::three_digits;
+use iolens_sys::proc::{cpu_ticks, pressure_some_us};
+
+use super::Patient;
+use crate::host;
+
+pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
+    vec![
+        hypervisor(patient),
+        container(patient),
+        seccomp(patient),
+        yama(patient),
+        mitigations(patient),
+        clock(patient),
+        steal(patient),
+        pressure(patient),
+    ]
+}
+
+fn ok(name: &str, found: impl Into<String>, source: &str) -> Finding {
+    Finding::ok(Area::Machine, name, found, source)
+}
+
+fn hypervisor(patient: &Patient<'_>) -> Finding {
+    let found = ok("hypervisor", patient.guest.words(), patient.guest.source);
+    if !patient.guest.is_virtual() {
+        return found;
+    }
+    found.limits(
+        "others share it: single-arm figures drift, ratios stand",
+        "none: figures of hardware need hardware",
+    )
+}
+
+fn container(patient: &Patient<'_>) -> Finding {
+    let container = &patient.container;
+    let namespaces = "/proc/self/ns";
+    let named = container.named.as_ref();
+    let name = named.map_or("unnamed", |(name, _)| name.as_str());
+    let source = named.map_or(namespaces, |(_, source)| source);
+    let apart = container.apart.as_deref().unwrap_or_default().join(", ");
+    let found = match (container.is_one(), named) {
+        (true, None) if !patient.is_contained() => {
+            ok("container", "none but the namespaces that WSL2 makes", namespaces)
+        }
+        (true, _) if apart.is_empty() => ok("container", name, source),
+        (true, _) => ok("container", format!("{name}; of its own: {apart}"), source),
+        (false, Some((name, source))) => {
+            ok("container", format!("none: {name}'s mark without its namespaces"), source)
+        }
+        (false, None) => ok("container", "none", namespaces),
+    };
+    if patient.rights.has_machines_users() {
+        return found;
+    }
+    Finding { source: "/proc/self/uid_map".to_owned(), ..found }.limits(
+        "rights held in here are none on the machine: no kernel events, no CAP_IPC_LOCK",
+        "none from in here: run outside of this user namespace",
+    )
+}
+
+fn seccomp(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "/proc/self/status";
+    match patient.rights.seccomp {
+        Some(0) => ok("seccomp", "no filter", SOURCE),
+        Some(_) => ok("seccomp", "a filter runs at each system call", SOURCE).limits(
+            "every call takes longer, in all arms alike; some may be refused",
+            patient.started_with("--security-opt seccomp=unconfined").unwrap_or_else(|| {
+                "none from in here: whoever started this process has put it there".to_owned()
+            }),
+        ),
+        None => ok("seccomp", "the kernel is built without", SOURCE),
+    }
+}
+
+/// Not in the way: it restricts attaching as a debugger does, not the events
+/// of perf (security/yama/yama_lsm.c, `PTRACE_MODE_ATTACH`).
+fn yama(patient: &Patient<'_>) -> Finding {
+    let found = match patient.root.read("proc/sys/kernel/yama/ptrace_scope") {
+        Ok(scope) => format!("ptrace_scope {}; counters do not need it", first_word(&scope)),
+        Err(_) => "not in this kernel".to_owned(),
+    };
+    ok("Yama", found, "/proc/sys/kernel/yama")
+}
+
+fn mitigations(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "/sys/devices/system/cpu/vulnerabilities";
+    match host::mitigations(patient.root) {
+        Reading::Exact(list) if list.contains(':') => {
+            let flaws = list.split("; ").filter(|item| item.contains(": ")).count();
+            let vulnerable = list.matches(": Vulnerable").count();
+            let active = flaws.saturating_sub(vulnerable);
+            ok("mitigations", format!("for {active} of {flaws} flaws"), SOURCE)
+        }
+        Reading::Exact(text) => ok("mitigations", text, SOURCE),
+        Reading::NotMeasured { .. } => ok("mitigations", "not told", SOURCE).limits(
+            "whether a crossing holds the cost of mitigations is not known",
+            "none: the kernel does not tell",
+        ),
+    }
+}
+
+/// Readings of the clock that take longer than this are system calls.
+const CLOCK_NS_MAX: f64 = 250.0;
+
+fn clock(patient: &Patient<'_>) -> Finding {
+    const FILE: &str = "sys/devices/system/clocksource/clocksource0/current_clocksource";
+    let name = patient.root.read(FILE).unwrap_or_default();
+    let name = if name.is_empty() { "unnamed" } else { first_word(&name) };
+    let ns = patient.tried.clock_read_ns;
+    let found = format!("{name}, {} ns a reading", three_digits(ns));
+    let source = "clocksource0, clock_gettime(2)";
+    if ns <= CLOCK_NS_MAX {
+        return ok("clock", found, source);
+    }
+    let remedy = match patient.root.read(&FILE.replace("current", "available")) {
+        Ok(list) if name != "tsc" && list.split_whitespace().any(|one| one == "tsc") => {
+            format!("echo tsc | sudo tee /{FILE}")
+        }
+        _ => "none: the kernel trusts no faster clock here".to_owned(),
+    };
+    ok("clock", found, source)
+        .limits("each round trip holds two readings; slices are hardly longer", remedy)
+}
+
+fn steal(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "/proc/stat";
+    let stat = patient.root.read("proc/stat").unwrap_or_default();
+    let blind = |found: &str, remedy: &str| {
+        ok("stolen time", found, SOURCE)
+            .limits("time that the hypervisor takes away looks like a slower machine", remedy)
+    };
+    match cpu_ticks(&stat, "cpu") {
+        None => blind("the kernel does not tell", "none: /proc/stat has no such column"),
+        Some(ticks) if ticks.steal > 0 => {
+            let percent = 100.0 * ticks.steal as f64 / ticks.total.max(1) as f64;
+            ok("stolen time", format!("told; {} % since boot", three_digits(percent)), SOURCE)
+        }
+        Some(_) if patient.guest.is_virtual() => {
+            blind("none in this guest since boot", "none: the hypervisor may not report it")
+        }
+        Some(_) => ok("stolen time", "none: no hypervisor", SOURCE),
+    }
+}
+
+fn pressure(patient: &Patient<'_>) -> Finding {
+    const FILE: &str = "proc/pressure/cpu";
+    let source = format!("/{FILE}");
+    let text = patient.root.read(FILE).unwrap_or_default();
+    match pressure_some_us(&text) {
+        Some(_) => ok("pressure (PSI)", "told", &source),
+        None => ok("pressure (PSI)", "not told", &source).limits(
+            "waiting for a CPU is not recorded beside a trial",
+            "boot with psi=1 (a kernel built with CONFIG_PSI)",
+        ),
+    }
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or("empty")
+}

@@ -1,0 +1,169 @@
+//! Where the two ends of a connection can stand, and how they can send.
+
+use iolens_model::doctor::{Area, Finding};
+use iolens_model::units::Bytes;
+use iolens_sys::netns::Step;
+
+use super::Patient;
+use crate::stage;
+
+/// Name of the finding that says whether a veth pair can be made.
+pub(super) const VETH: &str = "veth pair";
+/// Name of the finding that says whether sockets take zero-copy sends.
+pub(super) const ZEROCOPY: &str = "MSG_ZEROCOPY";
+/// Name of the finding that says how much memory may be locked.
+pub(super) const LOCKED_MEMORY: &str = "locked memory";
+
+pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
+    vec![
+        namespaces(patient),
+        veth(patient),
+        zerocopy(patient),
+        locked_memory(patient),
+        notifications(patient),
+        congestion(patient),
+        taps(patient),
+    ]
+}
+
+fn ok(name: &str, found: impl Into<String>, source: &str) -> Finding {
+    Finding::ok(Area::Network, name, found, source)
+}
+
+const CALL: &str = "unshare(2)";
+const NO_VETH: &str = "no topology veth: both ends share one network stack, over lo";
+
+fn namespaces(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "namespaces";
+    let how = match patient.tried.user {
+        0 => "network, by right",
+        _ => "user and network, made and left",
+    };
+    match &patient.tried.veth {
+        // What comes after the namespaces.
+        Err(refused) if !matches!(refused.step, Step::VethPair | Step::Setting) => {
+            ok(NAME, refused.why.as_str(), CALL).lacks(NO_VETH, in_container(patient, refused))
+        }
+        _ => ok(NAME, how, CALL),
+    }
+}
+
+fn veth(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "rtnetlink(7)";
+    match &patient.tried.veth {
+        Ok(()) => ok(VETH, "made in a namespace, and gone with it", SOURCE),
+        Err(refused) if matches!(refused.step, Step::VethPair | Step::Setting) => {
+            ok(VETH, refused.why.as_str(), SOURCE).lacks(NO_VETH, in_container(patient, refused))
+        }
+        Err(_) => {
+            ok(VETH, "not tried without a namespace", SOURCE).lacks(NO_VETH, "that of namespaces")
+        }
+    }
+}
+
+/// What to do about a refusal, also where the runtime of a container does it.
+fn in_container(patient: &Patient<'_>, refused: &stage::Refused) -> String {
+    if refused.remedy.contains("sysctl") {
+        return refused.remedy.clone();
+    }
+    let flags = "--cap-add=SYS_ADMIN --cap-add=NET_ADMIN --security-opt seccomp=unconfined \
+                 --security-opt apparmor=unconfined";
+    patient.started_with(flags).unwrap_or_else(|| refused.remedy.clone())
+}
+
+fn zerocopy(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "setsockopt(2) SO_ZEROCOPY";
+    match patient.tried.zerocopy {
+        Ok(()) => ok(ZEROCOPY, "TCP takes it", SOURCE),
+        Err(errno) => ok(ZEROCOPY, format!("refused: {errno}"), SOURCE)
+            .lacks("no sendmsg_zerocopy", "none: needs Linux 4.14 or later"),
+    }
+}
+
+/// The largest message of the default plan, and threads at once.
+const MESSAGE_MAX: Bytes = Bytes(Bytes::MIB);
+const THREADS: u64 = 4;
+
+fn locked_memory(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "getrlimit(2) RLIMIT_MEMLOCK";
+    let limits = patient.tried.locked_memory;
+    let (Some(locked), Some(largest)) = (limits.locked, limits.largest_message()) else {
+        return ok(LOCKED_MEMORY, "not limited", SOURCE);
+    };
+    let found = ok(LOCKED_MEMORY, locked.to_string(), SOURCE);
+    if largest.0 >= MESSAGE_MAX.0 * THREADS {
+        return found;
+    }
+    let remedy = patient.started_with("--ulimit memlock=-1").unwrap_or_else(|| {
+        "sudo prlimit --pid $$ --memlock=unlimited, in the shell that starts iolens".to_owned()
+    });
+    found.limits(
+        &format!("zero-copy messages above {largest} are skipped, or fewer on several threads"),
+        remedy,
+    )
+}
+
+/// The default of Linux 6.9 on; it was 20 KiB before.
+const NOTIFICATIONS: Bytes = Bytes(128 * Bytes::KIB);
+/// Less than this holds a handful of notifications.
+const NOTIFICATIONS_MIN: Bytes = Bytes(64 * Bytes::KIB);
+
+fn notifications(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "optmem_max";
+    const SOURCE: &str = "/proc/sys/net/core/optmem_max";
+    match patient.tried.locked_memory.optmem {
+        None => ok(NAME, "not told", SOURCE).limits(
+            "how many zero-copy sends may be in flight is not known",
+            "none: the kernel does not tell",
+        ),
+        Some(bytes) if bytes < NOTIFICATIONS_MIN => ok(NAME, bytes.to_string(), SOURCE).limits(
+            "few zero-copy sends can be in flight: some are refused and sent again",
+            format!("sudo sysctl net.core.optmem_max={}", NOTIFICATIONS.0),
+        ),
+        Some(bytes) => ok(NAME, bytes.to_string(), SOURCE),
+    }
+}
+
+fn congestion(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "congestion";
+    const SOURCE: &str = "setsockopt(2) TCP_CONGESTION";
+    let tried = &patient.tried.congestion;
+    let usable: Vec<&str> =
+        tried.iter().filter(|(_, result)| result.is_ok()).map(|(name, _)| name.as_str()).collect();
+    let refused: Vec<&str> =
+        tried.iter().filter(|(_, result)| result.is_err()).map(|(name, _)| name.as_str()).collect();
+    match (usable.is_empty(), refused.is_empty()) {
+        (true, _) => ok(NAME, "none can be chosen", SOURCE).lacks(
+            "no run over TCP: the plan names one",
+            "sudo sysctl net.ipv4.tcp_allowed_congestion_control=reno",
+        ),
+        (false, true) => ok(NAME, usable.join(", "), SOURCE),
+        (false, false) => {
+            let (usable, refused) = (usable.join(", "), refused.join(", "));
+            ok(NAME, format!("{usable}; not {refused}"), SOURCE).limits(
+                &format!("plans that name {refused} are refused; the default is reno"),
+                format!(
+                    "sudo sysctl net.ipv4.tcp_allowed_congestion_control=\"{} {}\"",
+                    usable.replace(", ", " "),
+                    refused.replace(", ", " ")
+                ),
+            )
+        }
+    }
+}
+
+fn taps(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "packet taps";
+    const SOURCE: &str = "/proc/net/packet";
+    match stage::packet_taps(patient.root) {
+        Some(0) => ok(NAME, "none", SOURCE),
+        Some(taps) => ok(NAME, format!("{taps} in this namespace"), SOURCE).limits(
+            "over loopback each packet is handed to them too, and zero-copy sends are copied",
+            "sudo ss --packet --processes, and end what it shows; or topology veth",
+        ),
+        None => ok(NAME, "not told", SOURCE).limits(
+            "whether somebody captures packets is not known",
+            "none: the kernel does not tell",
+        ),
+    }
+}

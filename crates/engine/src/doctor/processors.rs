@@ -1,0 +1,136 @@
+//! Where threads may run, and what decides how fast.
+
+use iolens_model::doctor::{Area, Finding};
+use iolens_model::parse;
+
+use super::Patient;
+use crate::cgroup;
+
+pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
+    let mut findings = vec![cpus(patient), quota(patient), smt(patient), isolated(patient)];
+    findings.extend(frequency(patient));
+    findings
+}
+
+fn ok(name: &str, found: impl Into<String>, source: &str) -> Finding {
+    Finding::ok(Area::Processors, name, found, source)
+}
+
+const CPUS: &str = "sys/devices/system/cpu";
+
+fn cpus(patient: &Patient<'_>) -> Finding {
+    let usable = patient.tried.cpus.len();
+    let online = patient.root.read(&format!("{CPUS}/online")).unwrap_or_default();
+    let count = parse::cpus(&online).map_or(usable, |list| list.len().max(usable));
+    let found = ok("CPUs", format!("{usable} of {count} online"), "sched_getaffinity(2)");
+    match (usable, count) {
+        (0 | 1, 0 | 1) => found.limits(
+            "both ends take turns on one CPU: times hold a context switch each",
+            "none: give the machine a second CPU",
+        ),
+        (usable, count) if usable < count => {
+            let effect = "more threads than that share CPUs, and such cells say so";
+            let effect = if usable <= 1 { "both ends take turns on one CPU" } else { effect };
+            found.limits(effect, widen(patient, &online))
+        }
+        _ => found,
+    }
+}
+
+/// How all processors could be used.
+fn widen(patient: &Patient<'_>, online: &str) -> String {
+    let taskset = || format!("taskset -c {online} iolens …, unless a cpuset forbids it");
+    patient.started_with(&format!("--cpuset-cpus={online}")).unwrap_or_else(taskset)
+}
+
+fn quota(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "CPU quota";
+    match cgroup::cpu_limit(patient.root) {
+        Err(_) => ok(NAME, "none: no cgroup limits it", "/proc/self/cgroup"),
+        Ok(limit) => match limit.cpus {
+            Some(cpus) if cpus < patient.tried.cpus.len() as f64 => {
+                ok(NAME, limit.words(), &limit.source).limits(
+                    "threads are stopped within slices once the quota is used up",
+                    patient.started_with("--cpus=0").unwrap_or_else(|| {
+                        format!("echo {} | sudo tee {}", limit.no_limit(), limit.source)
+                    }),
+                )
+            }
+            _ => ok(NAME, limit.words(), &limit.source),
+        },
+    }
+}
+
+fn smt(patient: &Patient<'_>) -> Finding {
+    let file = format!("{CPUS}/smt/active");
+    let source = format!("/{file}");
+    match patient.root.read(&file).as_deref() {
+        Ok("1") => ok("SMT", "on", &source).limits(
+            "two threads may share a core: neither then has all of it",
+            "echo off | sudo tee /sys/devices/system/cpu/smt/control, or --cpus of other cores",
+        ),
+        Ok("0") if patient.guest.is_virtual() => ok("SMT", "off, as a guest sees it", &source),
+        Ok("0") => ok("SMT", "off", &source),
+        _ => ok("SMT", "not told", &source).limits(
+            "whether two threads share a core is not known",
+            "none: the kernel does not tell",
+        ),
+    }
+}
+
+fn isolated(patient: &Patient<'_>) -> Finding {
+    let file = format!("{CPUS}/isolated");
+    let source = format!("/{file}");
+    let text = patient.root.read(&file).unwrap_or_default();
+    let Ok(list) = parse::cpus(&text) else {
+        return ok("isolated CPUs", "none", &source);
+    };
+    let ours = list.iter().filter(|cpu| patient.tried.cpus.contains(cpu)).count();
+    let found = ok("isolated CPUs", format!("{ours} of {} usable", list.len()), &source);
+    if ours == list.len() {
+        return found;
+    }
+    found.limits(
+        "trials run among other tasks, although there are CPUs without",
+        format!("taskset -c {text} iolens … --cpus {text}"),
+    )
+}
+
+fn frequency(patient: &Patient<'_>) -> Vec<Finding> {
+    let read = |file: &str| patient.root.read(&format!("{CPUS}/{file}"));
+    let effect = "single-arm figures follow the clock, ratios stand";
+    let governor_file = "cpu0/cpufreq/scaling_governor";
+    let source = format!("/{CPUS}/{governor_file}");
+    let Ok(governor) = read(governor_file) else {
+        let found = ok("frequency", "not told", &source);
+        return vec![match patient.guest.is_virtual() {
+            true => found.limits(
+                "the host sets it: single-arm figures follow, ratios stand",
+                "none: it is the host's",
+            ),
+            false => found.limits(effect, "none: the kernel has no cpufreq driver here"),
+        }];
+    };
+    let name = governor.split_whitespace().next().unwrap_or("unnamed");
+    let found = ok("frequency", format!("governor {name}"), &source);
+    let found = match name {
+        "performance" => found,
+        _ => found.limits(
+            effect,
+            "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+        ),
+    };
+    // Two drivers, two files, two meanings of 1.
+    let turbo = [("cpufreq/boost", "1", "0"), ("intel_pstate/no_turbo", "0", "1")];
+    let turbo = turbo.into_iter().find_map(|(file, on, off)| {
+        let value = read(file).ok()?;
+        let source = format!("/{CPUS}/{file}");
+        Some(match value == on {
+            false => ok("turbo", "off", &source),
+            true => {
+                ok("turbo", "on", &source).limits(effect, format!("echo {off} | sudo tee {source}"))
+            }
+        })
+    });
+    [Some(found), turbo].into_iter().flatten().collect()
+}

@@ -1,0 +1,143 @@
+//! What can only be known by trying: events, namespaces, sockets, rings. Each
+//! attempt is undone before the next; none waits for anybody.
+
+use std::path::Path;
+
+use iolens_model::axes::Topology;
+use iolens_model::reading::NotMeasured;
+use iolens_model::units::Bytes;
+use iolens_sys::errno::Errno;
+use iolens_sys::perf_event::attempt::Attempt;
+use iolens_sys::proc::Root;
+use iolens_sys::{affinity, cpuid, io_uring, process, storage, zerocopy};
+
+use super::counters::tracepoint_id;
+use crate::locked_memory::Limits;
+use crate::stage::{self, Refused};
+use crate::{calibrate, host, lock};
+
+/// What came of trying, as plain data.
+#[derive(Debug, Clone)]
+pub struct Tried {
+    /// Effective user.
+    pub(super) user: u32,
+    /// Release of the kernel.
+    pub(super) kernel: String,
+    /// Where this program's file is.
+    pub(super) program: String,
+    /// Whether that is on a file system from which programs gain no rights.
+    pub(super) program_is_nosuid: bool,
+    /// What the processor says of its hypervisor.
+    pub(super) hypervisor: Option<String>,
+    /// Processors this process may run on.
+    pub(super) cpus: Vec<u32>,
+    pub(super) clock_read_ns: f64,
+    /// An event of this thread in user mode, in any mode, and of a processor.
+    pub(super) count_user: Result<(), Errno>,
+    pub(super) count_kernel: Result<(), Errno>,
+    pub(super) count_cpu: Result<(), Errno>,
+    /// Samples of this thread in user mode, and in any mode.
+    pub(super) sample_user: Result<(), Errno>,
+    pub(super) sample_kernel: Result<(), Errno>,
+    /// An event at a tracepoint; null where none has an id to read.
+    pub(super) tracepoint: Option<Result<(), Errno>>,
+    /// Metrics of the PMU that pass their self-test, and those that do not.
+    pub(super) counters: (Vec<&'static str>, Vec<NotMeasured>),
+    pub(super) veth: Result<(), Refused>,
+    pub(super) zerocopy: Result<(), Errno>,
+    pub(super) locked_memory: Limits,
+    /// Congestion controls that there are, and whether a socket takes them.
+    pub(super) congestion: Vec<(String, Result<(), Errno>)>,
+    /// Descriptors at most, by the hard limit.
+    pub(super) descriptors: u64,
+    pub(super) io_uring: Result<(), Errno>,
+    /// Where results go, or why nowhere.
+    pub(super) storage: Result<Storage, String>,
+    /// The file of the machine's lock, and who holds it.
+    pub(super) lock: (String, Result<Option<String>, String>),
+}
+
+/// A place for results.
+#[derive(Debug, Clone)]
+pub struct Storage {
+    /// The part of the path that exists.
+    pub(super) place: String,
+    pub(super) writable: Result<(), Errno>,
+    pub(super) free: Result<Bytes, Errno>,
+}
+
+impl Storage {
+    /// What the file system says of the place of a database, whether or not
+    /// there is one yet. Writes nothing.
+    #[must_use]
+    pub fn look(database: &Path) -> Storage {
+        let there = |path: &&Path| path.symlink_metadata().is_ok();
+        // The empty path is the folder we are in.
+        let place = database.ancestors().find(there).unwrap_or(Path::new("."));
+        Storage {
+            place: place.display().to_string(),
+            writable: storage::may_write(place),
+            free: storage::free_bytes(place).map(Bytes),
+        }
+    }
+}
+
+impl Tried {
+    /// Tries everything, in well under a second.
+    #[must_use]
+    pub fn on(root: &Root, program: &Path, storage: Result<Storage, String>) -> Tried {
+        let cpus = affinity::thread_cpus().unwrap_or_else(|_| vec![0]);
+        let [_, kernel, ..] = process::uname();
+        let (path, seen) = lock::look(root);
+        Tried {
+            user: process::effective_uid(),
+            kernel,
+            program: program.display().to_string(),
+            program_is_nosuid: storage::is_nosuid(program).unwrap_or(false),
+            hypervisor: cpuid::hypervisor(),
+            clock_read_ns: calibrate::clock_read_ns(CLOCK_READINGS),
+            count_user: Attempt::CountUser.make(),
+            count_kernel: Attempt::CountKernel.make(),
+            count_cpu: Attempt::CountCpu.make(),
+            sample_user: Attempt::SampleUser.make(),
+            sample_kernel: Attempt::SampleKernel.make(),
+            tracepoint: tracepoint_id(root).map(|id| Attempt::Tracepoint(id).make()),
+            counters: host::counters_on(root, cpus.first().copied().unwrap_or(0)),
+            veth: stage::try_out(Topology::Veth),
+            zerocopy: zerocopy::try_enable(),
+            locked_memory: Limits::here(),
+            congestion: congestion(root),
+            descriptors: host::descriptors_hard_max(),
+            io_uring: io_uring::try_ring(),
+            storage,
+            lock: (path.display().to_string(), seen),
+            cpus,
+        }
+    }
+}
+
+/// Enough to see what one costs, and no more than milliseconds on any clock.
+const CLOCK_READINGS: u32 = 200;
+
+fn congestion(root: &Root) -> Vec<(String, Result<(), Errno>)> {
+    let list = root.read("proc/sys/net/ipv4/tcp_available_congestion_control");
+    let names = list.unwrap_or_default();
+    let names = names.split_whitespace().map(str::to_owned);
+    names.map(|name| (name.clone(), host::try_congestion(&name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_is_not_there_yet_is_looked_for_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = Storage::look(&dir.path().join("a/b/c.db"));
+        assert_eq!(storage.place, dir.path().display().to_string());
+        assert_eq!(storage.writable, Ok(()));
+        assert!(storage.free.unwrap().0 > 0);
+        assert_eq!(Storage::look(Path::new("nothing-of-that-name.db")).place, ".");
+        assert!(!dir.path().join("a").exists(), "nothing was made");
+    }
+}

@@ -1,0 +1,65 @@
+//! `iolens doctor` as a user meets it: on any machine it says something of
+//! everything, and leaves nothing behind.
+
+use crate::harness::Place;
+
+#[test]
+fn the_doctor_reads_in_eighty_columns_and_changes_nothing() {
+    let place = Place::new();
+    let done = place.run("doctor");
+    assert_eq!((done.code, done.stderr.as_str()), (Some(0), ""), "{}", done.stdout);
+    for heading in ["machine", "processors", "counters", "network", "limits"] {
+        assert!(done.stdout.contains(&format!("\n\n{heading}\n")), "{heading}: {}", done.stdout);
+    }
+    let wide: Vec<&str> = done.stdout.lines().filter(|line| line.chars().count() > 80).collect();
+    // What has no blank is not folded: the path of this binary, for one.
+    assert!(wide.iter().all(|line| line.trim().split(' ').count() <= 2), "{wide:?}");
+    assert!(done.stdout.contains("net veth") && done.stdout.contains("net attribution"));
+    let left = std::fs::read_dir(place.folder.path()).unwrap().count();
+    assert_eq!(left, 0, "nothing is left behind");
+}
+
+#[test]
+fn every_finding_has_all_its_parts_for_programs_too() {
+    let place = Place::new();
+    let json = place.json("doctor --json");
+    let findings = json["findings"].as_array().unwrap();
+    assert!(findings.len() > 20, "{json:#}");
+    for finding in findings {
+        for key in ["area", "name", "state", "found", "source", "effect", "remedy"] {
+            let part = finding[key].as_str().unwrap_or_default();
+            assert!(!part.trim().is_empty(), "{key} of {finding:#}");
+        }
+        let is_ok = finding["state"] == "ok";
+        assert_eq!(is_ok, finding["effect"] == "none", "{finding:#}");
+    }
+    let studies = json["studies"].as_array().unwrap();
+    for study in ["net", "file", "syscall", "server"] {
+        assert!(studies.iter().any(|outlook| outlook["study"] == study), "{study}");
+    }
+}
+
+#[test]
+fn what_the_doctor_says_of_veth_is_what_the_list_says() {
+    let place = Place::new();
+    let listed = place.json("list topologies --json");
+    let veth = listed["topologies"].as_array().unwrap().iter().find(|t| t["name"] == "veth");
+    let diagnosis = place.json("doctor --json");
+    let finding = diagnosis["findings"].as_array().unwrap().iter();
+    let pair = finding.clone().find(|finding| finding["name"] == "veth pair").unwrap();
+    assert_eq!(veth.unwrap()["available"] == true, pair["state"] == "ok", "{pair:#}");
+}
+
+#[test]
+fn a_place_that_does_not_exist_is_no_reason_to_make_one() {
+    let place = Place::new();
+    let done = place.run(&format!("doctor --json --db {}", place.path("x/y.db").display()));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains(&place.folder.path().display().to_string()));
+    assert!(!place.path("x").exists());
+}
+
+#[test]
+fn an_unknown_flag_is_a_mistake() {
+    assert_eq!(Place::new().run("doctor --cure").code, Some(2));
+}
