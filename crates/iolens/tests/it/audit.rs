@@ -46,7 +46,7 @@ fn columns_can_be_named() {
     assert_eq!(unknown.code, Some(0), "{}", unknown.stderr);
     let words: Vec<&str> = unknown.stdout.split_whitespace().collect();
     assert!(words.join(" ").contains("1 not checked"), "{}", unknown.stdout);
-    assert!(unknown.stdout.contains("Fluss (its name is not known)"), "{}", unknown.stdout);
+    assert!(unknown.stdout.contains("Nachricht, Fluss (name not known)"), "{}", unknown.stdout);
     let named = audit("--map message_bytes=Nachricht --map throughput:MB/s=Fluss");
     assert_eq!(named.code, Some(1), "{}{}", named.stdout, named.stderr);
     assert!(named.stdout.contains("gate 3 (cost of a call)"), "{}", named.stdout);
