@@ -211,7 +211,7 @@ fn role<'a>(
     let unused = |why: String| (Role::Unused, used(None, Some(why)));
     match meaning {
         Ok(_) | Err(Unknown::NoUnit(_)) if numbers == 0 && words == 0 => {
-            unused("it holds no numbers".to_owned())
+            unused("no numbers in it".to_owned())
         }
         _ if words > numbers => (Role::Label, used(None, None)),
         Ok(meaning) => {
@@ -243,7 +243,7 @@ fn role<'a>(
         Err(Unknown::WrongUnit(quantity)) => {
             unused(format!("{} is not measured in that unit", quantity.name()))
         }
-        Err(Unknown::Name) => unused("its name is not known".to_owned()),
+        Err(Unknown::Name) => unused("name not known".to_owned()),
     }
 }
 
@@ -409,7 +409,7 @@ mod tests {
         let remark = |at: usize| columns[at].remark.clone().unwrap_or_default();
         assert_eq!(columns[0].quantity, Some("message_bytes"));
         assert_eq!(remark(0), "taken to be in B");
-        assert_eq!(remark(1), "its name is not known");
+        assert_eq!(remark(1), "name not known");
         assert!(remark(2).contains("--map latency_mean:us=\"latency\""), "{}", remark(2));
         assert!(remark(3).contains("bits or bytes"));
         assert_eq!(columns[4].remark, None);

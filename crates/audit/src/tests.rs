@@ -115,6 +115,19 @@ fn perf_counts_that_contradict_each_other_are_flagged() {
     check(&line("      cycles   ", "      cpu_core/cycles/   "), PERF_POSSIBLE, "suspicious 11");
 }
 
+/// perf of 2025 and later names its metrics once more.
+#[test]
+fn metrics_of_newer_perf_are_read() {
+    let sound = " Performance counter stats for 'x':\n\
+                 21.14 msec task-clock  #  0.9 CPUs  CPUs_utilized\n\
+                 11 context-switches  #  520.3 cs/sec  cs_per_second\n\
+                 52850000 cycles  #  2.5 GHz  cycles_frequency\n\
+                 0.0235 seconds time elapsed\n";
+    check(&sound.replace("\n11", "\n305"), sound, "impossible 6");
+    check(&sound.replace("2.5 GHz", "2.9 GHz"), sound, "impossible 6");
+    check(&sound.replace("0.9 CPUs", "1.9 CPUs"), sound, "impossible 6");
+}
+
 /// `perf stat` for 6 s around 20 ms of traffic, or around the wrong process.
 #[test]
 fn windows_that_hold_little_work_are_suspicious() {
@@ -253,8 +266,8 @@ fn the_text_names_what_was_not_checked() {
         64: 10.68 ns per message and thread, and a call takes 14.00 at least
       read: size = message_bytes (taken to be in B), threads, throughput_gbps = throughput
       labels: mode
-      not read, so not checked: flavour (its name is not known), latency (latency_mean without a unit:
-        say which with --map latency_mean:us="latency")
+      not read, so not checked: flavour (name not known); latency (latency_mean without a unit: say
+        which with --map latency_mean:us="latency")
       gates that had their numbers (how often): 2 copy bandwidth (1), 3 cost of a call (1), 6 nothing is
         negative (1)
 

@@ -105,13 +105,19 @@ fn columns(out: &mut String, columns: &[ColumnUse], width: usize) {
     if !labels.is_empty() {
         fold(out, &format!("  labels: {}", labels.join(", ")), width, 4);
     }
-    let unused = |column: &ColumnUse| {
-        let remark = column.remark.as_ref().filter(|_| column.quantity.is_none())?;
-        Some(format!("{} ({remark})", column.column))
-    };
-    let unused: Vec<String> = columns.iter().filter_map(unused).collect();
+    // Many columns are unknown for one reason.
+    let mut unused: Vec<(&str, Vec<&str>)> = Vec::new();
+    for column in columns.iter().filter(|column| column.quantity.is_none()) {
+        let Some(why) = column.remark.as_deref() else { continue };
+        match unused.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(&column.column),
+            None => unused.push((why, vec![&column.column])),
+        }
+    }
+    let unused: Vec<String> =
+        unused.iter().map(|(why, names)| format!("{} ({why})", names.join(", "))).collect();
     if !unused.is_empty() {
-        fold(out, &format!("  not read, so not checked: {}", unused.join(", ")), width, 4);
+        fold(out, &format!("  not read, so not checked: {}", unused.join("; ")), width, 4);
     }
 }
 

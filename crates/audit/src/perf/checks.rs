@@ -6,7 +6,7 @@ use super::section::{Counter, Section};
 use crate::bounds::Bounds;
 use crate::checks::short;
 use crate::finding::{Finding, Found, GateUse};
-use crate::unit::{self, Dimension};
+use crate::unit::{self, Dimension, Unit};
 
 /// A section with what was said of it so far.
 pub(crate) struct Judge<'a> {
@@ -95,10 +95,7 @@ fn rates(judge: &mut Judge<'_>) {
         let (Some(count), Some((printed, words))) = (counter.count, &counter.metric) else {
             continue;
         };
-        let Ok(Some(unit)) = unit::named(words) else { continue };
-        if unit.dimension != Dimension::Rate {
-            continue;
-        }
+        let Some(unit) = rate_unit(words) else { continue };
         let expected = printed.scaled(unit.scale).times(clock_ns).scaled(1e-9);
         let found = physics::agreement(count, expected, judge.share()).map(|breach| {
             let text = format!(
@@ -115,11 +112,21 @@ fn rates(judge: &mut Judge<'_>) {
     }
 }
 
+/// The unit of a rate: `/sec`, `K/sec`, and of newer versions `cs/sec` before
+/// the name of the metric.
+fn rate_unit(words: &str) -> Option<Unit> {
+    const EVENTS: [&str; 3] = ["cs", "faults", "migrations"];
+    let first = words.split(' ').next()?;
+    let bare = first.strip_suffix("/sec").filter(|event| EVENTS.contains(event)).map(|_| "/sec");
+    let unit = unit::named(bare.unwrap_or(first)).ok().flatten();
+    unit.filter(|unit| unit.dimension == Dimension::Rate)
+}
+
 /// Gate 1: cycles over CPU time, and what is printed of it.
 fn clock(judge: &mut Judge<'_>) {
     let section = judge.section;
     for counter in section.counters.iter().filter(|counter| counter.name == "cycles") {
-        let printed = counter.metric.as_ref().filter(|(_, words)| words == "GHz");
+        let printed = counter.metric.as_ref().filter(|(_, words)| words.starts_with("GHz"));
         let printed = printed.map(|(ghz, _)| *ghz);
         let range = range(judge, counter);
         let clock = section.clock();
@@ -205,7 +212,7 @@ fn instructions(judge: &mut Judge<'_>) {
 fn use_of_cpus(judge: &mut Judge<'_>) {
     let section = judge.section;
     let Some((clock, clock_ns)) = section.clock() else { return };
-    let printed = clock.metric.as_ref().filter(|(_, words)| words.starts_with("CPUs utilized"));
+    let printed = clock.metric.as_ref().filter(|(_, words)| words.starts_with("CPUs"));
     let printed = printed.map(|(cpus, _)| *cpus);
     let computed = section.elapsed_ns.filter(|ns| ns.value > 0.0).map(|ns| clock_ns.over(ns));
     if let (Some(printed), Some(computed)) = (printed, computed) {
