@@ -60,6 +60,11 @@ pub fn title(explanation: &Explanation) -> String {
     format!("Where the {of} goes: {}, {} sampled trials", attribution.cell, attribution.trials)
 }
 
+/// What the samples are samples of.
+pub(crate) fn time_of(explanation: &Explanation) -> &'static str {
+    if explanation.attribution.kernel { "CPU time" } else { "user time" }
+}
+
 /// What each arm spends beyond the baseline, a sentence or two each.
 #[must_use]
 pub fn sentences(explanation: &Explanation) -> Vec<String> {
@@ -73,11 +78,12 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
         arm.map_or_else(|| label.clone(), ArmAttribution::shown)
     };
     let (arm, other) = (shown(&against.arm), shown(&against.other));
+    let of = time_of(explanation);
     let mut sentences = Vec::new();
     if let Some(only) = &against.only {
         let classes: Vec<String> = only.classes.iter().map(|c| c.words().to_owned()).collect();
         sentences.push(format!(
-            "{arm} spends {} of its CPU time on {}, which {other} does not have.",
+            "{arm} spends {} of its {of} on {}, which {other} does not have.",
             share_and_half(&only.share),
             number::list(&classes),
         ));
@@ -96,14 +102,14 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
     let (less, more) = (total.value < 0.0, is_sure(total));
     let beginning = if more {
         format!(
-            "{arm} takes {} {} CPU time per message than {other}, both ends together{}",
+            "{arm} takes {} {} {of} per message than {other}, both ends together{}",
             time(total.value.abs()),
             if less { "less" } else { "more" },
             amounts(total),
         )
     } else {
         format!(
-            "{arm} and {other} take CPU time per message that samples of this number do not tell \
+            "{arm} and {other} take {of} per message that samples of this number do not tell \
              apart{}",
             interval(total)
         )
@@ -175,8 +181,10 @@ pub fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
     if arms.is_empty() {
         return None;
     }
+    let of = time_of(explanation);
+    let unit = format!("% of {of}");
     let mut columns = vec![Column::left("class of work", "")];
-    columns.extend(arms.iter().map(|(arm, _)| Column::right(&arm.shown(), "% of CPU time")));
+    columns.extend(arms.iter().map(|(arm, _)| Column::right(&arm.shown(), &unit)));
     let mut table = Table::new(format!("{}:", words(scope)), columns);
     let shown = |class: &Class| arms.iter().any(|(_, of)| of.class(*class).is_some());
     for class in Class::ALL.into_iter().filter(shown) {
@@ -192,7 +200,7 @@ pub fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
         row.extend(arms.iter().map(|(_, of)| Entry::from(value(of))));
         row
     };
-    table.push_group(row("CPU time per message", &|of| time(of.cpu_ns_per_message.value)));
+    table.push_group(row(&format!("{of} per message"), &|of| time(of.cpu_ns_per_message.value)));
     if scope != Scope::Both {
         table.push(row("idle, of wall time", &|of| {
             of.busy_share.map_or_else(

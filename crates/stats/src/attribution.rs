@@ -110,7 +110,8 @@ pub struct ScopeAttribution {
     pub samples: u64,
     /// Samples that were taken and lost.
     pub lost: u64,
-    /// CPU time per message, from the kernel's accounts, in ns.
+    /// CPU time per message, from the kernel's accounts, in ns; where the
+    /// kernel was not sampled, the user time that the samples stand for.
     pub cpu_ns_per_message: Estimate,
     /// Share of the threads' time that they were on a CPU, 0 to 1; the rest is
     /// idle. Null where threads of several ends are meant.
@@ -294,7 +295,11 @@ struct Tally {
     samples: u64,
     lost: u64,
     by_class: BTreeMap<Class, u64>,
+    /// What the samples are shares of: the CPU time of the kernel's accounts,
+    /// or where the kernel was not sampled the user time that they stand for.
     cpu_ns: f64,
+    /// CPU time of the kernel's accounts.
+    accounted_ns: f64,
     /// Thread time of the slices; the ends' threads are as many.
     time_ns: f64,
     messages: f64,
@@ -320,7 +325,13 @@ fn tallies(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Vec<Tally> {
                 tally.samples += stack.samples;
                 *tally.by_class.entry(Class::of(stack)).or_default() += stack.samples;
             }
-            tally.cpu_ns += end.counts.task_clock_ns.unwrap_or(0) as f64;
+            let accounted_ns = end.counts.task_clock_ns.unwrap_or(0) as f64;
+            tally.accounted_ns += accounted_ns;
+            tally.cpu_ns += if end.kernel {
+                accounted_ns
+            } else {
+                (end.samples.total() * trial.sampling.period.0) as f64
+            };
             tally.time_ns += end.counts.time_ns as f64 * f64::from(trial.cell.threads);
             // Both ends count the same messages.
             tally.messages = tally.messages.max(end.counts.messages as f64);
@@ -337,7 +348,7 @@ fn of_scope(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Option<ScopeAt
         return None;
     }
     let sum = |of: fn(&Tally) -> f64| tallies.iter().map(of).sum::<f64>();
-    let cpu_ns = sum(|t| t.cpu_ns);
+    let accounted_ns = sum(|t| t.accounted_ns);
     let period_ns = trials.first().map_or(0.0, |trial| trial.sampling.period.0 as f64);
     let samples: u64 = tallies.iter().map(|t| t.samples).sum();
     let class = |class: Class| {
@@ -353,8 +364,8 @@ fn of_scope(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Option<ScopeAt
         samples,
         lost: tallies.iter().map(|t| t.lost).sum(),
         cpu_ns_per_message: ratio(&tallies, |t| (t.cpu_ns, t.messages)),
-        busy_share: (scope != Scope::Both).then(|| cpu_ns / sum(|t| t.time_ns)),
-        coverage: samples as f64 * period_ns / cpu_ns,
+        busy_share: (scope != Scope::Both).then(|| accounted_ns / sum(|t| t.time_ns)),
+        coverage: samples as f64 * period_ns / accounted_ns,
         classes: Class::ALL.into_iter().filter_map(class).collect(),
         functions: functions(trials, arm, scope, samples),
     })

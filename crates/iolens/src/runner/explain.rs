@@ -68,7 +68,7 @@ pub(crate) fn explain(
     let mut number = earlier.max().unwrap_or(0);
     let mut rng = order_of(header.plan.seed, u32::MAX - number);
     for group in 0..state.groups.len() {
-        let plan = sampled(&header.plan, &state, question.samples);
+        let mut plan = sampled(&header.plan, &state, question.samples);
         let (mut seen, mut failures) = (Seen::default(), 0);
         while !seen.is_enough(question.samples) && failures < FAILURES_MAX {
             if interrupts.came() {
@@ -83,6 +83,10 @@ pub(crate) fn explain(
             match profile.status {
                 Status::Ok => {
                     seen.add(&profile);
+                    if profile.ends.iter().any(|end| !end.kernel) {
+                        // User time alone is little: as long as may be.
+                        plan = sampled(&header.plan, &state, u64::MAX);
+                    }
                     output::note(&seen.progress(&profile));
                 }
                 Status::Interrupted => return Ok(Flow::Interrupted),

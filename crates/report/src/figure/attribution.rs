@@ -32,7 +32,7 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
         group: Group::Time,
         svg: draw(Medium::Paper).standalone(),
         inline: draw(Medium::Page).inline(),
-        table: table(&title, &bars),
+        table: table(&title, explain::time_of(explanation), &bars),
     })
 }
 
@@ -106,8 +106,9 @@ fn draw(
 ) -> Drawing {
     let attribution = &explanation.attribution;
     let how = format!(
-        "length: CPU time of the end's threads per message; parts: shares of {} samples in {} \
+        "length: {} of the end's threads per message; parts: shares of {} samples in {} \
          trials of their own; on loopback and veth the sender's CPU runs the receive path",
+        explain::time_of(explanation),
         attribution.arms.iter().map(|arm| arm.both.samples).sum::<u64>(),
         attribution.trials
     );
@@ -170,14 +171,15 @@ fn legend(sheet: &mut Sheet, bars: &[Bar<'_>]) {
     sheet.y += 14.0;
 }
 
-fn table(title: &str, bars: &[Bar<'_>]) -> Table {
+fn table(title: &str, of: &str, bars: &[Bar<'_>]) -> Table {
+    let unit = format!("% of {of}");
     let columns = vec![
         Column::left("arm", ""),
         Column::left("end", ""),
         Column::left("class of work", ""),
-        Column::decimal("share", "% of CPU time"),
-        Column::left("95 % interval", "% of CPU time"),
-        Column::decimal("CPU time", "ns per message"),
+        Column::decimal("share", &unit),
+        Column::left("95 % interval", &unit),
+        Column::decimal(of, "ns per message"),
         Column::right("samples", "count"),
     ];
     let mut table = Table::new(title, columns);

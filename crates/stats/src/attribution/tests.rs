@@ -142,6 +142,19 @@ fn without_kernel_stacks_it_is_user_time() {
     assert!((share(&found.arms[0].both, Class::User) - 1.0).abs() < 1e-12);
 }
 
+/// Ten samples of user time in a second of CPU time are ten milliseconds, not
+/// a second.
+#[test]
+fn user_time_is_not_taken_for_all_cpu_time() {
+    let mut one = trial(1, vec![end("send", true, &[(USER, 10)])]);
+    one.ends[0].kernel = false;
+    one.ends[0].counts.task_clock_ns = Some(1_000_000_000);
+    let found = attribute(&[one.clone(), one]).unwrap();
+    let both = &found.arms[0].both;
+    assert!((both.cpu_ns_per_message.value - 10_000.0).abs() < 1e-6, "10 ms over 1000 messages");
+    assert!((both.coverage - 0.01).abs() < 1e-12);
+}
+
 #[test]
 fn failed_trials_and_none_are_told() {
     assert_eq!(attribute(&[]), None);
