@@ -11,6 +11,12 @@ use crate::number::{copies, percent};
 /// The three ways that textbooks compare, most copies first.
 pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
 
+/// Whether a primitive sends only what lies in one piece already: over fields
+/// that lie scattered it would need the copy that others make.
+pub(crate) fn needs_contiguous(primitive: &str) -> bool {
+    primitive == "send"
+}
+
 /// The arm of a primitive in a cell; never the self-check.
 pub(crate) fn of<'a>(cell: &'a CellAnalysis, primitive: &str) -> Option<&'a ArmAnalysis> {
     let of = |arm: &&ArmAnalysis| arm.arm.primitive == primitive && arm.arm.role != Role::SelfCheck;

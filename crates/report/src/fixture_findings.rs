@@ -147,6 +147,8 @@ fn add_findings(analysis: &mut Analysis) {
         measured_ns: estimate(1364.0, 20.0),
         expected_ns: 1100.0,
         ratio: 1.24,
+        simultaneous: Some(interval(1.24, 0.03)),
+        candidates: 24,
         beyond_interval: true,
     });
     analysis.drift = Some(Drift {
@@ -211,6 +213,7 @@ fn removed_copy(cell: &CellAnalysis) -> RemovedCopy {
         cell: cell.cell.clone(),
         staged_less_iov_ns_per_byte: estimate(0.062, 0.004),
         memcpy_ns_per_byte: estimate(0.055, 0.001),
+        beyond_memcpy_ns_per_byte: Some(interval(0.007, 0.008)),
     }
 }
 

@@ -13,6 +13,7 @@ mod cells;
 mod copies;
 mod decision;
 mod figures;
+mod glossary;
 mod machine;
 mod paths;
 mod questions;
@@ -49,8 +50,9 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             }
             body {
                 (header(run, analysis))
+                (glossary::fold(run, analysis))
                 main { @for section in &sections { (section) } }
-                footer { (scope(run, analysis)) }
+                footer { p { (run.header.build) " · run " (run.header.id) } }
             }
         }
     };

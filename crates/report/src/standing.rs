@@ -1,12 +1,18 @@
 //! Which arm of a cell is cheapest, and how surely: decided once, for the
 //! sentences, the decision table and the headline.
 //!
+//! A message of several fields lies scattered, so the arms that can send such
+//! a message are ranked; one that needs it contiguous stands beside them with
+//! that condition ([`contiguous`]).
+//!
 //! The analysis judges every arm against the baseline, and every two arms
 //! against each other, with intervals that hold together.
 
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
+
+use crate::arms;
 
 /// An arm that can be cheapest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +62,41 @@ pub(crate) enum Standing<'a> {
     Nothing(String),
 }
 
+impl<'a> Standing<'a> {
+    /// What a table or a line has room for: the same words for the same
+    /// standing, wherever a reader meets it.
+    pub(crate) fn brief(&self) -> String {
+        let names = |others: &[Candidate], joint: &str| {
+            let mut names: Vec<String> = others.iter().map(Candidate::shown).collect();
+            names.sort_unstable();
+            names.join(joint)
+        };
+        match self {
+            Standing::Cheapest { best, .. } => best.shown(),
+            Standing::Tie { best, others } => {
+                let all = [&[*best], others.as_slice()].concat();
+                format!("{} (equal within δ)", names(&all, " or "))
+            }
+            Standing::Unseparated { best, others } => {
+                format!("{} lowest, not separated from {}", best.shown(), names(others, ", "))
+            }
+            Standing::NoInterval { best, .. } => format!("{} (no interval)", best.shown()),
+            Standing::Nothing(why) => format!("no comparison: {why}"),
+        }
+    }
+
+    /// The arm with the lowest time.
+    pub(crate) fn best(&self) -> Option<Candidate<'a>> {
+        match self {
+            Standing::Cheapest { best, .. }
+            | Standing::Tie { best, .. }
+            | Standing::Unseparated { best, .. }
+            | Standing::NoInterval { best, .. } => Some(*best),
+            Standing::Nothing(_) => None,
+        }
+    }
+}
+
 impl Candidate<'_> {
     /// Its label, which says so where the kernel copied after all.
     pub(crate) fn shown(&self) -> String {
@@ -79,17 +120,42 @@ impl Candidate<'_> {
     }
 }
 
-/// The standing of a cell at δ.
+/// The standing of a cell at δ, among the arms that can send fields which lie
+/// scattered; among all where the baseline is none of these, or no other arm
+/// is left to compare with.
 pub(crate) fn standing(cell: &CellAnalysis, delta: f64) -> Standing<'_> {
-    let candidates = match candidates(cell) {
-        Ok(candidates) => candidates,
-        Err(why) => return Standing::Nothing(why),
-    };
+    match candidates(cell) {
+        Ok(all) => among(cell, &scattered(&all), delta),
+        Err(why) => Standing::Nothing(why),
+    }
+}
+
+/// The arm that is left out of the standing because it needs a message that
+/// lies contiguous already, where it has numbers.
+pub(crate) fn contiguous(cell: &CellAnalysis) -> Option<Candidate<'_>> {
+    let all = candidates(cell).ok()?;
+    let kept = scattered(&all);
+    let left_out = |c: &&Candidate| kept.iter().all(|kept| kept.label != c.label);
+    all.iter().find(left_out).copied()
+}
+
+fn scattered<'a>(all: &[Candidate<'a>]) -> Vec<Candidate<'a>> {
+    let fits = |c: &&Candidate| !arms::needs_contiguous(c.primitive);
+    let kept: Vec<Candidate> = all.iter().filter(fits).copied().collect();
+    let has_baseline = kept.iter().any(|c| c.contrast.is_none());
+    if kept.len() > 1 && has_baseline { kept } else { all.to_vec() }
+}
+
+/// The standing among these, at least two, the highest ratio first.
+fn among<'a>(cell: &CellAnalysis, candidates: &[Candidate<'a>], delta: f64) -> Standing<'a> {
     let (best, rest) = (candidates[0], &candidates[1..]);
     if candidates.iter().any(|candidate| candidate.interval().is_none()) {
         return Standing::NoInterval { best, nearest: rest[0] };
     }
-    let rivals: Vec<Candidate> = rest.iter().filter(|c| !ahead(cell, &best, c)).copied().collect();
+    // Whoever is surely behind any arm is not the cheapest, also where the
+    // best one's own interval is too wide to say so.
+    let behind = |i: usize| candidates[..=i].iter().any(|before| ahead(cell, before, &rest[i]));
+    let rivals: Vec<Candidate> = (0..rest.len()).filter(|&i| !behind(i)).map(|i| rest[i]).collect();
     if rivals.is_empty() {
         Standing::Cheapest { best, nearest: rest[0] }
     } else if rivals.iter().all(|rival| equivalent(cell, &best, rival, delta)) {
@@ -178,6 +244,11 @@ mod tests {
         contrast.verdict = verdict;
     }
 
+    /// The standing among all arms, contiguous or not.
+    fn of_all(cell: &CellAnalysis) -> Standing<'_> {
+        among(cell, &candidates(cell).expect("numbers"), 0.03)
+    }
+
     /// Sets what `send` and `sendmsg_iov` are against each other.
     fn set_pair(cell: &mut CellAnalysis, ratio: f64, half: f64) {
         let pair = cell.pairs.iter_mut().find(|p| p.first == "send" && p.second == "sendmsg_iov");
@@ -192,12 +263,12 @@ mod tests {
         set(&mut cell, 2, 0.50, 0.02, Verdict::Slower);
         set(&mut cell, 3, 1.40, 0.02, Verdict::Faster);
         set_pair(&mut cell, 0.93, 0.01);
-        let found = standing(&cell, 0.03);
+        let found = of_all(&cell);
         assert!(matches!(found, Standing::Cheapest { best, .. } if best.label == "sendmsg_iov"));
         set_pair(&mut cell, 0.97, 0.04);
-        assert!(matches!(standing(&cell, 0.03), Standing::Unseparated { .. }));
+        assert!(matches!(of_all(&cell), Standing::Unseparated { .. }));
         set_pair(&mut cell, 1.0, 0.01);
-        assert!(matches!(standing(&cell, 0.03), Standing::Tie { .. }));
+        assert!(matches!(of_all(&cell), Standing::Tie { .. }));
     }
 
     #[test]
@@ -206,9 +277,33 @@ mod tests {
         set(&mut cell, 1, 1.05, 0.2, Verdict::Inconclusive);
         set(&mut cell, 2, 0.50, 0.02, Verdict::Slower);
         set(&mut cell, 3, 0.90, 0.02, Verdict::Slower);
-        let found = standing(&cell, 0.03);
+        let found = of_all(&cell);
         let Standing::Unseparated { best, others } = found else { panic!("{found:?}") };
         assert_eq!((best.label, others[0].label, others.len()), ("send", "send_staged", 1));
+    }
+
+    #[test]
+    fn an_arm_that_is_surely_behind_a_worse_one_is_not_in_the_race() {
+        let mut cell = cell();
+        // The best is wide against all; `send_staged` is surely ahead of the
+        // others, which no pair with the best can tell.
+        set(&mut cell, 1, 1.05, 0.2, Verdict::Inconclusive);
+        set(&mut cell, 2, 0.90, 0.02, Verdict::Slower);
+        set(&mut cell, 3, 0.85, 0.02, Verdict::Slower);
+        cell.pairs.iter_mut().for_each(|pair| pair.simultaneous = None);
+        let Standing::Unseparated { others, .. } = of_all(&cell) else { panic!() };
+        assert_eq!(others.iter().map(|c| c.label).collect::<Vec<_>>(), ["send_staged"]);
+    }
+
+    #[test]
+    fn what_needs_a_contiguous_message_stands_beside_the_ranking() {
+        let mut cell = cell();
+        set(&mut cell, 1, 2.0, 0.02, Verdict::Faster);
+        assert_eq!(contiguous(&cell).map(|c| c.label), Some("send"));
+        let found = standing(&cell, 0.03);
+        assert!(found.best().is_some_and(|best| best.label != "send"), "{found:?}");
+        cell.arms[0].arm.primitive = "send".into();
+        assert_eq!(contiguous(&cell), None);
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
     let painted = match sentence.kind {
         Kind::Alarm => style.paint(RED, &folded),
         Kind::Headline => style.paint(BOLD, &folded),
-        Kind::Caution => style.paint(YELLOW, &folded),
+        Kind::Turns | Kind::Caution => style.paint(YELLOW, &folded),
         Kind::NoiseFloor | Kind::Harness | Kind::Scope => style.paint(DIM, &folded),
         Kind::Crossover | Kind::Answer => folded,
     };
@@ -310,6 +310,10 @@ mod tests {
 
         ratio: time per message of send_staged over the arm's; above 1 the arm is faster. Intervals are
         pointwise; verdicts use simultaneous ones over all 18 contrasts.
+        With 4 threads at each end there are more threads than CPUs: the threads of an end share 1 CPU and
+          take turns. Such a cell compares the arms under more connections and more switching between
+          threads, not on more CPUs. Ratios between the arms of a cell stand; differences between thread
+          counts are of that kind.
         Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells;
           widest ±2.7 %). Over 6 cells that copy was judged FASTER or SLOWER in 0, and its pointwise
           interval excludes 1 in 0; chance allows 2.

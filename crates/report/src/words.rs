@@ -4,7 +4,7 @@
 use iolens_model::axes::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
-use iolens_model::run::RunHeader;
+use iolens_model::run::{Run, RunHeader};
 
 use crate::number::count;
 
@@ -32,6 +32,27 @@ pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
 /// `1 thread`, `4 threads`.
 pub(crate) fn threads(n: u32) -> String {
     count(n, "thread")
+}
+
+/// What thread counts mean that are larger than the CPUs of an end; null where
+/// the run has none. Each end has half of the CPUs, or both the only one.
+pub(crate) fn turns(run: &Run) -> Option<String> {
+    let plan = &run.header.plan;
+    let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
+    let per_end = u32::try_from((cpus / 2).max(1)).unwrap_or(u32::MAX);
+    let crowded = plan.threads.iter().filter(|threads| **threads > per_end);
+    let crowded: Vec<String> = crowded.map(ToString::to_string).collect();
+    if crowded.is_empty() || cpus == 0 {
+        return None;
+    }
+    let both = if cpus < 2 { ", which is that of the other end too" } else { "" };
+    Some(format!(
+        "With {} threads at each end there are more threads than CPUs: the threads of an end share \
+         {}{both} and take turns. Such a cell compares the arms under more connections and more \
+         switching between threads, not on more CPUs",
+        crowded.join(" or "),
+        count(per_end, "CPU")
+    ))
 }
 
 /// What all cells of a family have in common: `net, loopback, stream, hot,

@@ -481,6 +481,9 @@ pub struct RemovedCopy {
     pub staged_less_iov_ns_per_byte: Estimate,
     /// ns per byte of the control `memcpy`.
     pub memcpy_ns_per_byte: Estimate,
+    /// What the difference has beyond that `memcpy`, ns per byte, paired by
+    /// trial: 95 % interval for all contrasts of the run together.
+    pub beyond_memcpy_ns_per_byte: Option<Interval>,
 }
 
 /// A best figure.
@@ -559,8 +562,12 @@ pub struct Unexpected {
     pub expected_ns: f64,
     /// measured / expected.
     pub ratio: f64,
-    /// Whether the measured interval leaves out the expected value by more
-    /// than δ: if not, nothing in the run is unexpected.
+    /// 95 % interval of the ratio for all candidates together.
+    pub simultaneous: Option<Interval>,
+    /// Measurements among which this one is the farthest.
+    pub candidates: u32,
+    /// Whether that interval leaves 1 out by more than δ: if not, nothing in
+    /// the run is unexpected.
     pub beyond_interval: bool,
 }
 

@@ -29,16 +29,22 @@ pub(crate) fn of(tracks: &[Track], table: &mut StudentTable) -> Vec<CostModel> {
     curves.into_iter().filter_map(model).collect()
 }
 
-/// ln ns per message in each pass; a pass with several trials has one value,
-/// the total over the total.
+/// ln ns per message in each pass.
 fn by_pass(track: &Track) -> BTreeMap<u32, f64> {
+    let parts = parts_by_pass(track).into_iter();
+    parts.map(|(pass, sum)| (pass, (sum.over / sum.under).ln())).collect()
+}
+
+/// Time over messages in each pass; a pass with several trials has one value,
+/// the total over the total.
+pub(crate) fn parts_by_pass(track: &Track) -> BTreeMap<u32, Parts> {
     let mut sums: BTreeMap<u32, Parts> = BTreeMap::new();
     for point in &track.points {
         let sum = sums.entry(point.pass).or_insert(Parts { over: 0.0, under: 0.0 });
         sum.over += point.time.over;
         sum.under += point.time.under;
     }
-    sums.into_iter().map(|(pass, sum)| (pass, (sum.over / sum.under).ln())).collect()
+    sums
 }
 
 /// Per pass that has every size, the values in the order of the sizes.

@@ -125,6 +125,22 @@ impl Totals {
     }
 }
 
+/// Half-width of Σ wᵢ·ln(totalᵢ), of totals over the same trials in the same
+/// order, with the multiplier that `choose` names.
+pub(crate) fn weighted_half_width(
+    totals: &[(f64, Totals)],
+    table: &mut StudentTable,
+    choose: impl Fn(&Multipliers) -> f64,
+) -> Option<f64> {
+    let n = totals.first()?.1.influences.len();
+    let sum = |i: usize| {
+        totals.iter().map(|(weight, total)| Some(weight * total.influences.get(i)?)).sum()
+    };
+    let values: Vec<f64> = (0..n).map(sum).collect::<Option<_>>()?;
+    let moments = Moments::of(&values)?;
+    moments.half_width(choose(&table.multipliers(moments.n)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

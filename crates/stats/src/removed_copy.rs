@@ -8,7 +8,7 @@ use iolens_model::outcome::Status;
 
 use crate::analysis::{ArmAnalysis, CellAnalysis, Estimate, Interval, RemovedCopy};
 use crate::interval::Moments;
-use crate::student::StudentTable;
+use crate::student::{Multipliers, StudentTable};
 use crate::tracks::{Track, grouped};
 
 /// The removed copy of every cell that has all three arms. In isolated plans
@@ -26,11 +26,16 @@ pub(crate) fn of(
         };
         let (staged, iov) = (arm("send_staged")?, arm("sendmsg_iov")?);
         let memcpy = cells.iter().find(|known| known.cell == cell)?.arms.iter().find(is_memcpy)?;
-        let differences = differences(&by_partner(staged, isolate), &by_partner(iov, isolate));
+        let less_iov = differences(&by_partner(staged, isolate), &by_partner(iov, isolate));
+        let beyond = arm("memcpy").and_then(|memcpy| {
+            let beyond = differences(&less_iov, &by_partner(memcpy, isolate));
+            mean(&beyond, table, |t| t.simultaneous)?.interval
+        });
         Some(RemovedCopy {
             cell,
-            staged_less_iov_ns_per_byte: mean(&differences, table)?,
+            staged_less_iov_ns_per_byte: mean(&less_iov, table, |t| t.pointwise)?,
             memcpy_ns_per_byte: memcpy.figures.as_ref()?.ns_per_byte,
+            beyond_memcpy_ns_per_byte: beyond,
         })
     };
     grouped(tracks, |track| track.cell.clone()).into_iter().filter_map(in_cell).collect()
@@ -41,21 +46,28 @@ fn is_memcpy(arm: &&ArmAnalysis) -> bool {
 }
 
 /// ns per byte by what pairs it: pass and position, or the pass alone.
-fn by_partner(track: &Track, isolate: bool) -> BTreeMap<(u32, u32), f64> {
+fn by_partner(track: &Track, isolate: bool) -> ByPartner {
     let position = |position: u32| if isolate { 0 } else { position };
     let points = track.points.iter().filter(|point| point.bytes > 0.0);
     points.map(|p| ((p.pass, position(p.position)), p.time.over / p.bytes)).collect()
 }
 
-fn differences(a: &BTreeMap<(u32, u32), f64>, b: &BTreeMap<(u32, u32), f64>) -> Vec<f64> {
-    a.iter().filter_map(|(partner, value)| Some(value - b.get(partner)?)).collect()
+/// ns per byte by pass and position.
+type ByPartner = BTreeMap<(u32, u32), f64>;
+
+fn differences(a: &ByPartner, b: &ByPartner) -> ByPartner {
+    a.iter().filter_map(|(partner, value)| Some((*partner, value - b.get(partner)?))).collect()
 }
 
 /// The arithmetic mean with its t interval: a difference of costs may be
 /// negative and has no logarithm.
-fn mean(values: &[f64], table: &mut StudentTable) -> Option<Estimate> {
-    let moments = Moments::of(values)?;
-    let half = table.multipliers(moments.n).and_then(|t| moments.half_width(t.pointwise));
+fn mean(
+    values: &ByPartner,
+    table: &mut StudentTable,
+    choose: fn(&Multipliers) -> f64,
+) -> Option<Estimate> {
+    let moments = Moments::of(&values.values().copied().collect::<Vec<f64>>())?;
+    let half = table.multipliers(moments.n).and_then(|t| moments.half_width(choose(&t)));
     let interval =
         half.map(|half| Interval { low: moments.mean - half, high: moments.mean + half });
     Some(Estimate { value: moments.mean, interval, n: moments.n })
@@ -107,6 +119,11 @@ mod tests {
         assert!((interval.high - 0.2 - half).abs() < 1e-6, "{interval:?}");
         assert!((0.2 - interval.low - half).abs() < 1e-6, "{interval:?}");
         assert!((removed.memcpy_ns_per_byte.value - 0.1).abs() < 1e-9);
+        // Beyond the memcpy of 0.1 ns per byte: 0.0, 0.1 and 0.2; two contrasts
+        // at most are made, so the half-width is no smaller than pointwise.
+        let beyond = removed.beyond_memcpy_ns_per_byte.expect("an interval");
+        assert!((f64::midpoint(beyond.low, beyond.high) - 0.1).abs() < 1e-9, "{beyond:?}");
+        assert!(beyond.high - 0.1 > half - 1e-6, "{beyond:?}");
     }
 
     #[test]

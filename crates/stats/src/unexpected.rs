@@ -1,14 +1,22 @@
 //! The measurement that is farthest from what its curve lets expect.
 
+use std::collections::BTreeMap;
+
+use iolens_model::arm::Role;
 use iolens_model::axes::Cell;
 use iolens_model::outcome::Status;
 
 use crate::analysis::{CellAnalysis, CostModel, Estimate, Interval, Unexpected};
+use crate::cost_model::parts_by_pass;
+use crate::interval::{Parts, Totals, count, weighted_half_width};
+use crate::student::StudentTable;
+use crate::tracks::Track;
 
 /// One size of an arm's curve beside its model.
 struct Place<'a> {
     cell: &'a Cell,
     measured: Estimate,
+    passes: BTreeMap<u32, Parts>,
     /// ln n.
     ln_size: f64,
     /// ns by the cost model.
@@ -17,61 +25,129 @@ struct Place<'a> {
     ln_off: f64,
 }
 
+/// A curve of places, and what its arm is.
+struct Curve<'a> {
+    label: &'a str,
+    /// Whether the arm sends anything; a control does not.
+    sends: bool,
+    places: Vec<Place<'a>>,
+}
+
 /// The farthest measurement of all curves with a cost model: among those that
 /// their interval sets apart from the expectation by more than δ, if there
-/// are any, else of all. Null without a cost model.
-pub(crate) fn of(cells: &[CellAnalysis], models: &[CostModel], delta: f64) -> Option<Unexpected> {
-    let all = models.iter().flat_map(|model| of_curve(model, &places(cells, model), delta));
-    let rank = |one: &Unexpected| (one.beyond_interval, one.ratio.ln().abs());
-    all.max_by(|a, b| {
-        let ((a_beyond, a_far), (b_beyond, b_far)) = (rank(a), rank(b));
-        a_beyond.cmp(&b_beyond).then(a_far.total_cmp(&b_far))
-    })
+/// are any, else of all; and of these an arm that sends before a control,
+/// which answers no question of the run. Null without a cost model.
+///
+/// The farthest of many is looked for, so the intervals hold for all of them
+/// together (Bonferroni).
+pub(crate) fn of(
+    cells: &[CellAnalysis],
+    tracks: &[Track],
+    models: &[CostModel],
+    delta: f64,
+) -> Option<Unexpected> {
+    let curves: Vec<Curve> = models.iter().map(|model| curve(cells, tracks, model)).collect();
+    let candidates = count(curves.iter().map(|curve| curve.places.len()).sum());
+    let mut table = StudentTable::new(candidates);
+    let mut all: Vec<(bool, Unexpected)> = Vec::new();
+    for curve in &curves {
+        for i in 0..curve.places.len() {
+            all.push((curve.sends, compared(curve, i, candidates, delta, &mut table)));
+        }
+    }
+    let rank = |(sends, one): &(bool, Unexpected)| (one.beyond_interval, *sends);
+    let far = |(_, one): &(bool, Unexpected)| one.ratio.ln().abs();
+    all.into_iter()
+        .max_by(|a, b| rank(a).cmp(&rank(b)).then(far(a).total_cmp(&far(b))))
+        .map(|(_, one)| one)
 }
 
 /// The cells of a model's curve in which its arm can be used, ascending.
-fn places<'a>(cells: &'a [CellAnalysis], model: &CostModel) -> Vec<Place<'a>> {
-    let place = |cell: &'a CellAnalysis| {
-        let arm = cell.arms.iter().find(|arm| arm.arm.label == model.label)?;
-        let measured = arm.figures.as_ref()?.ns_per_message;
+fn curve<'a>(cells: &'a [CellAnalysis], tracks: &'a [Track], model: &'a CostModel) -> Curve<'a> {
+    let mut sends = false;
+    let mut places: Vec<Place> = Vec::new();
+    for cell in cells.iter().filter(|cell| cell.cell.curve() == model.curve) {
+        let arm = cell.arms.iter().find(|arm| arm.arm.label == model.label);
+        let Some(arm) = arm.filter(|arm| arm.status == Status::Ok) else { continue };
+        let of_arm = |track: &&Track| track.cell == cell.cell && track.arm.label == model.label;
+        let track = tracks.iter().find(of_arm);
+        let Some((figures, track)) = arm.figures.as_ref().zip(track) else { continue };
+        let measured = figures.ns_per_message;
         let n = cell.cell.message_bytes.0 as f64;
         let model_ns = model.fixed_ns.value + model.per_byte_ns.value * n;
         let ln_off = (measured.value / model_ns).ln();
-        let usable = arm.status == Status::Ok && ln_off.is_finite();
-        usable.then(|| Place { cell: &cell.cell, measured, ln_size: n.ln(), model_ns, ln_off })
-    };
-    let mut places: Vec<Place<'a>> =
-        cells.iter().filter(|cell| cell.cell.curve() == model.curve).filter_map(place).collect();
-    places.sort_by_key(|place| place.cell.message_bytes);
-    places
-}
-
-fn of_curve(model: &CostModel, places: &[Place<'_>], delta: f64) -> Vec<Unexpected> {
-    let one = |(i, place): (usize, &Place<'_>)| {
-        let expected_ns = place.model_ns * correction(places, i).exp();
-        let apart = |interval: Interval| {
-            let above = interval.low > expected_ns * (1.0 + delta);
-            above || interval.high < expected_ns / (1.0 + delta)
-        };
-        Unexpected {
-            cell: place.cell.clone(),
-            label: model.label.clone(),
-            measured_ns: place.measured,
-            expected_ns,
-            ratio: place.measured.value / expected_ns,
-            beyond_interval: place.measured.interval.is_some_and(apart),
+        if ln_off.is_finite() {
+            sends = arm.arm.role != Role::Control;
+            let passes = parts_by_pass(track);
+            places.push(Place {
+                cell: &cell.cell,
+                measured,
+                passes,
+                ln_size: n.ln(),
+                model_ns,
+                ln_off,
+            });
         }
-    };
-    places.iter().enumerate().map(one).collect()
+    }
+    places.sort_by_key(|place| place.cell.message_bytes);
+    Curve { label: &model.label, sends, places }
 }
 
-/// How far the neighbours are from the model, interpolated on ln n; 0 at the
+/// One place against its expectation.
+fn compared(
+    curve: &Curve<'_>,
+    i: usize,
+    candidates: u32,
+    delta: f64,
+    table: &mut StudentTable,
+) -> Unexpected {
+    let place = &curve.places[i];
+    let neighbours = neighbours(&curve.places, i);
+    let correction: f64 = neighbours.iter().map(|(share, of)| share * of.ln_off).sum();
+    let expected_ns = place.model_ns * correction.exp();
+    let ratio = place.measured.value / expected_ns;
+    let simultaneous = half_width(place, &neighbours, table)
+        .map(|half| Interval { low: ratio * (-half).exp(), high: ratio * half.exp() });
+    Unexpected {
+        cell: place.cell.clone(),
+        label: curve.label.to_owned(),
+        measured_ns: place.measured,
+        expected_ns,
+        ratio,
+        simultaneous,
+        candidates,
+        beyond_interval: simultaneous
+            .is_some_and(|i| i.low > 1.0 + delta || i.high < 1.0 / (1.0 + delta)),
+    }
+}
+
+/// Both neighbours with the share of each, interpolated on ln n; none at the
 /// ends of the curve, which have a neighbour on one side only.
-fn correction(places: &[Place<'_>], i: usize) -> f64 {
-    let Some(before) = i.checked_sub(1).and_then(|before| places.get(before)) else { return 0.0 };
-    let Some(after) = places.get(i + 1) else { return 0.0 };
+fn neighbours<'a>(places: &'a [Place<'a>], i: usize) -> Vec<(f64, &'a Place<'a>)> {
+    let before = i.checked_sub(1).and_then(|before| places.get(before));
+    let Some((before, after)) = before.zip(places.get(i + 1)) else { return Vec::new() };
     let share = (places[i].ln_size - before.ln_size) / (after.ln_size - before.ln_size);
-    before.ln_off + share * (after.ln_off - before.ln_off)
+    vec![(1.0 - share, before), (share, after)]
+}
+
+/// Half-width of ln(measured / expected), from the passes that have the place
+/// and its neighbours: what moves a whole pass cancels.
+fn half_width(
+    place: &Place<'_>,
+    neighbours: &[(f64, &Place<'_>)],
+    table: &mut StudentTable,
+) -> Option<f64> {
+    let all: Vec<(f64, &Place)> = std::iter::once((1.0, place))
+        .chain(neighbours.iter().map(|&(share, of)| (-share, of)))
+        .collect();
+    let in_all = |pass: &&u32| all.iter().all(|(_, of)| of.passes.contains_key(pass));
+    let passes: Vec<u32> = place.passes.keys().filter(in_all).copied().collect();
+    let totals = |&(weight, of): &(f64, &Place)| {
+        let parts: Vec<Parts> = passes.iter().map(|pass| of.passes[pass]).collect();
+        Some((weight, Totals::of(&parts)?))
+    };
+    let totals: Vec<(f64, Totals)> = all.iter().map(totals).collect::<Option<_>>()?;
+    weighted_half_width(&totals, table, |t| t.simultaneous)
 }
 
 #[cfg(test)]
@@ -115,6 +191,58 @@ mod tests {
         let found = unexpected(6, |n| if n == 65536 { 0.6 } else { 1.0 }).expect("a model");
         assert!(found.beyond_interval);
         assert!(found.ratio < 0.9 || found.ratio > 1.1, "{}", found.ratio);
+    }
+
+    /// The same curve for a sending arm and a control, each changed by its own
+    /// factor at 4 KiB, trials straying by `stray`.
+    fn with_a_control(sending: f64, control: f64, stray: f64) -> Unexpected {
+        let mut plan = fixture::plan(&["base"]);
+        plan.sizes = (0..6).map(|i| Bytes(64 << (2 * i))).collect();
+        let mut run = fixture::run(plan);
+        for pass in 1..=12u32 {
+            for (i, cell) in (0u32..).zip(run.header.plan.cells()) {
+                let n = cell.message_bytes.0 as f64;
+                // Sizes stray against each other, so that passes do not cancel.
+                let stray = if (pass + i).is_multiple_of(2) { 1.0 + stray } else { 1.0 - stray };
+                let of = |factor: f64| {
+                    let factor = if n == 4096.0 { factor } else { 1.0 };
+                    (1000.0 + 0.25 * n) * factor * stray
+                };
+                let (base, memcpy) = (of(sending), of(control));
+                let arms = [
+                    ArmTime::new("base", Role::Baseline, &[base; 4]),
+                    ArmTime::new("memcpy", Role::Control, &[memcpy; 4]),
+                ];
+                run.trials.push(fixture::trial(pass, &cell, &arms));
+            }
+        }
+        analyse(&run).unexpected.expect("a model")
+    }
+
+    #[test]
+    fn a_sending_arm_is_named_before_a_control_that_is_farther() {
+        let found = with_a_control(1.2, 1.5, 0.005);
+        assert_eq!((found.label.as_str(), found.beyond_interval), ("base", true));
+        let found = with_a_control(1.0, 1.5, 0.005);
+        assert_eq!((found.label.as_str(), found.beyond_interval), ("memcpy", true));
+        let found = with_a_control(1.0, 1.0, 0.005);
+        assert_eq!((found.label.as_str(), found.beyond_interval), ("base", false));
+    }
+
+    /// Twelve measurements are looked through for the farthest, so t is taken
+    /// at 1 − 0.025/12. Sizes stray by 1 % against their neighbours, so that a
+    /// place between two strays from its expectation by 2 %, an end by 1 %.
+    #[test]
+    fn the_interval_covers_all_that_were_looked_through() {
+        let found = with_a_control(1.0, 1.0, 0.01);
+        assert_eq!(found.candidates, 12);
+        let is_end = [64, 65536].contains(&found.cell.message_bytes.0);
+        let spread = if is_end { 0.01 } else { 0.02 } * (12.0f64 / 11.0).sqrt();
+        let t = crate::student::quantile(11, 1.0 - 0.025 / 12.0).expect("a quantile");
+        let interval = found.simultaneous.expect("an interval");
+        let half = (interval.high / interval.low).ln() / 2.0;
+        let expect = t * spread / 12f64.sqrt();
+        assert!((half / expect - 1.0).abs() < 0.02, "{half} {expect}");
     }
 
     #[test]

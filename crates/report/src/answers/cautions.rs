@@ -71,6 +71,14 @@ pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
     Sentence::plain(Kind::NoiseFloor, text)
 }
 
+/// What thread counts mean where threads share CPUs.
+pub(super) fn turns(run: &Run) -> Option<Sentence> {
+    let text = words::turns(run)?;
+    let stands = "Ratios between the arms of a cell stand; differences between thread counts are \
+                  of that kind";
+    Some(Sentence::plain(Kind::Turns, format!("{text}. {stands}.")))
+}
+
 /// What the classic way of running costs in precision.
 pub(super) fn classic(run: &Run) -> Option<Sentence> {
     let text = "Arms ran one after another, not in alternating slices: whatever the machine did \
@@ -87,11 +95,12 @@ pub(super) fn tails(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
         for arm in &cell.arms {
             if let Some(contrast) = arm.contrast.as_ref().filter(|contrast| contrast.tail) {
                 let claim = format!(
-                    "a tail lives in {} or {}: the ratio of total times is {}, of typical slices {}.",
+                    "something rare and long happens to {} or {}: against each other {}× in the \
+                     typical slice, {}× by total times.",
                     arm.arm.label,
                     run.header.plan.baseline,
-                    ratio(contrast.total_ratio.value),
-                    ratio(contrast.ratio)
+                    ratio(contrast.ratio),
+                    ratio(contrast.total_ratio.value)
                 );
                 let subject = words::subject(&run.header.plan, &cell.cell);
                 out.push(Sentence::about(run, Kind::Caution, subject, &claim));

@@ -12,6 +12,14 @@ use crate::words;
 /// One sentence per curve and pair of the classic three; of all pairs in a run
 /// without them.
 pub(super) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let sentence = |crossover: &&Crossover| {
+        let subject = words::curve(&run.header.plan, &crossover.curve);
+        Sentence::about(run, Kind::Crossover, subject, &claim(analysis, crossover))
+    };
+    chosen(analysis).iter().map(sentence).collect()
+}
+
+fn chosen(analysis: &Analysis) -> Vec<&Crossover> {
     let classic = |crossover: &&Crossover| {
         [&crossover.first, &crossover.second].iter().all(|label| CLASSIC.contains(&label.as_str()))
     };
@@ -19,11 +27,48 @@ pub(super) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     if chosen.is_empty() {
         chosen = analysis.crossovers.iter().collect();
     }
-    let sentence = |crossover: &&Crossover| {
-        let subject = words::curve(&run.header.plan, &crossover.curve);
-        Sentence::about(run, Kind::Crossover, subject, &claim(analysis, crossover))
+    chosen
+}
+
+/// Every crossover of [`sentences`] at one glance: its curve, the pair of
+/// labels, and where one overtakes the other.
+pub(crate) fn briefs(run: &Run, analysis: &Analysis) -> Vec<(String, String)> {
+    let brief = |crossover: &&Crossover| {
+        (words::curve(&run.header.plan, &crossover.curve), brief(analysis, crossover))
     };
-    chosen.iter().map(sentence).collect()
+    chosen(analysis).iter().map(brief).collect()
+}
+
+fn brief(analysis: &Analysis, crossover: &Crossover) -> String {
+    let cells = arms::on_curve(analysis, &crossover.curve);
+    let shown = |label: &str| match arms::copied(cells.iter().copied(), label) {
+        Some((_, high)) if high > 0.0 => format!("{label} (copied)"),
+        _ => label.to_owned(),
+    };
+    let (first, second) = (shown(&crossover.first), shown(&crossover.second));
+    let to = crossover.first_ahead_to.unwrap_or(crossover.smallest);
+    let from = crossover.second_ahead_from.unwrap_or(crossover.largest);
+    match crossover.shape {
+        CrossoverShape::Crosses => {
+            format!("{second} overtakes {first} between {to} and {from}.")
+        }
+        CrossoverShape::FirstThroughout => format!("{second} overtakes {first} nowhere."),
+        CrossoverShape::SecondThroughout => {
+            format!("{second} is ahead of {first} at every size.")
+        }
+        CrossoverShape::FirstThenUnknown => {
+            format!("{second} is behind {first} up to {to}; above, neither is surely ahead.")
+        }
+        CrossoverShape::UnknownThenSecond => {
+            format!("{second} is ahead of {first} from {from} on; below, neither is surely ahead.")
+        }
+        CrossoverShape::NeitherAnywhere => {
+            format!("{second} and {first}: neither is surely ahead at any size.")
+        }
+        CrossoverShape::Mixed => {
+            format!("{second} and {first}: the order changes more than once.")
+        }
+    }
 }
 
 /// The claim, which names no thread count.

@@ -2,12 +2,16 @@
 //! more threads no longer help.
 
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, Estimate, Extreme, ExtremeKind, PlateauAxis};
+use iolens_stats::analysis::{Analysis, Estimate, Extreme, ExtremeKind, Plateau, PlateauAxis};
 
 use super::chart;
+use crate::number::NONE;
 use crate::results::{curves, interval_text};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
+
+/// Plateaus along the threads that have a row each.
+const THREAD_ROWS: usize = 4;
 
 /// The table; null where the analysis has neither.
 #[must_use]
@@ -26,7 +30,12 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
     for extreme in &analysis.extremes {
         table.push(extreme_row(run, analysis, extreme));
     }
-    for (i, plateau) in analysis.plateaus.iter().enumerate() {
+    // Thread plateaus are as many as arms and sizes: more than a few are
+    // counted here and listed with the question on threads.
+    let by_threads = |p: &&Plateau| p.axis == PlateauAxis::Threads;
+    let many = analysis.plateaus.iter().filter(by_threads).count() > THREAD_ROWS;
+    let shown = analysis.plateaus.iter().filter(|p| !(many && by_threads(p)));
+    for (i, plateau) in shown.enumerate() {
         let more = match plateau.axis {
             PlateauAxis::Size => "more bytes do not help from",
             PlateauAxis::Threads => "more threads do not help from",
@@ -45,6 +54,20 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
             plateau.goodput_bits_per_s.n.to_string().into(),
         ];
         if i == 0 { table.push_group(row) } else { table.push(row) }
+    }
+    if many {
+        let flat: Vec<&Plateau> = analysis.plateaus.iter().filter(by_threads).collect();
+        let from = flat.iter().map(|p| p.from.threads);
+        let (least, most) = (from.clone().min().unwrap_or(1), from.max().unwrap_or(1));
+        let from =
+            if least == most { words::threads(most) } else { format!("{least} to {most} threads") };
+        table.push(vec![
+            "more threads do not help from".into(),
+            format!("{from}, in {} settings of arm and size", flat.len()).into(),
+            NONE.into(),
+            "each under the question on threads".into(),
+            NONE.into(),
+        ]);
     }
     Some(table)
 }

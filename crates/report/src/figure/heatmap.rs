@@ -10,7 +10,7 @@ use super::style::{self, Look};
 use super::svg::{self, Anchor};
 use super::{Family, Figure, Group, chart};
 use crate::number::{self, NONE};
-use crate::standing::{Candidate, Standing, standing};
+use crate::standing::{self, Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
 
@@ -54,17 +54,15 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
     };
     match standing(cell, delta) {
         Standing::Cheapest { best, nearest } => {
-            let lead = lead(&best, &nearest);
+            let below = match best.contrast {
+                Some(contrast) => format!("{}×", number::ratio(contrast.ratio)),
+                None => "baseline".to_owned(),
+            };
             Tile {
                 winner: Some(look(&best)),
                 arms: vec![look(&best)],
-                below: format!("{}×", number::ratio(lead)),
-                text: format!(
-                    "{}, {}× as fast as {}",
-                    name(&best),
-                    number::ratio(lead),
-                    name(&nearest)
-                ),
+                text: format!("{}, {below}; next is {}", name(&best), name(&nearest)),
+                below,
             }
         }
         Standing::Tie { best, others } => several("tie", best, &others),
@@ -75,11 +73,6 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
             Tile { winner: None, arms: Vec::new(), below, text: why }
         }
     }
-}
-
-fn lead(best: &Candidate, nearest: &Candidate) -> f64 {
-    let ratio = |arm: &Candidate| arm.contrast.map_or(1.0, |contrast| contrast.ratio);
-    ratio(best) / ratio(nearest)
 }
 
 fn draw(
@@ -94,12 +87,20 @@ fn draw(
     let sizes = family.by_size();
     let pitch = ((medium.width() - LEFT) / sizes.len() as f64).min(120.0);
     let width = LEFT + pitch * sizes.len() as f64;
-    let how = "filled: ahead of every other arm, simultaneous 95 % intervals, with its lead over \
-               the next; tie: within δ of each other; open: these may be cheapest";
-    let mut sheet = Sheet::new(medium, width, TITLE, how);
+    let left_out = family.cells().into_iter().find_map(standing::contiguous);
+    let without = left_out.map_or_else(String::new, |arm| {
+        format!("; {}, which needs a contiguous message, is left out", arm.label)
+    });
+    let how = format!(
+        "filled: surely ahead of every other arm, by however little, with its speed against {}; \
+         tie: within δ; open: any of these may be cheapest{without}",
+        run.header.plan.baseline
+    );
+    let mut sheet = Sheet::new(medium, width, TITLE, &how);
     let cells = family.cells();
     let items = chart::compared(&cells)
         .iter()
+        .filter(|arm| left_out.is_none_or(|left_out| left_out.label != arm.label))
         .map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)))
         .collect::<Vec<_>>();
     sheet.legend(&items);

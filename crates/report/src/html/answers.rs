@@ -4,7 +4,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
-use crate::answers::{Kind, Sentence, sentences};
+use crate::answers::{Kind, Sentence, crossing, sentences};
 
 /// Curves at one glance, the noise floor and the cautions in the open, the
 /// sentence of every cell behind a fold where there are many.
@@ -17,9 +17,13 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
         "Answers",
         html! {
             @for sentence in of(Kind::Alarm) { p.alarm { (prose(run, &sentence.text)) } }
-            @if headlines.is_empty() { (list(run, "lead", &cells)) } @else {
-                (list(run, "lead", &headlines))
-                (crossings(run, &of(Kind::Crossover)))
+            @if headlines.is_empty() {
+                (list(run, "lead", &cells))
+                (turns(run, &of(Kind::Turns)))
+            } @else {
+                (takeaways(run, &headlines))
+                (turns(run, &of(Kind::Turns)))
+                (crossings(run, analysis))
                 details open[cells.len() <= 8] {
                     summary { "Size by size" }
                     (list(run, "answers", &cells))
@@ -34,12 +38,47 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     )
 }
 
-/// Where one arm overtakes another, curve by curve.
-fn crossings(run: &Run, sentences: &[&Sentence]) -> Markup {
+/// What thread counts mean where threads share CPUs.
+fn turns(run: &Run, sentences: &[&Sentence]) -> Markup {
+    html! { @for sentence in sentences { p.flag { (prose(run, &sentence.text)) } } }
+}
+
+/// One line per stretch of sizes, who leads it in bold.
+fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
     html! {
-        @if !sentences.is_empty() {
+        dl.lead { @for sentence in headlines {
+            dt { (sentence.subject.as_deref().unwrap_or("")) }
+            dd {
+                @if sentence.indicative { span.faint { "Indicative: " } }
+                ul.takeaways { @for part in sentence.claim().trim_end_matches('.').split("; ") {
+                    @let (lead, detail) = part.split_once(", ").unwrap_or((part, ""));
+                    li {
+                        b { (prose(run, lead)) }
+                        @if !detail.is_empty() { ", " (prose(run, detail)) }
+                    }
+                } }
+            }
+        } }
+    }
+}
+
+/// Where one arm overtakes another, curve by curve, in a line each; the ratios
+/// stand with the questions.
+fn crossings(run: &Run, analysis: &Analysis) -> Markup {
+    let briefs = crossing::briefs(run, analysis);
+    html! {
+        @if !briefs.is_empty() {
             h3 { "Where one way overtakes another" }
-            (list(run, "answers", sentences))
+            dl.answers { @for (i, (curve, text)) in briefs.iter().enumerate() {
+                @let said = i > 0 && briefs[i - 1].0 == *curve;
+                dt { @if !said { (curve) } }
+                dd { (prose(run, text)) }
+            } }
+            p.aside {
+                "Bands, ratios and intervals: "
+                a href="#q-one-copy" { "one copy against two" } ", "
+                a href="#q-zero-copy" { "zero-copy" } "."
+            }
         }
     }
 }

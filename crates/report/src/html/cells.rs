@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::answers::prose;
 use crate::results;
-use crate::standing::{Candidate, Standing, standing};
+use crate::standing::standing;
 use crate::words;
 
 /// Cells up to which all stand open.
@@ -61,7 +61,7 @@ fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
     html! {
         details.cell open[analysis.cells.len() <= OPEN] {
             summary {
-                b { (cell.cell.message_bytes) } " " (prose(run, &at_a_glance(cell, analysis.delta)))
+                b { (cell.cell.message_bytes) } " " (prose(run, &standing(cell, analysis.delta).brief()))
             }
             (results::cell(cell, run.header.plan.quick).html())
             @if let Some(times) = results::latency(cell) { (times.html()) }
@@ -72,23 +72,5 @@ fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
                 @for note in &cell.notes { " Note: " (note) "." }
             }
         }
-    }
-}
-
-/// Who is cheapest, in a few words.
-fn at_a_glance(cell: &CellAnalysis, delta: f64) -> String {
-    let or = |best: &Candidate, others: &[Candidate]| {
-        let names = std::iter::once(best).chain(others).map(Candidate::shown);
-        names.collect::<Vec<_>>().join(" or ")
-    };
-    match standing(cell, delta) {
-        Standing::Cheapest { best, .. } => format!("{} is cheapest", best.shown()),
-        Standing::Tie { best, others } => format!("{}, equal within δ", or(&best, &others)),
-        Standing::Unseparated { best, others } if others.len() <= 2 => {
-            format!("{}, not separated", or(&best, &others))
-        }
-        Standing::Unseparated { .. } => "not decidable".to_owned(),
-        Standing::NoInterval { best, .. } => format!("{} is lowest, no interval", best.shown()),
-        Standing::Nothing(why) => format!("no comparison: {why}"),
     }
 }

@@ -21,7 +21,9 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             (super::paths::diagrams(run, analysis))
             (results::ledger(run, analysis).html())
             p.aside {
-                "From each primitive’s declared data path, a late copy by its measured share. "
+                "Declared: which hops there are and which of them copy, by each primitive’s data "
+                "path. Measured: the share of a late copy, as the kernel reports it with each "
+                "completion. "
                 "“At the sender” counts what the sending process and its kernel side copy; "
                 "“end to end” adds the copy into the receiver’s buffer. A control stops short "
                 "of the socket."

@@ -6,6 +6,7 @@ use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
 use crate::results;
+use crate::standing::contiguous;
 
 /// The decision table.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
@@ -13,14 +14,23 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let unsure = if plan.quick {
         "Indicative: few trials show where to look, not what to conclude."
     } else {
-        "“Not separated” names arms of which each may be the cheapest: their simultaneous \
-         intervals overlap. “Equal within δ” names arms that surely differ by less than δ."
+        "“Lowest, not separated from” names the arm with the least time in this run, whose ratio \
+         stands beside it, and those that may be as cheap: no simultaneous interval sets them \
+         apart. “Equal within δ” names arms that surely differ by less than δ."
     };
     super::block(
         "decision",
         "What to use",
         html! {
             (results::decision(run, analysis).html())
+            @if let Some(arm) = analysis.cells.iter().find_map(contiguous) {
+                p.aside {
+                    code { (arm.label) } " needs a message that lies in one piece already; where "
+                    "the fields lie scattered somebody has to copy them together first, as "
+                    code { "send_staged" } " does. So it is no choice among the others, and "
+                    "stands in a column of its own."
+                }
+            }
             p.aside {
                 "Brackets are pointwise 95 % intervals of the ratio to " code { (plan.baseline) }
                 ", above 1 faster; what is said of a stretch was measured at its sizes. " (unsure)

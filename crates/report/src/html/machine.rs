@@ -1,8 +1,10 @@
 //! The machine.
 
+use iolens_model::axes::Topology;
+use iolens_model::host::Fact;
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
-use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_model::units::{Nanos, three_digits};
 use maud::{Markup, html};
 
 /// Facts by group, then what its building blocks cost.
@@ -19,16 +21,13 @@ pub(super) fn section(run: &Run) -> Markup {
         "The machine",
         html! {
             div.columns {
+                (in_effect(run))
                 @for group in groups {
                     div.group {
                         h3 { (group) }
-                        dl.facts { @for fact in host.facts.iter().filter(|f| f.group == group) {
-                            dt { (fact.name) }
-                            dd { (reading(&fact.value)) }
-                        } }
+                        (facts(host.facts.iter().filter(|f| f.group == group).collect()))
                     }
                 }
-                (memory(run))
                 (calibration(run))
             }
         },
@@ -44,17 +43,42 @@ fn reading(value: &Reading<String>) -> Markup {
     }
 }
 
-fn memory(run: &Run) -> Markup {
-    let host = &run.header.host;
-    let bytes = |value: &Reading<Bytes>| reading(&value.clone().map(|bytes| bytes.to_string()));
+/// What is known, and folded what is not, with the reasons.
+fn facts(facts: Vec<&Fact>) -> Markup {
+    let (known, unknown): (Vec<&Fact>, Vec<&Fact>) =
+        facts.into_iter().partition(|fact| matches!(fact.value, Reading::Exact(_)));
+    let listed = |facts: &[&Fact]| {
+        html! {
+            dl.facts { @for fact in facts { dt { (fact.name) } dd { (reading(&fact.value)) } } }
+        }
+    };
+    html! {
+        @if !known.is_empty() { (listed(&known)) }
+        @if !unknown.is_empty() {
+            details {
+                summary { (unknown.len()) " not known" }
+                (listed(&unknown))
+            }
+        }
+    }
+}
+
+/// The settings under which this run was measured, as it asked for them.
+fn in_effect(run: &Run) -> Markup {
+    let plan = &run.header.plan;
+    let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus);
+    let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
     html! {
         div.group {
-            h3 { "memory" }
+            h3 { "in effect in this run" }
             dl.facts {
-                dt { "L1d" } dd { (bytes(&host.l1d)) }
-                dt { "L2" } dd { (bytes(&host.l2)) }
-                dt { "LLC" } dd { (bytes(&host.llc)) }
-                dt { "physical" } dd { (bytes(&host.memory)) }
+                dt { "CPUs" } dd { (cpus.join(", ")) }
+                dt { "TCP congestion control" } dd { (plan.socket.congestion) }
+                @if plan.topologies.contains(&Topology::Veth) {
+                    dt { "MTU of veth" } dd { (plan.network.mtu_bytes) " bytes" }
+                }
+                dt { "socket buffers asked for" } dd { (plan.socket.buffer_bytes) }
+                dt { "TCP_NODELAY" } dd { (if plan.socket.nodelay { "on" } else { "off" }) }
             }
         }
     }

@@ -86,13 +86,25 @@ fn diagram(id: &str, summary: &str, path: &DataPath, late: Option<(f64, f64)>) -
                 }
                 @for (i, hop) in path.hops.iter().enumerate() {
                     @let before = if i == 0 { Lane::User } else { lane_after(&path.hops[i - 1]) };
-                    (frame.hop(i, before, hop, late))
-                    (frame.station(i + 1, lane_after(hop), &hop.to))
+                    @if is_copied_late(hop) && before != Lane::User {
+                        // The queue held references: the bytes come from where
+                        // they have been all along, into pages of its own.
+                        (frame.station(i, Lane::User, &hop.from))
+                        (frame.hop(i, Lane::User, hop, late))
+                        (frame.station(i + 1, lane_after(hop), "queue’s own pages"))
+                    } @else {
+                        (frame.hop(i, before, hop, late))
+                        (frame.station(i + 1, lane_after(hop), &hop.to))
+                    }
                 }
             }
             p.sum { (counts(path, late)) }
         }
     }
+}
+
+fn is_copied_late(hop: &Hop) -> bool {
+    hop.movement == Movement::LateCopy
 }
 
 /// The diagram for those who do not see it.

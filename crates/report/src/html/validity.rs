@@ -33,7 +33,10 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             }
             h3 { "Rejected trials and skipped arms" }
             @if analysis.rejected.is_empty() {
-                p { "None: no gate marked a trial, and none failed, was skipped or interrupted." }
+                p {
+                    "None: no trial failed, was skipped or interrupted, and no gate made one "
+                    "unusable. What the gates noticed and let pass stands under Remarks."
+                }
             } @else { (results::rejected(analysis).html()) }
             (absent(run, analysis))
             (notes(run, analysis))
@@ -54,17 +57,52 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     )
 }
 
+/// Remarks by what they say, numbers apart, each with the cells it is made of.
 fn notes(run: &Run, analysis: &Analysis) -> Markup {
-    let noted: Vec<_> = analysis.cells.iter().filter(|cell| !cell.notes.is_empty()).collect();
-    html! {
-        @if !noted.is_empty() {
-            h3 { "Remarks" }
-            dl.answers { @for cell in noted {
-                dt { (words::subject(&run.header.plan, &cell.cell)) }
-                dd { (cell.notes.join("; ")) }
-            } }
+    let mut kinds: BTreeMap<String, Vec<(String, &str)>> = BTreeMap::new();
+    for cell in &analysis.cells {
+        let subject = words::subject(&run.header.plan, &cell.cell);
+        for note in &cell.notes {
+            kinds.entry(without_numbers(note)).or_default().push((subject.clone(), note));
         }
     }
+    html! {
+        @if !kinds.is_empty() {
+            h3 { "Remarks" }
+            p.aside {
+                "What the gates noticed and let pass, by kind, with the numbers of one cell; all "
+                "stand with each cell."
+            }
+            @for (kind, noted) in &kinds {
+                details.remark {
+                    summary {
+                        b { (number::count(u32::try_from(noted.len()).unwrap_or(u32::MAX), "cell")) }
+                        " " (prose(run, if noted.len() == 1 { noted[0].1 } else { kind }))
+                    }
+                    dl.answers { @for (subject, note) in noted {
+                        dt { (subject) }
+                        dd { (prose(run, note)) }
+                    } }
+                }
+            }
+        }
+    }
+}
+
+/// A remark with `…` for its measured numbers, so that alike ones are one kind.
+/// Words that hold a digit, such as `L2` or `gate 12:`, stay.
+fn without_numbers(note: &str) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in note.split(' ') {
+        let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let is_number = !core.is_empty() && core.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let is_gate = words.last().is_some_and(|before| before == "gate");
+        words.push(match is_number && !is_gate {
+            true => word.replace(core, "…"),
+            false => word.to_owned(),
+        });
+    }
+    words.join(" ")
 }
 
 /// Arms that have no numbers in a cell, by the reason.
@@ -166,4 +204,19 @@ fn reading_counters(run: &Run) -> String {
     }
     let share = number::percent(spent as f64 / total as f64);
     format!("{} in {} of trials ({share})", Nanos(spent), Nanos(total))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn remarks_that_differ_in_numbers_alone_are_one_kind() {
+        let kind = |note: &str| without_numbers(note);
+        assert_eq!(
+            kind("send: retransmitted segments: 8, in 7 of 27 trials"),
+            "send: retransmitted segments: …, in … of … trials"
+        );
+        assert_eq!(kind("gate 12: 2.00 times the L2 cache"), "gate 12: … times the L2 cache");
+    }
 }

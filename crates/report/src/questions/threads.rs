@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
+use iolens_model::arm::Role;
 use iolens_model::axes::Cell;
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, three_digits};
-use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Plateau, PlateauAxis};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, Estimate, Plateau, PlateauAxis};
 
 use super::{Outcome, apart};
 use crate::arms;
-use crate::number::{list, ratio};
+use crate::number::{list, percent, ratio};
 use crate::results::interval_text;
 use crate::words;
 
@@ -24,16 +25,45 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
         );
     }
     let largest = rows.iter().map(|row| row.cell.message_bytes).max();
-    let mut sentences: Vec<String> = rows
-        .iter()
-        .filter(|row| Some(row.cell.message_bytes) == largest)
-        .map(|row| row.sentence(run))
-        .collect();
-    sentences.extend(plateaus(run, analysis));
+    let mut sentences = vec![conclusion(analysis, &rows)];
+    sentences.extend(words::turns(run).map(|text| format!("{text}.")));
+    let classic = |row: &&Row| arms::CLASSIC.contains(&row.label);
+    let at_largest = |row: &&Row| Some(row.cell.message_bytes) == largest;
+    sentences.extend(rows.iter().filter(classic).filter(at_largest).map(|row| row.sentence(run)));
     sentences.extend(rings(run));
-    sentences.extend(oversubscribed(run));
     sentences.push(contention(analysis));
-    Outcome::Answered { sentences, evidence: rows.iter().map(|row| row.line(run)).collect() }
+    let line = |row: &Row| format!("{}{}", row.line(run), row.plateau(analysis));
+    Outcome::Answered { sentences, evidence: rows.iter().map(line).collect() }
+}
+
+/// What more threads bring, over all arms and sizes.
+fn conclusion(analysis: &Analysis, rows: &[Row]) -> String {
+    let of = rows.len();
+    let (mut rises, mut falls, mut flat) = (0, 0, 0);
+    for row in rows {
+        if let (Some((_, from)), Some((_, to))) = (row.points.first(), row.points.last())
+            && apart(from, to)
+        {
+            if to.value > from.value { rises += 1 } else { falls += 1 }
+        }
+        flat += usize::from(!row.plateau(analysis).is_empty());
+    }
+    let least = rows.iter().filter_map(|row| row.points.first()).map(|(n, _)| *n).min();
+    let most = rows.iter().filter_map(|row| row.points.last()).map(|(n, _)| *n).max();
+    let does = match (rises, flat) {
+        (0, 0) => "More threads do not surely raise goodput anywhere",
+        (0, _) => "More threads raise goodput nowhere",
+        (_, 0) => "More threads can raise goodput",
+        _ => "More threads raise goodput in some settings only",
+    };
+    format!(
+        "{does}: from {} to {} threads it surely rises in {rises} and surely falls in {falls} of \
+         {of} settings of arm and size (95 % intervals apart); in {flat} it is shown that more \
+         threads than some count bring less than δ = {} more.",
+        least.unwrap_or(1),
+        most.unwrap_or(1),
+        percent(analysis.delta)
+    )
 }
 
 /// One arm at one size over the thread counts.
@@ -79,14 +109,29 @@ impl Row<'_> {
         let points: Vec<String> = self.points.iter().map(point).collect();
         format!("{}, {}: {} threads", self.place(run), self.label, list(&points))
     }
+
+    /// `; more than 1 do not help`, where that is shown.
+    fn plateau(&self, analysis: &Analysis) -> String {
+        let here = |p: &&Plateau| {
+            p.axis == PlateauAxis::Threads
+                && p.label == self.label
+                && Cell { threads: p.from.threads, ..self.cell.clone() } == p.from
+        };
+        analysis.plateaus.iter().find(here).map_or_else(String::new, |plateau| {
+            format!("; more than {} bring no more than δ", plateau.from.threads)
+        })
+    }
 }
 
-/// The classic three at every size that has at least two thread counts.
+/// Every arm that sends, at every size that has at least two thread counts.
 fn rows(analysis: &Analysis) -> Vec<Row<'_>> {
     let mut rows: Vec<Row> = Vec::new();
     for cell in &analysis.cells {
-        for label in arms::CLASSIC {
-            let Some(goodput) = goodput(cell, label) else { continue };
+        let sends = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
+        for arm in cell.arms.iter().filter(sends) {
+            let label = arm.arm.label.as_str();
+            let goodput = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s);
+            let Some(goodput) = goodput else { continue };
             let alike = |row: &&mut Row| {
                 row.label == label
                     && Cell { threads: cell.cell.threads, ..row.cell.clone() } == cell.cell
@@ -104,27 +149,6 @@ fn rows(analysis: &Analysis) -> Vec<Row<'_>> {
     rows.retain(|row| row.points.len() > 1);
     rows.iter_mut().for_each(|row| row.points.sort_by_key(|(threads, _)| *threads));
     rows
-}
-
-fn goodput(cell: &CellAnalysis, label: &str) -> Option<Estimate> {
-    arms::of(cell, label)?.figures.as_ref()?.goodput_bits_per_s
-}
-
-/// From where on more threads do not help.
-fn plateaus(run: &Run, analysis: &Analysis) -> Vec<String> {
-    let by_threads = |p: &&Plateau| p.axis == PlateauAxis::Threads;
-    let sentence = |p: &Plateau| {
-        format!(
-            "More threads than {} do not raise the goodput of {} at {} by more than δ: {} Gbit/s \
-             there, {} at best beyond.",
-            p.from.threads,
-            p.label,
-            words::subject(&run.header.plan, &p.from),
-            interval_text(Some(p.goodput_bits_per_s), 1e9),
-            interval_text(Some(p.best_beyond_bits_per_s), 1e9)
-        )
-    };
-    analysis.plateaus.iter().filter(by_threads).map(sentence).collect()
 }
 
 /// Settings whose rings are larger than a cache.
@@ -159,22 +183,6 @@ fn settings(run: &Run) -> usize {
     all.len()
 }
 
-/// Thread counts that have to share CPUs.
-fn oversubscribed(run: &Run) -> Option<String> {
-    let plan = &run.header.plan;
-    let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
-    let crowded = |threads: &&u32| **threads as usize > cpus;
-    let counts: Vec<String> =
-        plan.threads.iter().filter(crowded).map(ToString::to_string).collect();
-    (!counts.is_empty() && cpus > 0).then(|| {
-        format!(
-            "With {} threads at each end there are more threads than CPUs ({cpus}): what changes \
-             there is turns on the CPUs as well as caches.",
-            counts.join(" or ")
-        )
-    })
-}
-
 /// Whether caches can be told from CPUs at all.
 fn contention(analysis: &Analysis) -> String {
     let figures = analysis.cells.iter().flat_map(|c| &c.arms).filter_map(|a| a.figures.as_ref());
@@ -203,11 +211,13 @@ mod tests {
         let Outcome::Answered { sentences, evidence } = outcome(&run, &analysis) else {
             panic!("decidable")
         };
-        assert!(sentences[0].starts_with("At 256 KiB, loopback, stream, send_staged goes from "));
+        assert!(sentences[0].starts_with("More threads "), "{}", sentences[0]);
+        assert!(sentences[1].contains("the threads of an end share 1 CPU and take turns"));
         let has = |words: &str| sentences.iter().any(|s| s.contains(words));
-        assert!(has("More threads than 1 do not raise the goodput of send_staged"));
-        assert!(has("more threads than CPUs (2)"), "{sentences:?}");
-        assert!(evidence.iter().all(|line| line.ends_with(" threads")));
+        assert!(has("At 256 KiB, loopback, stream, send_staged goes from "), "{sentences:?}");
+        let flat = evidence.iter().filter(|line| line.ends_with("bring no more than δ"));
+        assert_eq!(flat.count(), 1, "{evidence:?}");
+        assert!(sentences.len() < 10, "{sentences:?}");
     }
 
     #[test]

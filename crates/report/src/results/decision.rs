@@ -9,7 +9,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast};
 use super::interval_text;
 use crate::arms::span;
 use crate::number::{self, NONE, ratio};
-use crate::standing::{Candidate, Standing, standing};
+use crate::standing::{self, Candidate, standing};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
 
@@ -17,12 +17,16 @@ use crate::words;
 pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
     let plan = &run.header.plan;
     let round_trips = analysis.cells.iter().flat_map(|c| &c.arms).any(|a| a.latency.is_some());
+    let contiguous = analysis.cells.iter().any(|cell| standing::contiguous(cell).is_some());
     let mut columns = vec![
         Column::left("curve", ""),
         Column::left("message size", ""),
-        Column::left("use", ""),
+        Column::left("use", if contiguous { "where the fields lie scattered" } else { "" }),
         Column::left(&format!("speed against {}", plan.baseline), "ratio [95 %]"),
     ];
+    if contiguous {
+        columns.push(Column::left("if the message is contiguous already", "ratio [95 %]"));
+    }
     if round_trips {
         columns.push(Column::left("its round trip, p50 / p99", "µs"));
     }
@@ -31,6 +35,9 @@ pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
         for (i, stretch) in stretches(&cells, analysis.delta).iter().enumerate() {
             let mut row =
                 stretch.entries(if i == 0 { words::curve(plan, &curve) } else { String::new() });
+            if contiguous {
+                row.push(stretch.contiguous().into());
+            }
             if round_trips {
                 row.push(stretch.round_trip(&curve).into());
             }
@@ -50,7 +57,8 @@ struct Stretch<'a> {
 fn stretches<'a>(cells: &[&'a CellAnalysis], delta: f64) -> Vec<Stretch<'a>> {
     let mut stretches: Vec<Stretch> = Vec::new();
     for cell in cells {
-        let (choice, best) = choice(cell, delta);
+        let standing = standing(cell, delta);
+        let (choice, best) = (standing.brief(), standing.best());
         match stretches.last_mut() {
             Some(last) if last.choice == choice => last.cells.push((cell, best)),
             _ => stretches.push(Stretch {
@@ -61,30 +69,6 @@ fn stretches<'a>(cells: &[&'a CellAnalysis], delta: f64) -> Vec<Stretch<'a>> {
         }
     }
     stretches
-}
-
-/// What to use in one cell, in words that are the same for the same standing,
-/// and the arm with the lowest time.
-fn choice(cell: &CellAnalysis, delta: f64) -> (String, Option<Candidate<'_>>) {
-    let names = |best: &Candidate, others: &[Candidate]| {
-        let mut names: Vec<String> =
-            std::iter::once(best).chain(others).map(Candidate::shown).collect();
-        names.sort_unstable();
-        names
-    };
-    match standing(cell, delta) {
-        Standing::Cheapest { best, .. } => (best.shown(), Some(best)),
-        Standing::Tie { best, others } => {
-            (format!("{} (equal within δ)", names(&best, &others).join(" or ")), Some(best))
-        }
-        Standing::Unseparated { best, others } => {
-            (format!("{} (not separated)", names(&best, &others).join(" or ")), Some(best))
-        }
-        Standing::NoInterval { best, .. } => {
-            (format!("{} (no interval)", best.shown()), Some(best))
-        }
-        Standing::Nothing(why) => (format!("no comparison: {why}"), None),
-    }
 }
 
 impl Stretch<'_> {
@@ -116,15 +100,22 @@ impl Stretch<'_> {
         let contrasts: Vec<&Contrast> =
             self.cells.iter().filter_map(|(_, best)| best.and_then(|best| best.contrast)).collect();
         match (contrasts.as_slice(), self.primitive) {
-            ([one], _) => number::contrast(one),
-            ([], Some(_)) => "is the baseline".to_owned(),
+            ([], Some(_)) => "1.00 (baseline)".to_owned(),
             ([], None) => NONE.to_owned(),
-            (several, _) => {
-                let ratios = span(several.iter().map(|contrast| contrast.ratio));
-                ratios.map_or_else(String::new, |(low, high)| {
-                    format!("{} to {} over the sizes", ratio(low), ratio(high))
-                })
+            (several, _) => over(several),
+        }
+    }
+
+    /// The arm that needs a contiguous message, at these sizes.
+    fn contiguous(&self) -> String {
+        let found: Vec<Candidate> =
+            self.cells.iter().filter_map(|(cell, _)| standing::contiguous(cell)).collect();
+        let contrasts: Vec<&Contrast> = found.iter().filter_map(|c| c.contrast).collect();
+        match found.first() {
+            Some(first) if !contrasts.is_empty() => {
+                format!("{}, {}", first.shown(), over(&contrasts))
             }
+            _ => NONE.to_owned(),
         }
     }
 
@@ -147,6 +138,21 @@ impl Stretch<'_> {
             _ => NONE.to_owned(),
         }
     }
+}
+
+/// One ratio with its interval, or the range over the sizes.
+fn over(contrasts: &[&Contrast]) -> String {
+    if let [one] = contrasts {
+        let tail = match one.tail {
+            true => format!("; by totals {}", ratio(one.total_ratio.value)),
+            false => String::new(),
+        };
+        return format!("{}{tail}", number::contrast(one));
+    }
+    span(contrasts.iter().map(|contrast| contrast.ratio)).map_or_else(
+        || NONE.to_owned(),
+        |(low, high)| format!("{} to {} over the sizes", ratio(low), ratio(high)),
+    )
 }
 
 #[cfg(test)]

@@ -30,7 +30,12 @@ pub(super) fn all_active(case: &Case<'_>) -> Check {
     let cpus = plan.cpus.as_ref().unwrap_or(&case.header.host.cpus).len();
     let oversubscribed = u64::from(threads) * 2 > cpus as u64;
     let drain = drain_share(case);
-    if oversubscribed || share + drain >= SHARE {
+    if oversubscribed {
+        let what = "of the slices' time lay between every thread's first and last call: threads \
+                    that share CPUs take turns";
+        return Check::Flag(Flag::Share { what, share });
+    }
+    if share + drain >= SHARE {
         let what = "of the slices' time had all threads at work, receipts included";
         return Check::Flag(Flag::Share { what, share });
     }
