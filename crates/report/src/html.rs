@@ -50,8 +50,10 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             }
             body {
                 (header(run, analysis))
-                (glossary::fold(run, analysis))
-                main { @for section in &sections { (section) } }
+                main {
+                    @for section in &sections { (section) }
+                    (glossary::fold(run, analysis))
+                }
                 footer { p { (run.header.build) " · run " (run.header.id) } }
             }
         }
@@ -88,6 +90,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
             }
             nav aria-label="Contents" {
                 @for (id, name) in CONTENTS { a href={ "#" (id) } { (name) } }
+                a href="#words" { "Words of this page" }
             }
         }
     }

@@ -361,8 +361,7 @@ pub(crate) fn scale(along: Along, panels: &[Panel]) -> Scale {
 /// The caches of a machine whose sizes are known, as message sizes: the memory
 /// in use is larger, since rings and socket buffers belong to it.
 pub(crate) fn caches(host: &HostFacts) -> Vec<(&'static str, f64)> {
-    let caches =
-        [("message = L1d", &host.l1d), ("message = L2", &host.l2), ("message = LLC", &host.llc)];
+    let caches = [("L1d", &host.l1d), ("L2", &host.l2), ("LLC", &host.llc)];
     let known =
         |(name, size): (&'static str, &Reading<Bytes>)| Some((name, size.value()?.0 as f64));
     caches.into_iter().filter_map(known).collect()

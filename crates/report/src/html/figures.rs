@@ -17,10 +17,18 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
         figures.iter().filter(|figure| figure.group == group).collect()
     };
     let missing = figure::not_drawn(run, analysis);
+    let host = &run.header.host;
+    let caches = [&host.l1d, &host.l2, &host.llc].iter().any(|cache| cache.value().is_some());
     super::block(
         "figures",
         "Figures",
         html! {
+            @if caches {
+                p.aside {
+                    "A line named after a cache stands where one message is as large as it. The "
+                    "memory in use, rings and socket buffers, is larger and leaves it earlier."
+                }
+            }
             @for group in Group::ALL {
                 @let figures = of(group);
                 @if !figures.is_empty() { h3 { (group.heading()) } }

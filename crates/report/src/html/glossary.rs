@@ -1,4 +1,4 @@
-//! The words that the page uses, folded at its top.
+//! The words that the page uses, folded at its end and linked at its top.
 
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
@@ -11,9 +11,10 @@ pub(super) fn fold(run: &Run, analysis: &Analysis) -> Markup {
     let baseline = &run.header.plan.baseline;
     let delta = percent(analysis.delta);
     html! {
-        details.glossary id="words" {
+        details.glossary {
             summary { "The words of this page" }
-            dl.facts {
+            // Inside the fold: a browser opens it for whoever follows the link.
+            dl.facts id="words" {
                 dt { "arm" }
                 dd { "One way of sending that is measured. A compared arm sends; a control, such "
                     "as memcpy, sends nothing and shows what a part costs alone." }

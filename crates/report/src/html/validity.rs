@@ -1,6 +1,6 @@
 //! Why to believe the numbers, and which not to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::outcome::{Counts, Status};
 use iolens_model::run::Run;
@@ -57,36 +57,52 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     )
 }
 
-/// Remarks by what they say, numbers apart, each with the cells it is made of.
+/// A remark: where, of which arm, what.
+type Remark<'a> = (String, &'a str, &'a str);
+
+/// Remarks by what they say, arms and numbers apart, each with where it is
+/// made.
 fn notes(run: &Run, analysis: &Analysis) -> Markup {
-    let mut kinds: BTreeMap<String, Vec<(String, &str)>> = BTreeMap::new();
+    let mut kinds: BTreeMap<String, Vec<Remark>> = BTreeMap::new();
     for cell in &analysis.cells {
         let subject = words::subject(&run.header.plan, &cell.cell);
         for note in &cell.notes {
-            kinds.entry(without_numbers(note)).or_default().push((subject.clone(), note));
+            let of_arm = cell.arms.iter().find_map(|arm| {
+                let text = note.strip_prefix(arm.arm.label.as_str())?.strip_prefix(": ")?;
+                Some((arm.arm.label.as_str(), text))
+            });
+            let (arm, text) = of_arm.unwrap_or(("", note));
+            kinds.entry(without_numbers(text)).or_default().push((subject.clone(), arm, text));
         }
     }
     html! {
         @if !kinds.is_empty() {
             h3 { "Remarks" }
             p.aside {
-                "What the gates noticed and let pass, by kind, with the numbers of one cell; all "
-                "stand with each cell."
+                "What the gates noticed and let pass, by kind; every one also stands with its "
+                "cell."
             }
             @for (kind, noted) in &kinds {
                 details.remark {
                     summary {
-                        b { (number::count(u32::try_from(noted.len()).unwrap_or(u32::MAX), "cell")) }
-                        " " (prose(run, if noted.len() == 1 { noted[0].1 } else { kind }))
+                        b { (count(noted, |(subject, ..)| subject, "cell")) }
+                        " " (count(noted, |(_, arm, _)| arm, "arm")) ": "
+                        (prose(run, if noted.len() == 1 { noted[0].2 } else { kind }))
                     }
-                    dl.answers { @for (subject, note) in noted {
+                    dl.answers { @for (subject, arm, text) in noted {
                         dt { (subject) }
-                        dd { (prose(run, note)) }
+                        dd { @if !arm.is_empty() { code { (arm) } ": " } (prose(run, text)) }
                     } }
                 }
             }
         }
     }
+}
+
+/// How many different ones there are.
+fn count<'a>(noted: &'a [Remark], of: fn(&'a Remark<'a>) -> &'a str, noun: &str) -> String {
+    let all: BTreeSet<&str> = noted.iter().map(of).collect();
+    number::count(u32::try_from(all.len()).unwrap_or(u32::MAX), noun)
 }
 
 /// A remark with `…` for its measured numbers, so that alike ones are one kind.

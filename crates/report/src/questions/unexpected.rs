@@ -113,7 +113,7 @@ fn copied_yet_ahead(run: &Run, analysis: &Analysis) -> Option<String> {
     };
     let (found, others) = most(analysis.cells.iter().filter_map(in_cell).collect())?;
     Some(format!(
-        "A zero-copy send is ahead although the kernel copied its bytes after all: at {}, the \
+        "Zero-copy is ahead although the kernel copied its bytes after all: at {}, the \
          next best, {}{others}.",
         words::subject(&run.header.plan, &found.cell.cell),
         found.words()
@@ -258,7 +258,7 @@ mod tests {
             (contrast.ratio, contrast.simultaneous) = (1.4, ahead);
         }
         let said = first(&run, &analysis);
-        assert!(said.starts_with("A zero-copy send is ahead although"), "{said}");
+        assert!(said.starts_with("Zero-copy is ahead although"), "{said}");
         assert!(said.contains("takes 1.40× the time of sendmsg_zerocopy (simul"), "{said}");
         let beyond = Some(Interval { low: 0.01, high: 0.02 });
         analysis.removed_copies[0].beyond_memcpy_ns_per_byte = beyond;
