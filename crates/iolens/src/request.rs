@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(plan.passes, Passes { minimum: 12, maximum: 60 });
         assert_eq!(plan.baseline, "send_staged");
         let quick = planned(&format!("{ARMS} --quick")).unwrap();
-        assert_eq!((quick.sizes.len(), quick.passes.maximum), (3, 10));
+        assert_eq!((quick.sizes.len(), quick.passes.maximum), (3, 20));
         let arms = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send", "memcpy"];
         for (line, arms) in [("", &arms[..]), ("--quick", &arms[..4])] {
             let asked = asked("net", &typed(line).unwrap()).unwrap();
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(file.sizes.unwrap().0.len(), 4);
         assert_eq!(file.budget, Some(Nanos(300 * Nanos::SECOND.0)));
         assert_eq!(file.passes, Some(Passes { minimum: 12, maximum: 60 }));
-        assert_eq!(asked("--quick").passes, Some(Passes { minimum: 10, maximum: 10 }));
+        assert_eq!(asked("--quick").passes, Some(Passes { minimum: 20, maximum: 20 }));
         assert_eq!(asked("--window 10s").passes, None);
     }
 

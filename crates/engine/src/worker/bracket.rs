@@ -211,7 +211,9 @@ mod tests {
         let cpus = iolens_sys::affinity::thread_cpus().unwrap();
         let mut bracket = Bracket::open(0, &cpus, 1);
         let (outer, inner) = (bracket.outer(None), bracket.inner_before());
-        let fresh = vec![1u8; 8 << 20];
+        // Above what malloc(3) ever keeps for later (M_MMAP_THRESHOLD, 32 MiB at
+        // most), so that it is fresh whatever other tests have freed.
+        let fresh = vec![1u8; 40 << 20];
         std::hint::black_box(&fresh);
         let (inner_after, outer_after) = (bracket.inner_after(), bracket.outer(None));
         let counts = bracket.between([&inner, &inner_after], [&outer, &outer_after]);

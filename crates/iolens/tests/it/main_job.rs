@@ -42,7 +42,7 @@ fn exports_hold_every_row(place: &Place) {
         assert!(header.contains(&column), "{column}");
     }
     let slices = place.run("export last --format csv --rows slices").stdout;
-    assert_eq!(slices.lines().count() - 1, (4 * 2 * 5 + 2 * 3) * 23);
+    assert_eq!(slices.lines().count() - 1, (4 * 2 * 5 + 2 * 3) * 13);
     let cells = place.run("export last --format csv --rows cells").stdout;
     assert_eq!(cells.lines().count() - 1, 4 * 5);
     let json = place.json("export last --format json --rows cells");

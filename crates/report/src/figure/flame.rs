@@ -24,8 +24,10 @@ const SHARE_MIN: f64 = 0.002;
 /// Functions below each other that are drawn.
 const DEPTH_MAX: usize = 40;
 const ROW: f64 = 16.0;
-/// Rows of the table: the widest boxes.
-const TABLE_ROWS: usize = 40;
+/// Rows of an arm in the table, and functions of a row: the innermost ones say
+/// what was done, those around them are in the figure and in `--folded`.
+const TABLE_ROWS: usize = 15;
+const TABLE_FRAMES: usize = 4;
 
 /// A function below its caller.
 #[derive(Default)]
@@ -161,7 +163,7 @@ fn boxes(sheet: &mut Sheet, node: &Node, (left, top): (f64, f64), scale: &Scale)
 fn table(title: &str, trees: &[(String, Node)]) -> Table {
     let columns = vec![
         Column::left("arm", ""),
-        Column::left("stack", "outermost first"),
+        Column::left("end, and the innermost functions", "callers first"),
         Column::left("class of work", ""),
         Column::decimal("share", "% of samples"),
     ];
@@ -188,7 +190,10 @@ fn table(title: &str, trees: &[(String, Node)]) -> Table {
 fn own<'a>(node: &'a Node, path: &mut Vec<&'a str>, found: &mut Vec<(String, &'a Node, u64)>) {
     let below: u64 = node.callees.values().map(|callee| callee.samples).sum();
     if node.samples > below && !path.is_empty() {
-        found.push((path.join(" › "), node, node.samples - below));
+        let inner = path.len().saturating_sub(TABLE_FRAMES).max(1);
+        let between = if inner > 1 { "… › " } else { "" };
+        let functions = path.get(inner..).unwrap_or_default().join(" › ");
+        found.push((format!("{}: {between}{functions}", path[0]), node, node.samples - below));
     }
     for (name, callee) in &node.callees {
         path.push(name);
