@@ -102,6 +102,25 @@ axis! {
     }
 }
 
+axis! {
+    /// When events of perf_event_open(2) are open.
+    Counting {
+        /// In every slice.
+        On = "on",
+        /// In none.
+        Off = "off",
+        /// In every slice but those of the A/A arm, whose ratio then is what
+        /// counting costs.
+        Alternate = "alternate",
+    }
+}
+
+impl Default for Counting {
+    fn default() -> Self {
+        Counting::On
+    }
+}
+
 /// One setting of the axes: what all arms of a trial have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {

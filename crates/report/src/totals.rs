@@ -1,6 +1,8 @@
 //! What an arm did in one trial: sums over its measured slices.
 
-use iolens_model::outcome::{Counts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts};
+use iolens_model::outcome::{
+    Counts, KernelCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
+};
 use iolens_model::trial::SliceKind;
 
 /// Sums over measured slices and both ends. A sum is null as soon as one of
@@ -39,11 +41,15 @@ pub(crate) struct Totals {
     pub(crate) retransmits: Option<u64>,
     /// Softirq ticks, both ends.
     pub(crate) softirq_ticks: Option<u64>,
+    /// Time ready to run without a CPU, both ends.
+    pub(crate) run_delay_ns: Option<u64>,
     /// Zero-copy sends of the sender; null for arms that make none.
     pub(crate) zerocopy: Option<ZerocopyCounts>,
     /// What the PMU counted, both ends together: each count is null unless
     /// every end that the arm has knows it.
     pub(crate) pmu: PmuCounts,
+    /// What the kernel counted by itself, in the same way.
+    pub(crate) kernel: KernelCounts,
 }
 
 /// The sums of one arm; null if none of its slices counts.
@@ -82,8 +88,10 @@ pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
         major_faults: both(|c| c.major_faults),
         retransmits: slices.iter().map(|s| s.tx.retransmits).sum(),
         softirq_ticks: both(|c| c.softirq_ticks),
+        run_delay_ns: both(|c| c.run_delay_ns),
         zerocopy: zerocopy(&slices),
-        pmu: pmu(&slices),
+        pmu: events(&slices, |c| c.pmu, PmuCounts::plus),
+        kernel: events(&slices, |c| c.kernel, KernelCounts::plus),
     })
 }
 
@@ -92,12 +100,13 @@ fn zerocopy(slices: &[&SliceOutcome]) -> Option<ZerocopyCounts> {
     each.reduce(|sum, next| Some(sum?.plus(&next?))).flatten()
 }
 
-fn pmu(slices: &[&SliceOutcome]) -> PmuCounts {
+/// One set of events over all slices and both ends.
+fn events<T: Default>(slices: &[&SliceOutcome], of: fn(&Counts) -> T, plus: fn(&T, &T) -> T) -> T {
     let each = slices.iter().map(|slice| match &slice.rx {
-        Some(rx) => slice.tx.pmu.plus(&rx.pmu),
-        None => slice.tx.pmu,
+        Some(rx) => plus(&of(&slice.tx), &of(rx)),
+        None => of(&slice.tx),
     });
-    each.reduce(|sum, next| sum.plus(&next)).unwrap_or_default()
+    each.reduce(|sum, next| plus(&sum, &next)).unwrap_or_default()
 }
 
 impl Totals {

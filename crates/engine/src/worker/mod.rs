@@ -2,7 +2,7 @@
 //! orders on stdin, answers on stdout, listens on no port for control, and
 //! ends when its stdin does.
 
-mod bracket;
+pub(crate) mod bracket;
 mod crew;
 mod facts;
 mod gate;

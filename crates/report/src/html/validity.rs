@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use iolens_model::host::Costs;
 use iolens_model::outcome::{Counts, Status};
 use iolens_model::run::Run;
-use iolens_model::units::{Nanos, three_digits};
+use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
@@ -42,6 +43,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             h3 { "Not measured" }
             (not_measured(run))
             @if let Some(text) = unverified(run) { p { (text) } }
+            (by_pmu(run))
             h3 { "Shared or own process" }
             @if isolated.rows.is_empty() {
                 p { "No cell of this run was measured both ways." }
@@ -111,6 +113,21 @@ fn unverified(run: &Run) -> Option<String> {
     })
 }
 
+/// Cycles by kind of core, where threads of an end ran on several.
+fn by_pmu(run: &Run) -> Markup {
+    let table = results::by_pmu(run);
+    html! {
+        @if !table.rows.is_empty() {
+            h3 { "Kinds of cores" }
+            p {
+                "Threads of one end ran on different kinds of cores. Their counts are sums over "
+                "both, and here apart."
+            }
+            (table.html())
+        }
+    }
+}
+
 /// Metrics without a value, grouped by the reason.
 fn not_measured(run: &Run) -> Markup {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -128,10 +145,10 @@ fn not_measured(run: &Run) -> Markup {
 
 fn harness(run: &Run) -> Markup {
     let calibration = &run.header.calibration;
-    let ns = |value: f64| match value {
-        v if v >= 1e3 => format!("{} µs", three_digits(v / 1e3)),
-        v => format!("{} ns", three_digits(v)),
-    };
+    let ns = number::nanoseconds;
+    let costs = calibration.costs.as_ref();
+    let readings =
+        |of: fn(&Costs) -> Option<f64>| costs.and_then(of).map_or_else(|| NONE.to_owned(), ns);
     let rows = [
         ("one message of a primitive that does nothing", ns(calibration.harness_message_ns)),
         ("one slice of such a message", ns(calibration.harness_slice_ns)),
@@ -141,6 +158,11 @@ fn harness(run: &Run) -> Markup {
         ),
         ("one reading of the clock", ns(calibration.clock_read_ns)),
         ("one system call that does nothing (getppid)", ns(calibration.empty_call_ns)),
+        (
+            "readings next to the clock, at one edge of a slice",
+            readings(|costs| costs.inner_readings_ns),
+        ),
+        ("slower readings around them", readings(|costs| costs.outer_readings_ns)),
         ("reading counters, outside the clock", reading_counters(run)),
     ];
     html! {
