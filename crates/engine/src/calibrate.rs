@@ -95,6 +95,7 @@ fn costs(cpus: &[u32], room: &Room, probes: Probes, bandwidths: [&Bandwidths; 2]
         scan_hot_all_bytes_per_s: all.scan_hot,
         scan_cold_all_bytes_per_s: all.scan_cold,
         thread_start_ns: switching::thread_start_ns(),
+        counted_handover_ns: switching::counted_handover_ns(cpus[0], probes),
         switches: switching::costs(cpus[0], room.llc_bytes, room.memory_bytes),
     }
 }

@@ -2,9 +2,10 @@
 //! tested on a known loop, then read at the edges of slices.
 //!
 //! What is counted: the tables, those of the PMU and those of the kernel, with
-//! the kernel's share, since moving bytes is the kernel's work. A count is published only if its group was on the PMU
-//! for all of the slice. Nothing is scaled: an extrapolated count looks like a
-//! measured one and is none. Everything that is not counted has its reason.
+//! the kernel's share, since moving bytes is the kernel's work. A count is
+//! published only if its group counted for all of the slice. Nothing is scaled:
+//! an extrapolated count looks like a measured one and is none. Everything that
+//! is not counted has its reason.
 
 mod group;
 mod machine;
@@ -66,12 +67,15 @@ impl Counters {
                 table = table::hardware(machine::llc(root));
             }
         }
-        table.push(table::SOFTWARE);
-        if wanted.probes.tracepoints {
-            table.push(table::TRACEPOINTS);
-        } else {
-            let names = table::TRACEPOINTS.counters.iter().map(|counter| counter.metric);
-            missing.extend(notes(names, "not asked for: --tracepoints counts them"));
+        let Probes { software, tracepoints, .. } = wanted.probes;
+        for (plan, asked, why) in [
+            (table::SOFTWARE, software, NO_SOFTWARE),
+            (table::TRACEPOINTS, tracepoints, NO_TRACEPOINTS),
+        ] {
+            match asked {
+                true => table.push(plan),
+                false => missing.extend(notes(metrics_of(&plan), why)),
+            }
         }
         let source = Source {
             pmu: pmu.as_ref().and_then(|pmu| pmu.number),
@@ -99,7 +103,7 @@ impl Counters<Everywhere> {
     pub(crate) fn of_cpus(root: &Root, cpus: &[u32], probes: Probes) -> Counters<Everywhere> {
         let plan = table::CPU_WIDE;
         if probes.counting == Counting::Off {
-            return Counters::none(plan.counters.iter().map(|counter| counter.metric), OFF);
+            return Counters::none(metrics_of(&plan), OFF);
         }
         let source = Source {
             pmu: None,
@@ -121,6 +125,14 @@ impl Counters<Everywhere> {
 const OFF: &str = "the plan says `counters = off`";
 const ALTERNATING: &str = "the plan says `counters = alternate`: closed while the A/A arm runs";
 
+const NO_SOFTWARE: &str =
+    "not asked for: --software-events counts them; getrusage(2) and /proc have the same";
+const NO_TRACEPOINTS: &str = "not asked for: --tracepoints counts them";
+
+fn metrics_of(plan: &GroupPlan) -> impl Iterator<Item = &'static str> + use<> {
+    plan.counters.iter().map(|counter| counter.metric)
+}
+
 fn notes(metrics: impl IntoIterator<Item = &'static str>, why: &str) -> Vec<NotMeasured> {
     let note = |metric: &str| NotMeasured { metric: metric.to_owned(), why: why.to_owned() };
     metrics.into_iter().map(note).collect()
@@ -136,6 +148,9 @@ impl<G: EventGroup> Counters<G> {
         let mut counters = Counters { pmu: None, groups: Vec::new(), missing: Vec::new() };
         for plan in table {
             counters.groups.extend(Open::new(source, plan, &mut counters.missing));
+        }
+        if counters.groups.is_empty() {
+            return counters;
         }
         let mut tested = counters.test();
         if counters.is_crowded(&tested) {

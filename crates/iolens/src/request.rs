@@ -126,6 +126,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         network,
         probes: Probes {
             counting: asked.counters.unwrap_or_default(),
+            software: asked.software_events,
             tracepoints: asked.tracepoints,
         },
     };
@@ -371,7 +372,7 @@ mod tests {
             "--window 10s --seed 18446744073709551615",
             "--isolate --slice 1.5ms --rounds 7 --passes 3..9 --cpus 1,0 --delta 0.0333",
             "--ip ipv6 --mtu 9000 --modes stream,rr --working-set hot,cold --iovec prepared",
-            "--counters alternate --tracepoints",
+            "--counters alternate --tracepoints --software-events",
             "--sizes 1000,64KiB --socket-buffer 1MiB --receive-size 4097 --congestion cubic",
         ] {
             let first = request(&format!("{ARMS} --name it's {line}")).unwrap();

@@ -102,6 +102,9 @@ pub(crate) struct Wishes {
     /// whose ratio then is their cost [default: on]
     #[arg(long, value_name = "WHEN", value_parser = values::counting, help_heading = MACHINE)]
     pub(crate) counters: Option<Counting>,
+    /// Count switches, migrations and faults by the kernel's software events too
+    #[arg(long, help_heading = MACHINE)]
+    pub(crate) software_events: bool,
     /// Count tracepoints too: system calls, copies to receivers, retransmits, switches
     #[arg(long, help_heading = MACHINE)]
     pub(crate) tracepoints: bool,
@@ -156,6 +159,7 @@ impl Wishes {
             socket_buffer: self.socket_buffer.or(below.socket_buffer),
             receive_size: self.receive_size.or(below.receive_size),
             counters: self.counters.or(below.counters),
+            software_events: self.software_events || below.software_events,
             tracepoints: self.tracepoints || below.tracepoints,
             seed: self.seed.or(below.seed),
             name: self.name.or(below.name),
@@ -205,6 +209,7 @@ impl Wishes {
             socket_buffer: Some(plan.socket.buffer_bytes),
             receive_size: Some(plan.socket.receive_bytes),
             counters: Some(plan.probes.counting),
+            software_events: plan.probes.software,
             tracepoints: plan.probes.tracepoints,
             seed: Some(plan.seed),
             name: name.map(str::to_owned),

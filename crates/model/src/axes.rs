@@ -104,20 +104,16 @@ axis! {
 
 axis! {
     /// When events of perf_event_open(2) are open.
+    #[derive(Default)]
     Counting {
         /// In every slice.
+        #[default]
         On = "on",
         /// In none.
         Off = "off",
         /// In every slice but those of the A/A arm, whose ratio then is what
         /// counting costs.
         Alternate = "alternate",
-    }
-}
-
-impl Default for Counting {
-    fn default() -> Self {
-        Counting::On
     }
 }
 

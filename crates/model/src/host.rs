@@ -128,6 +128,11 @@ pub struct Costs {
     pub scan_cold_all_bytes_per_s: f64,
     /// Starting a thread that does nothing, and joining it.
     pub thread_start_ns: Option<f64>,
+    /// A bare hand-over with the counters of a slice open, as in
+    /// [`SwitchCost::handover_ns`]: what they cost at each context switch is
+    /// the difference. Null where none are open.
+    #[serde(default)]
+    pub counted_handover_ns: Option<f64>,
     /// Hand-overs of a CPU between two threads, by working set, smallest first;
     /// empty where they could not be measured.
     pub switches: Vec<SwitchCost>,

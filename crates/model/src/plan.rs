@@ -133,7 +133,10 @@ pub struct NetworkOptions {
 pub struct Probes {
     /// When events of perf_event_open(2) are open.
     pub counting: Counting,
-    /// Whether tracepoints are counted too, each passage of which costs.
+    /// Whether the kernel's software events are counted too, which makes each
+    /// context switch dearer.
+    pub software: bool,
+    /// Whether tracepoints are counted too, of which each passage costs.
     pub tracepoints: bool,
 }
 

@@ -4,9 +4,12 @@
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 
 use iolens_model::host::SwitchCost;
+use iolens_model::plan::Probes;
 use iolens_model::units::Bytes;
 use iolens_sys::scan::scan;
 use iolens_sys::{affinity, clock};
+
+use crate::worker::bracket::Bracket;
 
 /// Working sets besides none and the last-level cache: as large as a usual
 /// first-level cache, and a share of a second-level one.
@@ -30,11 +33,21 @@ pub(super) fn costs(cpu: u32, llc_bytes: Option<usize>, memory_bytes: usize) -> 
     let cost = |bytes: usize| {
         Some(SwitchCost {
             working_set: Bytes(bytes as u64),
-            handover_ns: handover_ns(cpu, bytes).ok()??,
+            handover_ns: handover_ns(cpu, bytes, |_| ()).ok()??,
             alone_ns: alone_ns(cpu, bytes).ok()?,
         })
     };
     sets.filter_map(cost).collect()
+}
+
+/// A bare hand-over between threads that have the counters of a slice open;
+/// null where there are none.
+pub(super) fn counted_handover_ns(cpu: u32, probes: Probes) -> Option<f64> {
+    let open = |thread: usize| Bracket::open(thread, &[cpu], 0, probes);
+    if std::thread::scope(|scope| scope.spawn(|| open(0).groups()).join()).ok()? == 0 {
+        return None;
+    }
+    handover_ns(cpu, 0, open).ok()?
 }
 
 /// Median time of starting a thread that does nothing, and joining it; null
@@ -87,12 +100,17 @@ fn read_all(memory: &[u8]) {
 }
 
 /// A hand-over: half of the way there and back; null where the other thread
-/// panicked.
-fn handover_ns(cpu: u32, bytes: usize) -> io::Result<Option<f64>> {
+/// panicked. Each thread holds what `equip` gives it, by its number.
+fn handover_ns<T>(
+    cpu: u32,
+    bytes: usize,
+    equip: impl Fn(usize) -> T + Copy + Send,
+) -> io::Result<Option<f64>> {
     let (mut near_in, mut far_out) = io::pipe()?;
     let (mut far_in, mut near_out) = io::pipe()?;
     let answer = move || {
         pin(cpu).ok()?;
+        let _held = equip(1);
         let memory = vec![1u8; bytes];
         // Until the other thread closes its end.
         while take(&mut far_in).is_ok() {
@@ -103,6 +121,7 @@ fn handover_ns(cpu: u32, bytes: usize) -> io::Result<Option<f64>> {
     };
     let ask = move || {
         pin(cpu)?;
+        let _held = equip(0);
         let memory = vec![1u8; bytes];
         timed(|| {
             pass_on(&mut near_out)?;

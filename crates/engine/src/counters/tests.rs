@@ -35,16 +35,15 @@ fn names() -> impl Iterator<Item = &'static str> {
     all().into_iter().flat_map(|plan| plan.counters).map(|counter| counter.metric)
 }
 
-fn metrics_of(plan: &GroupPlan) -> Vec<&'static str> {
-    plan.counters.iter().map(|counter| counter.metric).collect()
-}
+/// The error of opening an event.
+type Refuses = dyn Fn(&Event, Scope) -> Option<i32>;
 
 /// A kernel and a PMU that do what a test says.
 struct Pmu {
     /// Counters that it has.
     room: usize,
     /// The error of opening an event.
-    refuses: Box<dyn Fn(&Event, Scope) -> Option<i32>>,
+    refuses: Box<Refuses>,
     /// Whether an event counts nothing.
     is_dead: fn(&Event) -> bool,
     /// Whether tracepoints have numbers.
@@ -234,7 +233,7 @@ const CORE: [&str; 4] =
 
 /// The groups that share what the pinned one leaves, in the order of turns.
 fn sharing() -> Vec<Vec<&'static str>> {
-    all().iter().filter(|plan| !plan.pinned).map(metrics_of).collect()
+    all().iter().filter(|plan| !plan.pinned).map(|plan| metrics_of(plan).collect()).collect()
 }
 
 /// All metrics but those of the pinned group and of the groups named.
@@ -440,7 +439,8 @@ fn without_tracefs_only_tracepoints_are_missing() {
     let pmu = Pmu { has_tracefs: false, ..Pmu::with_room_for(PmuCounts::COUNT) };
     let (_pmu, mut counters) = pmu.counters(0);
     let reason = "without tracefs, which is not mounted; run `sudo mount -t tracefs";
-    check_missing(&mut counters, &metrics_of(&TRACEPOINTS), reason);
+    let absent: Vec<&str> = metrics_of(&TRACEPOINTS).collect();
+    check_missing(&mut counters, &absent, reason);
 }
 
 #[test]

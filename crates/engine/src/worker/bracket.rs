@@ -301,6 +301,9 @@ mod tests {
 
     use super::*;
 
+    /// Everything that can be asked for.
+    const ALL: Probes = Probes { counting: Counting::On, software: true, tracepoints: true };
+
     #[test]
     fn an_unknown_part_makes_the_sum_unknown() {
         let known = Counts { bytes: 2, migrations: Some(1), ..Counts::default() };
@@ -330,8 +333,7 @@ mod tests {
     /// A slice in which fresh memory is written and a thread is waited for.
     fn slice(bracket: &mut Bracket) -> Counts {
         let (outer, inner) = (bracket.outer_before(None), bracket.inner_before());
-        let fresh = vec![1u8; 8 << 20];
-        std::hint::black_box(&fresh);
+        iolens_sys::fault::touch_fresh_pages(64).unwrap();
         std::thread::spawn(|| ()).join().unwrap();
         let (inner_after, outer_after) = (bracket.inner_after(), bracket.outer_after(None));
         bracket.between([&inner, &inner_after], [&outer, &outer_after])
@@ -345,7 +347,7 @@ mod tests {
     #[test]
     fn work_shows_between_two_readings() {
         let cpus = iolens_sys::affinity::thread_cpus().unwrap();
-        let mut bracket = Bracket::open(0, &cpus, 1, Probes::default());
+        let mut bracket = Bracket::open(0, &cpus, 1, ALL);
         let counts = slice(&mut bracket);
         assert!(counts.task_clock_ns.unwrap() > 0);
         assert!(counts.minor_faults.unwrap() > 0);
@@ -370,7 +372,7 @@ mod tests {
     #[test]
     fn counters_close_and_open_again() {
         let cpus = iolens_sys::affinity::thread_cpus().unwrap();
-        let probes = Probes { counting: Counting::Alternate, tracepoints: false };
+        let probes = Probes { counting: Counting::Alternate, ..ALL };
         let mut bracket = Bracket::open(0, &cpus, 1, probes);
         let counted = |counts: &Counts| values(counts).filter(|(_, value)| value.is_some()).count();
         let open = counted(&slice(&mut bracket));
@@ -385,7 +387,7 @@ mod tests {
     #[test]
     fn a_plan_may_leave_counters_closed() {
         let cpus = iolens_sys::affinity::thread_cpus().unwrap();
-        let probes = Probes { counting: Counting::Off, tracepoints: true };
+        let probes = Probes { counting: Counting::Off, ..ALL };
         let mut bracket = Bracket::open(0, &cpus, 1, probes);
         bracket.count(false);
         let counts = slice(&mut bracket);

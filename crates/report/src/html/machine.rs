@@ -98,6 +98,10 @@ fn calibration(run: &Run) -> Markup {
                 @if let Some(ns) = costs.and_then(|costs| costs.thread_start_ns) {
                     dt { "starting and joining a thread" } dd { (number::nanoseconds(ns)) }
                 }
+                @if let Some(ns) = costs.and_then(|costs| costs.counted_handover_ns) {
+                    dt { "handing a CPU to another thread, counters open" }
+                    dd { (number::nanoseconds(ns)) }
+                }
                 @for switch in costs.iter().flat_map(|costs| &costs.switches) {
                     dt { (handover(switch)) }
                     dd {

@@ -14,6 +14,7 @@ use crate::answers::Kind;
 use crate::answers::cautions::drift_words;
 use crate::number::{self, NONE};
 use crate::results;
+use crate::totals::{Spent, spent};
 use crate::words;
 
 /// Noise floor, rejected trials, drift, missing counters, isolation, own cost,
@@ -163,6 +164,7 @@ fn harness(run: &Run) -> Markup {
             readings(|costs| costs.inner_readings_ns),
         ),
         ("slower readings around them", readings(|costs| costs.outer_readings_ns)),
+        ("counters, at each context switch of a thread", at_a_switch(costs)),
         ("reading counters, outside the clock", reading_counters(run)),
     ];
     html! {
@@ -171,21 +173,27 @@ fn harness(run: &Run) -> Markup {
     }
 }
 
+/// What open counters add to a hand-over of the CPU, from two hand-overs.
+fn at_a_switch(costs: Option<&Costs>) -> String {
+    let counted = costs.and_then(|costs| costs.counted_handover_ns);
+    let bare = costs.and_then(|costs| Some(costs.switches.first()?.handover_ns));
+    match counted.zip(bare) {
+        Some((counted, bare)) => format!(
+            "{} with them, {} without",
+            number::nanoseconds(counted),
+            number::nanoseconds(bare)
+        ),
+        None => NONE.to_owned(),
+    }
+}
+
 /// The share of the trials' time that went into reading counters, by the end
 /// that spent more.
 fn reading_counters(run: &Run) -> String {
-    let mut spent = 0u64;
-    let mut total = 0u64;
-    for trial in &run.trials {
-        let ends = [&trial.tx, &trial.rx].into_iter().flatten();
-        if let Some(most) = ends.map(|end| end.bracket_ns).max() {
-            spent += most;
-            total += trial.duration_ns;
-        }
-    }
-    if total == 0 {
+    let Spent { reading_ns, trials_ns, .. } = spent(run);
+    if trials_ns == 0 {
         return number::NONE.to_owned();
     }
-    let share = number::percent(spent as f64 / total as f64);
-    format!("{} in {} of trials ({share})", Nanos(spent), Nanos(total))
+    let share = number::percent(reading_ns as f64 / trials_ns as f64);
+    format!("{} in {} of trials ({share})", Nanos(reading_ns), Nanos(trials_ns))
 }

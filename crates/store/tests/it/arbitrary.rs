@@ -133,7 +133,7 @@ prop_compose! {
         (quick, isolate, seed) in any::<(bool, bool, u64)>(),
         cpus in option::of(vec(any::<u32>(), 0..3)),
         (socket, ip, mtu_bytes) in (socket(), select(IpVersion::ALL), any::<u32>()),
-        (counting, tracepoints) in (select(Counting::ALL), any::<bool>()),
+        (counting, software) in (select(Counting::ALL), any::<bool>()),
     ) -> Plan {
         Plan {
             study: Study::Net,
@@ -158,7 +158,7 @@ prop_compose! {
             cpus,
             socket,
             network: NetworkOptions { ip, mtu_bytes },
-            probes: Probes { counting, tracepoints },
+            probes: Probes { counting, software, tracepoints: quick },
         }
     }
 }
@@ -251,6 +251,7 @@ prop_compose! {
             scan_hot_all_bytes_per_s: hot_all,
             scan_cold_all_bytes_per_s: cold_all,
             thread_start_ns,
+            counted_handover_ns: inner_readings_ns,
             switches: switches.into_iter().map(switch).collect(),
         }
     }
