@@ -2,55 +2,63 @@
 //! run in well under two seconds: bounds for gates and figures, and the
 //! harness's own price. Nothing here is ever subtracted from a result.
 
+mod bandwidth;
+mod switching;
+
 use std::os::fd::AsFd;
-use std::sync::Barrier;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
-use iolens_model::host::Calibration;
-use iolens_model::units::Bytes;
+use iolens_model::host::{Calibration, Costs, HostFacts};
+use iolens_model::plan::Probes;
 use iolens_sys::{affinity, clock, null_call};
 
+use self::bandwidth::Bandwidths;
 use crate::environment::fixed_loop_ns;
 use crate::op::Budget;
 use crate::registry::{self, Link, Setup, Shape};
+use crate::worker::bracket::Bracket;
 use crate::worker::link;
 
 /// Repetitions of every short measurement; the fastest counts, because
 /// nothing but disturbance can make a fixed piece of work slower.
 const REPETITIONS: usize = 7;
 
-/// Copies in cache: the best of these counts, because which length a memcpy
-/// likes best is its own affair and the figure bounds all copies.
-const HOT_BYTES: [usize; 4] = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
-/// Copies out of cache.
-const COLD_BYTES: usize = 64 << 20;
-/// Bytes copied in one repetition of a hot copy.
-const HOT_TOTAL_BYTES: usize = 32 << 20;
 /// Threads that copy at once, at most: what saturates memory everywhere, and
 /// the cold buffers stay within two GiB.
 const THREADS_MAX: usize = 16;
 
-/// Measures, on the processors that the run will use; cold copies keep within
-/// a sixteenth of `memory`.
+/// Measures, on the processors that the run will use; what takes memory keeps
+/// within a sixteenth of the machine's. `probes` are what a slice is read with.
 #[must_use]
-pub fn calibrate(cpus: &[u32], memory: Option<Bytes>) -> Calibration {
-    let memory = memory.map_or(u64::MAX, |bytes| bytes.0 / 16);
+pub fn calibrate(cpus: &[u32], host: &HostFacts, probes: Probes) -> Calibration {
+    let memory = host.memory.value().map_or(u64::MAX, |bytes| bytes.0 / 16);
+    let room = Room {
+        memory_bytes: usize::try_from(memory).unwrap_or(usize::MAX),
+        llc_bytes: host.llc.value().and_then(|bytes| usize::try_from(bytes.0).ok()),
+    };
     std::thread::scope(|scope| {
         let calibrating = scope.spawn(|| {
             // Unpinned they are still bounds, only of any processor.
             let _ = affinity::pin_thread(cpus[0]);
-            on_this_thread(cpus, usize::try_from(memory).unwrap_or(usize::MAX))
+            on_this_thread(cpus, &room, probes)
         });
         // Joining fails only if the measuring thread panicked.
         calibrating.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn on_this_thread(cpus: &[u32], memory_bytes: usize) -> Calibration {
+/// Memory that may be used, and the size of the last-level cache.
+struct Room {
+    memory_bytes: usize,
+    llc_bytes: Option<usize>,
+}
+
+fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
     let begin = clock::monotonic_ns();
     let threads = cpus.len().clamp(1, THREADS_MAX);
-    let cold_bytes = COLD_BYTES.min(memory_bytes / (2 * threads)).max(HOT_BYTES[0]);
+    let one = Bandwidths::measure(cpus, 1, room.memory_bytes);
+    let all = Bandwidths::measure(cpus, threads, room.memory_bytes);
     Calibration {
         empty_call_ns: fastest_ns_per(100_000, || {
             std::hint::black_box(null_call::getppid());
@@ -60,11 +68,13 @@ fn on_this_thread(cpus: &[u32], memory_bytes: usize) -> Calibration {
         harness_message_ns: harness_ns(1_000_000) / 1e6,
         harness_slice_ns: harness_ns(1),
         receipt_round_trip_ns: receipt_round_trip_ns(cpus),
-        memcpy_hot_bytes_per_s: hot_bytes_per_s(cpus, 1),
-        memcpy_cold_bytes_per_s: copy_bytes_per_s(cpus, 1, cold_bytes),
-        memcpy_hot_all_bytes_per_s: hot_bytes_per_s(cpus, threads),
-        memcpy_cold_all_bytes_per_s: copy_bytes_per_s(cpus, threads, cold_bytes),
+        memcpy_hot_bytes_per_s: one.copy_hot,
+        memcpy_cold_bytes_per_s: one.copy_cold,
+        memcpy_hot_all_bytes_per_s: all.copy_hot,
+        memcpy_cold_all_bytes_per_s: all.copy_cold,
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
+        costs: Some(costs(cpus, room, probes, [&one, &all])),
+        // Read last.
         duration_ns: clock::monotonic_ns() - begin,
     }
 }
@@ -75,6 +85,36 @@ pub(crate) fn clock_read_ns(readings: u32) -> f64 {
     fastest_ns_per(readings, || {
         std::hint::black_box(clock::monotonic_ns());
     })
+}
+
+fn costs(cpus: &[u32], room: &Room, probes: Probes, bandwidths: [&Bandwidths; 2]) -> Costs {
+    let [one, all] = bandwidths;
+    let mut bracket = Bracket::open(0, cpus, 0, probes);
+    Costs {
+        inner_readings_ns: Some(fastest_ns_per(EDGES, || {
+            std::hint::black_box(bracket.inner_before());
+        })),
+        outer_readings_ns: outer_readings_ns(&mut bracket),
+        counter_groups: u32::try_from(bracket.groups()).unwrap_or(u32::MAX),
+        scan_hot_bytes_per_s: one.scan_hot,
+        scan_cold_bytes_per_s: one.scan_cold,
+        scan_hot_all_bytes_per_s: all.scan_hot,
+        scan_cold_all_bytes_per_s: all.scan_cold,
+        thread_start_ns: switching::thread_start_ns(),
+        counted_handover_ns: switching::counted_handover_ns(cpus[0], probes),
+        switches: switching::costs(cpus[0], room.llc_bytes, room.memory_bytes),
+    }
+}
+
+/// Readings that are timed together.
+const EDGES: u32 = 500;
+
+/// The slower readings at one edge, those of a connection among them.
+fn outer_readings_ns(bracket: &mut Bracket) -> Option<f64> {
+    let (tx, _rx) = link::connected_pair().ok()?;
+    Some(fastest_ns_per(EDGES, || {
+        std::hint::black_box(bracket.outer_before(Some(tx.as_fd())));
+    }))
 }
 
 /// Nanoseconds per call of `work`, fastest of several repetitions.
@@ -132,64 +172,47 @@ fn receipt_round_trip_ns(cpus: &[u32]) -> Option<f64> {
     round_trips.get(ROUND_TRIPS / 2).copied()
 }
 
-fn hot_bytes_per_s(cpus: &[u32], threads: usize) -> f64 {
-    HOT_BYTES.iter().map(|&bytes| copy_bytes_per_s(cpus, threads, bytes)).fold(0.0, f64::max)
-}
-
-/// Bytes per second that `threads` threads together write by memcpy between
-/// buffers of `bytes`; the best of a few repetitions.
-fn copy_bytes_per_s(cpus: &[u32], threads: usize, bytes: usize) -> f64 {
-    const COPY_REPETITIONS: usize = 3;
-    let copies = (HOT_TOTAL_BYTES / bytes).max(1);
-    let barrier = &Barrier::new(threads);
-    let worker = |thread: usize| {
-        // Unpinned is still a bound, only a looser one.
-        let _ = affinity::pin_thread(cpus[thread % cpus.len()]);
-        let (source, mut destination) = (vec![1u8; bytes], vec![2u8; bytes]);
-        let mut spans = [(0, 0); COPY_REPETITIONS];
-        for span in &mut spans {
-            barrier.wait();
-            let begin = clock::monotonic_ns();
-            for _ in 0..copies {
-                destination.copy_from_slice(std::hint::black_box(&source));
-                std::hint::black_box(&mut destination);
-            }
-            *span = (begin, clock::monotonic_ns());
-        }
-        spans
-    };
-    let spans: Vec<_> = std::thread::scope(|scope| {
-        let spawned: Vec<_> = (0..threads)
-            .map(|t| {
-                scope.spawn({
-                    let worker = &worker;
-                    move || worker(t)
-                })
-            })
-            .collect();
-        spawned.into_iter().filter_map(|thread| thread.join().ok()).collect()
-    });
-    let total_bytes = (threads * copies * bytes) as f64;
-    let rate = |repetition: usize| {
-        let begin = spans.iter().map(|s| s[repetition].0).min().unwrap_or(0);
-        let end = spans.iter().map(|s| s[repetition].1).max().unwrap_or(0);
-        total_bytes / (end.saturating_sub(begin).max(1) as f64 / 1e9)
-    };
-    (0..COPY_REPETITIONS).map(rate).fold(0.0, f64::max)
-}
-
 #[cfg(test)]
 mod tests {
+    use iolens_model::reading::Reading;
+    use iolens_model::units::Bytes;
+
     use super::*;
+
+    fn machine(cpus: &[u32]) -> HostFacts {
+        HostFacts {
+            cpus: cpus.to_vec(),
+            l1d: Reading::not_measured("not needed"),
+            l2: Reading::not_measured("not needed"),
+            llc: Reading::Exact(Bytes(4 << 20)),
+            memory: Reading::Exact(Bytes(2 << 30)),
+            descriptors_max: Reading::Exact(1024),
+            facts: Vec::new(),
+        }
+    }
 
     #[test]
     fn every_block_costs_something() {
         let cpus = affinity::thread_cpus().unwrap();
-        let c = calibrate(&cpus, None);
+        let c = calibrate(&cpus, &machine(&cpus), Probes::default());
         assert!(c.empty_call_ns > 1.0 && c.clock_read_ns > 1.0, "{c:?}");
         assert!(c.harness_message_ns >= 0.0 && c.harness_message_ns < c.empty_call_ns, "{c:?}");
         assert!(c.memcpy_hot_bytes_per_s > 1e8 && c.memcpy_cold_all_bytes_per_s > 1e8, "{c:?}");
         assert!(c.loop_ns > 0);
         assert!(c.receipt_round_trip_ns.unwrap() > c.empty_call_ns);
+        let costs = c.costs.unwrap();
+        assert!(costs.scan_hot_bytes_per_s > 1e8 && costs.scan_cold_all_bytes_per_s > 1e8);
+        // The inner readings make at least a system call, the outer ones more.
+        assert!(costs.inner_readings_ns.unwrap() > c.empty_call_ns, "{costs:?}");
+        assert!(costs.outer_readings_ns > costs.inner_readings_ns.map(|_| c.empty_call_ns));
+        assert!(costs.thread_start_ns.unwrap() > 10.0 * c.empty_call_ns, "{costs:?}");
+        let sets: Vec<u64> = costs.switches.iter().map(|cost| cost.working_set.0).collect();
+        assert_eq!(sets, [0, 32 << 10, 256 << 10, 4 << 20]);
+        for cost in &costs.switches {
+            // A hand-over is two calls and a switch; alone it is the two calls.
+            assert!(cost.alone_ns > 2.0 * c.empty_call_ns && cost.handover_ns > cost.alone_ns);
+        }
+        let growing = |pair: &[iolens_model::host::SwitchCost]| pair[0].alone_ns < pair[1].alone_ns;
+        assert!(costs.switches.windows(2).all(growing), "{costs:?}");
     }
 }

@@ -1,78 +1,194 @@
-//! A thread's counters of the PMU: opened by the thread itself before its
-//! first slice, tested on a known loop, then read at the edges of slices.
+//! A thread's counters: opened by the thread itself before its first slice,
+//! tested on a known loop, then read at the edges of slices.
 //!
-//! What is counted: the table, with the kernel's share, since moving bytes is
-//! the kernel's work. A count is published only if its group was on the PMU
-//! for all of the slice. Nothing is scaled: an extrapolated count looks like a
-//! measured one and is none. Everything that is not counted has its reason.
+//! What is counted: the tables, those of the PMU and those of the kernel, with
+//! the kernel's share, since moving bytes is the kernel's work. A count is
+//! published only if its group counted for all of the slice. Nothing is scaled:
+//! an extrapolated count looks like a measured one and is none. Everything that
+//! is not counted has its reason.
 
 mod group;
 mod machine;
 mod self_test;
 mod table;
 
+use iolens_model::axes::Counting;
 use iolens_model::outcome::PmuCounts;
+use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
 use iolens_sys::errno::Errno;
-use iolens_sys::perf_event::Group;
+use iolens_sys::perf_event::{Group, Scope};
 use iolens_sys::proc::Root;
 
-use self::group::{EventGroup, GroupReading, Open, Source};
-pub(crate) use self::machine::{core_pmus, not_permitted};
+pub(crate) use self::group::Everywhere;
+use self::group::{EventGroup, GroupReading, Lead, Open, Source};
+pub(crate) use self::machine::{CorePmu, core_pmus, not_permitted, pmu_of};
 use self::table::{GROUPS_MAX, GroupPlan, METRICS_MAX};
+pub(crate) use self::table::{Values, split};
 
-/// The counters of one thread.
+/// The counters of one thread, or of the CPUs of an end.
 #[derive(Debug)]
 pub(crate) struct Counters<G = Group> {
+    /// The PMU that counts, on machines with several kinds of cores.
+    pmu: Option<String>,
     groups: Vec<Open<G>>,
     missing: Vec<NotMeasured>,
 }
 
-/// All groups of a thread, read at one edge of a slice.
+/// All groups, read at one edge of a slice.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Snapshot([Option<Result<GroupReading, Errno>>; GROUPS_MAX]);
 
+/// Whose counters are opened, and which.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    /// The CPU that the thread stays on.
+    pub(crate) cpu: u32,
+    /// Chooses between groups that do not fit the PMU together: the pass, so
+    /// that each is counted in its share of the trials and never a part of a
+    /// slice.
+    pub(crate) turn: u32,
+    pub(crate) probes: Probes,
+}
+
 impl Counters {
-    /// The counters of the calling thread, which stays on `cpu`; they count
-    /// from now on. `turn` chooses between groups that do not fit the PMU
-    /// together: the pass, so that each is counted in its share of the trials
-    /// and never a part of a slice.
-    pub(crate) fn open(root: &Root, cpu: u32, turn: u32) -> Counters {
-        match core_pmus(root).and_then(|pmus| machine::pmu_of(&pmus, cpu)) {
-            Err(why) => {
-                let entry = |metric: &str| NotMeasured { metric: metric.into(), why: why.clone() };
-                let missing = PmuCounts::NAMES.into_iter().map(entry).collect();
-                Counters { groups: Vec::new(), missing }
-            }
-            Ok(pmu) => {
-                let why = |event, errno| machine::refused(root, event, errno);
-                let source = Source { pmu, lead: &Group::lead, why: &why };
-                Counters::with(&source, &table::table(machine::llc(root)), turn)
+    /// The counters of the calling thread; they count from now on.
+    pub(crate) fn of_thread(root: &Root, wanted: Wanted) -> Counters {
+        if wanted.probes.counting == Counting::Off {
+            return Counters::none(table::metrics(), OFF);
+        }
+        let mut missing = Vec::new();
+        let mut table = Vec::new();
+        let mut pmu = None;
+        match core_pmus(root).and_then(|pmus| pmu_of(&pmus, wanted.cpu).map(Option::<&_>::cloned)) {
+            Err(why) => missing = notes(PmuCounts::NAMES, &why),
+            Ok(found) => {
+                pmu = found;
+                table = table::hardware(machine::llc(root));
             }
         }
+        let Probes { software, tracepoints, .. } = wanted.probes;
+        for (plan, asked, why) in [
+            (table::SOFTWARE, software, NO_SOFTWARE),
+            (table::TRACEPOINTS, tracepoints, NO_TRACEPOINTS),
+        ] {
+            match asked {
+                true => table.push(plan),
+                false => missing.extend(notes(metrics_of(&plan), why)),
+            }
+        }
+        let source = Source {
+            pmu: pmu.as_ref().and_then(|pmu| pmu.number),
+            lead: &Group::lead,
+            tracepoint: &|name| machine::tracepoint(root, name),
+            why: &|event, errno| machine::refused(root, event, Scope::Thread, errno),
+        };
+        let mut counters = Counters::with(&source, &table, wanted.turn);
+        counters.missing.splice(0..0, missing);
+        counters.say_when_closed(wanted.probes);
+        counters.pmu = pmu.map(|pmu| pmu.name);
+        counters
     }
 }
 
+impl Counters {
+    /// Opens what was closed.
+    pub(crate) fn reopen(&mut self) {
+        self.open_again(&Group::lead);
+    }
+}
+
+impl Counters<Everywhere> {
+    /// Counters of everybody on these CPUs.
+    pub(crate) fn of_cpus(root: &Root, cpus: &[u32], probes: Probes) -> Counters<Everywhere> {
+        let plan = table::CPU_WIDE;
+        if probes.counting == Counting::Off {
+            return Counters::none(metrics_of(&plan), OFF);
+        }
+        let source = Source {
+            pmu: None,
+            lead: &|event, options| Everywhere::lead(cpus, event, options),
+            tracepoint: &|name| machine::tracepoint(root, name),
+            why: &|event, errno| machine::refused(root, event, Scope::Cpu(0), errno),
+        };
+        let mut counters = Counters::with(&source, &[plan], 0);
+        counters.say_when_closed(probes);
+        counters
+    }
+
+    /// Opens what was closed.
+    pub(crate) fn reopen(&mut self, cpus: &[u32]) {
+        self.open_again(&|event, options| Everywhere::lead(cpus, event, options));
+    }
+}
+
+const OFF: &str = "the plan says `counters = off`";
+const ALTERNATING: &str = "the plan says `counters = alternate`: closed while the A/A arm runs";
+
+const NO_SOFTWARE: &str =
+    "not asked for: --software-events counts them; getrusage(2) and /proc have the same";
+const NO_TRACEPOINTS: &str = "not asked for: --tracepoints counts them";
+
+fn metrics_of(plan: &GroupPlan) -> impl Iterator<Item = &'static str> + use<> {
+    plan.counters.iter().map(|counter| counter.metric)
+}
+
+fn notes(metrics: impl IntoIterator<Item = &'static str>, why: &str) -> Vec<NotMeasured> {
+    let note = |metric: &str| NotMeasured { metric: metric.to_owned(), why: why.to_owned() };
+    metrics.into_iter().map(note).collect()
+}
+
 impl<G: EventGroup> Counters<G> {
+    /// No counters, for one reason.
+    fn none(metrics: impl IntoIterator<Item = &'static str>, why: &str) -> Counters<G> {
+        Counters { pmu: None, groups: Vec::new(), missing: notes(metrics, why) }
+    }
+
     fn with(source: &Source<'_, G>, table: &[GroupPlan], turn: u32) -> Counters<G> {
-        let mut counters = Counters { groups: Vec::new(), missing: Vec::new() };
-        let mut first = 0;
+        let mut counters = Counters { pmu: None, groups: Vec::new(), missing: Vec::new() };
         for plan in table {
-            counters.groups.extend(Open::new(source, plan, first, &mut counters.missing));
-            first += plan.counters.len();
+            counters.groups.extend(Open::new(source, plan, &mut counters.missing));
+        }
+        if counters.groups.is_empty() {
+            return counters;
         }
         let mut tested = counters.test();
         if counters.is_crowded(&tested) {
-            counters.take_turns(source, turn);
-            tested = counters.test();
+            tested = counters.take_turns(source, turn);
         }
         counters.believe(&tested);
         counters
     }
 
-    /// Whether there is nothing to read.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.groups.is_empty()
+    /// Closes all of them until [`Self::reopen`]: what is not open costs
+    /// nothing.
+    pub(crate) fn close(&mut self) {
+        self.groups.iter_mut().for_each(Open::close);
+    }
+
+    fn open_again(&mut self, lead: Lead<'_, G>) {
+        self.groups.iter_mut().for_each(|open| open.reopen(lead));
+    }
+
+    fn say_when_closed(&mut self, probes: Probes) {
+        if probes.counting == Counting::Alternate {
+            self.groups.iter().for_each(|open| open.note_all(ALTERNATING, &mut self.missing));
+        }
+    }
+
+    /// The PMU that counts, on machines with several kinds of cores.
+    pub(crate) fn pmu(&self) -> Option<&str> {
+        self.pmu.as_deref()
+    }
+
+    /// Groups that are read at each edge.
+    pub(crate) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there is anything to read.
+    pub(crate) fn is_open(&self) -> bool {
+        self.groups.iter().any(Open::is_open)
     }
 
     /// Reads at the beginning of a slice. The first group, the one that
@@ -80,7 +196,7 @@ impl<G: EventGroup> Counters<G> {
     pub(crate) fn read_before(&mut self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for (open, slot) in self.groups.iter_mut().zip(&mut snapshot.0).rev() {
-            *slot = Some(open.read());
+            *slot = open.read();
         }
         snapshot
     }
@@ -89,15 +205,15 @@ impl<G: EventGroup> Counters<G> {
     pub(crate) fn read_after(&mut self) -> Snapshot {
         let mut snapshot = Snapshot::default();
         for (open, slot) in self.groups.iter_mut().zip(&mut snapshot.0) {
-            *slot = Some(open.read());
+            *slot = open.read();
         }
         snapshot
     }
 
     /// What was counted between two readings, in the order of the table; null
     /// where it was not counted the whole time.
-    pub(crate) fn between(&mut self, edges: [&Snapshot; 2]) -> [Option<u64>; METRICS_MAX] {
-        let mut counts = [None; METRICS_MAX];
+    pub(crate) fn between(&mut self, edges: [&Snapshot; 2]) -> Values {
+        let mut counts: Values = [None; METRICS_MAX];
         for (index, open) in self.groups.iter_mut().enumerate() {
             if let Some(slice) = difference(edges, index) {
                 open.publish(&slice, &mut counts);
@@ -136,33 +252,42 @@ impl<G: EventGroup> Counters<G> {
         sharing().count() > 1 && sharing().any(|(_, result)| partial(result))
     }
 
-    /// Keeps one of the groups that are not pinned and closes the others. The
-    /// one that stays is opened anew: enabled on a PMU with room, it is on it
-    /// at once, and not when the kernel turns next.
-    fn take_turns(&mut self, source: &Source<'_, G>, turn: u32) {
-        let sharing: Vec<GroupPlan> =
-            self.groups.iter().map(|open| open.plan).filter(|plan| !plan.pinned).collect();
-        let keep = sharing[turn as usize % sharing.len()];
+    /// Keeps as many of the groups that are not pinned as the PMU has room
+    /// for, the one whose turn it is first, and closes the others. Those that
+    /// stay are opened anew: enabled on a PMU with room, they are on it at
+    /// once, and not when the kernel turns next. Returns their test.
+    fn take_turns(
+        &mut self,
+        source: &Source<'_, G>,
+        turn: u32,
+    ) -> Vec<Result<GroupReading, Errno>> {
         let pinned = |open: &Open<G>| open.plan.pinned;
-        let (pinned, sharing): (Vec<_>, Vec<_>) = self.groups.drain(..).partition(pinned);
+        let groups = self.groups.drain(..);
+        let (pinned, sharing): (Vec<_>, Vec<_>) = groups.partition(pinned);
+        let mut plans: Vec<GroupPlan> = sharing.iter().map(|open| open.plan).collect();
+        plans.rotate_left(turn as usize % sharing.len());
+        let mut sharing = sharing;
+        sharing.iter_mut().for_each(Open::close);
+        let always = pinned.len();
         self.groups = pinned;
-        let mut first = 0;
-        for open in sharing {
-            if open.plan == keep {
-                first = open.first;
+        for room in (1..plans.len()).rev() {
+            let mut refused = Vec::new();
+            let opened = plans[..room].iter().filter_map(|p| Open::new(source, p, &mut refused));
+            self.groups.extend(opened);
+            let tested = self.test();
+            if room > 1 && self.is_crowded(&tested) {
+                self.groups.truncate(always);
                 continue;
             }
-            let why = format!(
-                "the {} and the {} do not fit the PMU together: they take turns by pass",
-                keep.name, open.plan.name
-            );
-            open.note_all(&why, &mut self.missing);
+            // The first opening has noted the same.
+            refused.retain(|entry| !self.missing.contains(entry));
+            self.missing.extend(refused);
+            for open in sharing.iter().filter(|open| plans[room..].contains(&open.plan)) {
+                open.note_all(TURNS, &mut self.missing);
+            }
+            return tested;
         }
-        let mut refused = Vec::new();
-        self.groups.extend(Open::new(source, &keep, first, &mut refused));
-        // The first opening has noted the same.
-        refused.retain(|entry| !self.missing.contains(entry));
-        self.missing.extend(refused);
+        Vec::new()
     }
 
     /// Closes groups, and leaves out counters, that did not pass the test.
@@ -173,6 +298,9 @@ impl<G: EventGroup> Counters<G> {
         self.groups.retain(|open| open.slots.iter().any(|slot| slot.believed));
     }
 }
+
+const TURNS: &str = "groups of counters do not fit the PMU together: they take turns by pass, and in this one it \
+     was not its turn";
 
 fn difference(edges: [&Snapshot; 2], index: usize) -> Option<Result<GroupReading, Errno>> {
     let [before, after] = edges.map(|snapshot| snapshot.0[index]);

@@ -3,13 +3,14 @@
 
 use iolens_model::host::{COUNTERS, Fact, HostFacts, PMU_NOT_VERIFIED, PMU_VERIFIED_ON_HARDWARE};
 use iolens_model::parse;
+use iolens_model::plan::Probes;
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 pub use iolens_sys::proc::Root;
 use iolens_sys::{affinity, cpuid, process, tcp};
 
-use crate::counters::{self, Counters};
+use crate::counters::{self, CorePmu, Counters, Wanted};
 use crate::{cgroup, surroundings};
 
 /// Reads the machine below `root`; processors and limits are this process's.
@@ -24,7 +25,7 @@ pub fn read(root: &Root) -> HostFacts {
         facts.push("cpu", name, cache.clone().map(|bytes| bytes.to_string()));
     }
     memory_facts(&mut facts, root);
-    counter_facts(&mut facts, root, cpus[0]);
+    counter_facts(&mut facts, root, &cpus);
     kernel_facts(&mut facts, root);
     network_facts(&mut facts, root);
     limit_facts(&mut facts, root, descriptors_max);
@@ -176,27 +177,38 @@ fn memory_facts(facts: &mut Facts, root: &Root) {
     );
 }
 
-/// Which counters of the PMU a thread on `cpu` has here, and why not the rest.
-fn counter_facts(facts: &mut Facts, root: &Root, cpu: u32) {
+/// Which counters a thread has here, and why not the rest; on machines with
+/// several kinds of cores for a thread on each.
+fn counter_facts(facts: &mut Facts, root: &Root, cpus: &[u32]) {
     let pmus = counters::core_pmus(root);
-    let has_pmu = pmus.is_ok();
+    let names = |pmus: &Vec<CorePmu>| {
+        pmus.iter().map(|pmu| pmu.name.as_str()).collect::<Vec<_>>().join(", ")
+    };
     facts.push(
         COUNTERS,
         "PMU",
-        match pmus {
-            Ok(pmus) => Reading::Exact(
-                pmus.iter().map(|pmu| pmu.name.as_str()).collect::<Vec<_>>().join(", "),
-            ),
+        match &pmus {
+            Ok(pmus) => Reading::Exact(names(pmus)),
             Err(why) => Reading::not_measured(why),
         },
     );
-    if has_pmu {
+    let no_pmu = pmus.as_ref().err().cloned();
+    for (kind, cpu) in kinds(&pmus.unwrap_or_default(), cpus) {
+        let of =
+            |name: &str| kind.map_or_else(|| name.to_owned(), |kind| format!("{name} ({kind})"));
+        let Some(cpu) = cpu else {
+            let why = "iolens may run on none of its processors";
+            facts.push(COUNTERS, &of("counted"), Reading::not_measured(why));
+            continue;
+        };
         let (counted, missing) = counters_on(root, cpu);
         let none = || Reading::not_measured("none, for the reasons below");
         let list = || Reading::Exact(counted.join(", "));
-        facts.push(COUNTERS, "counted", if counted.is_empty() { none() } else { list() });
+        facts.push(COUNTERS, &of("counted"), if counted.is_empty() { none() } else { list() });
+        // What a machine without a PMU lacks is said above, once.
+        let missing = missing.into_iter().filter(|m| no_pmu.as_ref() != Some(&m.why));
         for NotMeasured { metric, why } in missing {
-            facts.push(COUNTERS, &metric, Reading::NotMeasured { why });
+            facts.push(COUNTERS, &of(&metric), Reading::NotMeasured { why });
         }
     }
     facts.file(COUNTERS, "perf_event_paranoid", root, "proc/sys/kernel/perf_event_paranoid");
@@ -205,14 +217,30 @@ fn counter_facts(facts: &mut Facts, root: &Root, cpu: u32) {
     facts.push(COUNTERS, "PMU path", Reading::Exact(path.to_owned()));
 }
 
+/// A processor of each kind of cores, by the name of its PMU where there are
+/// several; null where iolens may run on none.
+fn kinds<'a>(pmus: &'a [CorePmu], cpus: &[u32]) -> Vec<(Option<&'a str>, Option<u32>)> {
+    if pmus.len() < 2 {
+        return vec![(None, cpus.first().copied())];
+    }
+    let of = |pmu: &'a CorePmu| {
+        let cpu = cpus.iter().copied().find(|&cpu| pmu.has(cpu));
+        (Some(pmu.name.as_str()), cpu)
+    };
+    pmus.iter().map(of).collect()
+}
+
 /// Opens the counters of a thread on `cpu`, as a worker does, and says which
 /// count and what is missing.
 pub(crate) fn counters_on(root: &Root, cpu: u32) -> (Vec<&'static str>, Vec<NotMeasured>) {
+    let probes = Probes::default();
     let open = || {
         // Elsewhere they are another core's, which then shows as a reason.
         let _ = affinity::pin_thread(cpu);
-        let counters = Counters::open(root, cpu, 0);
-        (counters.counted(), counters.missing())
+        let own = Counters::of_thread(root, Wanted { cpu, turn: 0, probes });
+        let everybody = Counters::of_cpus(root, &[cpu], probes);
+        let counted = own.counted().into_iter().chain(everybody.counted());
+        (counted.collect(), own.missing().into_iter().chain(everybody.missing()).collect())
     };
     std::thread::scope(|scope| scope.spawn(open).join()).unwrap_or_default()
 }
@@ -280,23 +308,27 @@ mod tests {
     }
 
     #[test]
-    fn a_pmu_that_exists_on_paper_counts_or_says_why_not() {
+    fn every_pmu_of_a_hybrid_machine_is_opened_or_says_why_not() {
         let dir = tempfile::tempdir().unwrap();
-        for folder in ["cpu_core", "cpu_atom"] {
-            let folder = dir.path().join("sys/bus/event_source/devices").join(folder);
+        let own = affinity::thread_cpus().unwrap()[0].to_string();
+        // One has a processor of ours, and a number that no PMU of this
+        // machine has; the other has no processor here.
+        for (name, cpus) in [("cpu_core", own.as_str()), ("cpu_atom", "8000-8001")] {
+            let folder = dir.path().join("sys/bus/event_source/devices").join(name);
             std::fs::create_dir_all(&folder).unwrap();
-            // No processor of this machine.
-            std::fs::write(folder.join("cpus"), "8000-8001\n").unwrap();
+            std::fs::write(folder.join("cpus"), format!("{cpus}\n")).unwrap();
+            std::fs::write(folder.join("type"), "4000\n").unwrap();
         }
         let host = read(&Root::at(dir.path()));
         let of = |name: &str| {
             let fact = host.facts.iter().find(|f| f.group == COUNTERS && f.name == name);
-            fact.unwrap().value.clone()
+            fact.unwrap_or_else(|| panic!("no fact `{name}`")).value.clone()
         };
         assert_eq!(of("PMU"), Reading::Exact("cpu_atom, cpu_core".to_owned()));
-        assert_eq!(of("counted").why(), Some("none, for the reasons below"));
+        assert!(of("counted (cpu_atom)").why().unwrap().contains("may run on none"));
         for name in PmuCounts::NAMES {
-            assert!(of(name).why().unwrap().contains("cpu_atom, cpu_core"), "{name}");
+            let why = of(&format!("{name} (cpu_core)")).why().unwrap().to_owned();
+            assert!(why.starts_with("cannot open counter `"), "{name}: {why}");
         }
         assert_eq!(host.pmu_caution(), Some(PMU_NOT_VERIFIED));
     }

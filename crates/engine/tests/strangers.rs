@@ -8,7 +8,7 @@ use iolens_engine::worker::protocol::PROTOCOL_VERSION;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::outcome::Status;
-use iolens_model::plan::{NetworkOptions, SocketOptions};
+use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -41,6 +41,7 @@ fn trial() -> Trial {
             receive_bytes: Bytes(65_536),
         },
         network: NetworkOptions::default(),
+        probes: Probes::default(),
         tx_cpus: vec![0],
         rx_cpus: vec![0],
         ring_messages: 1,

@@ -16,7 +16,7 @@ use iolens_engine::{clock, stage, worker};
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Cell, Iovec, IpVersion, Mode, Topology, WorkingSet};
 use iolens_model::outcome::{Status, TrialOutcome};
-use iolens_model::plan::{NetworkOptions, SocketOptions};
+use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -118,6 +118,7 @@ fn trial(topology: Topology, network: NetworkOptions) -> Trial {
             receive_bytes: Bytes(65_536),
         },
         network,
+        probes: Probes::default(),
         tx_cpus: vec![own_cpu()],
         rx_cpus: vec![own_cpu()],
         ring_messages: 2,

@@ -280,6 +280,9 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("congestion", w.congestion.as_deref().map(text)),
         ("socket_buffer", w.socket_buffer.map(|size| Text(values::written_size(size)))),
         ("receive_size", w.receive_size.map(|size| Text(values::written_size(size)))),
+        ("counters", w.counters.map(|when| text(when.word()))),
+        ("software_events", switch(w.software_events)),
+        ("tracepoints", switch(w.tracepoints)),
         ("seed", w.seed.map(large)),
     ];
     rows.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
@@ -359,6 +362,7 @@ mod tests {
             budget = \"90s\"\nprecision = \"2.5%\"\ndelta = 0.0333333333333\npasses = \"3..9\"\n\
             slice = \"1.5ms\"\nrounds = 7\nisolate = true\ncpus = \"1,0\"\nip = \"ipv6\"\nmtu = 9000\n\
             congestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\
+            counters = \"alternate\"\nsoftware_events = true\ntracepoints = true\n\
             seed = \"18446744073709551615\"\n";
         let wishes = read(text).unwrap();
         assert_eq!(read(&write(&wishes)).unwrap(), wishes);

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use iolens_engine::registry;
 use iolens_model::axes::{Iovec, IpVersion, Mode, Study, Topology};
-use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::built_in::{self, BuiltIn};
@@ -125,6 +125,11 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
             receive_bytes: asked.receive_size.unwrap_or(RECEIVE_BYTES),
         },
         network,
+        probes: Probes {
+            counting: asked.counters.unwrap_or_default(),
+            software: asked.software_events,
+            tracepoints: asked.tracepoints,
+        },
     };
     Ok(Request { plan, name: asked.name, notes })
 }
@@ -353,6 +358,7 @@ mod tests {
         check("--delta 0%", "not a fraction");
         check("--window 1s --messages 5", "cannot be used with");
         check("--iovec later", "per_message, prepared");
+        check("--counters sometimes", "on, off, alternate");
         check("--modes rr --window 1s", "--window and mode rr do not go together");
         check("--modes stream,rr --messages 5", "--messages and mode rr");
         check("--ip ipv6 --mtu 1000", "too small for IPv6");
@@ -367,6 +373,7 @@ mod tests {
             "--window 10s --seed 18446744073709551615",
             "--isolate --slice 1.5ms --rounds 7 --passes 3..9 --cpus 1,0 --delta 0.0333",
             "--ip ipv6 --mtu 9000 --modes stream,rr --working-set hot,cold --iovec prepared",
+            "--counters alternate --tracepoints --software-events",
             "--sizes 1000,64KiB --socket-buffer 1MiB --receive-size 4097 --congestion cubic",
         ] {
             let first = request(&format!("{ARMS} --name it's {line}")).unwrap();

@@ -2,7 +2,7 @@
 //! each with its limits; and how each is written back.
 
 use iolens_engine::FIELDS_MAX;
-use iolens_model::axes::{Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
 use iolens_model::parse::{self, nearest};
 use iolens_model::plan::Passes;
 use iolens_model::units::{Bytes, Nanos};
@@ -91,6 +91,10 @@ pub(crate) fn iovec(text: &str) -> Parsed<Iovec> {
 
 pub(crate) fn ip(text: &str) -> Parsed<IpVersion> {
     lookup(text.trim(), "internet protocol", IpVersion::ALL, IpVersion::word)
+}
+
+pub(crate) fn counting(text: &str) -> Parsed<Counting> {
+    lookup(text.trim(), "way of counting", Counting::ALL, Counting::word)
 }
 
 pub(crate) fn fields(text: &str) -> Parsed<u32> {

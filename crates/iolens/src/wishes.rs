@@ -2,7 +2,7 @@
 //! files both turn into this, and the flags declared here are the one table of
 //! keys: a key of a plan file is a long flag with `_` for `-`.
 
-use iolens_model::axes::{Iovec, IpVersion, Mode, WorkingSet};
+use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, WorkingSet};
 use iolens_model::plan::{Passes, Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -98,6 +98,16 @@ pub(crate) struct Wishes {
     /// Bytes asked of one recv(2), whatever the message size [default: 128KiB]
     #[arg(long, value_name = "SIZE", value_parser = values::receive_size, help_heading = MACHINE)]
     pub(crate) receive_size: Option<Bytes>,
+    /// When counters are open: on, off, alternate: closed while the A/A arm runs,
+    /// whose ratio then is their cost [default: on]
+    #[arg(long, value_name = "WHEN", value_parser = values::counting, help_heading = MACHINE)]
+    pub(crate) counters: Option<Counting>,
+    /// Count switches, migrations and faults by the kernel's software events too
+    #[arg(long, help_heading = MACHINE)]
+    pub(crate) software_events: bool,
+    /// Count tracepoints too: system calls, copies to receivers, retransmits, switches
+    #[arg(long, help_heading = MACHINE)]
+    pub(crate) tracepoints: bool,
     /// Seed of every random order [default: random]
     #[arg(long, value_name = "N", help_heading = MACHINE)]
     pub(crate) seed: Option<u64>,
@@ -148,6 +158,9 @@ impl Wishes {
             congestion: self.congestion.or(below.congestion),
             socket_buffer: self.socket_buffer.or(below.socket_buffer),
             receive_size: self.receive_size.or(below.receive_size),
+            counters: self.counters.or(below.counters),
+            software_events: self.software_events || below.software_events,
+            tracepoints: self.tracepoints || below.tracepoints,
             seed: self.seed.or(below.seed),
             name: self.name.or(below.name),
         }
@@ -195,6 +208,9 @@ impl Wishes {
             congestion: Some(plan.socket.congestion.clone()),
             socket_buffer: Some(plan.socket.buffer_bytes),
             receive_size: Some(plan.socket.receive_bytes),
+            counters: Some(plan.probes.counting),
+            software_events: plan.probes.software,
+            tracepoints: plan.probes.tracepoints,
             seed: Some(plan.seed),
             name: name.map(str::to_owned),
         }

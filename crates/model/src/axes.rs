@@ -102,6 +102,21 @@ axis! {
     }
 }
 
+axis! {
+    /// When events of perf_event_open(2) are open.
+    #[derive(Default)]
+    Counting {
+        /// In every slice.
+        #[default]
+        On = "on",
+        /// In none.
+        Off = "off",
+        /// In every slice but those of the A/A arm, whose ratio then is what
+        /// counting costs.
+        Alternate = "alternate",
+    }
+}
+
 /// One setting of the axes: what all arms of a trial have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Cell {

@@ -101,6 +101,55 @@ pub struct Calibration {
     pub threads: u32,
     /// How long the calibration took.
     pub duration_ns: u64,
+    /// What else costs something; null in runs of a build that did not look.
+    #[serde(default)]
+    pub costs: Option<Costs>,
+}
+
+/// What further building blocks cost. Null is what could not be measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Costs {
+    /// The readings next to a slice's clock, at one edge of a slice: CPU time,
+    /// getrusage and the counters that are open here.
+    pub inner_readings_ns: Option<f64>,
+    /// The slower readings at one edge of a slice, on the thread that has the
+    /// most of them; those of a connection are included.
+    pub outer_readings_ns: Option<f64>,
+    /// Groups of counters that are read at each edge.
+    pub counter_groups: u32,
+    /// Every byte read once and nothing else done, by one thread in cache,
+    /// bytes per second.
+    pub scan_hot_bytes_per_s: f64,
+    /// The same out of cache.
+    pub scan_cold_bytes_per_s: f64,
+    /// In cache, all of [`Calibration::threads`] at once, sum.
+    pub scan_hot_all_bytes_per_s: f64,
+    /// Out of cache, all threads at once, sum.
+    pub scan_cold_all_bytes_per_s: f64,
+    /// Starting a thread that does nothing, and joining it.
+    pub thread_start_ns: Option<f64>,
+    /// A bare hand-over with the counters of a slice open, as in
+    /// [`SwitchCost::handover_ns`]: what they cost at each context switch is
+    /// the difference. Null where none are open.
+    #[serde(default)]
+    pub counted_handover_ns: Option<f64>,
+    /// Hand-overs of a CPU between two threads, by working set, smallest first;
+    /// empty where they could not be measured.
+    pub switches: Vec<SwitchCost>,
+}
+
+/// Two threads on one CPU that hand it to each other through pipes, each of
+/// which reads a working set of its own whenever it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct SwitchCost {
+    /// Bytes that each of the two reads; 0 for a bare switch.
+    pub working_set: Bytes,
+    /// From one thread's turn to the other's: one write and one read of a byte,
+    /// the switch between them, and the working set read once.
+    pub handover_ns: f64,
+    /// The same calls and the same reading by one thread without a switch; the
+    /// difference is the switch and the refilling of caches.
+    pub alone_ns: f64,
 }
 
 #[cfg(test)]

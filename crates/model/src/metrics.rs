@@ -50,6 +50,24 @@ metrics! {
     "l1d_misses", "misses", "those of them that did not find their data there", "perf_event_open(2) L1-dcache-load-misses";
     "llc_references", "references", "references of the threads of both ends to the last-level cache, user and kernel", "perf_event_open(2) cache-references on Intel's processors, LLC-loads on others";
     "llc_misses", "misses", "those of them that missed", "perf_event_open(2) cache-misses on Intel's processors, LLC-load-misses on others";
+    "branches", "branches", "branches retired by the threads of both ends, user and kernel", "perf_event_open(2) branches";
+    "branch_misses", "misses", "those of them that were predicted wrong", "perf_event_open(2) branch-misses";
+    "dtlb_loads", "loads", "loads of the threads of both ends that looked into the first-level data TLB, user and kernel", "perf_event_open(2) dTLB-loads";
+    "dtlb_misses", "misses", "those of them that missed", "perf_event_open(2) dTLB-load-misses";
+    "stalled_cycles_frontend", "cycles", "cycles of the threads of both ends in which the front end issued nothing, user and kernel", "perf_event_open(2) stalled-cycles-frontend";
+    "stalled_cycles_backend", "cycles", "cycles of the threads of both ends in which the back end took nothing, user and kernel", "perf_event_open(2) stalled-cycles-backend";
+    "run_delay_ns", "ns", "time for which threads of both ends were ready to run and waited for a CPU", "/proc/thread-self/schedstat, second number";
+    "perf_task_clock_ns", "ns", "CPU time of the threads of both ends as perf counts it: what a hypervisor stole is in it", "with --software-events, perf_event_open(2) task-clock; counts user and kernel time in any mode";
+    "perf_context_switches", "switches", "context switches of the threads of both ends: a cross-check of getrusage", "with --software-events, perf_event_open(2) context-switches";
+    "perf_migrations", "migrations", "moves of the threads of both ends to another CPU: a cross-check", "with --software-events, perf_event_open(2) cpu-migrations";
+    "perf_minor_faults", "faults", "page faults of the threads of both ends served without I/O: a cross-check", "with --software-events, perf_event_open(2) minor-faults";
+    "perf_major_faults", "faults", "page faults of the threads of both ends that waited for I/O: a cross-check", "with --software-events, perf_event_open(2) major-faults";
+    "sys_enter", "calls", "system calls of the threads of both ends, those of the harness at the edges of a slice among them", "with --tracepoints, raw_syscalls:sys_enter";
+    "skb_copy_datagram_iovec", "copies", "copies of packet data to a receiver by the threads of both ends", "with --tracepoints, skb:skb_copy_datagram_iovec";
+    "tcp_retransmit_skb", "segments", "segments sent again in the context of the threads of both ends", "with --tracepoints, tcp:tcp_retransmit_skb";
+    "sched_switch", "switches", "times a thread of either end was switched away from", "with --tracepoints, sched:sched_switch";
+    "cpu_clock_ns", "ns", "time over which the CPUs of an end were counted as a whole, all of them together", "perf_event_open(2) cpu-clock of a CPU";
+    "cpu_context_switches", "switches", "context switches on the CPUs of an end, whoever was switched", "perf_event_open(2) context-switches of a CPU";
     "cycles_per_byte", "cycles/byte", "CPU cycles of both ends over payload bytes delivered", "(cycles_user + cycles_kernel) / rx_bytes";
     "latency_mean_ns", "ns", "mean time from a request's byte to the end of its response, in mode rr", "sum over count of the arm's histogram";
     "latency_p50_ns", "ns", "time that half of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
@@ -66,6 +84,14 @@ metrics! {
 #[cfg(test)]
 mod tests {
     use super::METRICS;
+    use crate::outcome::{KernelCounts, PmuCounts};
+
+    #[test]
+    fn every_counter_is_a_metric() {
+        for name in PmuCounts::NAMES.into_iter().chain(KernelCounts::NAMES) {
+            assert!(METRICS.iter().any(|metric| metric.name == name), "{name} is no metric");
+        }
+    }
 
     #[test]
     fn names_are_unique_and_plain() {

@@ -127,8 +127,13 @@ pub struct Counts {
     pub softirq_ticks: Option<u64>,
     /// Zero-copy sends; null for arms that make none.
     pub zerocopy: Option<ZerocopyCounts>,
+    /// Time for which threads of the end were ready to run and waited for a
+    /// CPU, ns.
+    pub run_delay_ns: Option<u64>,
     /// What the PMU counted.
     pub pmu: PmuCounts,
+    /// What the kernel counted by itself.
+    pub kernel: KernelCounts,
 }
 
 /// Zero-copy sends and what the kernel said became of them.
@@ -147,95 +152,129 @@ pub struct ZerocopyCounts {
     pub enobufs: u64,
 }
 
-/// Counts of the end's threads by the processor's performance monitoring
-/// unit, from perf_event_open(2). Each is null where it was not counted the
-/// whole time; the reason stands in the end's facts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PmuCounts {
-    /// CPU cycles in user mode.
-    pub cycles_user: Option<u64>,
-    /// CPU cycles in the kernel.
-    pub cycles_kernel: Option<u64>,
-    /// Instructions retired in user mode.
-    pub instructions_user: Option<u64>,
-    /// Instructions retired in the kernel.
-    pub instructions_kernel: Option<u64>,
-    /// Loads that looked into the first-level data cache.
-    pub l1d_loads: Option<u64>,
-    /// Those of them that did not find their data there.
-    pub l1d_misses: Option<u64>,
-    /// References to the last-level cache.
-    pub llc_references: Option<u64>,
-    /// Those of them that missed.
-    pub llc_misses: Option<u64>,
+/// Declares a set of counts once: its fields, their names as columns and
+/// metrics have them, and the same values as an array in that order. Adding a
+/// counter is one line here, one in the table of metrics, and a migration.
+macro_rules! counts {
+    ($(#[$about:meta])* $set:ident { $($(#[$what:meta])* $name:ident,)+ }) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+        #[serde(default)]
+        pub struct $set {
+            $(
+                $(#[$what])*
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $name: Option<u64>,
+            )+
+        }
+
+        impl $set {
+            /// How many counts there are.
+            pub const COUNT: usize = [$(stringify!($name)),+].len();
+
+            /// Names of the counts as columns and metrics have them, in the
+            /// order of [`Self::values`].
+            pub const NAMES: [&'static str; Self::COUNT] = [$(stringify!($name)),+];
+
+            /// The counts in the order of [`Self::NAMES`].
+            #[must_use]
+            pub fn values(&self) -> [Option<u64>; Self::COUNT] {
+                [$(self.$name),+]
+            }
+
+            /// Counts from values in the order of [`Self::NAMES`].
+            #[must_use]
+            pub fn from_values(values: [Option<u64>; Self::COUNT]) -> $set {
+                let [$($name),+] = values;
+                $set { $($name),+ }
+            }
+
+            /// Counts of both; a sum with an unknown part is unknown.
+            #[must_use]
+            pub fn plus(&self, other: &$set) -> $set {
+                let (a, b) = (self.values(), other.values());
+                let sum = |i: usize| Some(a[i]?.saturating_add(b[i]?));
+                $set::from_values(std::array::from_fn(sum))
+            }
+
+            /// What came on top since `earlier`.
+            #[must_use]
+            pub fn since(&self, earlier: &$set) -> $set {
+                let (now, before) = (self.values(), earlier.values());
+                let difference = |i: usize| Some(now[i]?.saturating_sub(before[i]?));
+                $set::from_values(std::array::from_fn(difference))
+            }
+        }
+    };
 }
 
-impl PmuCounts {
-    /// Names of the counters as columns and metrics have them, in the order
-    /// of [`Self::values`].
-    pub const NAMES: [&'static str; 8] = [
-        "cycles_user",
-        "cycles_kernel",
-        "instructions_user",
-        "instructions_kernel",
-        "l1d_loads",
-        "l1d_misses",
-        "llc_references",
-        "llc_misses",
-    ];
-
-    /// The counts in the order of [`Self::NAMES`].
-    #[must_use]
-    pub fn values(&self) -> [Option<u64>; 8] {
-        [
-            self.cycles_user,
-            self.cycles_kernel,
-            self.instructions_user,
-            self.instructions_kernel,
-            self.l1d_loads,
-            self.l1d_misses,
-            self.llc_references,
-            self.llc_misses,
-        ]
+counts! {
+    /// Counts of the end's threads by the processor's performance monitoring
+    /// unit, from perf_event_open(2). Each is null where it was not counted the
+    /// whole time; the reason stands in the end's facts.
+    PmuCounts {
+        /// CPU cycles in user mode.
+        cycles_user,
+        /// CPU cycles in the kernel.
+        cycles_kernel,
+        /// Instructions retired in user mode.
+        instructions_user,
+        /// Instructions retired in the kernel.
+        instructions_kernel,
+        /// Loads that looked into the first-level data cache.
+        l1d_loads,
+        /// Those of them that did not find their data there.
+        l1d_misses,
+        /// References to the last-level cache.
+        llc_references,
+        /// Those of them that missed.
+        llc_misses,
+        /// Branches retired.
+        branches,
+        /// Those of them that were predicted wrong.
+        branch_misses,
+        /// Loads that looked into the first-level data TLB.
+        dtlb_loads,
+        /// Those of them that missed.
+        dtlb_misses,
+        /// Cycles in which the front end issued nothing.
+        stalled_cycles_frontend,
+        /// Cycles in which the back end took nothing.
+        stalled_cycles_backend,
     }
+}
 
-    /// Counts from values in the order of [`Self::NAMES`].
-    #[must_use]
-    pub fn from_values(values: [Option<u64>; 8]) -> PmuCounts {
-        let [
-            cycles_user,
-            cycles_kernel,
-            instructions_user,
-            instructions_kernel,
-            l1d_loads,
-            l1d_misses,
-            llc_references,
-            llc_misses,
-        ] = values;
-        PmuCounts {
-            cycles_user,
-            cycles_kernel,
-            instructions_user,
-            instructions_kernel,
-            l1d_loads,
-            l1d_misses,
-            llc_references,
-            llc_misses,
-        }
-    }
-
-    /// Counts of both; a sum with an unknown part is unknown.
-    #[must_use]
-    pub fn plus(&self, other: &PmuCounts) -> PmuCounts {
-        let (a, b) = (self.values(), other.values());
-        PmuCounts::from_values(std::array::from_fn(|i| Some(a[i]? + b[i]?)))
-    }
-
-    /// What came on top since `earlier`.
-    #[must_use]
-    pub fn since(&self, earlier: &PmuCounts) -> PmuCounts {
-        let (now, before) = (self.values(), earlier.values());
-        PmuCounts::from_values(std::array::from_fn(|i| Some(now[i]?.saturating_sub(before[i]?))))
+counts! {
+    /// Counts by the kernel itself, from perf_event_open(2): software events
+    /// and tracepoints of the end's threads, and everybody's on the end's CPUs.
+    /// Each is null where it was not counted; the reason stands in the end's
+    /// facts.
+    KernelCounts {
+        /// `task-clock` of the end's threads, ns: holds what the hypervisor
+        /// stole from them, other than [`Counts::task_clock_ns`].
+        perf_task_clock_ns,
+        /// Context switches of the end's threads.
+        perf_context_switches,
+        /// Moves of the end's threads to another CPU.
+        perf_migrations,
+        /// Page faults of the end's threads served without I/O.
+        perf_minor_faults,
+        /// Page faults of the end's threads that waited for I/O.
+        perf_major_faults,
+        /// System calls of the end's threads, `raw_syscalls:sys_enter`.
+        sys_enter,
+        /// Copies of packet data to a receiver, `skb:skb_copy_datagram_iovec`.
+        skb_copy_datagram_iovec,
+        /// Segments sent again, `tcp:tcp_retransmit_skb`, in the context of the
+        /// end's threads.
+        tcp_retransmit_skb,
+        /// Times a thread of the end was switched away from, `sched:sched_switch`.
+        sched_switch,
+        /// Time over which the end's CPUs were counted as a whole, ns, all of
+        /// them together.
+        cpu_clock_ns,
+        /// Context switches on the end's CPUs, whoever was switched.
+        cpu_context_switches,
     }
 }
 
@@ -303,8 +342,32 @@ pub struct EndFacts {
     pub ring_bytes: Option<u64>,
     /// Time spent reading counters, all slices.
     pub bracket_ns: u64,
+    /// The PMU that each thread was counted on, on machines with several kinds
+    /// of cores; empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub thread_pmus: Vec<String>,
+    /// Counts of the PMU over the measured slices by kind of core, where the
+    /// end's threads ran on several: their sums mix what is not alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_pmu: Vec<CountsByPmu>,
     /// What this end could not read, and why.
     pub not_measured: Vec<NotMeasured>,
+}
+
+/// What one kind of cores counted for an arm over the measured slices of a
+/// trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountsByPmu {
+    /// The PMU, by its name in /sys/bus/event_source/devices.
+    pub pmu: String,
+    /// Index into the trial's arms.
+    pub arm: usize,
+    /// Threads of the end that ran there.
+    pub threads: u32,
+    /// CPU time of these threads, ns.
+    pub task_clock_ns: Option<u64>,
+    /// What they counted.
+    pub counts: PmuCounts,
 }
 
 /// The machine around a trial: differences from its start to its end unless

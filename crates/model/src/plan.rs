@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::{Cell, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use crate::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use crate::units::{Bytes, Nanos};
 
 /// What is measured, how, and when it is enough.
@@ -55,6 +55,9 @@ pub struct Plan {
     pub socket: SocketOptions,
     /// The network between the ends.
     pub network: NetworkOptions,
+    /// What is read around slices.
+    #[serde(default)]
+    pub probes: Probes,
 }
 
 /// How the slices of a trial are laid out.
@@ -122,6 +125,19 @@ pub struct NetworkOptions {
     pub ip: IpVersion,
     /// MTU of a device that we make, headers of IP and TCP included.
     pub mtu_bytes: u32,
+}
+
+/// What is read around slices besides the kernel's own accounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Probes {
+    /// When events of perf_event_open(2) are open.
+    pub counting: Counting,
+    /// Whether the kernel's software events are counted too, which makes each
+    /// context switch dearer.
+    pub software: bool,
+    /// Whether tracepoints are counted too, of which each passage costs.
+    pub tracepoints: bool,
 }
 
 /// IPv4 with the MTU of Ethernet.

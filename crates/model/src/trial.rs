@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::arm::Arm;
-use crate::axes::Cell;
-use crate::plan::{NetworkOptions, SocketOptions};
+use crate::arm::{Arm, Role};
+use crate::axes::{Cell, Counting};
+use crate::plan::{NetworkOptions, Probes, SocketOptions};
 use crate::profile::Sampling;
 use crate::units::Nanos;
 
@@ -28,6 +28,8 @@ pub struct Trial {
     pub socket: SocketOptions,
     /// The network between the ends.
     pub network: NetworkOptions,
+    /// What is read around slices.
+    pub probes: Probes,
     /// Processors of the sending end; thread i runs on entry i mod length.
     pub tx_cpus: Vec<u32>,
     /// Processors of the receiving end.
@@ -56,6 +58,16 @@ impl Trial {
             }
         }
         order
+    }
+
+    /// Whether events of perf_event_open(2) are open in the slices of an arm.
+    #[must_use]
+    pub fn counts(&self, arm: usize) -> bool {
+        match self.probes.counting {
+            Counting::On => true,
+            Counting::Off => false,
+            Counting::Alternate => self.arms[arm].role != Role::SelfCheck,
+        }
     }
 
     /// Whether a slice has a time before it that is not counted.

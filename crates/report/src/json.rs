@@ -8,8 +8,8 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use serde_json::{Value, json};
 
-use crate::answers;
 use crate::records::{self, Record};
+use crate::{answers, totals};
 
 /// Version of the layout: raised when a key changes its meaning or goes.
 pub const SCHEMA: &str = "iolens/1";
@@ -36,6 +36,7 @@ pub fn cells(run: &Run, analysis: &Analysis) -> String {
 /// from whole curves, rejected trials.
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis) -> String {
+    let spent = totals::spent(run);
     print(&json!({
         "schema": SCHEMA,
         "run": run.header,
@@ -54,6 +55,11 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
         "rejected": analysis.rejected,
         "warnings": analysis.warnings,
         "not_measured": not_measured(run),
+        "spent": {
+            "reading_ns": spent.reading_ns,
+            "slices_ns": spent.slices_ns,
+            "trials_ns": spent.trials_ns,
+        },
     }))
 }
 
@@ -103,6 +109,8 @@ mod tests {
         assert!(value["sentences"][0]["text"].is_string());
         assert_eq!(value["cells"].as_array().map(Vec::len), Some(36));
         assert!(value["not_measured"]["cycles_user"].is_string());
+        let ends = run.trials.iter().filter(|trial| trial.tx.is_some()).count() as u64;
+        assert_eq!(value["spent"]["reading_ns"], 8_100_000 * ends);
     }
 
     #[test]

@@ -56,6 +56,15 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{text} %")
 }
 
+/// A time in the unit that suits it: `47.1 ns`, `3.11 µs`, `4.1 ms`.
+pub(crate) fn nanoseconds(ns: f64) -> String {
+    match ns {
+        ns if ns >= 1e6 => format!("{} ms", three_digits(ns / 1e6)),
+        ns if ns >= 1e3 => format!("{} µs", three_digits(ns / 1e3)),
+        ns => format!("{} ns", three_digits(ns)),
+    }
+}
+
 /// A value to three digits, or a dash.
 pub(crate) fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.to_owned(), three_digits)

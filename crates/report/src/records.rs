@@ -4,11 +4,15 @@
 //! Columns without `tx_` or `rx_` are sums over both ends where both are
 //! known, else null: half of a cost is not a cost.
 
+use std::borrow::Cow;
+
 use iolens_model::axes::Cell;
 use iolens_model::latency::Histogram;
-use iolens_model::outcome::{Counts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts};
+use iolens_model::outcome::{
+    Counts, KernelCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
+};
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
 use serde_json::{Value, json};
 
 use crate::totals::{Totals, totals};
@@ -21,13 +25,18 @@ pub(crate) struct Record {
     whole: Named,
 }
 
-type Named = Vec<(&'static str, Value)>;
+type Named = Vec<(Cow<'static, str>, Value)>;
+
+/// Columns with fixed names.
+fn fixed<const N: usize>(columns: [(&'static str, Value); N]) -> Named {
+    columns.into_iter().map(|(name, value)| (Cow::Borrowed(name), value)).collect()
+}
 
 impl Record {
     /// The row as a JSON object.
     pub(crate) fn object(self) -> Value {
         let values = self.columns.into_iter().chain(self.whole);
-        Value::Object(values.map(|(name, value)| (name.to_owned(), value)).collect())
+        Value::Object(values.map(|(name, value)| (name.into_owned(), value)).collect())
     }
 }
 
@@ -45,7 +54,7 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     let cell = &trial.cell;
     let totals = totals(trial, index);
     let totals = totals.as_ref();
-    let mut row = vec![
+    let mut row = fixed([
         ("run", json!(run.header.id)),
         ("pass", json!(trial.pass)),
         ("position", json!(trial.position)),
@@ -62,30 +71,31 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("threads", json!(cell.threads)),
         ("status", json!(outcome.status.word())),
         ("reason", json!(outcome.reason.as_ref().or(trial.reason.as_ref()))),
-    ];
+    ]);
     row.extend(sums(totals, outcome.latency.as_ref()));
     row.extend(pmu(totals));
-    row.extend([
+    row.extend(fixed([
         ("copies_sender", json!(outcome.copies_sender)),
         ("copies_end_to_end", json!(outcome.copies_end_to_end)),
-    ]);
+    ]));
     let zerocopy = totals.and_then(|t| t.zerocopy);
     row.extend(zerocopy_columns(zerocopy));
-    row.extend([
+    row.extend(fixed([
         ("role", json!(outcome.arm.role)),
         ("iovec", json!(cell.iovec.word())),
         ("isolated", json!(trial.isolated)),
-    ]);
+    ]));
     row.extend(further(totals));
-    row.extend([
+    row.extend(fixed([
         ("latency_samples", json!(outcome.latency.as_ref().map(Histogram::total))),
         ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
-    ]);
-    Record { columns: row, whole: vec![("latency_histogram", json!(outcome.latency))] }
+    ]));
+    row.extend(later(totals));
+    Record { columns: row, whole: fixed([("latency_histogram", json!(outcome.latency))]) }
 }
 
 fn axes(cell: &Cell) -> Named {
-    vec![
+    fixed([
         ("receiver", json!(cell.receiver)),
         ("fields", json!(cell.fields)),
         ("iovec", json!(cell.iovec.word())),
@@ -94,14 +104,14 @@ fn axes(cell: &Cell) -> Named {
         ("mode", json!(cell.mode.word())),
         ("message_bytes", json!(cell.message_bytes.0)),
         ("threads", json!(cell.threads)),
-    ]
+    ])
 }
 
 /// Sums over the measured slices, and what follows from them.
 fn sums(totals: Option<&Totals>, latency: Option<&Histogram>) -> Named {
     let get = |f: &dyn Fn(&Totals) -> Value| totals.map_or(Value::Null, f);
     let quantile = |q| json!(latency.and_then(|times| quantile_ns(times, q)));
-    vec![
+    fixed([
         ("time_ns", get(&|t| json!(t.time_ns))),
         ("rx_bytes", get(&|t| json!(t.rx_bytes))),
         ("tx_bytes", get(&|t| json!(t.tx_bytes))),
@@ -118,7 +128,7 @@ fn sums(totals: Option<&Totals>, latency: Option<&Histogram>) -> Named {
         ("migrations", get(&|t| json!(t.migrations))),
         ("minor_faults", get(&|t| json!(t.minor_faults))),
         ("retransmits", get(&|t| json!(t.retransmits))),
-    ]
+    ])
 }
 
 /// A quantile of one trial's times; null where there are too few of them for
@@ -132,34 +142,55 @@ fn quantile_ns(times: &Histogram, q: f64) -> Option<u64> {
 
 fn pmu(totals: Option<&Totals>) -> Named {
     let counts = totals.map(|t| t.pmu).unwrap_or_default();
-    let mut columns = named(PmuCounts::NAMES, counts.values());
-    columns.push(("cycles_per_byte", json!(totals.and_then(Totals::cycles_per_byte))));
+    let mut columns = named("", &PmuCounts::NAMES[..PROMISED], &counts.values());
+    let per_byte = totals.and_then(Totals::cycles_per_byte);
+    columns.extend(fixed([("cycles_per_byte", json!(per_byte))]));
     columns
 }
 
-fn named<const N: usize>(names: [&'static str; N], values: [Option<u64>; N]) -> Named {
-    names.into_iter().zip(values).map(|(name, value)| (name, json!(value))).collect()
+/// Counts of the PMU whose columns stand where they were promised; the others
+/// came later and stand at the end.
+const PROMISED: usize = 8;
+
+fn named(end: &'static str, names: &'static [&'static str], values: &[Option<u64>]) -> Named {
+    let column = |name: &'static str| match end {
+        "" => Cow::Borrowed(name),
+        end => Cow::Owned(format!("{end}{name}")),
+    };
+    names.iter().zip(values).map(|(name, value)| (column(name), json!(value))).collect()
+}
+
+/// What came later: sums over both ends. Counts of CPUs are left to the slices,
+/// since both ends may count the same CPU.
+fn later(totals: Option<&Totals>) -> Named {
+    let mut columns = fixed([("run_delay_ns", json!(totals.and_then(|t| t.run_delay_ns)))]);
+    let pmu = totals.map(|t| t.pmu).unwrap_or_default().values();
+    columns.extend(named("", &PmuCounts::NAMES[PROMISED..], &pmu[PROMISED..]));
+    let kernel = totals.map(|t| t.kernel).unwrap_or_default().values();
+    let of_threads = |(name, _): &(Cow<'_, str>, Value)| !name.starts_with("cpu_");
+    columns.extend(named("", &KernelCounts::NAMES, &kernel).into_iter().filter(of_threads));
+    columns
 }
 
 fn zerocopy_columns(counts: Option<ZerocopyCounts>) -> Named {
-    vec![
+    fixed([
         ("zerocopy_sends", json!(counts.map(|z| z.sends))),
         ("zerocopy_completions", json!(counts.map(|z| z.completions))),
         ("zerocopy_copied_share", json!(counts.and_then(|z| z.copied_share()))),
-    ]
+    ])
 }
 
 /// Sums that nobody was promised.
 fn further(totals: Option<&Totals>) -> Named {
     let get = |f: &dyn Fn(&Totals) -> Value| totals.map_or(Value::Null, f);
-    vec![
+    fixed([
         ("tx_calls", get(&|t| json!(t.tx_calls))),
         ("rx_calls", get(&|t| json!(t.rx_calls))),
         ("voluntary_switches", get(&|t| json!(t.voluntary_switches))),
         ("involuntary_switches", get(&|t| json!(t.involuntary_switches))),
         ("major_faults", get(&|t| json!(t.major_faults))),
         ("softirq_ticks", get(&|t| json!(t.softirq_ticks))),
-    ]
+    ])
 }
 
 /// One row per slice.
@@ -171,7 +202,7 @@ pub(crate) fn slices(run: &Run) -> impl Iterator<Item = Record> {
 
 fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
     let arm = trial.arms.get(slice.arm).map(|outcome| &outcome.arm);
-    let mut row = vec![
+    let mut row = fixed([
         ("run", json!(run.header.id)),
         ("pass", json!(trial.pass)),
         ("position", json!(trial.position)),
@@ -180,23 +211,24 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
         ("kind", json!(slice.kind)),
         ("arm", json!(arm.map(|arm| &arm.label))),
         ("primitive", json!(arm.map(|arm| &arm.primitive))),
-    ];
+    ]);
     row.extend(axes(&trial.cell));
-    row.extend([
+    row.extend(fixed([
         ("isolated", json!(trial.isolated)),
         ("time_ns", json!(slice.tx.time_ns)),
         ("all_active_ns", json!(slice.all_active_ns)),
-    ]);
+    ]));
     row.extend(ends(slice));
     row.extend(zero_copies(slice.tx.zerocopy));
     row.extend(pmu_of_ends(slice));
+    row.extend(later_of_ends(slice));
     Record { columns: row, whole: Vec::new() }
 }
 
 /// The counts of both ends, `tx_` and `rx_`.
 fn ends(slice: &SliceOutcome) -> Named {
     let (tx, rx) = (&slice.tx, slice.rx.as_ref());
-    vec![
+    fixed([
         ("tx_messages", json!(tx.messages)),
         ("tx_bytes", json!(tx.bytes)),
         ("tx_calls", json!(tx.calls)),
@@ -220,48 +252,39 @@ fn ends(slice: &SliceOutcome) -> Named {
         ("rx_major_faults", json!(rx.and_then(|c| c.major_faults))),
         ("rx_retransmits", json!(rx.and_then(|c| c.retransmits))),
         ("rx_softirq_ticks", json!(rx.and_then(|c| c.softirq_ticks))),
-    ]
+    ])
 }
 
 fn zero_copies(counts: Option<ZerocopyCounts>) -> Named {
-    vec![
+    fixed([
         ("tx_zerocopy_sends", json!(counts.map(|z| z.sends))),
         ("tx_zerocopy_completions", json!(counts.map(|z| z.completions))),
         ("tx_zerocopy_copied", json!(counts.map(|z| z.copied))),
         ("tx_zerocopy_enobufs", json!(counts.map(|z| z.enobufs))),
-    ]
+    ])
 }
 
-/// Names of the PMU's counts at each end, in the order of
-/// [`PmuCounts::NAMES`].
-const PMU_OF_ENDS: [[&str; 8]; 2] = [
-    [
-        "tx_cycles_user",
-        "tx_cycles_kernel",
-        "tx_instructions_user",
-        "tx_instructions_kernel",
-        "tx_l1d_loads",
-        "tx_l1d_misses",
-        "tx_llc_references",
-        "tx_llc_misses",
-    ],
-    [
-        "rx_cycles_user",
-        "rx_cycles_kernel",
-        "rx_instructions_user",
-        "rx_instructions_kernel",
-        "rx_l1d_loads",
-        "rx_l1d_misses",
-        "rx_llc_references",
-        "rx_llc_misses",
-    ],
-];
-
+/// What the PMU counted at each end, as far as it was promised.
 fn pmu_of_ends(slice: &SliceOutcome) -> Named {
     let values = |counts: Option<&Counts>| counts.map(|c| c.pmu).unwrap_or_default().values();
-    let [tx, rx] = PMU_OF_ENDS;
-    let mut columns = named(tx, values(Some(&slice.tx)));
-    columns.extend(named(rx, values(slice.rx.as_ref())));
+    let names = &PmuCounts::NAMES[..PROMISED];
+    let mut columns = named("tx_", names, &values(Some(&slice.tx)));
+    columns.extend(named("rx_", names, &values(slice.rx.as_ref())));
+    columns
+}
+
+/// What came later, at each end.
+fn later_of_ends(slice: &SliceOutcome) -> Named {
+    let mut columns = Named::new();
+    for (end, delay, counts) in
+        [("tx_", "tx_run_delay_ns", Some(&slice.tx)), ("rx_", "rx_run_delay_ns", slice.rx.as_ref())]
+    {
+        columns.extend(fixed([(delay, json!(counts.and_then(|c| c.run_delay_ns)))]));
+        let pmu = counts.map(|c| c.pmu).unwrap_or_default().values();
+        columns.extend(named(end, &PmuCounts::NAMES[PROMISED..], &pmu[PROMISED..]));
+        let kernel = counts.map(|c| c.kernel).unwrap_or_default().values();
+        columns.extend(named(end, &KernelCounts::NAMES, &kernel));
+    }
     columns
 }
 
@@ -277,15 +300,15 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     let contrast = arm.contrast.as_ref();
     // A quick run has no verdicts, in an export either.
     let judged = contrast.filter(|_| !run.header.plan.quick);
-    let mut row = vec![
+    let mut row = fixed([
         ("run", json!(run.header.id)),
         ("study", json!(run.header.plan.study.word())),
         ("arm", json!(arm.arm.label)),
         ("primitive", json!(arm.arm.primitive)),
         ("role", json!(arm.arm.role)),
-    ];
+    ]);
     row.extend(axes(&cell.cell));
-    row.extend([
+    row.extend(fixed([
         ("status", json!(arm.status.word())),
         ("reason", json!(arm.reason)),
         ("baseline", json!(run.header.plan.baseline)),
@@ -306,22 +329,23 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
         ("verdict_reason", json!(judged.map(|c| &c.reason))),
         ("trials_needed", json!(contrast.and_then(|c| c.trials_needed))),
         ("isolated_ratio", json!(arm.isolated.as_ref().map(|c| c.ratio))),
-    ]);
+    ]));
     row.extend(figures(arm));
-    row.extend([
+    row.extend(fixed([
         ("copies_sender", json!(arm.copies_sender)),
         ("copies_end_to_end", json!(arm.copies_end_to_end)),
-    ]);
+    ]));
     let zerocopy = arm.zerocopy;
-    row.extend([
+    row.extend(fixed([
         ("zerocopy_sends", json!(zerocopy.map(|z| z.sends))),
         ("zerocopy_completions", json!(zerocopy.map(|z| z.completions))),
         ("zerocopy_copied_share", json!(zerocopy.and_then(|z| z.copied_share))),
         ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
-    ]);
+    ]));
     row.extend(latency(arm));
+    row.extend(later_figures(arm));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
-    Record { columns: row, whole: vec![("latency_histogram", json!(histogram))] }
+    Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }
 }
 
 fn latency(arm: &ArmAnalysis) -> Named {
@@ -329,7 +353,7 @@ fn latency(arm: &ArmAnalysis) -> Named {
     let (p50, p99) = (latency.and_then(|l| l.p50_ns), latency.and_then(|l| l.p99_ns));
     let value = |estimate: Option<Estimate>| json!(estimate.map(|e| e.value));
     let interval = |estimate: Option<Estimate>| estimate.and_then(|e| e.interval);
-    vec![
+    fixed([
         ("latency_samples", json!(latency.map(|l| l.samples))),
         ("latency_mean_ns", value(latency.map(|l| l.mean_ns))),
         ("latency_p50_ns", value(p50)),
@@ -339,7 +363,7 @@ fn latency(arm: &ArmAnalysis) -> Named {
         ("latency_p99_low_ns", low(interval(p99))),
         ("latency_p99_high_ns", high(interval(p99))),
         ("latency_p999_ns", value(latency.and_then(|l| l.p999_ns))),
-    ]
+    ])
 }
 
 fn figures(arm: &ArmAnalysis) -> Named {
@@ -348,7 +372,7 @@ fn figures(arm: &ArmAnalysis) -> Named {
     let message = figures.map(|f| f.ns_per_message);
     let interval = |estimate: Option<Estimate>| estimate.and_then(|e| e.interval);
     let value = |estimate: Option<Estimate>| json!(estimate.map(|e| e.value));
-    vec![
+    fixed([
         ("goodput_bits_per_s", value(goodput)),
         ("goodput_low_bits_per_s", low(interval(goodput))),
         ("goodput_high_bits_per_s", high(interval(goodput))),
@@ -370,7 +394,19 @@ fn figures(arm: &ArmAnalysis) -> Named {
         ("llc_references_per_kib", value(figures.and_then(|f| f.llc_references_per_kib))),
         ("llc_misses_per_kib", value(figures.and_then(|f| f.llc_misses_per_kib))),
         ("softirq_ns_per_byte", value(figures.and_then(|f| f.softirq_ns_per_byte))),
-    ]
+    ])
+}
+
+fn later_figures(arm: &ArmAnalysis) -> Named {
+    let figures = arm.figures.as_ref();
+    let value = |of: fn(&Figures) -> Option<Estimate>| json!(figures.and_then(of).map(|e| e.value));
+    fixed([
+        ("branch_misses_per_kib", value(|f| f.branch_misses_per_kib)),
+        ("dtlb_misses_per_kib", value(|f| f.dtlb_misses_per_kib)),
+        ("stalled_frontend_per_cycle", value(|f| f.stalled_frontend_per_cycle)),
+        ("stalled_backend_per_cycle", value(|f| f.stalled_backend_per_cycle)),
+        ("run_delay_ns_per_message", value(|f| f.run_delay_ns_per_message)),
+    ])
 }
 
 fn low(interval: Option<Interval>) -> Value {

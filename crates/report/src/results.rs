@@ -20,7 +20,7 @@ mod validity;
 pub(crate) use decision::decision;
 pub(crate) use detail::{cell, latency, percentile, zerocopy};
 pub(crate) use ledger::ledger;
-pub(crate) use validity::{isolated, rejected, self_checks};
+pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};
 
 /// A column of the table of results. What a narrow terminal has no room for
 /// goes in the order of [`Detail::DROPPED`].

@@ -1,7 +1,36 @@
 //! What an arm did in one trial: sums over its measured slices.
 
-use iolens_model::outcome::{Counts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts};
+use iolens_model::outcome::{
+    Counts, KernelCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
+};
+use iolens_model::run::Run;
 use iolens_model::trial::SliceKind;
+
+/// Where the time of the trials went, over all of those that ended well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Spent {
+    /// Reading counters and accounts, by the end that spent more, threads added
+    /// up.
+    pub(crate) reading_ns: u64,
+    /// Clocks of all slices, discarded ones too.
+    pub(crate) slices_ns: u64,
+    /// The trials, from the spawn of their workers to their end.
+    pub(crate) trials_ns: u64,
+}
+
+/// Of the trials in which an end said what it spent.
+pub(crate) fn spent(run: &Run) -> Spent {
+    let mut sum = Spent::default();
+    for trial in &run.trials {
+        let ends = [&trial.tx, &trial.rx].into_iter().flatten();
+        if let Some(most) = ends.map(|end| end.bracket_ns).max() {
+            sum.reading_ns += most;
+            sum.slices_ns += trial.slices.iter().map(|slice| slice.tx.time_ns).sum::<u64>();
+            sum.trials_ns += trial.duration_ns;
+        }
+    }
+    sum
+}
 
 /// Sums over measured slices and both ends. A sum is null as soon as one of
 /// its parts is.
@@ -39,11 +68,15 @@ pub(crate) struct Totals {
     pub(crate) retransmits: Option<u64>,
     /// Softirq ticks, both ends.
     pub(crate) softirq_ticks: Option<u64>,
+    /// Time ready to run without a CPU, both ends.
+    pub(crate) run_delay_ns: Option<u64>,
     /// Zero-copy sends of the sender; null for arms that make none.
     pub(crate) zerocopy: Option<ZerocopyCounts>,
     /// What the PMU counted, both ends together: each count is null unless
     /// every end that the arm has knows it.
     pub(crate) pmu: PmuCounts,
+    /// What the kernel counted by itself, in the same way.
+    pub(crate) kernel: KernelCounts,
 }
 
 /// The sums of one arm; null if none of its slices counts.
@@ -82,8 +115,10 @@ pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
         major_faults: both(|c| c.major_faults),
         retransmits: slices.iter().map(|s| s.tx.retransmits).sum(),
         softirq_ticks: both(|c| c.softirq_ticks),
+        run_delay_ns: both(|c| c.run_delay_ns),
         zerocopy: zerocopy(&slices),
-        pmu: pmu(&slices),
+        pmu: events(&slices, |c| c.pmu, PmuCounts::plus),
+        kernel: events(&slices, |c| c.kernel, KernelCounts::plus),
     })
 }
 
@@ -92,12 +127,13 @@ fn zerocopy(slices: &[&SliceOutcome]) -> Option<ZerocopyCounts> {
     each.reduce(|sum, next| Some(sum?.plus(&next?))).flatten()
 }
 
-fn pmu(slices: &[&SliceOutcome]) -> PmuCounts {
+/// One set of events over all slices and both ends.
+fn events<T: Default>(slices: &[&SliceOutcome], of: fn(&Counts) -> T, plus: fn(&T, &T) -> T) -> T {
     let each = slices.iter().map(|slice| match &slice.rx {
-        Some(rx) => slice.tx.pmu.plus(&rx.pmu),
-        None => slice.tx.pmu,
+        Some(rx) => plus(&of(&slice.tx), &of(rx)),
+        None => of(&slice.tx),
     });
-    each.reduce(|sum, next| sum.plus(&next)).unwrap_or_default()
+    each.reduce(|sum, next| plus(&sum, &next)).unwrap_or_default()
 }
 
 impl Totals {
@@ -130,6 +166,15 @@ impl Totals {
 mod tests {
     use super::*;
     use crate::fixture;
+
+    #[test]
+    fn reading_is_a_part_of_the_trials() {
+        let (run, _) = fixture::run();
+        let spent = spent(&run);
+        assert!(spent.reading_ns > 0 && spent.slices_ns > 0);
+        let silent = iolens_model::run::Run { trials: Vec::new(), ..run };
+        assert_eq!(super::spent(&silent), Spent::default());
+    }
 
     #[test]
     fn discarded_slices_are_left_out_and_one_null_makes_a_null() {

@@ -197,6 +197,17 @@ pub struct Figures {
     pub llc_misses_per_kib: Option<Estimate>,
     /// Last-level cache references of both ends per KiB of payload.
     pub llc_references_per_kib: Option<Estimate>,
+    /// Mispredicted branches of both ends per KiB of payload.
+    pub branch_misses_per_kib: Option<Estimate>,
+    /// First-level data TLB misses of both ends per KiB of payload.
+    pub dtlb_misses_per_kib: Option<Estimate>,
+    /// Cycles in which the front end issued nothing, over all cycles.
+    pub stalled_frontend_per_cycle: Option<Estimate>,
+    /// Cycles in which the back end took nothing, over all cycles.
+    pub stalled_backend_per_cycle: Option<Estimate>,
+    /// Time for which threads of both ends were ready to run and waited for a
+    /// CPU, per message, ns.
+    pub run_delay_ns_per_message: Option<Estimate>,
     /// Time in softirq on the CPUs of both ends per payload byte, ns, whoever
     /// caused it, from timer ticks: its error is one tick in the sum.
     pub softirq_ns_per_byte: Option<Estimate>,

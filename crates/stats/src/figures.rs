@@ -43,9 +43,22 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
             let rx = sums.received()?;
             Some(parts(cycles(rx)?, rx.bytes))
         }),
-        l1d_misses_per_kib: per_kib(&sums, table, l1d_misses),
+        l1d_misses_per_kib: per_kib(&sums, table, |c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads)),
         llc_misses_per_kib: per_kib(&sums, table, |counts| counts.pmu.llc_misses),
         llc_references_per_kib: per_kib(&sums, table, |counts| counts.pmu.llc_references),
+        branch_misses_per_kib: per_kib(&sums, table, |c| {
+            misses(c.pmu.branch_misses, c.pmu.branches)
+        }),
+        dtlb_misses_per_kib: per_kib(&sums, table, |c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads)),
+        stalled_frontend_per_cycle: per_cycle(&sums, table, |counts| {
+            counts.pmu.stalled_cycles_frontend
+        }),
+        stalled_backend_per_cycle: per_cycle(&sums, table, |counts| {
+            counts.pmu.stalled_cycles_backend
+        }),
+        run_delay_ns_per_message: estimate(&sums, table, |sums| {
+            Some(parts(sums.both_ends(|counts| counts.run_delay_ns)?, sums.tx.messages))
+        }),
         softirq_ns_per_byte: softirq(arms, table),
         trial_values: sums.iter().filter_map(trial_value).collect(),
     })
@@ -81,8 +94,8 @@ fn seconds(sums: &Sums) -> f64 {
 }
 
 /// Zero misses of zero loads were not counted.
-fn l1d_misses(counts: &Counts) -> Option<u64> {
-    counts.pmu.l1d_misses.filter(|_| counts.pmu.l1d_loads != Some(0))
+fn misses(misses: Option<u64>, of: Option<u64>) -> Option<u64> {
+    misses.filter(|_| of != Some(0))
 }
 
 fn per_kib(
@@ -91,10 +104,26 @@ fn per_kib(
     of: impl Fn(&Counts) -> Option<u64>,
 ) -> Option<Estimate> {
     let kib = |sums: &Sums| sums.tx.bytes as f64 / 1024.0;
-    // Groups of counters that do not fit together take turns: each has whole
-    // trials, and n says how many.
-    let part = |sums: &&Sums| Some(parts(sums.both_ends(&of)?, kib(sums)));
-    let measured: Vec<Parts> = sums.iter().filter_map(part).collect();
+    estimate_of_some(sums, table, |sums| Some(parts(sums.both_ends(&of)?, kib(sums))))
+}
+
+/// Over the cycles of the same trials, which are counted in each.
+fn per_cycle(
+    sums: &[&Sums],
+    table: &mut StudentTable,
+    of: impl Fn(&Counts) -> Option<u64>,
+) -> Option<Estimate> {
+    estimate_of_some(sums, table, |sums| Some(parts(sums.both_ends(&of)?, sums.both_ends(cycles)?)))
+}
+
+/// Of the trials that have it: groups of counters that do not fit together
+/// take turns, so each has whole trials, and n says how many.
+fn estimate_of_some(
+    sums: &[&Sums],
+    table: &mut StudentTable,
+    part: impl Fn(&Sums) -> Option<Parts>,
+) -> Option<Estimate> {
+    let measured: Vec<Parts> = sums.iter().filter_map(|sums| part(sums)).collect();
     (!measured.is_empty()).then(|| estimate_of(measured, table)).flatten()
 }
 

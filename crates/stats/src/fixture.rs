@@ -4,10 +4,8 @@ use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::latency::Histogram;
-use iolens_model::outcome::{
-    Counts, EndFacts, Environment, PmuCounts, SliceOutcome, Status, TrialOutcome,
-};
-use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
+use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::trial::SliceKind;
@@ -67,6 +65,7 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
             receive_bytes: Bytes(65536),
         },
         network: NetworkOptions::default(),
+        probes: Probes::default(),
     }
 }
 
@@ -106,6 +105,7 @@ pub(crate) fn run(plan: Plan) -> Run {
                 memcpy_cold_all_bytes_per_s: 8e9,
                 threads: 2,
                 duration_ns: 1,
+                costs: None,
             },
             end: None,
         },
@@ -173,7 +173,7 @@ fn slice(seq: usize, round: usize, arm: usize, cell: &Cell, ns: f64) -> SliceOut
         retransmits: Some(0),
         softirq_ticks: Some(0),
         zerocopy: None,
-        pmu: PmuCounts::default(),
+        ..Counts::default()
     };
     SliceOutcome {
         seq: u32::try_from(seq).unwrap(),
@@ -210,6 +210,8 @@ fn end(cell: &Cell) -> EndFacts {
         packet_taps: Some(0),
         ring_bytes: Some(65_536),
         bracket_ns: 0,
+        thread_pmus: Vec::new(),
+        by_pmu: Vec::new(),
         not_measured: Vec::new(),
     }
 }

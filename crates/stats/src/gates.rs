@@ -103,6 +103,7 @@ const GATES: &[Gate] = &[
     gate(6, "mean round trip × rate = connections", round_trips::little),
     gate(9, "threads at work together", scope::all_active),
     gate(10, "counters that ran", counters::ran),
+    gate(10, "accounts that agree", counters::agree),
     gate(12, "zero-copy completions", zerocopy::completions),
     gate(12, "locked memory", zerocopy::refused),
     gate(12, "packet taps", zerocopy::taps),

@@ -125,8 +125,10 @@ fn plus(a: &Counts, b: &Counts) -> Counts {
         major_faults: both(a.major_faults, b.major_faults),
         retransmits: both(a.retransmits, b.retransmits),
         softirq_ticks: both(a.softirq_ticks, b.softirq_ticks),
+        run_delay_ns: both(a.run_delay_ns, b.run_delay_ns),
         zerocopy: a.zerocopy.zip(b.zerocopy).map(|(a, b)| a.plus(&b)),
         pmu: a.pmu.plus(&b.pmu),
+        kernel: a.kernel.plus(&b.kernel),
     }
 }
 

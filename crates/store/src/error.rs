@@ -67,10 +67,10 @@ pub enum StoreError {
         /// The version of this build.
         supported: u32,
     },
-    /// An older iolens wrote the file, and it was opened for reading only.
+    /// An older iolens wrote the file, and it cannot be brought up to date.
     #[error(
-        "{} has schema version {found}, this build of iolens reads version {supported}\n  \
-         the next `iolens run` brings the file up to date",
+        "{} has schema version {found}, this build of iolens reads version {supported}, and \
+         cannot bring the file up to date: {why}",
         path.display()
     )]
     Older {
@@ -80,6 +80,8 @@ pub enum StoreError {
         found: u32,
         /// The version of this build.
         supported: u32,
+        /// Why not.
+        why: Box<StoreError>,
     },
     /// SQLite refused an operation.
     #[error("cannot {doing} in {}: {source}{}", path.display(), advice(source))]

@@ -48,10 +48,11 @@ impl Store {
     }
 
     /// Opens the results at `path` for reading, also while a run writes them.
+    /// An older file is brought up to date first.
     ///
     /// # Errors
     /// As [`Store::open`]; [`StoreError::Missing`] where there is no file, and
-    /// [`StoreError::Older`] for one that would have to be migrated.
+    /// [`StoreError::Older`] for an older one that may not be written.
     pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
         if identify(path)? == Identity::Nothing {
             return Err(StoreError::Missing { path: path.to_owned() });
@@ -60,11 +61,17 @@ impl Store {
         let found = schema::version(&store.connection)
             .map_err(|e| StoreError::sqlite("read the schema version", path, e))?;
         refuse_newer(path, found)?;
-        if found < SCHEMA_VERSION {
-            let path = path.to_owned();
-            return Err(StoreError::Older { path, found, supported: SCHEMA_VERSION });
+        if found == SCHEMA_VERSION {
+            return Ok(store);
         }
-        Ok(store)
+        drop(store);
+        match Store::open(path) {
+            Ok(_) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
+            Err(why) => {
+                let (path, supported) = (path.to_owned(), SCHEMA_VERSION);
+                Err(StoreError::Older { path, found, supported, why: Box::new(why) })
+            }
+        }
     }
 
     /// SQLite opens a file that may not be written for reading, without a word:

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use iolens_model::outcome::{Counts, PmuCounts, ZerocopyCounts};
+use iolens_model::outcome::{Counts, KernelCounts, PmuCounts, ZerocopyCounts};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Serialize;
@@ -85,9 +85,8 @@ fn unreadable(row: &Row<'_>, column: &str, error: serde_json::Error) -> rusqlite
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, why.into())
 }
 
-/// Columns of the counts of one end, without the `tx_` or `rx_` before them;
-/// the first four are always counted.
-pub(crate) const COUNT_COLUMNS: [&str; 24] = [
+/// Columns that no other place names; the first four are always counted.
+const ACCOUNTS: [&str; 17] = [
     "messages",
     "bytes",
     "calls",
@@ -100,23 +99,38 @@ pub(crate) const COUNT_COLUMNS: [&str; 24] = [
     "major_faults",
     "retransmits",
     "softirq_ticks",
+    "run_delay_ns",
     "zerocopy_sends",
     "zerocopy_completions",
     "zerocopy_copied",
     "enobufs",
-    "cycles_user",
-    "cycles_kernel",
-    "instructions_user",
-    "instructions_kernel",
-    "l1d_loads",
-    "l1d_misses",
-    "llc_references",
-    "llc_misses",
 ];
 
+/// Where the PMU's counts begin, and where the kernel's do.
+const PMU_AT: usize = ACCOUNTS.len();
+const KERNEL_AT: usize = PMU_AT + PmuCounts::COUNT;
+const COUNTS: usize = KERNEL_AT + KernelCounts::COUNT;
+
+/// Columns of the counts of one end, without the `tx_` or `rx_` before them.
+pub(crate) const COUNT_COLUMNS: [&str; COUNTS] = {
+    let mut columns = [""; COUNTS];
+    let mut at = 0;
+    while at < COUNTS {
+        columns[at] = if at < PMU_AT {
+            ACCOUNTS[at]
+        } else if at < KERNEL_AT {
+            PmuCounts::NAMES[at - PMU_AT]
+        } else {
+            KernelCounts::NAMES[at - KERNEL_AT]
+        };
+        at += 1;
+    }
+    columns
+};
+
 /// The counts of one end in the order of [`COUNT_COLUMNS`].
-pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNT_COLUMNS.len()] {
-    [
+pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
+    let accounts = [
         Some(counts.messages),
         Some(counts.bytes),
         Some(counts.calls),
@@ -129,19 +143,16 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNT_COLUMNS.len()]
         counts.major_faults,
         counts.retransmits,
         counts.softirq_ticks,
+        counts.run_delay_ns,
         counts.zerocopy.map(|z| z.sends),
         counts.zerocopy.map(|z| z.completions),
         counts.zerocopy.map(|z| z.copied),
         counts.zerocopy.map(|z| z.enobufs),
-        counts.pmu.cycles_user,
-        counts.pmu.cycles_kernel,
-        counts.pmu.instructions_user,
-        counts.pmu.instructions_kernel,
-        counts.pmu.l1d_loads,
-        counts.pmu.l1d_misses,
-        counts.pmu.llc_references,
-        counts.pmu.llc_misses,
-    ]
+    ];
+    let mut all = [None; COUNTS];
+    let events = counts.pmu.values().into_iter().chain(counts.kernel.values());
+    all.iter_mut().zip(accounts.into_iter().chain(events)).for_each(|(slot, count)| *slot = count);
+    all
 }
 
 /// The counts of one end from the column with index `at` on; `None` where the
@@ -163,8 +174,10 @@ pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Co
         major_faults: row.get(at + 9)?,
         retransmits: row.get(at + 10)?,
         softirq_ticks: row.get(at + 11)?,
-        zerocopy: get_zerocopy(row, at + 12)?,
-        pmu: get_pmu(row, at + 16)?,
+        run_delay_ns: row.get(at + 12)?,
+        zerocopy: get_zerocopy(row, at + 13)?,
+        pmu: PmuCounts::from_values(get_values(row, at + PMU_AT)?),
+        kernel: KernelCounts::from_values(get_values(row, at + KERNEL_AT)?),
     }))
 }
 
@@ -180,12 +193,12 @@ fn get_zerocopy(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<ZerocopyCou
     }))
 }
 
-fn get_pmu(row: &Row<'_>, at: usize) -> rusqlite::Result<PmuCounts> {
-    let mut values = [None; PmuCounts::NAMES.len()];
+fn get_values<const N: usize>(row: &Row<'_>, at: usize) -> rusqlite::Result<[Option<u64>; N]> {
+    let mut values = [None; N];
     for (index, value) in values.iter_mut().enumerate() {
         *value = row.get(at + index)?;
     }
-    Ok(PmuCounts::from_values(values))
+    Ok(values)
 }
 
 /// Columns of a slice besides those of its two ends.

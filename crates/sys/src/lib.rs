@@ -22,6 +22,7 @@ pub mod poll;
 pub mod proc;
 pub mod process;
 pub mod ring;
+pub mod scan;
 pub mod signal;
 pub mod socket;
 pub mod storage;

@@ -42,14 +42,39 @@ pub enum Kind {
     LlcLoads,
     /// Those of them that missed.
     LlcLoadMisses,
+    /// Branches retired.
+    Branches,
+    /// Those of them that were predicted wrong.
+    BranchMisses,
+    /// Loads that looked into the first-level data TLB.
+    DtlbLoads,
+    /// Those of them that missed.
+    DtlbLoadMisses,
+    /// Cycles in which the front end issued nothing.
+    StalledCyclesFrontend,
+    /// Cycles in which the back end retired or took nothing.
+    StalledCyclesBackend,
     /// CPU time in ns, by software; counts user and kernel time in any mode.
     TaskClock,
+    /// Time in ns on a CPU's own clock, by software: wall time, busy or not.
+    CpuClock,
     /// Page faults, by software.
     PageFaults,
+    /// Those that were served without I/O.
+    MinorFaults,
+    /// Those that waited for I/O.
+    MajorFaults,
     /// Context switches, by software; they happen in the kernel.
     ContextSwitches,
     /// Moves to another CPU, by software; they happen in the kernel.
     CpuMigrations,
+    /// Passes of a tracepoint; all of them are in the kernel.
+    Tracepoint {
+        /// `system:name`.
+        name: &'static str,
+        /// Its number, in events/SYSTEM/NAME/id of tracefs.
+        id: u64,
+    },
 }
 
 impl Kind {
@@ -63,10 +88,20 @@ impl Kind {
             Kind::L1dLoadMisses => "L1-dcache-load-misses",
             Kind::LlcLoads => "LLC-loads",
             Kind::LlcLoadMisses => "LLC-load-misses",
+            Kind::Branches => "branches",
+            Kind::BranchMisses => "branch-misses",
+            Kind::DtlbLoads => "dTLB-loads",
+            Kind::DtlbLoadMisses => "dTLB-load-misses",
+            Kind::StalledCyclesFrontend => "stalled-cycles-frontend",
+            Kind::StalledCyclesBackend => "stalled-cycles-backend",
             Kind::TaskClock => "task-clock",
+            Kind::CpuClock => "cpu-clock",
             Kind::PageFaults => "page-faults",
+            Kind::MinorFaults => "minor-faults",
+            Kind::MajorFaults => "major-faults",
             Kind::ContextSwitches => "context-switches",
             Kind::CpuMigrations => "cpu-migrations",
+            Kind::Tracepoint { name, .. } => name,
         }
     }
 
@@ -90,11 +125,27 @@ impl Kind {
             Kind::L1dLoadMisses => cache_read(abi::PERF_COUNT_HW_CACHE_L1D, miss),
             Kind::LlcLoads => cache_read(abi::PERF_COUNT_HW_CACHE_LL, access),
             Kind::LlcLoadMisses => cache_read(abi::PERF_COUNT_HW_CACHE_LL, miss),
+            Kind::Branches => hardware(abi::PERF_COUNT_HW_BRANCH_INSTRUCTIONS),
+            Kind::BranchMisses => hardware(abi::PERF_COUNT_HW_BRANCH_MISSES),
+            Kind::DtlbLoads => cache_read(abi::PERF_COUNT_HW_CACHE_DTLB, access),
+            Kind::DtlbLoadMisses => cache_read(abi::PERF_COUNT_HW_CACHE_DTLB, miss),
+            Kind::StalledCyclesFrontend => hardware(abi::PERF_COUNT_HW_STALLED_CYCLES_FRONTEND),
+            Kind::StalledCyclesBackend => hardware(abi::PERF_COUNT_HW_STALLED_CYCLES_BACKEND),
             Kind::TaskClock => software(abi::PERF_COUNT_SW_TASK_CLOCK),
+            Kind::CpuClock => software(abi::PERF_COUNT_SW_CPU_CLOCK),
             Kind::PageFaults => software(abi::PERF_COUNT_SW_PAGE_FAULTS),
+            Kind::MinorFaults => software(abi::PERF_COUNT_SW_PAGE_FAULTS_MIN),
+            Kind::MajorFaults => software(abi::PERF_COUNT_SW_PAGE_FAULTS_MAJ),
             Kind::ContextSwitches => software(abi::PERF_COUNT_SW_CONTEXT_SWITCHES),
             Kind::CpuMigrations => software(abi::PERF_COUNT_SW_CPU_MIGRATIONS),
+            Kind::Tracepoint { id, .. } => (abi::PERF_TYPE_TRACEPOINT, id),
         }
+    }
+
+    /// Whether a PMU counts it, and not the kernel by itself.
+    #[must_use]
+    pub fn is_hardware(self) -> bool {
+        matches!(self.code().0, abi::PERF_TYPE_HARDWARE | abi::PERF_TYPE_HW_CACHE)
     }
 }
 
@@ -118,7 +169,7 @@ pub struct Event {
     pub mode: Mode,
     /// The PMU that counts a hardware event, by its number in
     /// /sys/bus/event_source/devices/NAME/type, on machines that have several
-    /// kinds of cores; null lets the kernel choose.
+    /// kinds of cores; null lets the kernel choose. Of no meaning to others.
     pub pmu: Option<u32>,
 }
 
@@ -134,9 +185,22 @@ impl fmt::Display for Event {
     }
 }
 
+/// Whose events a group counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// The calling thread's, on any CPU.
+    #[default]
+    Thread,
+    /// Everybody's on this CPU; takes kernel.perf_event_paranoid 0 or less,
+    /// or `CAP_PERFMON`.
+    Cpu(u32),
+}
+
 /// How a group counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
+    /// Whose events it counts.
+    pub scope: Scope,
     /// Whether the group is on the PMU whenever its thread runs, before those
     /// that share it. Where that cannot be, it reads `ENODATA`.
     pub pinned: bool,
@@ -155,7 +219,7 @@ pub struct Times {
     pub running_ns: u64,
 }
 
-/// Events of the calling thread that are on the PMU together or not at all.
+/// Events of a thread or a CPU that count together or not at all.
 #[derive(Debug)]
 pub struct Group {
     /// The leader first. A member is closed before its leader would matter:
@@ -176,8 +240,7 @@ const HEAD_WORDS: usize = 3;
 const WORD_BYTES: usize = size_of::<u64>();
 
 impl Group {
-    /// A group of the calling thread, on any CPU, with its first event. It
-    /// counts from [`Self::enable`] on.
+    /// A group with its first event. It counts from [`Self::enable`] on.
     ///
     /// Errors: see [`Refusal`].
     pub fn lead(event: &Event, options: Options) -> Result<Group, Errno> {
@@ -201,9 +264,15 @@ impl Group {
         let leader = self.fds.first().map_or(-1, AsRawFd::as_raw_fd);
         let mut attributes = attributes(event, self.options, leader < 0);
         let flags = libc::c_ulong::from(abi::PERF_FLAG_FD_CLOEXEC);
+        // Pid 0 and CPU -1 mean this thread wherever it runs, pid -1 whoever
+        // runs on the CPU. A CPU beyond every number there is has no events.
+        let (pid, cpu) = match self.options.scope {
+            Scope::Thread => (0, -1),
+            Scope::Cpu(cpu) => (-1, libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX)),
+        };
         // SAFETY: the attributes are a live, complete struct of the size that
-        // they state; pid 0 and CPU -1 mean this thread wherever it runs.
-        let fd = unsafe { perf::perf_event_open(&raw mut attributes, 0, -1, leader, flags) };
+        // they state; the other arguments are plain numbers.
+        let fd = unsafe { perf::perf_event_open(&raw mut attributes, pid, cpu, leader, flags) };
         if fd < 0 {
             return Err(Errno::last());
         }
@@ -268,8 +337,8 @@ impl Group {
 
 fn attributes(event: &Event, options: Options, leads: bool) -> abi::perf_event_attr {
     let (kind, config) = event.kind.code();
-    // PERF_PMU_TYPE_SHIFT, for PERF_TYPE_HARDWARE and PERF_TYPE_HW_CACHE.
-    let pmu = event.pmu.map_or(0, |pmu| u64::from(pmu) << 32);
+    // PERF_PMU_TYPE_SHIFT, for PERF_TYPE_HARDWARE and PERF_TYPE_HW_CACHE alone.
+    let pmu = event.pmu.filter(|_| event.kind.is_hardware()).map_or(0, |pmu| u64::from(pmu) << 32);
     let mut attributes = abi::perf_event_attr {
         type_: kind,
         size: u32::try_from(size_of::<abi::perf_event_attr>()).unwrap_or(u32::MAX),

@@ -112,6 +112,21 @@ pub fn sched_number(sched: &str, name: &str) -> Option<u64> {
     line.split_once(':')?.1.trim().parse().ok()
 }
 
+/// The time that a task was ready to run and waited for a CPU, the second
+/// number of /proc/PID/schedstat, in ns; null where the kernel counts nothing:
+/// then all three numbers of the file are 0, and that of a task that reads its
+/// own is never so otherwise.
+///
+/// Source: Documentation/scheduler/sched-stats.rst; fs/proc/base.c,
+/// proc_pid_schedstat.
+#[must_use]
+pub fn run_delay_ns(schedstat: &str) -> Option<u64> {
+    let mut numbers = schedstat.split_whitespace().map(str::parse::<u64>);
+    let mut next = || numbers.next()?.ok();
+    let (on_cpu_ns, delay_ns, turns) = (next()?, next()?, next()?);
+    (on_cpu_ns > 0 || turns > 0).then_some(delay_ns)
+}
+
 /// A file of /proc that is opened once and read many times.
 #[derive(Debug)]
 pub struct ProcFile {
@@ -169,6 +184,23 @@ mod tests {
         let sched = "x (1, #threads: 1)\n---\nse.nr_migrations     :        4\n";
         assert_eq!(sched_number(sched, "se.nr_migrations"), Some(4));
         assert_eq!(sched_number(sched, "nr_switches"), None);
+    }
+
+    #[test]
+    fn a_run_delay_is_read_where_the_kernel_counts_it() {
+        assert_eq!(run_delay_ns("611504 23 1\n"), Some(23));
+        assert_eq!(run_delay_ns("611504 0 1\n"), Some(0));
+        assert_eq!(run_delay_ns("0 0 0\n"), None);
+        assert_eq!(run_delay_ns("1 2"), None);
+        assert_eq!(run_delay_ns("1 -2 3"), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_a_reader_panic(text in "(?s)[ -~\n]{0,60}") {
+            let _ = (run_delay_ns(&text), cpu_ticks(&text, "cpu"), sched_number(&text, "x"));
+            let _ = (pressure_some_us(&text), stat_number(&text, "procs_running"));
+        }
     }
 
     #[test]

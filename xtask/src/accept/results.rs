@@ -57,7 +57,8 @@ fn arm_result(row: &Value) -> ArmResult {
     }
 }
 
-fn cell_words(cell: &Value) -> String {
+/// The size and threads of a row.
+pub(crate) fn cell_words(cell: &Value) -> String {
     let bytes = cell["message_bytes"].as_u64().unwrap_or(0);
     let threads = cell["threads"].as_u64().unwrap_or(0);
     let size = if bytes >= 1024 && bytes.is_multiple_of(1024) {

@@ -3,10 +3,10 @@
 use arrayvec::ArrayVec;
 use iolens_model::reading::NotMeasured;
 use iolens_sys::errno::Errno;
-use iolens_sys::perf_event::{Event, Group, Options, Times};
+use iolens_sys::perf_event::{Event, Group, Kind, Mode, Options, Refusal, Scope, Times};
 
 use super::self_test;
-use super::table::{COUNTERS_MAX, Counter, GroupPlan, METRICS_MAX};
+use super::table::{self, COUNTERS_MAX, Counter, GroupPlan, Values};
 
 /// Events that count together: the kernel's, or scripted ones in tests.
 pub(crate) trait EventGroup: Sized {
@@ -32,23 +32,80 @@ impl EventGroup for Group {
     }
 }
 
+/// The same events on several CPUs, summed: what everybody does there.
+#[derive(Debug)]
+pub(crate) struct Everywhere {
+    cpus: Vec<Group>,
+}
+
+impl Everywhere {
+    /// Errors: of the first CPU that refuses.
+    pub(super) fn lead(cpus: &[u32], event: &Event, options: Options) -> Result<Self, Errno> {
+        let on = |&cpu: &u32| Group::lead(event, Options { scope: Scope::Cpu(cpu), ..options });
+        Ok(Everywhere { cpus: cpus.iter().map(on).collect::<Result<_, _>>()? })
+    }
+}
+
+impl EventGroup for Everywhere {
+    fn add(&mut self, event: &Event) -> Result<(), Errno> {
+        self.cpus.iter_mut().try_for_each(|group| group.add(event))
+    }
+
+    fn enable(&self) -> Result<(), Errno> {
+        self.cpus.iter().try_for_each(Group::enable)
+    }
+
+    fn read(&mut self, values: &mut [u64]) -> Result<Times, Errno> {
+        let mut sum = Times::default();
+        values.fill(0);
+        for group in &mut self.cpus {
+            let mut own = [0; COUNTERS_MAX];
+            let times = group.read(&mut own[..values.len()])?;
+            sum.enabled_ns += times.enabled_ns;
+            sum.running_ns += times.running_ns;
+            values.iter_mut().zip(own).for_each(|(value, own)| *value += own);
+        }
+        Ok(sum)
+    }
+}
+
 /// Where groups come from.
 pub(super) struct Source<'a, G> {
     /// The PMU of the thread's processor; null where there is only one.
     pub(super) pmu: Option<u32>,
     /// Opens a group with its first event.
-    pub(super) lead: &'a dyn Fn(&Event, Options) -> Result<G, Errno>,
+    pub(super) lead: Lead<'a, G>,
+    /// The number of a tracepoint.
+    ///
+    /// Errors: why it is not known.
+    pub(super) tracepoint: &'a dyn Fn(&str) -> Result<u64, String>,
     /// Explains a refusal.
     pub(super) why: &'a dyn Fn(Event, Errno) -> String,
 }
 
-/// A group that counts.
+/// Opens a group with its first event.
+pub(super) type Lead<'a, G> = &'a dyn Fn(&Event, Options) -> Result<G, Errno>;
+
+impl<G> Source<'_, G> {
+    /// The event of a counter.
+    ///
+    /// Errors: it is a tracepoint whose number is not known.
+    fn event(&self, counter: &Counter) -> Result<Event, String> {
+        let kind = match counter.kind {
+            Kind::Tracepoint { name, .. } => {
+                Kind::Tracepoint { name, id: (self.tracepoint)(name)? }
+            }
+            other => other,
+        };
+        Ok(Event { kind, mode: counter.mode, pmu: self.pmu })
+    }
+}
+
+/// A group that counts, or would if it were not closed for a while.
 #[derive(Debug)]
 pub(super) struct Open<G> {
-    group: G,
+    group: Option<G>,
     pub(super) plan: GroupPlan,
-    /// Where the plan's first counter stands among those of the table.
-    pub(super) first: usize,
     /// The counters that could be opened, in the order of their values.
     pub(super) slots: ArrayVec<Slot, COUNTERS_MAX>,
     loss: Loss,
@@ -57,7 +114,9 @@ pub(super) struct Open<G> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Slot {
     pub(super) counter: Counter,
-    /// Position among the counters of the table.
+    /// What was opened for it.
+    event: Event,
+    /// Position of its metric.
     at: usize,
     /// Whether it passed its self-test.
     pub(super) believed: bool,
@@ -88,6 +147,39 @@ impl GroupReading {
     }
 }
 
+fn options(plan: &GroupPlan) -> Options {
+    Options { pinned: plan.pinned, ..Options::default() }
+}
+
+/// Adds a counter to a group, which begins with the first that is given.
+/// `task-clock` may be had in user mode where the kernel may not be counted,
+/// and counts the same there: the kernel does not look at the mode.
+///
+/// Errors: why there is no such counter, one clause.
+fn open<G: EventGroup>(
+    source: &Source<'_, G>,
+    group: &mut Option<G>,
+    options: Options,
+    counter: &Counter,
+) -> Result<Event, String> {
+    let mut open = |event: Event| {
+        let opened = match &mut *group {
+            None => (source.lead)(&event, options).map(|led| *group = Some(led)),
+            Some(group) => group.add(&event),
+        };
+        opened.map(|()| event)
+    };
+    let event = source.event(counter)?;
+    let opened = open(event).or_else(|errno| {
+        let denied = Refusal::from(errno) == Refusal::NotPermitted;
+        if denied && event.kind == Kind::TaskClock {
+            return open(Event { mode: Mode::User, ..event }).map_err(|_| errno);
+        }
+        Err(errno)
+    });
+    opened.map_err(|errno| (source.why)(event, errno))
+}
+
 /// Why a metric has no value.
 fn note(counter: &Counter, why: &str) -> NotMeasured {
     NotMeasured { metric: counter.metric.to_owned(), why: why.to_owned() }
@@ -99,25 +191,21 @@ impl<G: EventGroup> Open<G> {
     pub(super) fn new(
         source: &Source<'_, G>,
         plan: &GroupPlan,
-        first: usize,
         missing: &mut Vec<NotMeasured>,
     ) -> Option<Open<G>> {
-        let options = Options { pinned: plan.pinned, inherit: false };
         let mut group: Option<G> = None;
         let mut slots = ArrayVec::new();
-        for (index, &counter) in plan.counters.iter().enumerate() {
-            let event = Event { kind: counter.kind, mode: counter.mode, pmu: source.pmu };
-            let opened = match &mut group {
-                None => (source.lead)(&event, options).map(|led| group = Some(led)),
-                Some(group) => group.add(&event),
-            };
-            match opened {
-                Ok(()) => slots.push(Slot { counter, at: first + index, believed: true }),
-                Err(errno) => missing.push(note(&counter, &(source.why)(event, errno))),
+        for &counter in plan.counters {
+            match open(source, &mut group, options(plan), &counter) {
+                Ok(event) => {
+                    let at = table::place(counter.metric);
+                    slots.push(Slot { counter, event, at, believed: true });
+                }
+                Err(why) => missing.push(note(&counter, &why)),
             }
         }
-        let open = Open { group: group?, plan: *plan, first, slots, loss: Loss::default() };
-        match open.group.enable() {
+        let open = Open { group: Some(group?), plan: *plan, slots, loss: Loss::default() };
+        match open.group.as_ref()?.enable() {
             Ok(()) => Some(open),
             Err(errno) => {
                 open.note_all(&format!("cannot enable the {}: {errno}", plan.name), missing);
@@ -126,10 +214,42 @@ impl<G: EventGroup> Open<G> {
         }
     }
 
-    pub(super) fn read(&mut self) -> Result<GroupReading, Errno> {
+    /// Closes the group; [`Self::reopen`] opens the same events again.
+    pub(super) fn close(&mut self) {
+        self.group = None;
+    }
+
+    /// Opens what was closed, without a test: it has passed one. What fails
+    /// now is missing from here on.
+    pub(super) fn reopen(&mut self, lead: Lead<'_, G>) {
+        let Some((first, others)) = self.slots.split_first() else { return };
+        let again = || {
+            let mut group = lead(&first.event, options(&self.plan))?;
+            others.iter().try_for_each(|slot| group.add(&slot.event))?;
+            group.enable()?;
+            Ok(group)
+        };
+        match again() {
+            Ok(group) => self.group = Some(group),
+            Err(errno) => self.loss.errno = Some(errno),
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.group.is_some()
+    }
+
+    /// Null while it is closed.
+    pub(super) fn read(&mut self) -> Option<Result<GroupReading, Errno>> {
+        let group = self.group.as_mut()?;
         let mut reading = GroupReading::default();
-        reading.times = self.group.read(&mut reading.values[..self.slots.len()])?;
-        Ok(reading)
+        Some(match group.read(&mut reading.values[..self.slots.len()]) {
+            Ok(times) => {
+                reading.times = times;
+                Ok(reading)
+            }
+            Err(errno) => Err(errno),
+        })
     }
 
     /// Believes what passes the self-test, and notes what does not.
@@ -172,11 +292,7 @@ impl<G: EventGroup> Open<G> {
 
     /// Puts a slice's counts in their places, if they cover all of it; what
     /// they miss is remembered.
-    pub(super) fn publish(
-        &mut self,
-        slice: &Result<GroupReading, Errno>,
-        counts: &mut [Option<u64>; METRICS_MAX],
-    ) {
+    pub(super) fn publish(&mut self, slice: &Result<GroupReading, Errno>, counts: &mut Values) {
         self.loss.add(slice);
         let Ok(reading) = slice else { return };
         if reading.is_whole() {

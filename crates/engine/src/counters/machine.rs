@@ -2,7 +2,7 @@
 
 use iolens_model::parse;
 use iolens_sys::errno::Errno;
-use iolens_sys::perf_event::{Event, Mode, Refusal};
+use iolens_sys::perf_event::{Event, Kind, Mode, Refusal, Scope};
 use iolens_sys::proc::Root;
 
 use super::table::Llc;
@@ -18,9 +18,16 @@ const CPUINFO_BYTES: usize = 4 << 10;
 pub(crate) struct CorePmu {
     pub(crate) name: String,
     /// The event type that names it.
-    number: Option<u32>,
+    pub(crate) number: Option<u32>,
     /// Processors it belongs to; null for all.
     cpus: Option<Vec<u32>>,
+}
+
+impl CorePmu {
+    /// Whether a processor belongs to it.
+    pub(crate) fn has(&self, cpu: u32) -> bool {
+        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
 }
 
 /// The PMUs that count what cores do: `cpu`, or those that say which
@@ -48,18 +55,18 @@ fn core_pmu(root: &Root, name: &str) -> Option<CorePmu> {
     (name == "cpu" || cpus.is_some()).then(|| CorePmu { name: name.to_owned(), number, cpus })
 }
 
-/// The number of the PMU that counts on a processor, for the events of a
-/// thread that stays there; null where there is only one PMU.
+/// The PMU that counts on a processor, for the events of a thread that stays
+/// there; null where there is only one PMU, which need not be named.
 ///
 /// Errors: none of them belongs to the processor.
-pub(crate) fn pmu_of(pmus: &[CorePmu], cpu: u32) -> Result<Option<u32>, String> {
+pub(crate) fn pmu_of(pmus: &[CorePmu], cpu: u32) -> Result<Option<&CorePmu>, String> {
     if pmus.len() == 1 {
         return Ok(None);
     }
-    let here = |pmu: &&CorePmu| pmu.cpus.as_ref().is_some_and(|cpus| cpus.contains(&cpu));
-    match pmus.iter().find(here).map(|pmu| pmu.number) {
-        Some(Some(number)) => Ok(Some(number)),
-        _ => {
+    let here = |pmu: &&CorePmu| pmu.number.is_some() && pmu.cpus.is_some() && pmu.has(cpu);
+    match pmus.iter().find(here) {
+        Some(pmu) => Ok(Some(pmu)),
+        None => {
             let names: Vec<&str> = pmus.iter().map(|pmu| pmu.name.as_str()).collect();
             Err(format!("none of the PMUs {} belongs to CPU {cpu}", names.join(", ")))
         }
@@ -73,10 +80,38 @@ pub(crate) fn llc(root: &Root) -> Llc {
     if cpuinfo.lines().any(intel) { Llc::Architectural } else { Llc::Loads }
 }
 
+/// Where tracefs is mounted, and where it was to be found before Linux 4.1.
+const TRACEFS: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
+
+/// The number of a tracepoint, `system:name`.
+///
+/// Errors: why it is not known, and what to do about it.
+pub(crate) fn tracepoint(root: &Root, name: &str) -> Result<u64, String> {
+    let event = name.replace(':', "/");
+    let tried = TRACEFS.map(|mount| root.read(&format!("{mount}/events/{event}/id")));
+    if let Some(number) = tried.iter().flatten().find_map(|text| text.parse().ok()) {
+        return Ok(number);
+    }
+    if TRACEFS.iter().any(|mount| !root.names(&format!("{mount}/events")).is_empty()) {
+        return Err(format!("this kernel has no tracepoint `{name}`"));
+    }
+    match tried.iter().flat_map(|text| text.as_ref().err()).find(|why| why.contains("EACCES")) {
+        Some(why) => Err(format!(
+            "{why}: tracefs is root's alone; run `sudo mount -o remount,mode=755 /{}`",
+            TRACEFS[0]
+        )),
+        None => Err(format!(
+            "there is no tracepoint `{name}` without tracefs, which is not mounted; run `sudo \
+             mount -t tracefs tracefs /{}`",
+            TRACEFS[0]
+        )),
+    }
+}
+
 /// Why an event could not be opened, and what to do about it.
-pub(crate) fn refused(root: &Root, event: Event, errno: Errno) -> String {
+pub(crate) fn refused(root: &Root, event: Event, scope: Scope, errno: Errno) -> String {
     let because = match Refusal::from(errno) {
-        Refusal::NotPermitted => not_permitted(root, event.mode),
+        Refusal::NotPermitted => not_permitted(root, event, scope),
         Refusal::NoSuchEvent => "this processor, or this guest of it, has no such event".to_owned(),
         Refusal::NotTogether => {
             "not supported here, or more than the PMU counts at once".to_owned()
@@ -89,16 +124,30 @@ pub(crate) fn refused(root: &Root, event: Event, errno: Errno) -> String {
 }
 
 /// The level that forbids it, or else whatever stands before the kernel.
-pub(crate) fn not_permitted(root: &Root, mode: Mode) -> String {
+pub(crate) fn not_permitted(root: &Root, event: Event, scope: Scope) -> String {
     // Documentation/admin-guide/sysctl/kernel.rst; distributions add 3 and 4.
-    let highest = if mode == Mode::User { 2 } else { 1 };
+    let highest = match (scope, event.mode) {
+        (Scope::Cpu(_), _) => 0,
+        (Scope::Thread, Mode::User) => 2,
+        (Scope::Thread, Mode::Kernel | Mode::Any) => 1,
+    };
+    // What is open in user mode alone excludes the kernel, where all of these
+    // happen: it would read 0, or the program's own faults.
+    let elsewhere = match event.kind {
+        _ if scope != Scope::Thread => "",
+        Kind::ContextSwitches | Kind::MinorFaults | Kind::MajorFaults => {
+            "; getrusage(2) counts the same without it"
+        }
+        Kind::CpuMigrations => "; /proc counts the same without it",
+        _ => "",
+    };
     let level = root.read("proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
     match level.parse::<i32>() {
         Ok(level) if level > highest => format!(
             "kernel.perf_event_paranoid is {level}, needs {highest} or less; run `sudo setcap \
              cap_perfmon+ep` on the iolens binary (of use over loopback only: in a user namespace \
              of its own a process has no such right), or else `sudo sysctl \
-             kernel.perf_event_paranoid={highest}`"
+             kernel.perf_event_paranoid={highest}`{elsewhere}"
         ),
         Ok(level) => format!(
             "kernel.perf_event_paranoid is {level} and permits it, so a seccomp filter (of a \
@@ -155,8 +204,9 @@ mod tests {
             ("sys/bus/event_source/devices/cpu_atom/cpus", "4-7"),
         ]);
         let pmus = core_pmus(&root).unwrap();
-        assert_eq!(pmu_of(&pmus, 2), Ok(Some(4)));
-        assert_eq!(pmu_of(&pmus, 5), Ok(Some(10)));
+        let number = |cpu| pmu_of(&pmus, cpu).unwrap().and_then(|pmu| pmu.number);
+        assert_eq!((number(2), number(5)), (Some(4), Some(10)));
+        assert!(pmus.iter().all(|pmu| pmu.has(2) != pmu.has(5)));
         assert!(pmu_of(&pmus, 8).unwrap_err().contains("cpu_atom, cpu_core"));
     }
 
@@ -171,29 +221,88 @@ mod tests {
         check("processor\t: 0\nCPU implementer\t: 0x41", Llc::Loads);
     }
 
+    /// The text of a refusal at a level of kernel.perf_event_paranoid.
+    fn refusal(level: &str, event: Event, scope: Scope, raw: i32) -> String {
+        let (_dir, root) = machine(&[("proc/sys/kernel/perf_event_paranoid", level)]);
+        let text = refused(&root, event, scope, Errno::from_raw(raw));
+        assert!(!text.contains("root"), "{text}");
+        text
+    }
+
+    // errno(3) on every architecture that Linux shares them on.
+    const EPERM: i32 = 1;
+    const EACCES: i32 = 13;
+
     #[test]
     fn a_refusal_says_what_to_do() {
-        let check = |level: &str, mode: Mode, raw: i32, expected: &str| {
-            let (_dir, root) = machine(&[("proc/sys/kernel/perf_event_paranoid", level)]);
+        let check = |mode: Mode, raw: i32, expected: &str| {
             let event = Event { kind: Kind::Cycles, mode, pmu: None };
-            let text = refused(&root, event, Errno::from_raw(raw));
+            let text = refusal("2", event, Scope::Thread, raw);
             assert!(text.contains(expected), "{text}");
-            assert!(!text.contains("root"), "{text}");
         };
-        // errno(3) on every architecture that Linux shares them on.
-        let [eperm, enoent, eio, eacces, enodev, einval, emfile, enosys, eopnotsupp] =
-            [1, 2, 5, 13, 19, 22, 24, 38, 95];
-        check("2", Mode::Kernel, eacces, "`cycles:k`: EACCES (permission denied): kernel.perf");
-        check("2", Mode::Kernel, eacces, "is 2, needs 1 or less; run `sudo setcap cap_perfmon+ep`");
-        check("2", Mode::User, eperm, "is 2 and permits it, so a seccomp filter");
-        check("3", Mode::User, eacces, "kernel.perf_event_paranoid=2");
-        check("x", Mode::User, eacces, "cannot be read");
-        check("2", Mode::User, enoent, "no such event");
-        check("2", Mode::User, enodev, "no such event");
-        check("2", Mode::User, eopnotsupp, "no such event");
-        check("2", Mode::User, einval, "more than the PMU counts");
-        check("2", Mode::User, emfile, "ulimit -n");
-        check("2", Mode::User, enosys, "without perf events");
-        check("2", Mode::User, eio, "`cycles:u`: EIO");
+        let [enoent, eio, enodev, einval, emfile, enosys, eopnotsupp] = [2, 5, 19, 22, 24, 38, 95];
+        check(Mode::Kernel, EACCES, "`cycles:k`: EACCES (permission denied): kernel.perf");
+        check(Mode::Kernel, EACCES, "is 2, needs 1 or less; run `sudo setcap cap_perfmon+ep`");
+        check(Mode::User, EPERM, "is 2 and permits it, so a seccomp filter");
+        check(Mode::User, enoent, "no such event");
+        check(Mode::User, enodev, "no such event");
+        check(Mode::User, eopnotsupp, "no such event");
+        check(Mode::User, einval, "more than the PMU counts");
+        check(Mode::User, emfile, "ulimit -n");
+        check(Mode::User, enosys, "without perf events");
+        check(Mode::User, eio, "`cycles:u`: EIO");
+    }
+
+    #[test]
+    fn every_level_of_paranoia_is_told_for_every_scope() {
+        let (thread, cpu) = (Scope::Thread, Scope::Cpu(0));
+        // The lowest level that forbids each, which the kernel's own table has.
+        for (mode, scope, least) in
+            [(Mode::User, thread, 3), (Mode::Kernel, thread, 2), (Mode::Any, cpu, 1)]
+        {
+            for level in -1..=4 {
+                let event = Event { kind: Kind::Instructions, mode, pmu: None };
+                let text = refusal(&level.to_string(), event, scope, EACCES);
+                let needs = format!("is {level}, needs {} or less", least - 1);
+                let sysctl = format!("`sudo sysctl kernel.perf_event_paranoid={}`", least - 1);
+                let permits = format!("is {level} and permits it");
+                if level >= least {
+                    assert!(text.contains(&needs) && text.contains(&sysctl), "{text}");
+                } else {
+                    assert!(text.contains(&permits) && text.contains("seccomp"), "{text}");
+                }
+            }
+        }
+        let event = Event { kind: Kind::Instructions, mode: Mode::User, pmu: None };
+        assert!(refusal("x", event, thread, EACCES).contains("cannot be read"));
+    }
+
+    #[test]
+    fn what_is_counted_elsewhere_is_named() {
+        let check = |kind, scope, expected: bool| {
+            let text = refusal("2", Event { kind, mode: Mode::Any, pmu: None }, scope, EACCES);
+            assert_eq!(text.contains("counts the same without it"), expected, "{text}");
+        };
+        check(Kind::ContextSwitches, Scope::Thread, true);
+        check(Kind::MinorFaults, Scope::Thread, true);
+        check(Kind::CpuMigrations, Scope::Thread, true);
+        check(Kind::BranchMisses, Scope::Thread, false);
+        check(Kind::ContextSwitches, Scope::Cpu(0), false);
+    }
+
+    #[test]
+    fn a_tracepoint_has_a_number_or_a_reason() {
+        const NAME: &str = "sched:sched_switch";
+        const PATH: &str = "sys/kernel/tracing/events/sched/sched_switch/id";
+        let (_dir, root) = machine(&[(PATH, "314")]);
+        assert_eq!(tracepoint(&root, NAME), Ok(314));
+        let missing = tracepoint(&root, "tcp:tcp_retransmit_skb").unwrap_err();
+        assert_eq!(missing, "this kernel has no tracepoint `tcp:tcp_retransmit_skb`");
+        let (_dir, root) =
+            machine(&[("sys/kernel/debug/tracing/events/sched/sched_switch/id", "7")]);
+        assert_eq!(tracepoint(&root, NAME), Ok(7));
+        let (_dir, root) = machine(&[]);
+        let missing = tracepoint(&root, NAME).unwrap_err();
+        assert!(missing.contains("not mounted; run `sudo mount -t tracefs"), "{missing}");
     }
 }

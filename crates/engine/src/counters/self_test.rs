@@ -4,8 +4,12 @@
 
 use std::hint::black_box;
 
+use std::io::{Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
 use iolens_sys::perf_event::Times;
-use iolens_sys::{fault, null_call};
+use iolens_sys::{fault, null_call, poll};
 
 use super::table::Counter;
 
@@ -18,10 +22,17 @@ pub(super) const CALLS: u64 = 64;
 /// first-level data cache has (192 KiB at most so far).
 pub(super) const LINES: u64 = MEMORY_BYTES as u64 / 64;
 const MEMORY_BYTES: usize = 512 << 10;
+/// Times that the loop waits for a byte that nobody sends, each for as short
+/// as a timer can: it gives up the CPU, unless the timer is faster.
+pub(super) const WAITS: u64 = 4;
+/// Bytes that it receives, one by one, from a socket.
+pub(super) const RECEIPTS: u64 = 4;
+/// Fresh pages that it touches.
+const PAGES: usize = 16;
 /// No core counts more of anything in a nanosecond: 10 GHz and six of it.
 const COUNTS_PER_NS_MAX: u64 = 60;
 
-/// Runs the loop once; less than a millisecond.
+/// Runs the loop once; about a millisecond.
 pub(super) fn run() {
     let mut state = 1u64;
     for _ in 0..STEPS {
@@ -33,6 +44,21 @@ pub(super) fn run() {
     }
     let memory = vec![1u8; MEMORY_BYTES];
     black_box(fault::touch(&memory));
+    // What fails here counts nothing, and the counter that misses it says so.
+    let _ = fault::touch_fresh_pages(PAGES);
+    let _ = receive_and_wait();
+}
+
+fn receive_and_wait() -> std::io::Result<()> {
+    let (mut near, mut far) = UnixStream::pair()?;
+    for _ in 0..RECEIPTS {
+        near.write_all(&[1])?;
+        far.read_exact(&mut [0])?;
+    }
+    for _ in 0..WAITS {
+        let _ = poll::readable(&[far.as_fd()], 1);
+    }
+    Ok(())
 }
 
 /// Whether a counter can be believed that read this over the loop, with the

@@ -4,10 +4,10 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use iolens_sys::perf_event::{Event, Kind, Mode, Options, Refusal, Times};
+use iolens_sys::perf_event::{Event, Kind, Mode, Options, Refusal, Scope, Times};
 use iolens_sys::{clock, usage};
 
-use super::table::{Counter, Llc, table};
+use super::table::{self, CPU_WIDE, Counter, Llc, SOFTWARE, TRACEPOINTS};
 use super::*;
 
 #[path = "../../../../tests/support/skip.rs"]
@@ -21,35 +21,65 @@ const STEP_NS: u64 = 1_000_000;
 const ENOENT: i32 = 2;
 const EIO: i32 = 5;
 const EACCES: i32 = 13;
+const EMFILE: i32 = 24;
 
-/// A PMU that does what a test says.
+/// What is counted for a thread, tracepoints among it.
+fn all() -> Vec<GroupPlan> {
+    let mut table = table::hardware(Llc::Architectural);
+    table.extend([SOFTWARE, TRACEPOINTS]);
+    table
+}
+
+/// The metrics of [`all`], which stand first among all there are.
+fn names() -> impl Iterator<Item = &'static str> {
+    all().into_iter().flat_map(|plan| plan.counters).map(|counter| counter.metric)
+}
+
+/// The error of opening an event.
+type Refuses = dyn Fn(&Event, Scope) -> Option<i32>;
+
+/// A kernel and a PMU that do what a test says.
 struct Pmu {
     /// Counters that it has.
     room: usize,
     /// The error of opening an event.
-    refuses: fn(&Event) -> Option<i32>,
+    refuses: Box<Refuses>,
     /// Whether an event counts nothing.
     is_dead: fn(&Event) -> bool,
+    /// Whether tracepoints have numbers.
+    has_tracefs: bool,
+    /// The machine that explains refusals.
+    root: Root,
     /// The part of the time, in percent, in which it is somebody else's.
     stolen_percent: Cell<u64>,
     /// The error of every reading from now on.
     broken: Cell<Option<i32>>,
-    /// The open groups: number, whether pinned, events.
+    /// The open groups: number, whether pinned, hardware events.
     groups: RefCell<Vec<(usize, bool, usize)>>,
     opened: Cell<usize>,
+    /// Every event that was asked for.
+    asked: RefCell<Vec<Event>>,
 }
 
 impl Pmu {
     fn with_room_for(room: usize) -> Pmu {
         Pmu {
             room,
-            refuses: |_| None,
+            refuses: Box::new(|_, _| None),
             is_dead: |_| false,
+            has_tracefs: true,
+            root: Root::at(std::path::Path::new("/nowhere")),
             stolen_percent: Cell::new(0),
             broken: Cell::new(None),
             groups: RefCell::default(),
             opened: Cell::new(0),
+            asked: RefCell::default(),
         }
+    }
+
+    /// With room for everything, and an event refused where `refuses` says so.
+    fn that_refuses(refuses: impl Fn(&Event, Scope) -> Option<i32> + 'static) -> Pmu {
+        Pmu { refuses: Box::new(refuses), ..Pmu::with_room_for(PmuCounts::COUNT) }
     }
 
     /// Pinned groups come first, then the others in their order.
@@ -69,11 +99,26 @@ impl Pmu {
     }
 
     fn counters(self, turn: u32) -> (Rc<Pmu>, Counters<Scripted>) {
+        self.counters_of(&all(), Scope::Thread, None, turn)
+    }
+
+    fn counters_of(
+        self,
+        table: &[GroupPlan],
+        scope: Scope,
+        number: Option<u32>,
+        turn: u32,
+    ) -> (Rc<Pmu>, Counters<Scripted>) {
         let pmu = Rc::new(self);
-        let lead = |event: &Event, options: Options| Scripted::lead(&pmu, event, options);
-        let why = |event: Event, errno: Errno| format!("{event}: {errno}");
-        let source = Source { pmu: None, lead: &lead, why: &why };
-        let counters = Counters::with(&source, &table(Llc::Architectural), turn);
+        let lead =
+            |event: &Event, options| Scripted::lead(&pmu, event, Options { scope, ..options });
+        let why = |event, errno| machine::refused(&pmu.root, event, scope, errno);
+        let tracepoint = |name: &str| match pmu.has_tracefs {
+            true => Ok(name.len() as u64),
+            false => machine::tracepoint(&pmu.root, name),
+        };
+        let source = Source { pmu: number, lead: &lead, tracepoint: &tracepoint, why: &why };
+        let counters = Counters::with(&source, table, turn);
         (pmu, counters)
     }
 }
@@ -82,6 +127,7 @@ impl Pmu {
 struct Scripted {
     pmu: Rc<Pmu>,
     number: usize,
+    options: Options,
     events: Vec<Event>,
     times: Times,
     values: Vec<u64>,
@@ -95,6 +141,7 @@ impl Scripted {
         let mut group = Scripted {
             pmu: Rc::clone(pmu),
             number,
+            options,
             events: Vec::new(),
             times: Times::default(),
             values: Vec::new(),
@@ -113,13 +160,15 @@ impl Drop for Scripted {
 
 impl EventGroup for Scripted {
     fn add(&mut self, event: &Event) -> Result<(), Errno> {
-        if let Some(raw) = (self.pmu.refuses)(event) {
+        self.pmu.asked.borrow_mut().push(*event);
+        if let Some(raw) = (self.pmu.refuses)(event, self.options.scope) {
             return Err(Errno::from_raw(raw));
         }
         self.events.push(*event);
         self.values.push(0);
         let mut groups = self.pmu.groups.borrow_mut();
-        groups.iter_mut().filter(|group| group.0 == self.number).for_each(|group| group.2 += 1);
+        let own = groups.iter_mut().filter(|group| group.0 == self.number);
+        own.for_each(|group| group.2 += usize::from(event.kind.is_hardware()));
         Ok(())
     }
 
@@ -138,7 +187,9 @@ impl EventGroup for Scripted {
             None if pinned && !is_on => return Err(Errno::ENODATA),
             None => {}
         }
-        let percent = if is_on { 100 - self.pmu.stolen_percent.get() } else { 0 };
+        let on_pmu = self.events.iter().any(|event| event.kind.is_hardware());
+        let stolen = if on_pmu { self.pmu.stolen_percent.get() } else { 0 };
+        let percent = if is_on { 100 - stolen } else { 0 };
         self.times.enabled_ns += STEP_NS;
         self.times.running_ns += STEP_NS / 100 * percent;
         for (value, event) in self.values.iter_mut().zip(&self.events) {
@@ -150,7 +201,7 @@ impl EventGroup for Scripted {
 }
 
 /// One slice.
-fn slice<G: EventGroup>(counters: &mut Counters<G>) -> [Option<u64>; METRICS_MAX] {
+fn slice<G: EventGroup>(counters: &mut Counters<G>) -> Values {
     let before = counters.read_before();
     let after = counters.read_after();
     counters.between([&before, &after])
@@ -161,7 +212,7 @@ fn slice<G: EventGroup>(counters: &mut Counters<G>) -> [Option<u64>; METRICS_MAX
 fn check_missing<G: EventGroup>(counters: &mut Counters<G>, metrics: &[&str], reason: &str) {
     let counts = slice(counters);
     let missing = counters.missing();
-    for (name, count) in PmuCounts::NAMES.into_iter().zip(counts) {
+    for (name, count) in names().zip(counts) {
         let reasons: Vec<&str> =
             missing.iter().filter(|m| m.metric == name).map(|m| m.why.as_str()).collect();
         if metrics.contains(&name) {
@@ -171,92 +222,118 @@ fn check_missing<G: EventGroup>(counters: &mut Counters<G>, metrics: &[&str], re
             assert_eq!((count, reasons), (Some(COUNT), vec![]), "{name}");
         }
     }
-    let counted: Vec<&str> =
-        PmuCounts::NAMES.into_iter().filter(|name| !metrics.contains(name)).collect();
-    assert_eq!(counters.counted(), counted);
+    let mut counted = counters.counted();
+    counted.sort_unstable_by_key(|name| table::place(name));
+    let expected: Vec<&str> = names().filter(|name| !metrics.contains(name)).collect();
+    assert_eq!(counted, expected);
 }
 
 const CORE: [&str; 4] =
     ["cycles_user", "cycles_kernel", "instructions_user", "instructions_kernel"];
-const L1D: [&str; 2] = ["l1d_loads", "l1d_misses"];
-const LLC: [&str; 2] = ["llc_references", "llc_misses"];
+
+/// The groups that share what the pinned one leaves, in the order of turns.
+fn sharing() -> Vec<Vec<&'static str>> {
+    all().iter().filter(|plan| !plan.pinned).map(|plan| metrics_of(plan).collect()).collect()
+}
+
+/// All metrics but those of the pinned group and of the groups named.
+fn absent(kept: &[usize]) -> Vec<&'static str> {
+    let others = sharing().into_iter().enumerate().filter(|(group, _)| !kept.contains(group));
+    others.flat_map(|(_, metrics)| metrics).collect()
+}
 
 #[test]
 fn a_pmu_with_room_counts_everything() {
-    let (_pmu, mut counters) = Pmu::with_room_for(8).counters(1);
+    let (_pmu, mut counters) = Pmu::with_room_for(PmuCounts::COUNT).counters(1);
     check_missing(&mut counters, &[], "");
-    assert!(!counters.is_empty());
+    assert!(counters.is_open());
 }
 
 #[test]
 fn groups_that_do_not_fit_together_take_turns_by_pass() {
-    for (turn, absent) in [(1, L1D), (2, LLC), (3, L1D)] {
-        let (pmu, mut counters) = Pmu::with_room_for(6).counters(turn);
-        check_missing(&mut counters, &absent, "do not fit the PMU together: they take turns");
-        assert_eq!(pmu.groups.borrow().len(), 2, "the absent group is closed");
+    let groups = sharing().len();
+    for turn in 0..2 * groups {
+        // Room for one of them, and for two.
+        for (room, kept) in
+            [(6, vec![turn % groups]), (9, vec![turn % groups, (turn + 1) % groups])]
+        {
+            let pmu = Pmu::with_room_for(room);
+            let (pmu, mut counters) = pmu.counters(u32::try_from(turn).unwrap());
+            check_missing(&mut counters, &absent(&kept), "they take turns by pass");
+            // The pinned ones are those of cycles, software and tracepoints.
+            assert_eq!(pmu.groups.borrow().len(), 3 + kept.len(), "the others are closed");
+        }
     }
 }
 
 #[test]
 fn a_refusal_is_noted_once_though_its_group_is_opened_twice() {
-    let refuses = |event: &Event| (event.kind == Kind::CacheMisses).then_some(ENOENT);
-    let (_pmu, counters) = Pmu { refuses, ..Pmu::with_room_for(6) }.counters(1);
-    assert_eq!(counters.counted(), [&CORE[..], &["llc_references"]].concat());
+    let refuses = |event: &Event, _| (event.kind == Kind::CacheMisses).then_some(ENOENT);
+    let pmu = Pmu { room: 6, ..Pmu::that_refuses(refuses) };
+    let (_pmu, counters) = pmu.counters(1);
+    assert_eq!(counters.counted().last(), Some(&"llc_references"));
     let metrics: Vec<String> = counters.missing().into_iter().map(|entry| entry.metric).collect();
-    assert_eq!(metrics, ["llc_misses", "l1d_loads", "l1d_misses"]);
+    assert_eq!(metrics, [vec!["llc_misses"], absent(&[1])].concat());
 }
 
 #[test]
 fn a_group_for_which_there_is_no_room_at_all_never_counts() {
     let (_pmu, mut counters) = Pmu::with_room_for(5).counters(1);
-    let missing = slice(&mut counters);
-    assert_eq!(missing[..4], [Some(COUNT); 4]);
-    assert_eq!(missing[4..], [None; 4]);
+    let counts = slice(&mut counters);
+    assert_eq!(counts[..4], [Some(COUNT); 4]);
+    assert_eq!(counts[4..PmuCounts::COUNT], [None; PmuCounts::COUNT - 4]);
     let why = |name: &str| counters.missing().into_iter().find(|m| m.metric == name).unwrap().why;
     assert!(why("l1d_loads").contains("take turns"));
     assert!(why("llc_misses").contains("in its self-test: never ran; other users, or"));
+    assert!(why("llc_misses").contains("kernel.nmi_watchdog"));
+}
+
+#[test]
+fn a_pmu_of_which_the_nmi_watchdog_holds_a_counter_loses_a_group_by_turns() {
+    let (_pmu, mut counters) = Pmu::with_room_for(PmuCounts::COUNT - 1).counters(0);
+    let last = sharing().len() - 1;
+    let kept: Vec<usize> = (0..last).collect();
+    check_missing(&mut counters, &absent(&kept), "do not fit the PMU together");
 }
 
 #[test]
 fn a_pinned_group_without_room_is_null_and_says_so() {
-    let pmu = Pmu { refuses: |event| (event.mode == Mode::Any).then_some(ENOENT), ..small() };
+    let refuses = |event: &Event, _| (event.mode == Mode::Any).then_some(ENOENT);
+    let pmu = Pmu { room: 3, ..Pmu::that_refuses(refuses) };
     let (_pmu, counters) = pmu.counters(1);
-    assert!(counters.is_empty());
+    assert!(!counters.is_open());
     let missing = counters.missing();
-    assert_eq!(missing.len(), METRICS_MAX);
+    assert_eq!(missing.len(), names().count());
     for entry in missing.iter().filter(|entry| CORE.contains(&entry.metric.as_str())) {
         assert!(entry.why.starts_with("could not be kept on the PMU"), "{}", entry.why);
+        assert!(entry.why.contains("kernel.nmi_watchdog"), "{}", entry.why);
     }
-}
-
-fn small() -> Pmu {
-    Pmu::with_room_for(3)
 }
 
 #[test]
 fn a_slice_in_which_the_pmu_was_shared_is_null_and_the_next_one_is_not() {
-    let (pmu, mut counters) = Pmu::with_room_for(8).counters(1);
+    let (pmu, mut counters) = Pmu::with_room_for(PmuCounts::COUNT).counters(1);
     pmu.stolen_percent.set(52);
-    assert_eq!(slice(&mut counters), [None; METRICS_MAX], "nothing is scaled");
+    let expected = "shared the PMU: ran about 50 % of the time; a count of a part of a slice is \
+                    not scaled up";
+    let counts = slice(&mut counters);
+    assert_eq!(counts[..PmuCounts::COUNT], [None; PmuCounts::COUNT], "nothing is scaled");
+    let kernel = names().count() - PmuCounts::COUNT;
+    assert_eq!(counts.iter().flatten().count(), kernel, "the kernel needs no PMU");
     let missing = counters.missing();
-    assert_eq!(missing.len(), METRICS_MAX);
-    for entry in &missing {
-        let expected = "shared the PMU: ran about 50 % of the time; a count of a part of a slice \
-                        is not scaled up";
-        assert_eq!(entry.why, expected);
-    }
+    assert_eq!(missing.len(), PmuCounts::COUNT);
+    assert!(missing.iter().all(|entry| entry.why == expected), "{missing:?}");
     pmu.stolen_percent.set(0);
-    assert_eq!(slice(&mut counters), [Some(COUNT); METRICS_MAX]);
-    assert_eq!(counters.missing().len(), METRICS_MAX, "the lost slice stays known");
+    assert_eq!(slice(&mut counters).iter().flatten().count(), names().count());
+    assert_eq!(counters.missing().len(), PmuCounts::COUNT, "the lost slice stays known");
 }
 
 #[test]
 fn a_pmu_that_is_shared_during_the_self_test_is_not_believed() {
-    let pmu = Pmu { stolen_percent: Cell::new(52), ..Pmu::with_room_for(8) };
+    let pmu = Pmu { stolen_percent: Cell::new(52), ..Pmu::with_room_for(PmuCounts::COUNT) };
     let (_pmu, counters) = pmu.counters(1);
-    assert!(counters.is_empty());
     let missing = counters.missing();
-    assert_eq!(missing.len(), METRICS_MAX);
+    assert_eq!(missing.len(), PmuCounts::COUNT);
     let core = missing.iter().find(|entry| entry.metric == CORE[0]).unwrap();
     assert!(core.why.contains("ran about 50 % of the time"), "{}", core.why);
 }
@@ -264,65 +341,178 @@ fn a_pmu_that_is_shared_during_the_self_test_is_not_believed() {
 #[test]
 fn a_counter_that_reads_zero_is_null_and_its_neighbours_are_not() {
     let dead = |event: &Event| event.kind == Kind::Instructions && event.mode == Mode::Kernel;
-    let (_pmu, mut counters) = Pmu { is_dead: dead, ..Pmu::with_room_for(8) }.counters(1);
+    let pmu = Pmu { is_dead: dead, ..Pmu::with_room_for(PmuCounts::COUNT) };
+    let (_pmu, mut counters) = pmu.counters(1);
     check_missing(&mut counters, &["instructions_kernel"], "read 0 in its self-test");
+    // Of a guest: the kernel's own switches in user mode, and a tracepoint.
+    let dead = |event: &Event| {
+        event.kind == Kind::ContextSwitches || event.to_string() == "raw_syscalls:sys_enter"
+    };
+    let pmu = Pmu { is_dead: dead, ..Pmu::with_room_for(PmuCounts::COUNT) };
+    let (_pmu, mut counters) = pmu.counters(1);
+    let metrics = ["perf_context_switches", "sys_enter"];
+    check_missing(&mut counters, &metrics, "read 0 in its self-test");
 }
 
 #[test]
 fn a_pmu_that_reads_zero_everywhere_is_closed() {
-    let (pmu, counters) = Pmu { is_dead: |_| true, ..Pmu::with_room_for(8) }.counters(1);
-    assert!(counters.is_empty());
+    let pmu = Pmu { is_dead: |_| true, ..Pmu::with_room_for(PmuCounts::COUNT) };
+    let (pmu, counters) = pmu.counters(1);
+    assert!(!counters.is_open());
     assert_eq!(pmu.groups.borrow().len(), 0);
     let missing = counters.missing();
+    assert_eq!(missing.len(), names().count());
     let why = |name: &str| &missing.iter().find(|entry| entry.metric == name).unwrap().why;
     assert!(why("llc_references").starts_with("read 0 in its self-test"));
     // The loop need not miss there, so zero is no proof by itself.
     assert!(why("llc_misses").contains("no other counter of its group counts"));
-}
-
-#[test]
-fn what_may_not_be_counted_is_left_out_of_its_group() {
-    let refuses = |event: &Event| (event.mode != Mode::User).then_some(EACCES);
-    let (_pmu, mut counters) = Pmu { refuses, ..Pmu::with_room_for(8) }.counters(1);
-    let absent = [&["cycles_kernel", "instructions_kernel"][..], &L1D, &LLC].concat();
-    check_missing(&mut counters, &absent, "EACCES");
+    assert!(why("tcp_retransmit_skb").contains("no other counter of its group counts"));
 }
 
 #[test]
 fn a_group_whose_first_event_is_refused_is_led_by_the_next() {
-    let refuses = |event: &Event| (event.kind == Kind::L1dLoads).then_some(ENOENT);
-    let (_pmu, mut counters) = Pmu { refuses, ..Pmu::with_room_for(8) }.counters(1);
-    check_missing(&mut counters, &["l1d_loads"], "L1-dcache-loads: ENOENT");
+    let refuses = |event: &Event, _| (event.kind == Kind::L1dLoads).then_some(ENOENT);
+    let (_pmu, mut counters) = Pmu::that_refuses(refuses).counters(1);
+    check_missing(&mut counters, &["l1d_loads"], "L1-dcache-loads`: ENOENT");
 }
 
 #[test]
 fn a_reading_that_fails_publishes_nothing() {
-    let (pmu, mut counters) = Pmu::with_room_for(8).counters(1);
+    let (pmu, mut counters) = Pmu::with_room_for(PmuCounts::COUNT).counters(1);
     pmu.broken.set(Some(EIO));
     assert_eq!(slice(&mut counters), [None; METRICS_MAX]);
     assert!(counters.missing()[0].why.starts_with("cannot read the counters: EIO"));
+}
+
+/// A kernel with kernel.perf_event_paranoid at `level` for a user who has no
+/// `CAP_PERFMON`, unless `perfmon`: kernel/events/core.c, and what
+/// distributions add beyond 2.
+fn paranoid(level: i32, perfmon: bool) -> (tempfile::TempDir, Pmu) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("proc/sys/kernel/perf_event_paranoid");
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("{level}\n")).unwrap();
+    let refuses = move |event: &Event, scope| {
+        let allowed = match (scope, event.mode) {
+            (Scope::Cpu(_), _) => level <= 0,
+            (Scope::Thread, Mode::User) => level <= 2,
+            (Scope::Thread, Mode::Kernel | Mode::Any) => level <= 1,
+        };
+        (!allowed && !perfmon).then_some(EACCES)
+    };
+    let pmu = Pmu { root: Root::at(dir.path()), ..Pmu::that_refuses(refuses) };
+    (dir, pmu)
+}
+
+#[test]
+fn every_level_of_paranoia_has_an_outcome() {
+    for level in -1..=4 {
+        // What may be counted in user mode alone: the program's own cycles and
+        // instructions, and task-clock, which does not look at the mode.
+        let user = ["cycles_user", "instructions_user", "perf_task_clock_ns"];
+        let absent: Vec<&str> = match level {
+            ..=1 => Vec::new(),
+            2 => names().filter(|name| !user.contains(name)).collect(),
+            _ => names().collect(),
+        };
+        let (_dir, pmu) = paranoid(level, false);
+        let (pmu, mut counters) = pmu.counters(0);
+        check_missing(&mut counters, &absent, &format!("kernel.perf_event_paranoid is {level}"));
+        let clock = pmu.asked.borrow().iter().rfind(|e| e.kind == Kind::TaskClock).copied();
+        let expected = if level < 2 { Mode::Any } else { Mode::User };
+        assert_eq!(clock.unwrap().mode, expected, "the kernel is excluded where it must be");
+
+        let (_dir, pmu) = paranoid(level, false);
+        let (_pmu, counters) = pmu.counters_of(&[CPU_WIDE], Scope::Cpu(0), None, 0);
+        assert_eq!(counters.is_open(), level <= 0);
+        let told = counters.missing();
+        assert_eq!(told.len(), if level <= 0 { 0 } else { CPU_WIDE.counters.len() });
+        assert!(told.iter().all(|m| m.why.contains("needs 0 or less; run `sudo setcap")));
+
+        let (_dir, pmu) = paranoid(level, true);
+        check_missing(&mut pmu.counters(0).1, &[], "");
+    }
+}
+
+#[test]
+fn without_tracefs_only_tracepoints_are_missing() {
+    let pmu = Pmu { has_tracefs: false, ..Pmu::with_room_for(PmuCounts::COUNT) };
+    let (_pmu, mut counters) = pmu.counters(0);
+    let reason = "without tracefs, which is not mounted; run `sudo mount -t tracefs";
+    let absent: Vec<&str> = metrics_of(&TRACEPOINTS).collect();
+    check_missing(&mut counters, &absent, reason);
+}
+
+#[test]
+fn events_beyond_the_limit_of_descriptors_are_missing() {
+    const DESCRIPTORS: usize = 7;
+    let open = Cell::new(0);
+    let refuses = move |_: &Event, _| {
+        open.set(open.get() + 1);
+        (open.get() > DESCRIPTORS).then_some(EMFILE)
+    };
+    let (_pmu, mut counters) = Pmu::that_refuses(refuses).counters(0);
+    let beyond: Vec<&str> = names().skip(DESCRIPTORS).collect();
+    check_missing(&mut counters, &beyond, "no descriptor left, raise `ulimit -n`");
+}
+
+#[test]
+fn each_pmu_of_a_hybrid_processor_is_asked_by_its_number() {
+    for number in [4, 10] {
+        let pmu = Pmu::with_room_for(PmuCounts::COUNT);
+        let (pmu, mut counters) = pmu.counters_of(&all(), Scope::Thread, Some(number), 0);
+        check_missing(&mut counters, &[], "");
+        let asked = pmu.asked.borrow();
+        let hardware = asked.iter().filter(|event| event.kind.is_hardware());
+        assert_eq!(hardware.clone().count(), PmuCounts::COUNT);
+        assert!(hardware.clone().all(|event| event.pmu == Some(number)));
+    }
+}
+
+#[test]
+fn what_was_closed_opens_again_or_says_why_not() {
+    let refusing = Rc::new(Cell::new(false));
+    let denied = Rc::clone(&refusing);
+    let refuses = move |_: &Event, _| denied.get().then_some(EMFILE);
+    let (pmu, mut counters) = Pmu::that_refuses(refuses).counters(0);
+    let lead = |event: &Event, options| Scripted::lead(&pmu, event, options);
+    let tested = pmu.asked.borrow().len();
+    counters.close();
+    assert!(!counters.is_open() && pmu.groups.borrow().is_empty());
+    assert_eq!(slice(&mut counters), [None; METRICS_MAX]);
+    counters.open_again(&lead);
+    check_missing(&mut counters, &[], "");
+    assert_eq!(pmu.asked.borrow().len(), 2 * tested, "the same events");
+    counters.close();
+    refusing.set(true);
+    counters.open_again(&lead);
+    assert_eq!(slice(&mut counters), [None; METRICS_MAX]);
+    let missing = counters.missing();
+    assert_eq!(missing.len(), names().count());
+    assert!(missing[0].why.contains("EMFILE"), "{}", missing[0].why);
 }
 
 const fn software(metric: &'static str, kind: Kind, least: u64) -> Counter {
     Counter { metric, kind, mode: Mode::User, least }
 }
 
-/// What the kernel counts by itself, in two groups of the same shape.
-const SOFTWARE: [GroupPlan; 2] = [
+/// What the kernel counts by itself, in two groups of the same shape. The
+/// metrics are only places here.
+const REAL: [GroupPlan; 2] = [
     GroupPlan {
         name: "clock",
         pinned: true,
         counters: &[
-            software("task_clock", Kind::TaskClock, 1000),
-            software("page_faults", Kind::PageFaults, 0),
+            software("cycles_user", Kind::TaskClock, 1000),
+            software("cycles_kernel", Kind::PageFaults, 0),
         ],
     },
     GroupPlan {
         name: "faults",
         pinned: false,
         counters: &[
-            software("page_faults", Kind::PageFaults, 0),
-            software("task_clock", Kind::TaskClock, 1000),
+            software("instructions_user", Kind::PageFaults, 0),
+            software("instructions_kernel", Kind::TaskClock, 1000),
         ],
     },
 ];
@@ -335,8 +525,9 @@ fn real_counters() -> Option<Counters> {
         refused.set(true);
         String::new()
     };
-    let source = Source { pmu: None, lead: &Group::lead, why: &why };
-    let counters = Counters::with(&source, &SOFTWARE, 1);
+    let tracepoint = |_: &str| Err("none is asked for".to_owned());
+    let source = Source { pmu: None, lead: &Group::lead, tracepoint: &tracepoint, why: &why };
+    let counters = Counters::with(&source, &REAL, 1);
     (!refused.get()).then_some(counters)
 }
 

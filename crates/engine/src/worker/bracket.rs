@@ -3,27 +3,42 @@
 
 use std::os::fd::BorrowedFd;
 
-use iolens_model::outcome::{Counts, PmuCounts};
+use iolens_model::outcome::{Counts, KernelCounts};
+use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
-use iolens_sys::proc::{ProcFile, Root, cpu_ticks, sched_number};
+use iolens_sys::proc::{ProcFile, Root, cpu_ticks, run_delay_ns, sched_number};
 use iolens_sys::{clock, tcp, usage};
 
-use crate::counters::{Counters, Snapshot};
+use crate::counters::{self, Counters, Everywhere, Snapshot, Wanted};
 
 /// Large enough for the part of these files that is read.
 const SCHED_BYTES: usize = 4 << 10;
+const SCHEDSTAT_BYTES: usize = 128;
 const STAT_BYTES_PER_CPU: usize = 128;
 
 /// One thread's instruments.
 #[derive(Debug)]
 pub(crate) struct Bracket {
     sched: Option<ProcFile>,
-    stat: Option<ProcFile>,
-    /// The lines of /proc/stat that this end's threads run on.
-    stat_cpus: Vec<String>,
+    schedstat: Option<ProcFile>,
+    /// What belongs to CPUs and not to threads: the end's first thread has it.
+    shared: Option<Shared>,
     counters: Counters,
+    /// Whether the counters are open.
+    counts: bool,
     missing: Vec<NotMeasured>,
     spent_ns: u64,
+}
+
+/// Instruments of the CPUs of an end.
+#[derive(Debug)]
+struct Shared {
+    stat: Option<ProcFile>,
+    /// The CPUs that the end's threads run on, each once.
+    cpus: Vec<u32>,
+    /// Their lines of /proc/stat.
+    lines: Vec<String>,
+    counters: Counters<Everywhere>,
 }
 
 /// Readings that take microseconds: taken while no thread of the end is in the
@@ -31,17 +46,19 @@ pub(crate) struct Bracket {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Outer {
     migrations: Option<u64>,
+    run_delay_ns: Option<u64>,
     retransmits: Option<u64>,
     softirq_ticks: Option<u64>,
+    everybody: Snapshot,
 }
 
 /// Readings that take a system call each: taken next to the slice's clock, so
 /// that waiting for other threads is not charged to the slice.
 ///
-/// The PMU's counters are here, and not among the outer readings, because they
-/// must cover the same work as CPU time: cycles over CPU time is a clock rate
-/// that a gate checks. They enclose it, not the other way round, so that CPU
-/// time is the same on machines with and without a PMU. On either side of a
+/// The thread's counters are here, and not among the outer readings, because
+/// they must cover the same work as CPU time: cycles over CPU time is a clock
+/// rate that a gate checks. They enclose it, not the other way round, so that
+/// CPU time is the same on machines with and without a PMU. On either side of a
 /// slice a thread reads before its first call and after its receipt, hence
 /// outside its own part of the slice; where threads share a CPU, a late one
 /// still reads while the clock of the others runs, in all arms alike.
@@ -49,52 +66,110 @@ pub(crate) struct Outer {
 pub(crate) struct Inner {
     cpu_ns: u64,
     usage: Option<usage::ThreadUsage>,
-    pmu: Snapshot,
+    counted: Snapshot,
+}
+
+/// Opens a file of the calling thread whose number is read at each edge.
+fn number_file(
+    path: &str,
+    bytes: usize,
+    number: fn(&str) -> Option<u64>,
+    lacks: &str,
+) -> Result<ProcFile, String> {
+    let mut file = ProcFile::open(path, bytes)?;
+    match file.read().and_then(number) {
+        Some(_) => Ok(file),
+        None => Err(format!("{path} {lacks}")),
+    }
+}
+
+impl Shared {
+    fn open(cpus: &[u32], probes: Probes, note: &mut impl FnMut(&str, String)) -> Shared {
+        let mut cpus = cpus.to_vec();
+        cpus.sort_unstable();
+        cpus.dedup();
+        let highest = cpus.last().map_or(0, |&cpu| cpu as usize);
+        let stat = ProcFile::open("/proc/stat", STAT_BYTES_PER_CPU * (highest + 2))
+            .map_err(|why| note("softirq_ticks", why))
+            .ok();
+        let lines = cpus.iter().map(|cpu| format!("cpu{cpu}")).collect();
+        let counters = Counters::of_cpus(&Root::real(), &cpus, probes);
+        Shared { stat, cpus, lines, counters }
+    }
+
+    fn softirq_ticks(&mut self) -> Option<u64> {
+        let text = self.stat.as_mut()?.read()?;
+        let ticks = |cpu: &String| cpu_ticks(text, cpu).map(|ticks| ticks.softirq);
+        self.lines.iter().map(ticks).sum()
+    }
 }
 
 impl Bracket {
     /// The instruments of the calling thread, which stays on its one of `cpus`.
-    /// Only the first thread of an end reads the softirq ticks, which belong
-    /// to CPUs, not to threads. Counters that do not fit the PMU together take
-    /// turns by `pass`.
-    pub(crate) fn open(thread: usize, cpus: &[u32], pass: u32) -> Bracket {
+    /// Only the first thread of an end reads what belongs to CPUs. Counters
+    /// that do not fit the PMU together take turns by `pass`.
+    pub(crate) fn open(thread: usize, cpus: &[u32], pass: u32, probes: Probes) -> Bracket {
         let mut missing = Vec::new();
         let mut note = |metric: &str, why: String| {
             missing.push(NotMeasured { metric: metric.to_owned(), why });
         };
-        let sched = ProcFile::open("/proc/thread-self/sched", SCHED_BYTES)
-            .and_then(|mut file| match file.read().and_then(migrations) {
-                Some(_) => Ok(file),
-                None => Err("/proc/thread-self/sched has no se.nr_migrations".to_owned()),
-            })
+        let path = "/proc/thread-self/sched";
+        let sched = number_file(path, SCHED_BYTES, migrations, "has no se.nr_migrations")
             .map_err(|why| note("migrations", why))
             .ok();
-        let stat = if thread == 0 {
-            let highest = cpus.iter().max().map_or(0, |&cpu| cpu as usize);
-            ProcFile::open("/proc/stat", STAT_BYTES_PER_CPU * (highest + 2))
-                .map_err(|why| note("softirq_ticks", why))
-                .ok()
-        } else {
-            None
-        };
-        let mut stat_cpus: Vec<String> = cpus.iter().map(|cpu| format!("cpu{cpu}")).collect();
-        stat_cpus.sort_unstable();
-        stat_cpus.dedup();
-        let counters = Counters::open(&Root::real(), cpus[thread % cpus.len()], pass);
-        Bracket { sched, stat, stat_cpus, counters, missing, spent_ns: 0 }
+        let path = "/proc/thread-self/schedstat";
+        let schedstat = number_file(path, SCHEDSTAT_BYTES, run_delay_ns, "counts nothing here")
+            .map_err(|why| note("run_delay_ns", why))
+            .ok();
+        let shared = (thread == 0).then(|| Shared::open(cpus, probes, &mut note));
+        let wanted = Wanted { cpu: cpus[thread % cpus.len()], turn: pass, probes };
+        let counters = Counters::of_thread(&Root::real(), wanted);
+        Bracket { sched, schedstat, shared, counters, counts: true, missing, spent_ns: 0 }
     }
 
-    /// The outer readings; `connection` is the arm's, where it has one.
-    pub(crate) fn outer(&mut self, connection: Option<BorrowedFd<'_>>) -> Outer {
+    /// Opens or closes the counters, outside of everything that is timed.
+    pub(crate) fn count(&mut self, open: bool) {
+        if std::mem::replace(&mut self.counts, open) == open {
+            return;
+        }
+        if let Some(shared) = &mut self.shared {
+            match open {
+                true => shared.counters.reopen(&shared.cpus),
+                false => shared.counters.close(),
+            }
+        }
+        match open {
+            true => self.counters.reopen(),
+            false => self.counters.close(),
+        }
+    }
+
+    /// The outer readings before a slice; `connection` is the arm's, where it
+    /// has one.
+    pub(crate) fn outer_before(&mut self, connection: Option<BorrowedFd<'_>>) -> Outer {
+        self.outer(connection, Counters::read_before)
+    }
+
+    /// The outer readings after a slice.
+    pub(crate) fn outer_after(&mut self, connection: Option<BorrowedFd<'_>>) -> Outer {
+        self.outer(connection, Counters::read_after)
+    }
+
+    fn outer(
+        &mut self,
+        connection: Option<BorrowedFd<'_>>,
+        read: fn(&mut Counters<Everywhere>) -> Snapshot,
+    ) -> Outer {
         let begin = clock::monotonic_ns();
-        let softirq_ticks = self.stat.as_mut().and_then(ProcFile::read).and_then(|text| {
-            let ticks = |cpu: &String| cpu_ticks(text, cpu).map(|t| t.softirq);
-            self.stat_cpus.iter().map(ticks).sum()
-        });
+        let number = |file: &mut Option<ProcFile>, number: fn(&str) -> Option<u64>| {
+            file.as_mut().and_then(ProcFile::read).and_then(number)
+        };
         let outer = Outer {
-            softirq_ticks,
-            migrations: self.sched.as_mut().and_then(ProcFile::read).and_then(migrations),
+            softirq_ticks: self.shared.as_mut().and_then(Shared::softirq_ticks),
+            migrations: number(&mut self.sched, migrations),
+            run_delay_ns: number(&mut self.schedstat, run_delay_ns),
             retransmits: connection.and_then(|fd| tcp::info(fd).ok()).map(|info| info.retransmits),
+            everybody: self.shared.as_mut().map(|s| read(&mut s.counters)).unwrap_or_default(),
         };
         self.spent_ns += clock::monotonic_ns() - begin;
         outer
@@ -103,19 +178,19 @@ impl Bracket {
     /// The inner readings before a slice: CPU time last.
     pub(crate) fn inner_before(&mut self) -> Inner {
         let usage = usage::thread_usage().ok();
-        let pmu = self.read_counters(Counters::read_before);
-        Inner { usage, pmu, cpu_ns: clock::thread_cpu_ns() }
+        let counted = self.read_counters(Counters::read_before);
+        Inner { usage, counted, cpu_ns: clock::thread_cpu_ns() }
     }
 
     /// The inner readings after a slice: CPU time first.
     pub(crate) fn inner_after(&mut self) -> Inner {
         let cpu_ns = clock::thread_cpu_ns();
-        let pmu = self.read_counters(Counters::read_after);
-        Inner { cpu_ns, pmu, usage: usage::thread_usage().ok() }
+        let counted = self.read_counters(Counters::read_after);
+        Inner { cpu_ns, counted, usage: usage::thread_usage().ok() }
     }
 
     fn read_counters(&mut self, read: fn(&mut Counters) -> Snapshot) -> Snapshot {
-        if self.counters.is_empty() {
+        if !self.counters.is_open() {
             return Snapshot::default();
         }
         let begin = clock::monotonic_ns();
@@ -127,11 +202,27 @@ impl Bracket {
     /// The counters between two inner readings of this thread and the two
     /// outer ones around them; what the loop counts itself is left at zero.
     pub(crate) fn between(&mut self, inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
-        let pmu = self.counters.between([&inner[0].pmu, &inner[1].pmu]);
-        Counts { pmu: PmuCounts::from_values(pmu), ..between(inner, outer) }
+        let own = self.counters.between([&inner[0].counted, &inner[1].counted]);
+        let (pmu, mut kernel) = counters::split(&own);
+        if let Some(shared) = &mut self.shared {
+            let edges = [&outer[0].everybody, &outer[1].everybody];
+            let (_, everybody) = counters::split(&shared.counters.between(edges));
+            kernel = with_cpus(&kernel, &everybody);
+        }
+        Counts { pmu, kernel, ..between(inner, outer) }
     }
 
-    /// Time spent in [`Self::outer`] and with the PMU's counters so far.
+    /// The PMU that counts, on machines with several kinds of cores.
+    pub(crate) fn pmu(&self) -> Option<&str> {
+        self.counters.pmu()
+    }
+
+    /// Groups of counters that are read at each edge.
+    pub(crate) fn groups(&self) -> usize {
+        self.counters.groups() + self.shared.as_ref().map_or(0, |s| s.counters.groups())
+    }
+
+    /// Time spent with the outer readings and with the counters so far.
     pub(crate) fn spent_ns(&self) -> u64 {
         self.spent_ns
     }
@@ -140,6 +231,7 @@ impl Bracket {
     pub(crate) fn missing(&self) -> Vec<NotMeasured> {
         let mut missing = self.missing.clone();
         missing.extend(self.counters.missing());
+        missing.extend(self.shared.iter().flat_map(|shared| shared.counters.missing()));
         missing
     }
 }
@@ -161,15 +253,25 @@ fn between(inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
         minor_faults: used(|u| u.minor_faults),
         major_faults: used(|u| u.major_faults),
         migrations: difference(outer[0].migrations, outer[1].migrations),
+        run_delay_ns: difference(outer[0].run_delay_ns, outer[1].run_delay_ns),
         retransmits: difference(outer[0].retransmits, outer[1].retransmits),
         softirq_ticks: difference(outer[0].softirq_ticks, outer[1].softirq_ticks),
         ..Counts::default()
     }
 }
 
+/// A thread's counts with those of CPUs, which are nobody's and everybody's.
+fn with_cpus(own: &KernelCounts, cpus: &KernelCounts) -> KernelCounts {
+    KernelCounts {
+        cpu_clock_ns: cpus.cpu_clock_ns,
+        cpu_context_switches: cpus.cpu_context_switches,
+        ..*own
+    }
+}
+
 /// Adds one thread's counts to the end's. A sum with an unknown part is
-/// unknown; `first` says that `sum` has no part yet. Softirq ticks come from
-/// the first thread alone.
+/// unknown; `first` says that `sum` has no part yet. What belongs to CPUs comes
+/// from the first thread alone.
 pub(crate) fn add(sum: &mut Counts, part: &Counts, first: bool) {
     if first {
         *sum = *part;
@@ -186,13 +288,21 @@ pub(crate) fn add(sum: &mut Counts, part: &Counts, first: bool) {
     sum.minor_faults = both(sum.minor_faults, part.minor_faults);
     sum.major_faults = both(sum.major_faults, part.major_faults);
     sum.retransmits = both(sum.retransmits, part.retransmits);
+    sum.run_delay_ns = both(sum.run_delay_ns, part.run_delay_ns);
     sum.zerocopy = sum.zerocopy.zip(part.zerocopy).map(|(a, b)| a.plus(&b));
     sum.pmu = sum.pmu.plus(&part.pmu);
+    sum.kernel = with_cpus(&sum.kernel.plus(&part.kernel), &sum.kernel);
 }
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::axes::Counting;
+    use iolens_model::outcome::PmuCounts;
+
     use super::*;
+
+    /// Everything that can be asked for.
+    const ALL: Probes = Probes { counting: Counting::On, software: true, tracepoints: true };
 
     #[test]
     fn an_unknown_part_makes_the_sum_unknown() {
@@ -207,24 +317,84 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_cpus_is_counted_by_one_thread() {
+        let kernel = |sys_enter, cpu| KernelCounts {
+            sys_enter: Some(sys_enter),
+            cpu_context_switches: cpu,
+            ..KernelCounts::default()
+        };
+        let counts = |kernel| Counts { kernel, ..Counts::default() };
+        let mut sum = Counts::default();
+        add(&mut sum, &counts(kernel(2, Some(9))), true);
+        add(&mut sum, &counts(kernel(3, None)), false);
+        assert_eq!(sum.kernel, kernel(5, Some(9)));
+    }
+
+    /// A slice in which fresh memory is written and a thread is waited for.
+    fn slice(bracket: &mut Bracket) -> Counts {
+        let (outer, inner) = (bracket.outer_before(None), bracket.inner_before());
+        iolens_sys::fault::touch_fresh_pages(64).unwrap();
+        std::thread::spawn(|| ()).join().unwrap();
+        let (inner_after, outer_after) = (bracket.inner_after(), bracket.outer_after(None));
+        bracket.between([&inner, &inner_after], [&outer, &outer_after])
+    }
+
+    fn values(counts: &Counts) -> impl Iterator<Item = (&'static str, Option<u64>)> {
+        let pmu = PmuCounts::NAMES.into_iter().zip(counts.pmu.values());
+        pmu.chain(KernelCounts::NAMES.into_iter().zip(counts.kernel.values()))
+    }
+
+    #[test]
     fn work_shows_between_two_readings() {
         let cpus = iolens_sys::affinity::thread_cpus().unwrap();
-        let mut bracket = Bracket::open(0, &cpus, 1);
-        let (outer, inner) = (bracket.outer(None), bracket.inner_before());
-        // Above what malloc(3) ever keeps for later (M_MMAP_THRESHOLD, 32 MiB at
-        // most), so that it is fresh whatever other tests have freed.
-        let fresh = vec![1u8; 40 << 20];
-        std::hint::black_box(&fresh);
-        let (inner_after, outer_after) = (bracket.inner_after(), bracket.outer(None));
-        let counts = bracket.between([&inner, &inner_after], [&outer, &outer_after]);
+        let mut bracket = Bracket::open(0, &cpus, 1, ALL);
+        let counts = slice(&mut bracket);
         assert!(counts.task_clock_ns.unwrap() > 0);
         assert!(counts.minor_faults.unwrap() > 0);
         assert_eq!(counts.retransmits, None, "there is no connection");
         assert!(bracket.spent_ns() > 0);
         let missing = bracket.missing();
-        for (name, value) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()) {
-            let has_reason = missing.iter().any(|entry| entry.metric == name);
-            assert_eq!(value.is_none(), has_reason, "{name}: a value or a reason");
+        let has_reason = |name: &str| missing.iter().any(|entry| entry.metric == name);
+        for (name, value) in values(&counts) {
+            assert_eq!(value.is_none(), has_reason(name), "{name}: a value or a reason");
         }
+        assert_eq!(counts.run_delay_ns.is_none(), has_reason("run_delay_ns"));
+        // Where both count, they agree but for what falls between the readings.
+        let near = |a: Option<u64>, b: Option<u64>| {
+            a.zip(b).is_none_or(|(a, b)| a.abs_diff(b) <= 4 + a.max(b) / 100)
+        };
+        let kernel = &counts.kernel;
+        assert!(near(kernel.perf_minor_faults, counts.minor_faults), "{counts:?}");
+        let switches = counts.voluntary_switches.zip(counts.involuntary_switches);
+        assert!(near(kernel.perf_context_switches, switches.map(|(v, i)| v + i)), "{counts:?}");
+    }
+
+    #[test]
+    fn counters_close_and_open_again() {
+        let cpus = iolens_sys::affinity::thread_cpus().unwrap();
+        let probes = Probes { counting: Counting::Alternate, ..ALL };
+        let mut bracket = Bracket::open(0, &cpus, 1, probes);
+        let counted = |counts: &Counts| values(counts).filter(|(_, value)| value.is_some()).count();
+        let open = counted(&slice(&mut bracket));
+        for _ in 0..3 {
+            bracket.count(false);
+            assert_eq!(counted(&slice(&mut bracket)), 0);
+            bracket.count(true);
+            assert_eq!(counted(&slice(&mut bracket)), open);
+        }
+    }
+
+    #[test]
+    fn a_plan_may_leave_counters_closed() {
+        let cpus = iolens_sys::affinity::thread_cpus().unwrap();
+        let probes = Probes { counting: Counting::Off, ..ALL };
+        let mut bracket = Bracket::open(0, &cpus, 1, probes);
+        bracket.count(false);
+        let counts = slice(&mut bracket);
+        assert!(values(&counts).all(|(_, value)| value.is_none()) && bracket.groups() == 0);
+        let missing = bracket.missing();
+        let told = |name| missing.iter().any(|m| m.metric == name && m.why.contains("off"));
+        assert!(values(&counts).all(|(name, _)| told(name)));
+        assert!(counts.task_clock_ns.is_some() && counts.voluntary_switches.is_some());
     }
 }

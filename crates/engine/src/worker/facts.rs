@@ -41,12 +41,15 @@ pub(crate) fn end_facts<'a>(
         packet_taps: None,
         ring_bytes: None,
         bracket_ns: 0,
+        thread_pmus: Vec::new(),
+        by_pmu: Vec::new(),
         not_measured: Vec::new(),
     };
     for (bracket, cpus) in threads {
         facts.threads += 1;
         facts.thread_cpus.push(cpus);
         facts.bracket_ns += bracket.spent_ns();
+        facts.thread_pmus.extend(bracket.pmu().map(str::to_owned));
         for missing in &bracket.missing() {
             if !facts.not_measured.contains(missing) {
                 facts.not_measured.push(missing.clone());

@@ -91,7 +91,7 @@ fn thread_slices(
 ) -> Result<ThreadReport, Stop> {
     let trial = crew.trial;
     let cpus = facts::pin(&trial.rx_cpus, thread)?;
-    let mut bracket = Bracket::open(thread, &trial.rx_cpus, trial.pass);
+    let mut bracket = Bracket::open(thread, &trial.rx_cpus, trial.pass, trial.probes);
     let receive_bytes = usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX);
     let mut buffer = vec![1u8; receive_bytes];
     let mut times: Vec<Times> = match trial.cell.mode {
@@ -148,7 +148,8 @@ impl Task<'_> {
         times: Option<&mut Times>,
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
-        let outer_before = bracket.outer(Some(fd));
+        bracket.count(self.crew.trial.counts(self.slice.arm));
+        let outer_before = bracket.outer_before(Some(fd));
         let mut inner_before = bracket.inner_before();
         link::send_byte(fd).map_err(Stop::at("say that it is ready"))?;
         let awaited = awaited(self.crew.trial, self.slice);
@@ -167,7 +168,7 @@ impl Task<'_> {
         if matches!(awaited, Awaited::Answers) {
             link::receive_byte(fd).map_err(Stop::at("hear that the slice is over"))?;
         }
-        let outer_after = bracket.outer(Some(fd));
+        let outer_after = bracket.outer_after(Some(fd));
         let mut counts =
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;

@@ -9,7 +9,7 @@ use iolens_model::reading::NotMeasured;
 use iolens_model::trial::{Slice, SliceKind, Trial};
 use iolens_sys::errno::Errno;
 use iolens_sys::perf_event::sampling::{Reach, Record, Sampler, Space, Trigger};
-use iolens_sys::perf_event::{Mode, Refusal};
+use iolens_sys::perf_event::{Event, Kind, Mode, Refusal, Scope};
 use iolens_sys::proc::Root;
 
 use super::protocol::EndSamples;
@@ -50,7 +50,10 @@ impl StackSampler {
         let mut missing = Vec::new();
         let mut note = |metric: &str, what: &str, mode: Mode, errno: Errno| {
             let because = match Refusal::from(errno) {
-                Refusal::NotPermitted => format!(": {}", not_permitted(&Root::real(), mode)),
+                Refusal::NotPermitted => {
+                    let event = Event { kind: Kind::TaskClock, mode, pmu: None };
+                    format!(": {}", not_permitted(&Root::real(), event, Scope::Thread))
+                }
                 _ => String::new(),
             };
             let why = format!("cannot sample {what}: {errno}{because}");

@@ -43,7 +43,7 @@ fn thread_slices(
 ) -> Result<ThreadReport, Stop> {
     let trial = crew.trial;
     let cpus = facts::pin(&trial.tx_cpus, thread)?;
-    let mut bracket = Bracket::open(thread, &trial.tx_cpus, trial.pass);
+    let mut bracket = Bracket::open(thread, &trial.tx_cpus, trial.pass, trial.probes);
     let mut senders = open_senders(crew, thread, current)?;
     let mut sampler = StackSampler::open(trial);
     crew.ready(thread)?;
@@ -112,12 +112,13 @@ struct Task<'a> {
 impl Task<'_> {
     fn run(&self, sender: &mut dyn Sender, bracket: &mut Bracket) -> Result<ThreadSlice, Stop> {
         let fd = self.crew.links.get(self.slice.arm, self.thread);
+        bracket.count(self.crew.trial.counts(self.slice.arm));
         link::receive_byte(fd).map_err(Stop::at("hear that the receiver is ready"))?;
         if self.crew.trial.cell.working_set == WorkingSet::Hot {
             sender.touch();
         }
         let tally = sender.tally();
-        let outer_before = bracket.outer(Some(fd));
+        let outer_before = bracket.outer_before(Some(fd));
         self.crew.meet()?;
         let inner_before = bracket.inner_before();
         let span = self.work(fd, sender)?;
@@ -128,7 +129,7 @@ impl Task<'_> {
         let inner_after = bracket.inner_after();
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
-        let outer_after = bracket.outer(Some(fd));
+        let outer_after = bracket.outer_after(Some(fd));
         if !self.ends_the_stream() && !self.is_followed() {
             link::send_byte(fd).map_err(Stop::at("release the receiver"))?;
         }

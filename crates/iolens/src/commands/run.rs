@@ -79,7 +79,7 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
             .iter()
             .filter_map(|id| registry::find(id).map(Entry::facts))
             .collect(),
-        calibration: calibrate::calibrate(cpus, host.memory.value().copied()),
+        calibration: calibrate::calibrate(cpus, &host, plan.probes),
         plan,
         host,
         end: None,

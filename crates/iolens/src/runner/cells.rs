@@ -267,6 +267,7 @@ impl CellState {
             slices: layout::slices(&layout.schedule, &self.cell, &work, round, rng),
             socket: plan.socket.clone(),
             network: plan.network,
+            probes: plan.probes,
             tx_cpus: self.placement.tx_cpus.clone(),
             rx_cpus: self.placement.rx_cpus.clone(),
             ring_messages: self.ring_messages,

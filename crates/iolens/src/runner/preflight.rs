@@ -116,8 +116,8 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     let available = host::descriptors_hard_max();
     let connections = |cell: &CellState| {
         let arms = cell.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0) as u64;
-        // One per arm; the signals of leads, the scheduler's file and the
-        // groups of counters besides.
+        // One per arm; the signals of leads and files of /proc besides. An
+        // event that gets no descriptor is not counted, and says so.
         (arms + 10) * u64::from(cell.cell.threads)
     };
     let needed =

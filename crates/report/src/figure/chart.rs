@@ -107,8 +107,8 @@ pub(crate) struct Panel {
     pub(crate) y: Scale,
     /// Every curve; the first [`CURVES_MAX`] of kind [`Kind::Curve`] are drawn.
     pub(crate) series: Vec<Series>,
-    /// A bound: value and label.
-    pub(crate) bound: Option<(f64, String)>,
+    /// Bounds: value and label.
+    pub(crate) bounds: Vec<(f64, String)>,
     /// Shaded range of values with its label.
     pub(crate) band: Option<(Interval, String)>,
 }
@@ -259,7 +259,7 @@ impl Panel {
             Some(interval) => [point.value, interval.low, interval.high],
             None => [point.value; 3],
         });
-        let bounds = self.bound.as_ref().map(|bound| bound.0);
+        let bounds = self.bounds.iter().map(|bound| bound.0);
         let positive = ends.chain(bounds).filter(|value| value.is_finite() && *value > 0.0);
         positive.fold(None, |all: Option<Interval>, v| {
             let all = all.unwrap_or(Interval { low: v, high: v });

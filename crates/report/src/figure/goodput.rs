@@ -1,4 +1,5 @@
-//! Goodput by message size, with the bandwidth of a plain copy as the bound.
+//! Goodput by message size, with the bandwidths of a plain copy and of mere
+//! reading as the bounds.
 
 use iolens_model::axes::WorkingSet;
 use iolens_model::host::Calibration;
@@ -13,33 +14,48 @@ pub(super) fn figure(run: &Run, family: &Family<'_>) -> Option<Figure> {
     GOODPUT.is_in(&family.cells()).then(|| {
         let mut panels = by_size::panels(run, family, &GOODPUT);
         for (panel, (threads, _)) in panels.iter_mut().zip(&family.curves) {
-            panel.bound = bound(&run.header.calibration, family.setting.working_set, *threads);
+            panel.bounds = bounds(&run.header.calibration, family.setting.working_set, *threads);
         }
         chart::share_scales(&mut panels);
         let title = "Goodput by message size (Gbit/s of received payload)";
-        let dashed = "; dashed: the same bytes copied once, without a kernel";
+        let dashed = "; dashed: the same bytes copied once, and only read, without a kernel";
         let chart = by_size::chart(run, family, title, dashed, panels);
         family.figure(run, Group::Main, "goodput-by-size", &chart)
     })
 }
 
-/// What one copy of the bytes allows, Gbit/s. Measured with one thread and
-/// with as many as the calibration had; for a number between there is none.
-fn bound(calibration: &Calibration, set: WorkingSet, threads: u32) -> Option<(f64, String)> {
+/// What one copy of the bytes allows, and what reading them once does, Gbit/s.
+/// Measured with one thread and with as many as the calibration had; for a
+/// number between there is none.
+fn bounds(calibration: &Calibration, set: WorkingSet, threads: u32) -> Vec<(f64, String)> {
     let all = threads >= calibration.threads;
-    let bytes_per_s = match (set, threads) {
-        (WorkingSet::Hot, 1) => calibration.memcpy_hot_bytes_per_s,
-        (WorkingSet::Cold, 1) => calibration.memcpy_cold_bytes_per_s,
-        (WorkingSet::Hot, _) if all => calibration.memcpy_hot_all_bytes_per_s,
-        (WorkingSet::Cold, _) if all => calibration.memcpy_cold_all_bytes_per_s,
-        _ => return None,
+    if threads > 1 && !all {
+        return Vec::new();
+    }
+    let c = calibration;
+    let pick = |[hot, cold]: [f64; 2]| match set {
+        WorkingSet::Hot => hot,
+        WorkingSet::Cold => cold,
     };
+    let one = threads == 1;
+    let copied = match one {
+        true => [c.memcpy_hot_bytes_per_s, c.memcpy_cold_bytes_per_s],
+        false => [c.memcpy_hot_all_bytes_per_s, c.memcpy_cold_all_bytes_per_s],
+    };
+    let read = c.costs.as_ref().map(|costs| match one {
+        true => [costs.scan_hot_bytes_per_s, costs.scan_cold_bytes_per_s],
+        false => [costs.scan_hot_all_bytes_per_s, costs.scan_cold_all_bytes_per_s],
+    });
     let place = match set {
         WorkingSet::Hot => "in cache",
         WorkingSet::Cold => "out of cache",
     };
-    let by = words::threads(if threads == 1 { 1 } else { calibration.threads });
-    let bits = bytes_per_s * 8e-9;
-    let label = format!("memcpy {place}, {by}: {bits:.0} Gbit/s");
-    (bits.is_finite() && bits > 0.0).then_some((bits, label))
+    let by = words::threads(if one { 1 } else { c.threads });
+    let bound = |what: &str, bytes_per_s: f64| {
+        let bits = bytes_per_s * 8e-9;
+        let label = format!("{what} {place}, {by}: {bits:.0} Gbit/s");
+        (bits.is_finite() && bits > 0.0).then_some((bits, label))
+    };
+    let copied = bound("memcpy", pick(copied));
+    copied.into_iter().chain(read.and_then(|read| bound("read only", pick(read)))).collect()
 }

@@ -134,7 +134,7 @@ impl Metric {
             unit: self.unit,
             y: Scale::values(Interval { low: 1.0, high: 10.0 }),
             series,
-            bound: None,
+            bounds: Vec::new(),
             band: None,
         };
         if let Some(extent) = panel.extent() {

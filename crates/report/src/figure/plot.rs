@@ -50,7 +50,7 @@ pub(super) fn draw(svg: &mut Svg, chart: &Chart, panel: &Panel, frame: &Frame) {
     svg.text(frame.left - AXIS_WIDTH, frame.top - 26.0, Anchor::Start, "tp", &panel.title);
     plot.band(svg);
     plot.axes(svg);
-    plot.bound(svg);
+    plot.bounds(svg);
     let curves = panel.drawn().filter(|series| series.kind == Kind::Curve).count();
     let mut drawn = 0;
     for series in panel.drawn() {
@@ -92,7 +92,7 @@ impl Plot<'_> {
     fn scale_height(&self) -> f64 {
         let marked = self.chart.caches.iter().any(|(_, bytes)| self.chart.x.contains(*bytes));
         let marks = if marked { CACHE_LINE + 2.0 } else { 0.0 };
-        let bounded = self.chart.panels.iter().any(|panel| panel.bound.is_some());
+        let bounded = self.chart.panels.iter().any(|panel| !panel.bounds.is_empty());
         let bound = if bounded { 16.0 } else { 0.0 };
         self.frame.height - marks - bound
     }
@@ -109,11 +109,18 @@ impl Plot<'_> {
         svg.area(&[(left, top), (right, top), (right, bottom), (left, bottom)], "delta");
     }
 
-    fn bound(&self, svg: &mut Svg) {
-        let Some((value, label)) = &self.panel.bound else { return };
-        let y = self.y(*value);
-        svg.line((self.frame.left, y), (self.right(), y), "bound");
-        svg.text(self.frame.left + 5.0, y - 5.0, Anchor::Start, "td", label);
+    /// Lines that may lie close to each other: their names stand at both ends
+    /// in turn.
+    fn bounds(&self, svg: &mut Svg) {
+        for (index, (value, label)) in self.panel.bounds.iter().enumerate() {
+            let y = self.y(*value);
+            svg.line((self.frame.left, y), (self.right(), y), "bound");
+            let (x, anchor) = match index % 2 {
+                0 => (self.frame.left + 5.0, Anchor::Start),
+                _ => (self.right() - 5.0, Anchor::End),
+            };
+            svg.text(x, y - 5.0, anchor, "td", label);
+        }
     }
 
     fn axes(&self, svg: &mut Svg) {

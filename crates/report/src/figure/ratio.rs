@@ -21,7 +21,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Fig
         unit: "ratio",
         y: Scale::ratios(delta),
         series: series(run, cells),
-        bound: None,
+        bounds: Vec::new(),
         band: Some((delta, format!("±δ = {}", number::percent(analysis.delta)))),
     };
     let mut panels: Vec<Panel> = family.curves.iter().map(one).collect();

@@ -1,11 +1,13 @@
 //! The machine.
 
 use iolens_model::axes::Topology;
-use iolens_model::host::Fact;
+use iolens_model::host::{Fact, SwitchCost};
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
-use iolens_model::units::{Nanos, three_digits};
+use iolens_model::units::{Bytes, Nanos, three_digits};
 use maud::{Markup, html};
+
+use crate::number;
 
 /// Facts by group, then what its building blocks cost.
 pub(super) fn section(run: &Run) -> Markup {
@@ -84,18 +86,52 @@ fn in_effect(run: &Run) -> Markup {
     }
 }
 
+/// What is handed over: a bare CPU, or one whose caches the other has filled.
+fn handover(switch: &SwitchCost) -> String {
+    match switch.working_set {
+        Bytes(0) => "handing a CPU to another thread".to_owned(),
+        set => format!("the same, each thread reading {set}"),
+    }
+}
+
 fn calibration(run: &Run) -> Markup {
     let c = &run.header.calibration;
     let rate = |bytes_per_s: f64| format!("{} GB/s", three_digits(bytes_per_s / 1e9));
     let all = crate::words::threads(c.threads);
+    let costs = c.costs.as_ref();
+    let scans = costs.map(|costs| {
+        [
+            ("read in cache, ", "1 thread", costs.scan_hot_bytes_per_s),
+            ("read in cache, ", &all, costs.scan_hot_all_bytes_per_s),
+            ("read out of cache, ", "1 thread", costs.scan_cold_bytes_per_s),
+            ("read out of cache, ", &all, costs.scan_cold_all_bytes_per_s),
+        ]
+    });
     html! {
         div.group {
             h3 { "calibration" }
             dl.facts {
                 dt { "memcpy in cache, 1 thread" } dd { (rate(c.memcpy_hot_bytes_per_s)) }
-                dt { "memcpy in cache, " (all) } dd { (rate(c.memcpy_hot_all_bytes_per_s)) }
+                dt { "memcpy in cache, " (&all) } dd { (rate(c.memcpy_hot_all_bytes_per_s)) }
                 dt { "memcpy out of cache, 1 thread" } dd { (rate(c.memcpy_cold_bytes_per_s)) }
-                dt { "memcpy out of cache, " (all) } dd { (rate(c.memcpy_cold_all_bytes_per_s)) }
+                dt { "memcpy out of cache, " (&all) } dd { (rate(c.memcpy_cold_all_bytes_per_s)) }
+                @for (what, by, bytes_per_s) in scans.into_iter().flatten() {
+                    dt { (what) (by) } dd { (rate(bytes_per_s)) }
+                }
+                @if let Some(ns) = costs.and_then(|costs| costs.thread_start_ns) {
+                    dt { "starting and joining a thread" } dd { (number::nanoseconds(ns)) }
+                }
+                @if let Some(ns) = costs.and_then(|costs| costs.counted_handover_ns) {
+                    dt { "handing a CPU to another thread, counters open" }
+                    dd { (number::nanoseconds(ns)) }
+                }
+                @for switch in costs.iter().flat_map(|costs| &costs.switches) {
+                    dt { (handover(switch)) }
+                    dd {
+                        (number::nanoseconds(switch.handover_ns)) ", without the switch "
+                        (number::nanoseconds(switch.alone_ns))
+                    }
+                }
                 dt { "fixed loop" } dd { (Nanos(c.loop_ns)) }
                 dt { "took" } dd { (Nanos(c.duration_ns)) }
             }

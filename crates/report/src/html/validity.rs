@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iolens_model::host::Costs;
 use iolens_model::outcome::{Counts, Status};
 use iolens_model::run::Run;
-use iolens_model::units::{Nanos, three_digits};
+use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
@@ -13,6 +14,7 @@ use crate::answers::Kind;
 use crate::answers::cautions::drift_words;
 use crate::number::{self, NONE};
 use crate::results;
+use crate::totals::{Spent, spent};
 use crate::words;
 
 /// Noise floor, rejected trials, drift, missing counters, isolation, own cost,
@@ -45,6 +47,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             h3 { "Not measured" }
             (not_measured(run))
             @if let Some(text) = unverified(run) { p { (text) } }
+            (by_pmu(run))
             h3 { "Shared or own process" }
             @if isolated.rows.is_empty() {
                 p { "No cell of this run was measured both ways." }
@@ -165,6 +168,21 @@ fn unverified(run: &Run) -> Option<String> {
     })
 }
 
+/// Cycles by kind of core, where threads of an end ran on several.
+fn by_pmu(run: &Run) -> Markup {
+    let table = results::by_pmu(run);
+    html! {
+        @if !table.rows.is_empty() {
+            h3 { "Kinds of cores" }
+            p {
+                "Threads of one end ran on different kinds of cores. Their counts are sums over "
+                "both, and here apart."
+            }
+            (table.html())
+        }
+    }
+}
+
 /// Metrics without a value, grouped by the reason.
 fn not_measured(run: &Run) -> Markup {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
@@ -182,10 +200,10 @@ fn not_measured(run: &Run) -> Markup {
 
 fn harness(run: &Run) -> Markup {
     let calibration = &run.header.calibration;
-    let ns = |value: f64| match value {
-        v if v >= 1e3 => format!("{} µs", three_digits(v / 1e3)),
-        v => format!("{} ns", three_digits(v)),
-    };
+    let ns = number::nanoseconds;
+    let costs = calibration.costs.as_ref();
+    let readings =
+        |of: fn(&Costs) -> Option<f64>| costs.and_then(of).map_or_else(|| NONE.to_owned(), ns);
     let rows = [
         ("one message of a primitive that does nothing", ns(calibration.harness_message_ns)),
         ("one slice of such a message", ns(calibration.harness_slice_ns)),
@@ -195,6 +213,12 @@ fn harness(run: &Run) -> Markup {
         ),
         ("one reading of the clock", ns(calibration.clock_read_ns)),
         ("one system call that does nothing (getppid)", ns(calibration.empty_call_ns)),
+        (
+            "readings next to the clock, at one edge of a slice",
+            readings(|costs| costs.inner_readings_ns),
+        ),
+        ("slower readings around them", readings(|costs| costs.outer_readings_ns)),
+        ("counters, at each context switch of a thread", at_a_switch(costs)),
         ("reading counters, outside the clock", reading_counters(run)),
     ];
     html! {
@@ -203,23 +227,29 @@ fn harness(run: &Run) -> Markup {
     }
 }
 
+/// What open counters add to a hand-over of the CPU, from two hand-overs.
+fn at_a_switch(costs: Option<&Costs>) -> String {
+    let counted = costs.and_then(|costs| costs.counted_handover_ns);
+    let bare = costs.and_then(|costs| Some(costs.switches.first()?.handover_ns));
+    match counted.zip(bare) {
+        Some((counted, bare)) => format!(
+            "{} with them, {} without",
+            number::nanoseconds(counted),
+            number::nanoseconds(bare)
+        ),
+        None => NONE.to_owned(),
+    }
+}
+
 /// The share of the trials' time that went into reading counters, by the end
 /// that spent more.
 fn reading_counters(run: &Run) -> String {
-    let mut spent = 0u64;
-    let mut total = 0u64;
-    for trial in &run.trials {
-        let ends = [&trial.tx, &trial.rx].into_iter().flatten();
-        if let Some(most) = ends.map(|end| end.bracket_ns).max() {
-            spent += most;
-            total += trial.duration_ns;
-        }
-    }
-    if total == 0 {
+    let Spent { reading_ns, trials_ns, .. } = spent(run);
+    if trials_ns == 0 {
         return number::NONE.to_owned();
     }
-    let share = number::percent(spent as f64 / total as f64);
-    format!("{} in {} of trials ({share})", Nanos(spent), Nanos(total))
+    let share = number::percent(reading_ns as f64 / trials_ns as f64);
+    format!("{} in {} of trials ({share})", Nanos(reading_ns), Nanos(trials_ns))
 }
 
 #[cfg(test)]

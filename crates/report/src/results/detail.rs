@@ -17,7 +17,7 @@ struct Figure {
     of: fn(&Figures) -> Option<Estimate>,
 }
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 14] = [
     Figure { name: "CPU sender", unit: "ns/B", of: |f| f.tx_cpu_ns_per_byte },
     Figure { name: "CPU receiver", unit: "ns/B", of: |f| f.rx_cpu_ns_per_byte },
     Figure { name: "softirq", unit: "ns/B", of: |f| f.softirq_ns_per_byte },
@@ -27,6 +27,11 @@ const FIGURES: [Figure; 9] = [
     Figure { name: "L1d misses", unit: "per KiB", of: |f| f.l1d_misses_per_kib },
     Figure { name: "LLC references", unit: "per KiB", of: |f| f.llc_references_per_kib },
     Figure { name: "LLC misses", unit: "per KiB", of: |f| f.llc_misses_per_kib },
+    Figure { name: "dTLB misses", unit: "per KiB", of: |f| f.dtlb_misses_per_kib },
+    Figure { name: "branch misses", unit: "per KiB", of: |f| f.branch_misses_per_kib },
+    Figure { name: "front end stalled", unit: "per cycle", of: |f| f.stalled_frontend_per_cycle },
+    Figure { name: "back end stalled", unit: "per cycle", of: |f| f.stalled_backend_per_cycle },
+    Figure { name: "run delay", unit: "ns/msg", of: |f| f.run_delay_ns_per_message },
 ];
 
 /// The arms of a cell, every figure that at least one of them has.

@@ -1,6 +1,9 @@
 //! Tables that say which numbers to believe.
 
+use std::collections::BTreeMap;
+
 use iolens_model::arm::Role;
+use iolens_model::outcome::PmuCounts;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
@@ -24,6 +27,54 @@ pub(crate) fn rejected(analysis: &Analysis) -> Table {
         ]);
     }
     table
+}
+
+/// What each kind of cores counted, where threads of one end ran on several.
+pub(crate) fn by_pmu(run: &Run) -> Table {
+    let mut columns = ["cell", "arm", "end", "PMU"].map(|name| Column::left(name, "")).to_vec();
+    columns.extend([
+        Column::right("cycles", ""),
+        Column::right("instructions", ""),
+        Column::decimal("clock", "GHz"),
+    ]);
+    let mut table = Table::new("Counts by kind of core", columns);
+    for (place, (cpu_ns, counts)) in sums_by_pmu(run) {
+        let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        let cycles = both(counts.cycles_user, counts.cycles_kernel);
+        let instructions = both(counts.instructions_user, counts.instructions_kernel);
+        let shown = |count: Option<u64>| count.map_or_else(|| NONE.to_owned(), |n| n.to_string());
+        let clock = cycles.zip(cpu_ns).filter(|&(_, ns)| ns > 0);
+        let mut row: Vec<Entry> = place.map(Entry::from).to_vec();
+        row.extend([
+            shown(cycles).into(),
+            shown(instructions).into(),
+            number::optional(clock.map(|(cycles, ns)| cycles as f64 / ns as f64)).into(),
+        ]);
+        table.push(row);
+    }
+    table
+}
+
+/// CPU time and counts by cell, arm, end and PMU, over all trials.
+fn sums_by_pmu(run: &Run) -> BTreeMap<[String; 4], (Option<u64>, PmuCounts)> {
+    let mut sums: BTreeMap<[String; 4], (Option<u64>, PmuCounts)> = BTreeMap::new();
+    for trial in &run.trials {
+        for (end, facts) in [("sender", &trial.tx), ("receiver", &trial.rx)] {
+            for row in facts.iter().flat_map(|facts| &facts.by_pmu) {
+                let Some(arm) = trial.arms.get(row.arm) else { continue };
+                let cell = words::subject(&run.header.plan, &trial.cell);
+                let place = [cell, arm.arm.label.clone(), end.to_owned(), row.pmu.clone()];
+                let own = (row.task_clock_ns, row.counts);
+                sums.entry(place)
+                    .and_modify(|(ns, counts)| {
+                        *ns = ns.zip(own.0).map(|(a, b)| a + b);
+                        *counts = counts.plus(&own.1);
+                    })
+                    .or_insert(own);
+            }
+        }
+    }
+    sums
 }
 
 /// The A/A arm in every cell.
@@ -90,4 +141,39 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::outcome::CountsByPmu;
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn kinds_of_cores_have_a_row_each_and_a_clock_of_their_own() {
+        let (mut run, _) = fixture::run();
+        assert!(by_pmu(&run).rows.is_empty(), "one kind of core needs no table");
+        let row = |pmu: &str, cycles| CountsByPmu {
+            pmu: pmu.to_owned(),
+            arm: 0,
+            threads: 1,
+            task_clock_ns: Some(1_000_000_000),
+            counts: PmuCounts {
+                cycles_user: Some(cycles),
+                cycles_kernel: Some(cycles),
+                ..PmuCounts::default()
+            },
+        };
+        let rows = vec![row("cpu_atom", 900_000_000), row("cpu_core", 1_800_000_000)];
+        let cell = run.trials[0].cell.clone();
+        for trial in run.trials.iter_mut().filter(|trial| trial.cell == cell).take(2) {
+            trial.tx.as_mut().expect("a sender").by_pmu = rows.clone();
+        }
+        let text = by_pmu(&run).text(200);
+        let atom = text.lines().find(|line| line.contains("cpu_atom")).expect("a row");
+        assert!(atom.contains("3600000000") && atom.contains("1.80"), "{text}");
+        let core = text.lines().find(|line| line.contains("cpu_core")).expect("a row");
+        assert!(core.contains("7200000000") && core.contains("3.60"), "{text}");
+    }
 }

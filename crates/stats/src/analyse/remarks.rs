@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::axes::{Cell, Counting};
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
@@ -197,6 +197,11 @@ pub(super) fn warnings(
     match count(strangers.count()) {
         0 => {}
         n => warnings.push(format!("{} of cells outside the plan are not used", trials_word(n))),
+    }
+    if header.plan.probes.counting == Counting::Alternate {
+        let what = "the A/A arm ran with its counters closed (`counters = alternate`): its ratio \
+                    is what open counters cost, and no self-check";
+        warnings.push(what.to_owned());
     }
     if check.untrustworthy() {
         warnings.push(format!(

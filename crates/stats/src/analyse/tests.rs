@@ -1,7 +1,7 @@
 //! Whole runs with known answers.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::axes::{Cell, Counting};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::Schedule;
 use iolens_model::reading::NotMeasured;
@@ -459,6 +459,10 @@ fn a_self_check_that_differs_flags_its_cell_and_the_run() {
     assert!(analysis.warnings.iter().any(|w| w.contains("cannot be trusted")));
     // It invalidates nothing.
     assert_eq!(arm(&analysis, 0, "arm").verdict(), Some(Verdict::Faster));
+    let says_why = |run: &Run| analyse(run).warnings.iter().any(|w| w.contains("no self-check"));
+    assert!(!says_why(&run));
+    run.header.plan.probes.counting = Counting::Alternate;
+    assert!(says_why(&run), "where its counters were closed it is none");
 }
 
 #[test]

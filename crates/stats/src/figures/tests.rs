@@ -27,7 +27,15 @@ fn counted(slice: &mut SliceOutcome) {
         l1d_misses: Some(MESSAGES * 16),
         llc_references: Some(MESSAGES * 3),
         llc_misses: Some(0),
+        branches: Some(MESSAGES * 300),
+        branch_misses: Some(MESSAGES * 2),
+        dtlb_loads: Some(MESSAGES * 400),
+        dtlb_misses: Some(MESSAGES),
+        stalled_cycles_frontend: Some(MESSAGES * 102),
+        stalled_cycles_backend: Some(MESSAGES * 204),
     };
+    slice.tx.run_delay_ns = Some(MESSAGES * 5);
+    slice.rx.as_mut().unwrap().run_delay_ns = Some(MESSAGES * 2);
     slice.tx.pmu = pmu;
     slice.rx.as_mut().unwrap().pmu = PmuCounts { cycles_kernel: Some(MESSAGES * 800), ..pmu };
 }
@@ -41,6 +49,12 @@ fn cycles_and_misses_are_those_of_both_ends() {
     assert_eq!(value(figures.l1d_misses_per_kib), Some(32.0));
     assert_eq!(value(figures.llc_references_per_kib), Some(6.0));
     assert_eq!(value(figures.llc_misses_per_kib), Some(0.0));
+    assert_eq!(value(figures.branch_misses_per_kib), Some(4.0));
+    assert_eq!(value(figures.dtlb_misses_per_kib), Some(2.0));
+    // Of 1120 cycles at one end and 920 at the other.
+    assert_eq!(value(figures.stalled_frontend_per_cycle), Some(0.1));
+    assert_eq!(value(figures.stalled_backend_per_cycle), Some(0.2));
+    assert_eq!(value(figures.run_delay_ns_per_message), Some(7.0));
 }
 
 #[test]
@@ -48,12 +62,15 @@ fn a_counter_that_stood_still_or_missed_a_slice_gives_no_figure() {
     let zero = arm(|slice| {
         counted(slice);
         slice.tx.pmu.cycles_kernel = Some(0);
-        slice.rx.as_mut().unwrap().pmu.l1d_loads = Some(0);
+        let rx = &mut slice.rx.as_mut().unwrap().pmu;
+        (rx.l1d_loads, rx.branches, rx.dtlb_loads) = (Some(0), Some(0), Some(0));
     });
     let figures = zero.figures.unwrap();
     assert_eq!((figures.cycles_per_byte, figures.tx_cycles_per_byte), (None, None));
     assert!(figures.rx_cycles_per_byte.is_some());
     assert_eq!(figures.l1d_misses_per_kib, None);
+    assert_eq!((figures.branch_misses_per_kib, figures.dtlb_misses_per_kib), (None, None));
+    assert_eq!(figures.stalled_frontend_per_cycle, None, "there are no cycles");
     let once = arm(|slice| {
         counted(slice);
         slice.tx.pmu.llc_misses = slice.tx.pmu.llc_misses.filter(|_| slice.round > 0);

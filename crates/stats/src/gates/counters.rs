@@ -95,12 +95,13 @@ pub(super) fn cycles_per_byte(case: &Case<'_>) -> Check {
 /// Gate 10: a counter that stood still while its end worked, or counted in
 /// some slices only, did not run; its figures are null, and it is named.
 ///
-/// Kernel counts may be zero where no call was made, and misses anywhere.
+/// Kernel counts may be zero where no call was made, misses and stalls anywhere.
 pub(super) fn ran(case: &Case<'_>) -> Check {
     let mut still: Vec<&str> = Vec::new();
     for (_, counts) in ends(case).filter(|(_, counts)| counts.task_clock_ns != Some(0)) {
         for (name, value) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()) {
-            let exempt = name.ends_with("_misses") || name.starts_with("llc_");
+            let exempt = ["llc_", "stalled_"].iter().any(|part| name.starts_with(part))
+                || name.ends_with("_misses");
             let idle = name.ends_with("_kernel") && counts.calls == 0;
             if value == Some(0) && !exempt && !idle && !still.contains(&name) {
                 still.push(name);
@@ -119,6 +120,34 @@ pub(super) fn ran(case: &Case<'_>) -> Check {
         return Check::Pass;
     }
     Check::Flag(Flag::Once(format!("gate 10 (counters that ran): {}: not used", found.join("; "))))
+}
+
+/// Gate 10: what two parts of the kernel count of the same thing agrees, but
+/// for what falls between the two readings at the edges of a slice. The
+/// accounts in getrusage are what figures are made of, so nothing is dropped.
+pub(super) fn agree(case: &Case<'_>) -> Check {
+    /// Switches or faults between the two readings at both edges.
+    const BESIDES_PER_SLICE: u64 = 2;
+    const WHAT: &str = "switches and faults on which getrusage and perf disagree";
+    let threads = u64::from(case.trial.cell.threads);
+    let besides = BESIDES_PER_SLICE * u64::from(case.sums.slices) * threads;
+    let mut count = 0u64;
+    for (_, counts) in ends(case) {
+        let switches = counts.voluntary_switches.zip(counts.involuntary_switches);
+        let switches = switches.map(|(waited, lost)| waited.saturating_add(lost));
+        for (account, event) in [
+            (switches, counts.kernel.perf_context_switches),
+            (counts.minor_faults, counts.kernel.perf_minor_faults),
+            (counts.major_faults, counts.kernel.perf_major_faults),
+        ] {
+            let (Some(account), Some(event)) = (account, event) else { continue };
+            let differ = account.abs_diff(event);
+            if differ > besides + account.max(event) / 100 {
+                count = count.saturating_add(differ);
+            }
+        }
+    }
+    if count == 0 { Check::Pass } else { Check::Flag(Flag::Events { what: WHAT, count }) }
 }
 
 /// Counters that some measured slices of the arm have and others lack.
@@ -147,6 +176,7 @@ mod tests {
     use super::*;
     use crate::analyse;
     use crate::fixture::{check_gate, check_gates, one_arm_trial};
+    use crate::values;
 
     /// Both ends run at `ghz` in their CPU time, with `per_cycle` instructions.
     fn run(ghz: u64, per_cycle: u64) -> Run {
@@ -206,6 +236,29 @@ mod tests {
         run.trials[0].slices.iter_mut().for_each(change);
         let warnings = analyse(&run).warnings;
         warnings.into_iter().filter(|warning| warning.starts_with("gate 10")).collect()
+    }
+
+    #[test]
+    fn accounts_that_disagree_are_counted() {
+        // The fixture has four slices with two switches in each, and no fault.
+        let check = |switches, faults, expect: Option<u64>| {
+            let run = one_arm_trial(|slice| {
+                slice.tx.kernel.perf_context_switches = switches;
+                slice.tx.kernel.perf_minor_faults = faults;
+            });
+            let what = "switches and faults on which getrusage and perf disagree";
+            let flag = expect.map(|count| Flag::Events { what, count });
+            let trial = &run.trials[0];
+            let sums = values::sums(trial);
+            let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
+            assert_eq!(agree(&case), flag.map_or(Check::Pass, Check::Flag));
+        };
+        check(None, None, None);
+        check(Some(2), Some(0), None);
+        // What may fall between the readings.
+        check(Some(4), Some(2), None);
+        check(Some(305), Some(0), Some(4 * 303));
+        check(Some(0), Some(3), Some(4 * 3));
     }
 
     #[test]

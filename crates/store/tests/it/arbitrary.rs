@@ -2,16 +2,17 @@
 //! from counts above 2^63, which the store refuses (see `refusal`).
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::{Cell, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use iolens_model::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts,
 };
-use iolens_model::host::{Calibration, Fact, HostFacts};
+use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
-    Counts, EndFacts, Environment, PmuCounts, SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
+    Counts, CountsByPmu, EndFacts, Environment, KernelCounts, PmuCounts, SliceOutcome, Status,
+    TrialOutcome, ZerocopyCounts,
 };
-use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
@@ -168,6 +169,7 @@ prop_compose! {
         (quick, isolate, seed) in any::<(bool, bool, u64)>(),
         cpus in option::of(vec(any::<u32>(), 0..3)),
         (socket, ip, mtu_bytes) in (socket(), select(IpVersion::ALL), any::<u32>()),
+        (counting, software) in (select(Counting::ALL), any::<bool>()),
     ) -> Plan {
         Plan {
             study: Study::Net,
@@ -192,6 +194,7 @@ prop_compose! {
             cpus,
             socket,
             network: NetworkOptions { ip, mtu_bytes },
+            probes: Probes { counting, software, tracepoints: quick },
         }
     }
 }
@@ -241,6 +244,7 @@ prop_compose! {
         loop_ns in any::<u64>(),
         threads in any::<u32>(),
         duration_ns in any::<u64>(),
+        costs in option::of(costs()),
     ) -> Calibration {
         let [empty, clock, message, slice, hot, cold, hot_all, cold_all] = numbers;
         Calibration {
@@ -256,6 +260,35 @@ prop_compose! {
             memcpy_cold_all_bytes_per_s: cold_all,
             threads,
             duration_ns,
+            costs,
+        }
+    }
+}
+
+prop_compose! {
+    fn costs()(
+        [scan_hot, scan_cold, hot_all, cold_all] in prop::array::uniform4(number()),
+        readings in prop::array::uniform3(option::of(number())),
+        counter_groups in any::<u32>(),
+        switches in vec((any::<u64>(), number(), number()), 0..4),
+    ) -> Costs {
+        let [inner_readings_ns, outer_readings_ns, thread_start_ns] = readings;
+        let switch = |(bytes, handover_ns, alone_ns)| SwitchCost {
+            working_set: Bytes(bytes),
+            handover_ns,
+            alone_ns,
+        };
+        Costs {
+            inner_readings_ns,
+            outer_readings_ns,
+            counter_groups,
+            scan_hot_bytes_per_s: scan_hot,
+            scan_cold_bytes_per_s: scan_cold,
+            scan_hot_all_bytes_per_s: hot_all,
+            scan_cold_all_bytes_per_s: cold_all,
+            thread_start_ns,
+            counted_handover_ns: inner_readings_ns,
+            switches: switches.into_iter().map(switch).collect(),
         }
     }
 }
@@ -359,11 +392,13 @@ prop_compose! {
 prop_compose! {
     fn counts()(
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
-        measured in prop::array::uniform8(option::of(count())),
+        measured in prop::array::uniform9(option::of(count())),
         zerocopy in option::of(prop::array::uniform4(count())),
-        pmu in prop::array::uniform8(option::of(count())),
+        // On the heap: as arrays these trees of values overflow a test's stack.
+        pmu in vec(option::of(count()), PmuCounts::COUNT),
+        kernel in vec(option::of(count()), KernelCounts::COUNT),
     ) -> Counts {
-        let [task, voluntary, involuntary, migrations, minor, major, retransmits, softirq] =
+        let [task, voluntary, involuntary, migrations, minor, major, retransmits, softirq, delay] =
             measured;
         Counts {
             messages,
@@ -378,13 +413,15 @@ prop_compose! {
             major_faults: major,
             retransmits,
             softirq_ticks: softirq,
+            run_delay_ns: delay,
             zerocopy: zerocopy.map(|[sends, completions, copied, enobufs]| ZerocopyCounts {
                 sends,
                 completions,
                 copied,
                 enobufs,
             }),
-            pmu: PmuCounts::from_values(pmu),
+            pmu: PmuCounts::from_values(std::array::from_fn(|i| pmu[i])),
+            kernel: KernelCounts::from_values(std::array::from_fn(|i| kernel[i])),
         }
     }
 }
@@ -414,6 +451,18 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn counts_by_pmu()(
+        pmu in text(),
+        (arm, threads) in any::<(usize, u32)>(),
+        task_clock_ns in option::of(count()),
+        counts in vec(option::of(count()), PmuCounts::COUNT),
+    ) -> CountsByPmu {
+        let counts = PmuCounts::from_values(std::array::from_fn(|i| counts[i]));
+        CountsByPmu { pmu, arm, threads, task_clock_ns, counts }
+    }
+}
+
+prop_compose! {
     fn end_facts()(
         (build, congestion) in (text(), option::of(text())),
         (message_bytes, threads) in any::<(u64, u32)>(),
@@ -421,6 +470,7 @@ prop_compose! {
         (send_buffer_bytes, receive_buffer_bytes) in any::<(Option<u64>, Option<u64>)>(),
         (nodelay, mss_bytes, bracket_ns) in any::<(Option<bool>, Option<u64>, u64)>(),
         not_measured in vec((text(), text()), 0..3),
+        by_pmu in vec(counts_by_pmu(), 0..3),
     ) -> EndFacts {
         let missing = |(metric, why)| NotMeasured { metric, why };
         EndFacts {
@@ -437,6 +487,8 @@ prop_compose! {
             mtu_bytes: mss_bytes,
             packet_taps: send_buffer_bytes,
             bracket_ns,
+            thread_pmus: by_pmu.iter().map(|counts| counts.pmu.clone()).collect(),
+            by_pmu,
             not_measured: not_measured.into_iter().map(missing).collect(),
         }
     }

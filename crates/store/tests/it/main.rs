@@ -4,6 +4,7 @@
 mod arbitrary;
 mod crash;
 mod lookup;
+mod migration;
 mod refusal;
 mod round_trip;
 mod sample;

@@ -4,7 +4,7 @@ use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{NetworkOptions, Passes, Plan, Schedule, SocketOptions};
+use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::{RunEnd, RunHeader, StoppedBy};
 use iolens_model::trial::SliceKind;
@@ -42,6 +42,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
             memcpy_cold_all_bytes_per_s: 1.1e10,
             threads: 2,
             duration_ns: 50_000_000,
+            costs: None,
         },
         end: None,
     }
@@ -76,6 +77,7 @@ fn plan() -> Plan {
             receive_bytes: Bytes(128 << 10),
         },
         network: NetworkOptions::default(),
+        probes: Probes::default(),
     }
 }
 

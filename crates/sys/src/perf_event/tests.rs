@@ -298,15 +298,60 @@ fn events_are_named_as_perf_names_them() {
 #[test]
 fn attributes_say_what_is_excluded_and_which_pmu_counts() {
     let on_atom = Event { kind: Kind::L1dLoadMisses, mode: Mode::Kernel, pmu: Some(10) };
-    let leader = attributes(&on_atom, Options { pinned: true, inherit: false }, true);
+    let pinned = Options { pinned: true, ..Options::default() };
+    let leader = attributes(&on_atom, pinned, true);
     assert_eq!((leader.type_, leader.config), (abi::PERF_TYPE_HW_CACHE, 10 << 32 | 1 << 16));
     assert_eq!((leader.exclude_user(), leader.exclude_kernel(), leader.exclude_hv()), (1, 0, 1));
     assert_eq!((leader.disabled(), leader.pinned(), leader.inherit()), (1, 1, 0));
     let user = event(Kind::Cycles, Mode::User);
-    let member = attributes(&user, Options { pinned: true, inherit: true }, false);
+    let member = attributes(&user, Options { inherit: true, ..pinned }, false);
     assert_eq!((member.type_, member.config), (abi::PERF_TYPE_HARDWARE, 0));
     assert_eq!((member.exclude_user(), member.exclude_kernel()), (0, 1));
     assert_eq!((member.disabled(), member.pinned(), member.inherit()), (0, 0, 1));
+}
+
+#[test]
+fn what_no_pmu_counts_names_none() {
+    let id = 77;
+    let tracepoint = Kind::Tracepoint { name: "sched:sched_switch", id };
+    let of = |kind| {
+        let event = Event { kind, mode: Mode::Any, pmu: Some(10) };
+        let attributes = attributes(&event, Options::default(), true);
+        (attributes.type_, attributes.config)
+    };
+    assert_eq!(of(tracepoint), (abi::PERF_TYPE_TRACEPOINT, id));
+    assert_eq!(of(Kind::MinorFaults), (abi::PERF_TYPE_SOFTWARE, 5));
+    assert_eq!(of(Kind::Branches), (abi::PERF_TYPE_HARDWARE, 10 << 32 | 4));
+    assert_eq!(of(Kind::DtlbLoadMisses), (abi::PERF_TYPE_HW_CACHE, 10 << 32 | 3 | 1 << 16));
+    assert_eq!(tracepoint.name(), "sched:sched_switch");
+}
+
+#[test]
+fn a_cpu_counts_everybody_on_it() {
+    let test = "a_cpu_counts_everybody_on_it";
+    let cpu = affinity::thread_cpus().unwrap()[0];
+    let options = Options { scope: Scope::Cpu(cpu), ..Options::default() };
+    let Some(mut group) = kernel_group(test, &[Kind::CpuClock, Kind::ContextSwitches], options)
+    else {
+        return;
+    };
+    group.enable().unwrap();
+    let (mut before, mut after) = ([0; 2], [0; 2]);
+    group.read(&mut before).unwrap();
+    let begin_ns = clock::monotonic_ns();
+    let other = std::thread::spawn(move || {
+        affinity::pin_thread(cpu).unwrap();
+        (0..100).for_each(|_| std::thread::yield_now());
+        burn(1_000_000);
+    });
+    other.join().unwrap();
+    let wall_ns = clock::monotonic_ns() - begin_ns;
+    group.read(&mut after).unwrap();
+    let [clock_ns, switches] = difference(after, before);
+    assert!(clock_ns >= wall_ns, "{clock_ns} of {wall_ns}: it reads around the other thread");
+    assert!(switches >= 1, "the other thread came and went");
+    let nowhere = Options { scope: Scope::Cpu(u32::MAX), ..Options::default() };
+    assert!(Group::lead(&event(Kind::CpuClock, Mode::Any), nowhere).is_err());
 }
 
 #[test]
