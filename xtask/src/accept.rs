@@ -13,7 +13,6 @@ mod issue_2;
 mod issue_3;
 mod issue_4;
 mod kill;
-#[expect(dead_code, reason = "to be named by the lines of issue 4")]
 mod overhead;
 mod page;
 mod process;

@@ -577,8 +577,7 @@ pub struct Unexpected {
     pub simultaneous: Option<Interval>,
     /// Measurements among which this one is the farthest.
     pub candidates: u32,
-    /// Whether that interval leaves 1 out by more than δ: if not, nothing in
-    /// the run is unexpected.
+    /// Whether that interval leaves 1 out by more than δ; if not, nothing is unexpected.
     pub beyond_interval: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Issue 4: where the time goes, and numbers that cannot be.
 
-use super::{Line, audit, doctor, explain};
+use super::{Line, audit, doctor, explain, overhead};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -24,5 +24,13 @@ pub(crate) const LINES: &[Line] = &[
         promise: "`doctor` is right on this machine as root and as an ordinary user: each claim \
                   that can be tried again is so, and the command it advises first has its effect",
         check: doctor::check,
+    },
+    Line {
+        issue: 4,
+        id: "e",
+        promise: "counters open cost less than 2 % of a slice's time (upper end of the interval, \
+                  alternated slices), reading them less than 5 % of a trial's and none within a \
+                  slice's clock",
+        check: overhead::check_counters,
     },
 ];
