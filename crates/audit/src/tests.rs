@@ -115,6 +115,27 @@ fn perf_counts_that_contradict_each_other_are_flagged() {
     check(&line("      cycles   ", "      cpu_core/cycles/   "), PERF_POSSIBLE, "suspicious 11");
 }
 
+/// Output of old versions, in user mode, and of a whole system that idles.
+#[test]
+fn sound_texts_of_other_kinds_are_not_flagged() {
+    let old = " Performance counter stats for 'make':\n\
+               83723.452481      task-clock:u (msec)       #    1.004 CPUs utilized\n\
+               0      context-switches:u        #    0.000 K/sec\n\
+               3,228,188      page-faults:u             #    0.039 M/sec\n\
+               229,570,665,834      cycles:u                  #    2.742 GHz\n\
+               313,163,853,778      instructions:u            #    1.36  insn per cycle\n\
+               69,704,684,856      branches:u                #  832.559 M/sec\n\
+               83.409183620 seconds time elapsed\n\
+               74.684747000 seconds user\n8.739217000 seconds sys\n";
+    check(&old.replace("1.36", "2.36"), old, "impossible 6");
+    let idle = " Performance counter stats for 'system wide':\n\
+                8,013.21 msec cpu-clock    #    7.998 CPUs utilized\n\
+                1,823      context-switches    #  227.499 /sec\n\
+                198,231,901      cycles    #    0.025 GHz\n\
+                1.001923112 seconds time elapsed\n";
+    check(&idle.replace("0.025 GHz", "0.250 GHz"), idle, "impossible 6");
+}
+
 /// perf of 2025 and later names its metrics once more.
 #[test]
 fn metrics_of_newer_perf_are_read() {
