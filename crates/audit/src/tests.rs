@@ -115,7 +115,7 @@ fn perf_counts_that_contradict_each_other_are_flagged() {
     check(&line("      cycles   ", "      cpu_core/cycles/   "), PERF_POSSIBLE, "suspicious 11");
 }
 
-/// Output of old versions, in user mode, and of a whole system that idles.
+/// The unit of a clock behind it, user mode only, a whole system that idles.
 #[test]
 fn sound_texts_of_other_kinds_are_not_flagged() {
     let old = " Performance counter stats for 'make':\n\
@@ -136,9 +136,9 @@ fn sound_texts_of_other_kinds_are_not_flagged() {
     check(&idle.replace("0.025 GHz", "0.250 GHz"), idle, "impossible 6");
 }
 
-/// perf of 2025 and later names its metrics once more.
+/// A rate may be named by its event, and a metric be followed by its name.
 #[test]
-fn metrics_of_newer_perf_are_read() {
+fn metrics_that_are_named_twice_are_read() {
     let sound = " Performance counter stats for 'x':\n\
                  21.14 msec task-clock  #  0.9 CPUs  CPUs_utilized\n\
                  11 context-switches  #  520.3 cs/sec  cs_per_second\n\

@@ -112,8 +112,8 @@ fn rates(judge: &mut Judge<'_>) {
     }
 }
 
-/// The unit of a rate: `/sec`, `K/sec`, and of newer versions `cs/sec` before
-/// the name of the metric.
+/// The unit of a rate: `/sec`, `K/sec`, or `cs/sec` before the name of the
+/// metric.
 fn rate_unit(words: &str) -> Option<Unit> {
     const EVENTS: [&str; 3] = ["cs", "faults", "migrations"];
     let first = words.split(' ').next()?;
