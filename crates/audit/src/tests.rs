@@ -115,9 +115,30 @@ fn perf_counts_that_contradict_each_other_are_flagged() {
     check(&line("      cycles   ", "      cpu_core/cycles/   "), PERF_POSSIBLE, "suspicious 11");
 }
 
-/// perf of 2025 and later names its metrics once more.
+/// The unit of a clock behind it, user mode only, a whole system that idles.
 #[test]
-fn metrics_of_newer_perf_are_read() {
+fn sound_texts_of_other_kinds_are_not_flagged() {
+    let old = " Performance counter stats for 'make':\n\
+               83723.452481      task-clock:u (msec)       #    1.004 CPUs utilized\n\
+               0      context-switches:u        #    0.000 K/sec\n\
+               3,228,188      page-faults:u             #    0.039 M/sec\n\
+               229,570,665,834      cycles:u                  #    2.742 GHz\n\
+               313,163,853,778      instructions:u            #    1.36  insn per cycle\n\
+               69,704,684,856      branches:u                #  832.559 M/sec\n\
+               83.409183620 seconds time elapsed\n\
+               74.684747000 seconds user\n8.739217000 seconds sys\n";
+    check(&old.replace("1.36", "2.36"), old, "impossible 6");
+    let idle = " Performance counter stats for 'system wide':\n\
+                8,013.21 msec cpu-clock    #    7.998 CPUs utilized\n\
+                1,823      context-switches    #  227.499 /sec\n\
+                198,231,901      cycles    #    0.025 GHz\n\
+                1.001923112 seconds time elapsed\n";
+    check(&idle.replace("0.025 GHz", "0.250 GHz"), idle, "impossible 6");
+}
+
+/// A rate may be named by its event, and a metric be followed by its name.
+#[test]
+fn metrics_that_are_named_twice_are_read() {
     let sound = " Performance counter stats for 'x':\n\
                  21.14 msec task-clock  #  0.9 CPUs  CPUs_utilized\n\
                  11 context-switches  #  520.3 cs/sec  cs_per_second\n\

@@ -5,7 +5,7 @@ use iolens_stats::physics::{self, ClockRange, Rounded};
 use super::section::{Counter, Section};
 use crate::bounds::Bounds;
 use crate::checks::short;
-use crate::finding::{Finding, Found, GateUse};
+use crate::finding::{Finding, Found, GateUse, Severity};
 use crate::unit::{self, Dimension, Unit};
 
 /// A section with what was said of it so far.
@@ -112,8 +112,8 @@ fn rates(judge: &mut Judge<'_>) {
     }
 }
 
-/// The unit of a rate: `/sec`, `K/sec`, and of newer versions `cs/sec` before
-/// the name of the metric.
+/// The unit of a rate: `/sec`, `K/sec`, or `cs/sec` before the name of the
+/// metric.
 fn rate_unit(words: &str) -> Option<Unit> {
     const EVENTS: [&str; 3] = ["cs", "faults", "migrations"];
     let first = words.split(' ').next()?;
@@ -128,8 +128,8 @@ fn clock(judge: &mut Judge<'_>) {
     for counter in section.counters.iter().filter(|counter| counter.name == "cycles") {
         let printed = counter.metric.as_ref().filter(|(_, words)| words.starts_with("GHz"));
         let printed = printed.map(|(ghz, _)| *ghz);
-        let range = range(judge, counter);
         let clock = section.clock();
+        let range = range(judge, counter, clock.map_or("", |(clock, _)| clock.name));
         if let (Some(count), Some((clock, ns))) = (counter.count, clock) {
             let computed = count.over(ns);
             let from = format!("cycles over {}, in GHz,", clock.event);
@@ -152,10 +152,11 @@ fn clock(judge: &mut Judge<'_>) {
 
 /// The clocks that cycles of this counter can show. One that counts some modes
 /// or some cores only, or was on the PMU for less than half of the time, says
-/// nothing of the lowest.
-fn range(judge: &Judge<'_>, counter: &Counter) -> ClockRange {
+/// nothing of the lowest, and `cpu-clock` runs while a CPU is idle.
+fn range(judge: &Judge<'_>, counter: &Counter, clock: &str) -> ClockRange {
     let range = judge.bounds.clock();
     let is_part = !counter.modifier.is_empty()
+        || clock == "cpu-clock"
         || counter.pmu.is_some()
         || counter.running.is_some_and(|share| share < 0.5);
     if is_part { ClockRange { low_ghz: 0.0, ..range } } else { range }
@@ -312,7 +313,7 @@ fn ran(judge: &mut Judge<'_>) {
                 "`{}`: these are counted in the kernel, so this is no count",
                 counter.shown
             );
-            Some(Found::suspicious(text))
+            Some(Found::new(Severity::Remark, text))
         } else if running < 0.1 {
             let text = format!(
                 "`{}`: counted for {:.2} % of the time, the rest is made up",
@@ -323,7 +324,7 @@ fn ran(judge: &mut Judge<'_>) {
         } else if running < 0.9995 {
             let text =
                 format!("`{}`: scaled up from {:.1} % of the time", counter.shown, running * 100.0);
-            Some(Found::new(crate::finding::Severity::Remark, text))
+            Some(Found::new(Severity::Remark, text))
         } else {
             None
         };

@@ -90,6 +90,9 @@ fn counter(line: &str, at: usize, mark: DecimalMark) -> Option<Counter> {
     }
     let written = words.next()?;
     let (name, pmu, modifier) = event(written)?;
+    // Some versions write `task-clock (msec)`; no clock is in anything else.
+    let is_clock = matches!(name, "task-clock" | "cpu-clock");
+    let unit_ns = unit_ns.or(is_clock.then_some(1e6));
     // What follows the event is a variance or a share of time in brackets.
     if words.next().is_some_and(|word| !word.starts_with('(')) {
         return None;

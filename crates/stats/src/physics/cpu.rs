@@ -12,10 +12,10 @@ pub struct ClockRange {
 }
 
 impl ClockRange {
-    /// Where nobody said what the machine is. No processor is clocked above
-    /// 8 GHz outside of a contest. The lowest step of those that servers and
-    /// desktops have is 0.4 GHz; half of it leaves room for time that a
-    /// hypervisor took away while CPU time went on.
+    /// Where nobody said what the machine is: chosen, not measured. No
+    /// processor is clocked above 8 GHz outside of a contest; 0.2 GHz is half
+    /// of 0.4, a low step of common ones, for time that a hypervisor took away
+    /// while CPU time went on. A slower machine has to say so.
     pub const ANY: ClockRange = ClockRange { low_ghz: 0.2, high_ghz: 8.0 };
 
     /// From 0.2 times the lowest to 1.2 times the highest frequency that the
