@@ -140,7 +140,7 @@ fn a_pmu_of_which_not_all_counts_says_what_is_null() {
     let none = Case::healthy()
         .unprivileged("2")
         .tried(|tried| tried.counters = (vec![], missing("kernel.perf_event_paranoid is 2")));
-    none.check("PMU counters", State::Missing, "0 of 8", SETCAP);
+    none.check("PMU counters", State::Missing, "0 of 14", SETCAP);
     none.check_possible("counters", State::Limited, "no cycles: not permitted");
 }
 
