@@ -17,7 +17,7 @@ use iolens_model::outcome::PmuCounts;
 use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
 use iolens_sys::errno::Errno;
-use iolens_sys::perf_event::{Group, Scope};
+use iolens_sys::perf_event::{Group, Kind, Scope};
 use iolens_sys::proc::Root;
 
 pub(crate) use self::group::Everywhere;
@@ -25,6 +25,7 @@ use self::group::{EventGroup, GroupReading, Lead, Open, Source};
 pub(crate) use self::machine::{CorePmu, core_pmus, not_permitted, pmu_of};
 use self::table::{GROUPS_MAX, GroupPlan, METRICS_MAX};
 pub(crate) use self::table::{Values, split};
+use crate::tracefs;
 
 /// The counters of one thread, or of the CPUs of an end.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ impl Counters {
         let source = Source {
             pmu: pmu.as_ref().and_then(|pmu| pmu.number),
             lead: &Group::lead,
-            tracepoint: &|name| machine::tracepoint(root, name),
+            tracepoint: &|name| tracefs::number(root, name),
             why: &|event, errno| machine::refused(root, event, Scope::Thread, errno),
         };
         let mut counters = Counters::with(&source, &table, wanted.turn);
@@ -108,7 +109,7 @@ impl Counters<Everywhere> {
         let source = Source {
             pmu: None,
             lead: &|event, options| Everywhere::lead(cpus, event, options),
-            tracepoint: &|name| machine::tracepoint(root, name),
+            tracepoint: &|name| tracefs::number(root, name),
             why: &|event, errno| machine::refused(root, event, Scope::Cpu(0), errno),
         };
         let mut counters = Counters::with(&source, &[plan], 0);
@@ -128,6 +129,15 @@ const ALTERNATING: &str = "the plan says `counters = alternate`: closed while th
 const NO_SOFTWARE: &str =
     "not asked for: --software-events counts them; getrusage(2) and /proc have the same";
 const NO_TRACEPOINTS: &str = "not asked for: --tracepoints counts them";
+
+/// Names of the tracepoints that can be counted, `system:name`.
+pub(crate) fn tracepoints() -> impl Iterator<Item = &'static str> {
+    let name = |counter: &table::Counter| match counter.kind {
+        Kind::Tracepoint { name, .. } => Some(name),
+        _ => None,
+    };
+    table::TRACEPOINTS.counters.iter().filter_map(name)
+}
 
 fn metrics_of(plan: &GroupPlan) -> impl Iterator<Item = &'static str> + use<> {
     plan.counters.iter().map(|counter| counter.metric)

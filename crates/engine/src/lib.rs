@@ -25,6 +25,7 @@ pub mod stage;
 mod stream;
 mod surroundings;
 mod symbols;
+mod tracefs;
 mod transmit;
 pub mod trial;
 pub mod work;

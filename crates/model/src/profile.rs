@@ -110,6 +110,14 @@ pub struct ProfileEnd {
     pub samples: Samples,
 }
 
+impl ProfileEnd {
+    /// Which end it is, in a word.
+    #[must_use]
+    pub fn side(&self) -> &'static str {
+        if self.sends { "sender" } else { "receiver" }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -283,7 +283,7 @@ pub fn json(run: &str, explanation: &Explanation) -> String {
 pub fn folded(trials: &[ProfileTrial]) -> String {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for end in trials.iter().flat_map(|trial| &trial.ends) {
-        let side = if end.sends { "sender" } else { "receiver" };
+        let side = end.side();
         for stack in &end.samples.stacks {
             let key = format!("{};{side};{}", end.arm, stack.folded);
             *sums.entry(key).or_default() += stack.samples;

@@ -2,8 +2,7 @@
 
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack};
 use iolens_model::units::Nanos;
-use rusqlite::types::Type;
-use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use crate::{Store, StoreError, row};
 
@@ -131,18 +130,13 @@ fn ends(connection: &Connection, profile: i64) -> rusqlite::Result<Vec<ProfileEn
             kernel: row.get("kernel")?,
             counts: row::get_json(row, "counts_json")?,
             samples: Samples {
-                stacks: parsed(&stacks).ok_or_else(|| damaged(row, "stacks"))?,
+                stacks: parsed(&stacks)
+                    .ok_or_else(|| row::unreadable(row, "stacks", "not stacks"))?,
                 lost: row.get("lost")?,
             },
         })
     })?;
     ends.collect()
-}
-
-fn damaged(row: &Row<'_>, column: &str) -> rusqlite::Error {
-    let index = row.as_ref().column_index(column).unwrap_or(0);
-    let what = format!("`{column}` of a sampled trial is damaged");
-    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, what.into())
 }
 
 #[cfg(test)]

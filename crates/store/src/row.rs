@@ -79,7 +79,8 @@ pub(crate) fn get_json_or_null<T: DeserializeOwned>(
     text.map(parse).transpose().map_err(|e| unreadable(row, column, e))
 }
 
-fn unreadable(row: &Row<'_>, column: &str, error: serde_json::Error) -> rusqlite::Error {
+/// The error of a column that does not hold what it should.
+pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> rusqlite::Error {
     let index = row.as_ref().column_index(column).unwrap_or(0);
     let why = format!("column {column}: {error}");
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, why.into())

@@ -12,11 +12,10 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
-pub mod attempt;
 pub mod sampling;
 
 use std::fmt;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use perf_event_open_sys::{self as perf, bindings as abi};
 
@@ -262,22 +261,7 @@ impl Group {
 
     fn open(&mut self, event: &Event) -> Result<(), Errno> {
         let leader = self.fds.first().map_or(-1, AsRawFd::as_raw_fd);
-        let mut attributes = attributes(event, self.options, leader < 0);
-        let flags = libc::c_ulong::from(abi::PERF_FLAG_FD_CLOEXEC);
-        // Pid 0 and CPU -1 mean this thread wherever it runs, pid -1 whoever
-        // runs on the CPU. A CPU beyond every number there is has no events.
-        let (pid, cpu) = match self.options.scope {
-            Scope::Thread => (0, -1),
-            Scope::Cpu(cpu) => (-1, libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX)),
-        };
-        // SAFETY: the attributes are a live, complete struct of the size that
-        // they state; the other arguments are plain numbers.
-        let fd = unsafe { perf::perf_event_open(&raw mut attributes, pid, cpu, leader, flags) };
-        if fd < 0 {
-            return Err(Errno::last());
-        }
-        // SAFETY: the kernel has just made this descriptor, for nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = open(attributes(event, self.options, leader < 0), self.options.scope, leader)?;
         let mut id = 0u64;
         // SAFETY: the kernel writes one u64, which lives on this stack.
         if unsafe { perf::ioctls::ID(fd.as_raw_fd(), &raw mut id) } != 0 {
@@ -333,6 +317,31 @@ impl Group {
         }
         Ok(Times { enabled_ns: word(1), running_ns: word(2) })
     }
+}
+
+/// Opens an event as a member of `leader`'s group, or with -1 as a leader.
+///
+/// Errors: see [`Refusal`].
+fn open(
+    mut attributes: abi::perf_event_attr,
+    scope: Scope,
+    leader: RawFd,
+) -> Result<OwnedFd, Errno> {
+    let flags = libc::c_ulong::from(abi::PERF_FLAG_FD_CLOEXEC);
+    // Pid 0 and CPU -1 mean this thread wherever it runs, pid -1 whoever runs
+    // on the CPU. A CPU beyond every number there is has no events.
+    let (pid, cpu) = match scope {
+        Scope::Thread => (0, -1),
+        Scope::Cpu(cpu) => (-1, libc::c_int::try_from(cpu).unwrap_or(libc::c_int::MAX)),
+    };
+    // SAFETY: the attributes are a live, complete struct of the size that they
+    // state; the other arguments are plain numbers.
+    let fd = unsafe { perf::perf_event_open(&raw mut attributes, pid, cpu, leader, flags) };
+    if fd < 0 {
+        return Err(Errno::last());
+    }
+    // SAFETY: the kernel has just made this descriptor, for nobody else.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn attributes(event: &Event, options: Options, leads: bool) -> abi::perf_event_attr {

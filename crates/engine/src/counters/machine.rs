@@ -80,34 +80,6 @@ pub(crate) fn llc(root: &Root) -> Llc {
     if cpuinfo.lines().any(intel) { Llc::Architectural } else { Llc::Loads }
 }
 
-/// Where tracefs is mounted, and where it was to be found before Linux 4.1.
-const TRACEFS: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
-
-/// The number of a tracepoint, `system:name`.
-///
-/// Errors: why it is not known, and what to do about it.
-pub(crate) fn tracepoint(root: &Root, name: &str) -> Result<u64, String> {
-    let event = name.replace(':', "/");
-    let tried = TRACEFS.map(|mount| root.read(&format!("{mount}/events/{event}/id")));
-    if let Some(number) = tried.iter().flatten().find_map(|text| text.parse().ok()) {
-        return Ok(number);
-    }
-    if TRACEFS.iter().any(|mount| !root.names(&format!("{mount}/events")).is_empty()) {
-        return Err(format!("this kernel has no tracepoint `{name}`"));
-    }
-    match tried.iter().flat_map(|text| text.as_ref().err()).find(|why| why.contains("EACCES")) {
-        Some(why) => Err(format!(
-            "{why}: tracefs is root's alone; run `sudo mount -o remount,mode=755 /{}`",
-            TRACEFS[0]
-        )),
-        None => Err(format!(
-            "there is no tracepoint `{name}` without tracefs, which is not mounted; run `sudo \
-             mount -t tracefs tracefs /{}`",
-            TRACEFS[0]
-        )),
-    }
-}
-
 /// Why an event could not be opened, and what to do about it.
 pub(crate) fn refused(root: &Root, event: Event, scope: Scope, errno: Errno) -> String {
     let because = match Refusal::from(errno) {
@@ -288,21 +260,5 @@ mod tests {
         check(Kind::CpuMigrations, Scope::Thread, true);
         check(Kind::BranchMisses, Scope::Thread, false);
         check(Kind::ContextSwitches, Scope::Cpu(0), false);
-    }
-
-    #[test]
-    fn a_tracepoint_has_a_number_or_a_reason() {
-        const NAME: &str = "sched:sched_switch";
-        const PATH: &str = "sys/kernel/tracing/events/sched/sched_switch/id";
-        let (_dir, root) = machine(&[(PATH, "314")]);
-        assert_eq!(tracepoint(&root, NAME), Ok(314));
-        let missing = tracepoint(&root, "tcp:tcp_retransmit_skb").unwrap_err();
-        assert_eq!(missing, "this kernel has no tracepoint `tcp:tcp_retransmit_skb`");
-        let (_dir, root) =
-            machine(&[("sys/kernel/debug/tracing/events/sched/sched_switch/id", "7")]);
-        assert_eq!(tracepoint(&root, NAME), Ok(7));
-        let (_dir, root) = machine(&[]);
-        let missing = tracepoint(&root, NAME).unwrap_err();
-        assert!(missing.contains("not mounted; run `sudo mount -t tracefs"), "{missing}");
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn hardware(llc: Llc) -> Vec<GroupPlan> {
 
 /// What the kernel counts of a thread by itself, beside its accounts in
 /// getrusage(2) and /proc: the same things, counted by another part of it.
-/// They take no counter of the PMU, so they are always on.
+/// They take no counter of the PMU, but time at every wake-up.
 pub(crate) const SOFTWARE: GroupPlan =
     GroupPlan { name: "software events", pinned: true, counters: KERNEL };
 

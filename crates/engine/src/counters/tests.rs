@@ -115,7 +115,7 @@ impl Pmu {
         let why = |event, errno| machine::refused(&pmu.root, event, scope, errno);
         let tracepoint = |name: &str| match pmu.has_tracefs {
             true => Ok(name.len() as u64),
-            false => machine::tracepoint(&pmu.root, name),
+            false => tracefs::number(&pmu.root, name),
         };
         let source = Source { pmu: number, lead: &lead, tracepoint: &tracepoint, why: &why };
         let counters = Counters::with(&source, table, turn);

@@ -9,8 +9,8 @@ use iolens_sys::proc::sched_number;
 
 use super::Patient;
 use super::rights::{self, LEVEL_CPU, LEVEL_KERNEL};
-use crate::counters;
 use crate::surroundings::Hypervisor;
+use crate::{counters, tracefs};
 
 /// Name of the finding that says whether kernel time can be sampled.
 pub(super) const KERNEL_SAMPLING: &str = "kernel sampling";
@@ -208,43 +208,21 @@ fn symbols(patient: &Patient<'_>) -> Finding {
         .lacks("kernel time cannot be split by what the kernel did", remedy)
 }
 
-/// Where the kernel's tracing files may be mounted.
-const TRACING: [&str; 2] = ["sys/kernel/tracing", "sys/kernel/debug/tracing"];
-
-/// What is counted at tracepoints where they are there.
-const TRACEPOINTS: [&str; 4] = [
-    "skb/skb_copy_datagram_iovec",
-    "tcp/tcp_retransmit_skb",
-    "sched/sched_switch",
-    "raw_syscalls/sys_enter",
-];
-
-/// The id of a tracepoint, which only the tracing files tell.
-pub(super) fn tracepoint_id(root: &iolens_sys::proc::Root) -> Option<u64> {
-    let id = |folder: &str| {
-        let read = |event: &str| root.read(&format!("{folder}/events/{event}/id")).ok();
-        TRACEPOINTS.iter().find_map(|event| read(event)?.parse().ok())
-    };
-    TRACING.iter().find_map(|folder| id(folder))
-}
-
 fn tracepoints(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "tracepoints";
     const EFFECT: &str = "no event counts of copies, retransmissions and switches";
     let root = patient.root;
-    let there = |folder: &&&str| !root.names(&format!("{folder}/events")).is_empty();
-    let Some(folder) = TRACING.iter().find(there) else {
+    let Some(folder) = tracefs::seen(root) else {
         let (found, remedy) = unseen_tracing(patient);
         return ok(NAME, found, "/sys/kernel/tracing").lacks(EFFECT, remedy);
     };
     let source = format!("/{folder}/events");
-    let is_read = |event: &&&str| root.read(&format!("{folder}/events/{event}/id")).is_ok();
-    let is_there = |event: &&str| !root.names(&format!("{folder}/events/{event}")).is_empty();
-    let read = TRACEPOINTS.iter().filter(is_read).count();
-    let list = format!("{read} of {} that are of use", TRACEPOINTS.len());
+    let of_use = || counters::tracepoints().map(|name| tracefs::event(folder, name));
+    let read = of_use().filter(|event| root.read(&format!("{event}/id")).is_ok()).count();
+    let list = format!("{read} of {} that are of use", of_use().count());
     match (read, patient.tried.tracepoint) {
-        (0, _) if TRACEPOINTS.iter().any(is_there) => {
-            ok(NAME, "their ids may not be read", &source).lacks(EFFECT, remount(folder))
+        (0, _) if of_use().any(|event| !root.names(&event).is_empty()) => {
+            ok(NAME, "their ids may not be read", &source).lacks(EFFECT, tracefs::remount(folder))
         }
         (0, _) => ok(NAME, "none that is of use", &source)
             .lacks(EFFECT, "none: needs a kernel built with those of skb, tcp and sched"),
@@ -254,14 +232,6 @@ fn tracepoints(patient: &Patient<'_>) -> Finding {
         (_, None) => ok(NAME, format!("{list}, of which no id is a number"), &source)
             .lacks(EFFECT, "none: the kernel does not tell"),
     }
-}
-
-/// Files of tracefs are closed to all but their group, whatever `mode` says of
-/// the folder (fs/tracefs/inode.c, since Linux 5.16).
-const READABLE: &str = "mode=750,gid=$(id -g)";
-
-fn remount(folder: &str) -> String {
-    format!("sudo mount -o remount,{READABLE} /{folder}")
 }
 
 /// Why the tracing files are not seen, and what would show them.
@@ -274,9 +244,8 @@ fn unseen_tracing(patient: &Patient<'_>) -> (&'static str, String) {
     let mounts = patient.root.read("proc/self/mounts").unwrap_or_default();
     let is_mounted = mounts.lines().any(|line| line.split(' ').nth(2) == Some("tracefs"));
     if is_mounted {
-        return ("tracefs may not be read", remount(TRACING[0]));
+        return ("tracefs may not be read", tracefs::remount(tracefs::MOUNTS[0]));
     }
     let remedy = patient.started_with("-v /sys/kernel/tracing:/sys/kernel/tracing:ro");
-    let mount = || format!("sudo mount -t tracefs -o {READABLE} nodev /{}", TRACING[0]);
-    ("tracefs is not mounted", remedy.unwrap_or_else(mount))
+    ("tracefs is not mounted", remedy.unwrap_or_else(tracefs::mount))
 }

@@ -7,14 +7,14 @@ use iolens_model::axes::Topology;
 use iolens_model::reading::NotMeasured;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
-use iolens_sys::perf_event::attempt::Attempt;
+use iolens_sys::perf_event::sampling::{Reach, Sampler, Trigger};
+use iolens_sys::perf_event::{Event, Group, Kind, Mode, Options, Scope};
 use iolens_sys::proc::Root;
 use iolens_sys::{affinity, cpuid, io_uring, process, storage, zerocopy};
 
-use super::counters::tracepoint_id;
 use crate::locked_memory::Limits;
 use crate::stage::{self, Refused};
-use crate::{calibrate, host, lock};
+use crate::{calibrate, host, lock, tracefs};
 
 /// What came of trying, as plain data.
 #[derive(Debug, Clone)]
@@ -96,12 +96,12 @@ impl Tried {
             program_is_nosuid: storage::is_nosuid(program).unwrap_or(false),
             hypervisor: cpuid::hypervisor(),
             clock_read_ns: calibrate::clock_read_ns(CLOCK_READINGS),
-            count_user: Attempt::CountUser.make(),
-            count_kernel: Attempt::CountKernel.make(),
-            count_cpu: Attempt::CountCpu.make(),
-            sample_user: Attempt::SampleUser.make(),
-            sample_kernel: Attempt::SampleKernel.make(),
-            tracepoint: tracepoint_id(root).map(|id| Attempt::Tracepoint(id).make()),
+            count_user: count(Kind::TaskClock, Mode::User, Scope::Thread),
+            count_kernel: count(Kind::TaskClock, Mode::Any, Scope::Thread),
+            count_cpu: count(Kind::TaskClock, Mode::Any, Scope::Cpu(0)),
+            sample_user: sample(Reach::UserOnly),
+            sample_kernel: sample(Reach::Everything),
+            tracepoint: tracefs::first(root).map(|kind| count(kind, Mode::Any, Scope::Thread)),
             counters: host::counters_on(root, cpus.first().copied().unwrap_or(0)),
             veth: stage::try_out(Topology::Veth),
             zerocopy: zerocopy::try_enable(),
@@ -114,6 +114,18 @@ impl Tried {
             cpus,
         }
     }
+}
+
+/// Opens an event as a trial's counters are, and closes it again before it
+/// counts anything.
+fn count(kind: Kind, mode: Mode, scope: Scope) -> Result<(), Errno> {
+    let event = Event { kind, mode, pmu: None };
+    Group::lead(&event, Options { scope, ..Options::default() }).map(drop)
+}
+
+/// The same of the samples that `explain` takes, with their ring.
+fn sample(reach: Reach) -> Result<(), Errno> {
+    Sampler::open(Trigger::CpuClock { period_ns: 1_000_000 }, reach).map(drop)
 }
 
 /// Enough to see what one costs, and no more than milliseconds on any clock.
@@ -139,5 +151,20 @@ mod tests {
         assert!(storage.free.unwrap().0 > 0);
         assert_eq!(Storage::look(Path::new("nothing-of-that-name.db")).place, ".");
         assert!(!dir.path().join("a").exists(), "nothing was made");
+    }
+
+    #[test]
+    fn who_may_watch_the_kernel_may_watch_the_program() {
+        let of_kind = |kind, mode, scope| count(kind, mode, scope).is_ok();
+        let (user, kernel, cpu) = (
+            of_kind(Kind::TaskClock, Mode::User, Scope::Thread),
+            of_kind(Kind::TaskClock, Mode::Any, Scope::Thread),
+            of_kind(Kind::TaskClock, Mode::Any, Scope::Cpu(0)),
+        );
+        assert!(!kernel || user);
+        assert!(!cpu || kernel);
+        assert!(sample(Reach::Everything).is_err() || sample(Reach::UserOnly).is_ok());
+        let nowhere = Kind::Tracepoint { name: "no:such", id: u64::MAX };
+        assert!(!of_kind(nowhere, Mode::Any, Scope::Thread));
     }
 }

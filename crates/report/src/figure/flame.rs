@@ -56,7 +56,7 @@ fn tree(trials: &[ProfileTrial], arm: &str) -> Node {
     for end in good.flat_map(|trial| &trial.ends).filter(|end| end.arm == arm) {
         for stack in &end.samples.stacks {
             let class = Class::of(stack);
-            let side = if end.sends { "sender" } else { "receiver" };
+            let side = end.side();
             let names = std::iter::once(side).chain(stack.frames().map(|frame| frame.symbol));
             let mut node = &mut root;
             node.samples += stack.samples;

@@ -13,13 +13,14 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use perf_event_open_sys::{self as perf, bindings as abi};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
+use super::Scope;
 use crate::errno::Errno;
 
 /// What makes the kernel look where the CPU is.
@@ -178,16 +179,7 @@ impl Sampler {
     /// Errors: see [`super::Refusal`]; of mmap(2): `EPERM` where
     /// `kernel.perf_event_mlock_kb` and `RLIMIT_MEMLOCK` are used up.
     pub fn open(trigger: Trigger, reach: Reach) -> Result<Sampler, Errno> {
-        let mut attributes = attributes(trigger, reach);
-        let flags = libc::c_ulong::from(abi::PERF_FLAG_FD_CLOEXEC);
-        // SAFETY: the attributes are a live, complete struct of the size that
-        // they state; pid 0 and CPU -1 mean this thread wherever it runs.
-        let fd = unsafe { perf::perf_event_open(&raw mut attributes, 0, -1, -1, flags) };
-        if fd < 0 {
-            return Err(Errno::last());
-        }
-        // SAFETY: the kernel has just made this descriptor, for nobody else.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = super::open(attributes(trigger, reach), Scope::Thread, -1)?;
         let ring = Mapping::of(&fd)?;
         Ok(Sampler { fd, ring, record: Vec::with_capacity(RECORD_WORDS_MAX) })
     }
