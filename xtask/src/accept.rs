@@ -4,6 +4,7 @@
 //! counts as a failure, since nothing was shown. The table goes to stdout and
 //! to `accept-<issue>.md` in the build directory, with the numbers each line rests on.
 
+mod agreement;
 mod audit;
 mod build_lines;
 mod doctor;
@@ -143,11 +144,23 @@ impl Bench {
     /// A command of the tool that keeps its files, results included, in the
     /// scratch directory `name`.
     fn iolens(&self, name: &str, args: &[&str]) -> Result<Job, String> {
-        let home = self.scratch.path().join(name);
+        self.at_home(name, Job::new(&self.tool).args(args))
+    }
+
+    /// A command that runs the tool, and its files in the same place.
+    fn at_home(&self, name: &str, job: Job) -> Result<Job, String> {
+        let home = self.home(name)?;
         let tmp = home.join("tmp");
         fs::create_dir_all(&tmp).map_err(|e| format!("cannot create {}: {e}", tmp.display()))?;
-        let job = Job::new(&self.tool).args(args).directory(&home);
+        let job = job.directory(&home);
         Ok(job.env("XDG_DATA_HOME", &home).env("TMPDIR", &tmp).env("NO_COLOR", "1"))
+    }
+
+    /// A directory in the scratch directory.
+    fn home(&self, name: &str) -> Result<PathBuf, String> {
+        let home = self.scratch.path().join(name);
+        fs::create_dir_all(&home).map_err(|e| format!("cannot create {}: {e}", home.display()))?;
+        Ok(home)
     }
 
     /// The JSON that a command of the tool prints.

@@ -17,6 +17,7 @@ pub mod layout;
 pub mod lock;
 pub mod locked_memory;
 pub mod op;
+pub mod perf_control;
 mod primitives;
 pub mod registry;
 #[cfg(test)]

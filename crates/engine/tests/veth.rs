@@ -35,7 +35,7 @@ fn main() {
     match arguments.next().as_deref() {
         Some("worker") => {
             worker::become_worker().unwrap();
-            worker::serve(std::io::stdin(), std::io::stdout()).unwrap();
+            worker::serve(std::io::stdin(), std::io::stdout(), None).unwrap();
         }
         Some("coordinate") => {
             conduct(&endless());

@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Parser, Subcommand, ValueEnum};
 use iolens_audit::bounds;
+use iolens_engine::perf_control::PerfControl;
 use iolens_model::parse;
 
-use crate::wishes::Wishes;
+use crate::wishes::{MACHINE, Wishes};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -49,7 +50,7 @@ pub(crate) enum Command {
     Audit(Audit),
     /// One end of a trial; started by iolens itself
     #[command(hide = true)]
-    Worker,
+    Worker(Worker),
 }
 
 #[derive(Debug, clap::Args)]
@@ -83,6 +84,19 @@ pub(crate) struct Run {
     pub(crate) progress: Option<ProgressKind>,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+
+    /// Tell perf when slices that count begin and end: `perf stat -D -1 --control
+    /// fifo:CTL,ACK -- iolens run …` counts these and nothing else
+    #[arg(long, value_name = "fifo:CTL,ACK", help_heading = MACHINE)]
+    pub(crate) perf_control: Option<PerfControl>,
+}
+
+/// One end of a trial.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Worker {
+    /// As of `run`
+    #[arg(long)]
+    pub(crate) perf_control: Option<PerfControl>,
 }
 
 /// How progress is shown.

@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let args = Args::parse();
     let looks_itself = matches!(
         args.command,
-        Command::Worker | Command::Run(_) | Command::Explain(_) | Command::Doctor(_)
+        Command::Worker(_) | Command::Run(_) | Command::Explain(_) | Command::Doctor(_)
     );
     if !looks_itself {
         // What a killed run left is gone once the next start has looked.
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
         Command::Audit(audit) => commands::audit::audit(&audit),
-        Command::Worker => commands::worker::worker(),
+        Command::Worker(worker) => commands::worker::worker(&worker),
     };
     match result {
         Ok(code) => code,

@@ -10,7 +10,7 @@ use crate::values::{self, List, Stand};
 
 const COMPARE: &str = "What to compare";
 const LONG: &str = "How long and how exact";
-const MACHINE: &str = "The machine and its network";
+pub(crate) const MACHINE: &str = "The machine and its network";
 const RESULTS: &str = "Results";
 
 /// The keys of a plan, as far as they were stated.

@@ -89,8 +89,22 @@ pub struct ProfileTrial {
     pub sampling: Sampling,
     /// Both ends of every arm.
     pub ends: Vec<ProfileEnd>,
+    /// The A/A arm, which took its turns among them unsampled; null without it.
+    pub unsampled: Option<Unsampled>,
     /// What could not be sampled, and why.
     pub not_measured: Vec<NotMeasured>,
+}
+
+/// The work of a sampled arm in slices of their own that were not sampled: what
+/// sampling costs is the difference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unsampled {
+    /// Label of the sampled arm.
+    pub arm: String,
+    /// Messages of the measured slices.
+    pub messages: u64,
+    /// Time of the measured slices.
+    pub time_ns: u64,
 }
 
 /// One end of one arm in a sampled trial.

@@ -36,8 +36,8 @@ pub struct Trial {
     pub rx_cpus: Vec<u32>,
     /// Messages in the ring of one arm and thread; at least 1.
     pub ring_messages: u32,
-    /// Whether the stacks of its threads are sampled; a trial that is gives no
-    /// times.
+    /// Whether the stacks of its threads are sampled, all the time but in the
+    /// slices of the A/A arm; a trial that is answers no question of time.
     pub sampling: Option<Sampling>,
     /// How long one blocking call may wait before the trial counts as hung.
     pub stall_limit: Nanos,
@@ -68,6 +68,12 @@ impl Trial {
             Counting::Off => false,
             Counting::Alternate => self.arms[arm].role != Role::SelfCheck,
         }
+    }
+
+    /// Whether stacks are sampled in the slices of an arm.
+    #[must_use]
+    pub fn samples(&self, arm: usize) -> bool {
+        self.sampling.is_some() && self.arms[arm].role != Role::SelfCheck
     }
 
     /// Whether a slice has a time before it that is not counted.

@@ -1,13 +1,16 @@
 //! Where CPU time went, in sentences and tables: shares of classes of work by
 //! arm and end, and what one arm spends per message beyond another one.
 
+mod timed;
+
 use std::collections::BTreeMap;
 
 use iolens_model::profile::ProfileTrial;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::Estimate;
+use iolens_stats::analysis::{Analysis, Estimate};
 use iolens_stats::attribution::{
-    Against, ArmAttribution, Class, ClassDifference, Explanation, Scope, ScopeAttribution,
+    Against, ArmAttribution, Class, ClassDifference, Explanation, SamplingCost, Scope,
+    ScopeAttribution,
 };
 use serde_json::json;
 
@@ -27,7 +30,7 @@ const FUNCTIONS_SHOWN: usize = 6;
 
 /// The explanation of a cell on a terminal.
 #[must_use]
-pub fn text(explanation: &Explanation, style: &Style) -> String {
+pub fn text(explanation: &Explanation, analysis: &Analysis, style: &Style) -> String {
     let attribution = &explanation.attribution;
     let mut out = format!("{}\n\n", title(explanation));
     for sentence in sentences(explanation) {
@@ -45,7 +48,7 @@ pub fn text(explanation: &Explanation, style: &Style) -> String {
         out.push_str(&wrap::hanging(&line, style.width, 2));
         out.push('\n');
     }
-    for line in cautions(explanation) {
+    for line in cautions(explanation, analysis) {
         out.push_str(&format!("\n{}\n", wrap::hanging(&line, style.width, 2)));
     }
     out
@@ -236,11 +239,11 @@ pub fn functions(of: &ScopeAttribution) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// What limits the samples.
+/// What limits the samples. `analysis` is that of the run whose cell it is.
 #[must_use]
-pub fn cautions(explanation: &Explanation) -> Vec<String> {
+pub fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
     let attribution = &explanation.attribution;
-    let mut lines = Vec::new();
+    let mut lines = timed::differences(explanation, analysis);
     if attribution.arms.iter().any(|arm| arm.both.lost > 0) {
         lines.push("Some samples were lost: shares may be off where they were.".to_owned());
     }
@@ -253,6 +256,7 @@ pub fn cautions(explanation: &Explanation) -> Vec<String> {
             number::percent(arm.both.coverage)
         ));
     }
+    lines.extend(attribution.sampling_cost.iter().map(cost));
     lines.extend(attribution.missing.iter().map(|why| format!("Not sampled: {why}.")));
     lines.extend(attribution.failed.iter().map(|why| format!("A trial failed: {why}.")));
     lines.push(format!(
@@ -264,15 +268,30 @@ pub fn cautions(explanation: &Explanation) -> Vec<String> {
     lines
 }
 
+/// What sampling cost the arm that ran with it and without.
+fn cost(cost: &SamplingCost) -> String {
+    let ratio = &cost.ratio;
+    let interval = ratio.interval.map_or_else(String::new, |interval| {
+        format!("95 % interval {:.3} to {:.3}, ", interval.low, interval.high)
+    });
+    format!(
+        "Sampled, {} took {:.3} times as long as its A/A copy, which ran unsampled in between \
+         ({interval}{}).",
+        cost.arm,
+        ratio.value,
+        number::count(ratio.n, "trial")
+    )
+}
+
 /// The explanation as JSON.
 #[must_use]
-pub fn json(run: &str, explanation: &Explanation) -> String {
+pub fn json(run: &str, explanation: &Explanation, analysis: &Analysis) -> String {
     let value = json!({
         "run": run,
         "attribution": explanation.attribution,
         "against": explanation.against,
         "sentences": sentences(explanation),
-        "cautions": cautions(explanation),
+        "cautions": cautions(explanation, analysis),
     });
     format!("{value:#}")
 }
@@ -299,15 +318,22 @@ mod tests {
     use super::*;
     use crate::fixture;
 
-    fn explanation() -> Explanation {
-        let (run, _) = fixture::whole();
-        attribution::explain(&run.profiles, "send_staged").remove(0)
+    fn explanation() -> (Explanation, Analysis) {
+        let (run, analysis) = fixture::whole();
+        (attribution::explain(&run.profiles, "send_staged").remove(0), analysis)
+    }
+
+    /// The text in two: sentences and tables, and what stands below them.
+    fn shown() -> (String, String) {
+        let (explanation, analysis) = explanation();
+        let text = text(&explanation, &analysis, &Style { colour: false, width: 100 });
+        let (above, below) = text.split_once("Functions in which").unwrap();
+        (above.to_owned(), below.to_owned())
     }
 
     #[test]
     fn an_explanation_in_words_and_tables() {
-        let style = Style { colour: false, width: 100 };
-        insta::assert_snapshot!(text(&explanation(), &style), @"
+        insta::assert_snapshot!(shown().0, @"
         Where the CPU time goes: 1 KiB × 1 thread, veth, stream, hot, 5 sampled trials
 
         sendmsg_zerocopy (copied) spends 36.5 % ± 0.3 of its CPU time on page pinning and late copy, which
@@ -361,12 +387,23 @@ mod tests {
          CPU time per message         2.93 µs                    2.93 µs
          idle, of wall time              20 %                       20 %
          samples                          293                        293
+        ");
+    }
 
-        Functions in which the CPU was most often, both ends:
+    #[test]
+    fn what_stands_below_the_tables() {
+        insta::assert_snapshot!(shown().1, @"
+         the CPU was most often, both ends:
         send_staged: _copy_to_iter 33.2 %, _copy_from_iter 27.0 %, process_backlog 17.0 %, memcpy 13.3 %,
           schedule_timeout 5.7 %, __alloc_skb 3.7 %
         sendmsg_zerocopy (copied): _copy_to_iter 35.6 %, memcpy 27.5 %, process_backlog 18.2 %,
           iov_iter_get_pages2 9.0 %, schedule_timeout 6.1 %, memcpy 3.6 %
+
+        send_staged took 7.52 µs of CPU time per message while it was sampled, and 2.04 µs to 2.16 µs in the
+          timed trials: the machine was in another state then, and the shares are of that one.
+
+        Sampled, send_staged took 1.004 times as long as its A/A copy, which ran unsampled in between (95 %
+          interval 1.002 to 1.005, 5 trials).
 
         Samples of cpu-clock every 1000 µs of a thread's CPU time, in trials of their own; on loopback and
           veth the sender's CPU runs the receive path in softirq, so both ends together is the honest sum.
@@ -397,8 +434,9 @@ mod tests {
 
     #[test]
     fn json_has_the_numbers_and_the_sentences() {
+        let (explanation, analysis) = explanation();
         let value: serde_json::Value =
-            serde_json::from_str(&json("4f1c09ab", &explanation())).unwrap();
+            serde_json::from_str(&json("4f1c09ab", &explanation, &analysis)).unwrap();
         assert_eq!(value["run"], "4f1c09ab");
         assert!(value["attribution"]["arms"].as_array().unwrap().len() == 2);
         assert!(!value["sentences"].as_array().unwrap().is_empty());

@@ -3,6 +3,7 @@
 //! spends per message that another one does not.
 
 mod classes;
+mod cost;
 
 use std::collections::BTreeMap;
 
@@ -32,8 +33,20 @@ pub struct Attribution {
     pub period_ns: u64,
     /// Arms, in the order of the trial.
     pub arms: Vec<ArmAttribution>,
+    /// What sampling cost; null where no arm ran unsampled beside its double.
+    pub sampling_cost: Option<SamplingCost>,
     /// What could not be sampled, and why.
     pub missing: Vec<String>,
+}
+
+/// What sampling cost an arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SamplingCost {
+    /// Its label.
+    pub arm: String,
+    /// Its time per message sampled over the same unsampled, in slices that
+    /// took turns.
+    pub ratio: Estimate,
 }
 
 /// One arm.
@@ -279,6 +292,7 @@ pub fn attribute(trials: &[ProfileTrial]) -> Option<Attribution> {
         kernel: good.iter().flat_map(|t| &t.ends).all(|end| end.kernel) && !good.is_empty(),
         period_ns: first.sampling.period.0,
         arms: arms.collect(),
+        sampling_cost: cost::of(&good),
         missing,
     })
 }

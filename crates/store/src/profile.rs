@@ -43,9 +43,10 @@ fn insert(
         trial.reason,
         row::integer("the period of samples", trial.sampling.period.0)?,
         row::json("what was not sampled", &trial.not_measured)?,
+        trial.unsampled.as_ref().map(|u| row::json("the unsampled arm", u)).transpose()?,
     ];
     let sql = "INSERT INTO profile (run, number, cell_json, started_unix_ns, status, reason, \
-               period_ns, not_measured_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?)";
+               period_ns, not_measured_json, unsampled_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)";
     transaction.execute(sql, values).map_err(failed)?;
     Ok(transaction.last_insert_rowid())
 }
@@ -100,7 +101,7 @@ fn parsed(text: &str) -> Option<Vec<Stack>> {
 /// Every sampled trial of a run, in the order in which they ran.
 pub(crate) fn all(connection: &Connection, run: i64) -> rusqlite::Result<Vec<ProfileTrial>> {
     let sql = "SELECT profile, number, cell_json, started_unix_ns, status, reason, period_ns, \
-               not_measured_json FROM profile WHERE run = ? ORDER BY profile";
+               not_measured_json, unsampled_json FROM profile WHERE run = ? ORDER BY profile";
     let mut statement = connection.prepare_cached(sql)?;
     let trials = statement.query_map([run], |row| {
         Ok(ProfileTrial {
@@ -112,6 +113,7 @@ pub(crate) fn all(connection: &Connection, run: i64) -> rusqlite::Result<Vec<Pro
             sampling: Sampling { period: Nanos(row.get("period_ns")?) },
             ends: ends(connection, row.get("profile")?)?,
             not_measured: row::get_json(row, "not_measured_json")?,
+            unsampled: row::get_json_or_null(row, "unsampled_json")?,
         })
     })?;
     trials.collect()

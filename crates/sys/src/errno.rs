@@ -51,6 +51,8 @@ impl Errno {
     pub const ENETUNREACH: Errno = Errno(libc::ENETUNREACH);
     /// A limit on the number of things is reached.
     pub const ENOSPC: Errno = Errno(libc::ENOSPC);
+    /// Nobody has the other end open.
+    pub const ENXIO: Errno = Errno(libc::ENXIO);
     /// It takes too long.
     pub const ETIMEDOUT: Errno = Errno(libc::ETIMEDOUT);
 

@@ -12,6 +12,7 @@ pub mod clock;
 pub mod cpuid;
 pub mod errno;
 pub mod fault;
+pub mod fifo;
 pub mod io_uring;
 pub mod lock;
 pub mod netlink;

@@ -1,6 +1,8 @@
 //! What counting itself costs: the baseline with its counters open against the
 //! same with its counters closed, slice by slice in the same trials.
 //!
+//! And what sampling stacks costs: the baseline against its unsampled double.
+//!
 //! Judged is what every run opens by default. On a machine without a PMU that
 //! is what the kernel counts on whole CPUs; the software events of threads,
 //! which a run opens only when it is asked to, are shown beside it.
@@ -45,6 +47,40 @@ pub(crate) fn check_counters(bench: &Bench) -> Judged {
     );
     let cheap = costs.iter().all(|cost| cost.high <= COST_MAX);
     let passes = cheap && spent.reading <= READING_MAX && spent.reading + spent.slices <= 1.0;
+    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+/// Sampled trials are made in rounds of at least five, and add up.
+const SAMPLED_ROUNDS: u32 = 4;
+const SAMPLED: [(&str, &str); 2] = [("1", "64 B × 1, stream"), ("2", "64 KiB × 1, stream")];
+
+/// Sampling at 1 kHz costs less than 2 % of a slice's time.
+pub(crate) fn check_sampling(bench: &Bench) -> Judged {
+    let words = |line: &'static str| line.split_whitespace().collect::<Vec<_>>();
+    let run = "run net --primitives send --baseline send --sizes 64,64KiB --threads 1 --quick \
+               --topologies loopback --json";
+    bench.iolens("sampling", &words(run))?.limit_minutes(3).run()?.success()?;
+    let mut evidence = Vec::new();
+    let mut passes = true;
+    for (number, cell) in SAMPLED {
+        let mut explained = Value::Null;
+        for _ in 0..SAMPLED_ROUNDS {
+            let args = ["explain", "last", number, "--again", "--json"];
+            explained = bench.iolens_json("sampling", &args, 3)?.json;
+        }
+        let cost = &explained["attribution"]["sampling_cost"]["ratio"];
+        let high = cost["interval"]["high"].as_f64().ok_or("no cost of sampling is told")?;
+        passes &= high <= COST_MAX;
+        let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+        evidence.push(format!(
+            "{cell}: {:.3} [{:.3}, {high:.3}], {} trials, a sample every {:.2} ms of CPU time",
+            number(&cost["value"]),
+            number(&cost["interval"]["low"]),
+            cost["n"],
+            number(&explained["attribution"]["period_ns"]) / 1e6,
+        ));
+    }
+    let evidence = evidence.join("\n");
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
 }
 

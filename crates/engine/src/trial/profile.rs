@@ -1,8 +1,9 @@
 //! A sampled trial: the counts of its slices are summed by arm and end, and
 //! stand beside the stacks that were seen in the same slices.
 
-use iolens_model::outcome::{Counts, Status, TrialOutcome};
-use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling};
+use iolens_model::arm::Role;
+use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Unsampled};
 use iolens_model::trial::{SliceKind, Trial};
 use iolens_model::units::Nanos;
 
@@ -25,11 +26,13 @@ pub(super) fn of(
                 not_measured.push(missing);
             }
         }
-        for (index, samples) in end.arms.into_iter().enumerate() {
+        let sampled = end.arms.into_iter().enumerate().filter(|(index, _)| trial.samples(*index));
+        for (index, samples) in sampled {
             ends.extend(profile_end(&outcome, index, sends, end.kernel, samples));
         }
     }
     ProfileTrial {
+        unsampled: unsampled(&outcome),
         number,
         cell: trial.cell.clone(),
         started_unix_ns: outcome.started_unix_ns,
@@ -39,6 +42,21 @@ pub(super) fn of(
         ends,
         not_measured,
     }
+}
+
+/// What the A/A arm did, if it ran beside the arm that it is a copy of.
+fn unsampled(outcome: &TrialOutcome) -> Option<Unsampled> {
+    let of_role = |role: Role| {
+        outcome.arms.iter().position(|arm| arm.arm.role == role && arm.status == Status::Ok)
+    };
+    let (copy, baseline) = (of_role(Role::SelfCheck)?, of_role(Role::Baseline)?);
+    let measured = |slice: &&SliceOutcome| slice.arm == copy && slice.kind == SliceKind::Measured;
+    let counts = || outcome.slices.iter().filter(measured).map(|slice| &slice.tx);
+    Some(Unsampled {
+        arm: outcome.arms[baseline].arm.label.clone(),
+        messages: counts().map(|counts| counts.messages).sum(),
+        time_ns: counts().map(|counts| counts.time_ns).sum(),
+    })
 }
 
 /// One end of an arm, if it has a part there and ran.

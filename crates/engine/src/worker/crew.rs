@@ -7,11 +7,14 @@ use iolens_sys::errno::Errno;
 use super::gate::{Broken, Gate, Latch};
 use super::link::{self, Links};
 use super::protocol::Failure;
+use crate::perf_control::Listener;
 
 /// What the threads of an end share.
 pub(crate) struct Crew<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) links: &'a Links,
+    /// Is told of the slices that count; the sending end's alone.
+    pub(crate) perf: Option<Listener>,
     gate: Gate,
     /// Says that everything is allocated and warm.
     say_ready: &'a (dyn Fn() + Sync),
@@ -88,7 +91,7 @@ impl<'a> Crew<'a> {
         go: &'a Latch,
     ) -> Crew<'a> {
         let gate = Gate::new(trial.cell.threads as usize);
-        Crew { trial, links, gate, say_ready, go }
+        Crew { trial, links, perf: None, gate, say_ready, go }
     }
 
     /// Runs `work` on every thread; it notes the slice that it is in.

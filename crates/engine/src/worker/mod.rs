@@ -18,6 +18,7 @@ mod tx;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use iolens_model::trial::Trial;
 use iolens_sys::{process, signal};
 
 use self::crew::Crew;
@@ -27,6 +28,7 @@ use self::protocol::{
     BUILD, EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
     read_frame, write_frame,
 };
+use crate::perf_control::{Listener, PerfControl};
 use crate::stage::{Place, veth};
 
 /// Ties this process to its parent; to be called first thing in a worker.
@@ -44,9 +46,15 @@ pub fn become_worker() -> Result<(), String> {
 /// Serves one trial; returns when the control stream ends. The trial itself
 /// runs on threads that are abandoned then: the caller exits the process.
 ///
+/// `perf` is told of the slices that count.
+///
 /// Errors: a coordinator of another protocol version, or bytes that are no
 /// protocol at all.
-pub fn serve(mut control: impl Read, answers: impl Write + Send + 'static) -> io::Result<()> {
+pub fn serve(
+    mut control: impl Read,
+    answers: impl Write + Send + 'static,
+    perf: Option<PerfControl>,
+) -> io::Result<()> {
     let answers = Arc::new(Mutex::new(answers));
     let say = move |message: &FromWorker| {
         let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,10 +71,10 @@ pub fn serve(mut control: impl Read, answers: impl Write + Send + 'static) -> io
                 Err(failure) => FromWorker::Failed { failure },
             })?,
             ToWorker::Prepare(task) => {
-                let (say, go) = (say.clone(), Arc::clone(&go));
+                let (say, go, perf) = (say.clone(), Arc::clone(&go), perf.clone());
                 // Not on this thread, which must hear when control ends.
                 std::thread::spawn(move || {
-                    let last = conduct(&task, &say, &go);
+                    let last = conduct(&task, perf.as_ref(), &say, &go);
                     // If nobody listens any more, there is nobody to tell.
                     let _ = say(&last);
                 });
@@ -80,11 +88,12 @@ pub fn serve(mut control: impl Read, answers: impl Write + Send + 'static) -> io
 /// This end from its connections to its last word.
 fn conduct(
     task: &Task,
+    perf: Option<&PerfControl>,
     say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
     go: &Latch,
 ) -> FromWorker {
     let place = Place::of(&task.trial, task.side);
-    match take_part(task, place, say, go) {
+    match take_part(task, perf, place, say, go) {
         Ok(mut report) => {
             place.describe(&mut report.facts);
             FromWorker::Finished { report: Box::new(report) }
@@ -96,6 +105,7 @@ fn conduct(
 /// Connects, waits for the word to go, and runs every slice.
 fn take_part(
     task: &Task,
+    perf: Option<&PerfControl>,
     place: Place,
     say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
     go: &Latch,
@@ -105,11 +115,21 @@ fn take_part(
     let say_ready = || {
         let _ = say(&FromWorker::Ready);
     };
-    let crew = Crew::new(&task.trial, &links, &say_ready, go);
+    let mut crew = Crew::new(&task.trial, &links, &say_ready, go);
     match task.side {
-        Side::Tx => tx::run(&crew),
+        Side::Tx => {
+            crew.perf = listener(&task.trial, perf)?;
+            tx::run(&crew)
+        }
         Side::Rx => rx::run(&crew),
     }
+}
+
+/// perf, for a trial that is stored: one that finds the work of slices is not.
+fn listener(trial: &Trial, perf: Option<&PerfControl>) -> Result<Option<Listener>, Failure> {
+    let perf = perf.filter(|_| trial.pass > 0);
+    let opened = perf.map(|perf| perf.open(link::stall_limit(trial))).transpose();
+    opened.map_err(Failure::cause)
 }
 
 fn check_version(protocol: u32) -> io::Result<()> {

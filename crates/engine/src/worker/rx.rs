@@ -103,6 +103,7 @@ fn thread_slices(
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
+        sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
         let task = Task { crew, thread, slice, progress: &progress[index] };
         let fd = crew.links.get(slice.arm, thread);
         let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);

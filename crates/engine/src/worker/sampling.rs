@@ -23,6 +23,8 @@ type Addresses = Box<[(Space, u64)]>;
 #[derive(Debug, Default)]
 pub(crate) struct StackSampler {
     sampler: Option<Sampler>,
+    /// Whether it samples now.
+    enabled: bool,
     kernel: bool,
     arms: Vec<ArmStacks>,
     missing: Vec<NotMeasured>,
@@ -42,11 +44,7 @@ impl StackSampler {
     pub(crate) fn open(trial: &Trial) -> StackSampler {
         let Some(Sampling { period }) = trial.sampling else { return StackSampler::default() };
         let trigger = Trigger::CpuClock { period_ns: period.0 };
-        let open = |reach| {
-            let sampler = Sampler::open(trigger, reach)?;
-            sampler.enable()?;
-            Ok(sampler)
-        };
+        let open = |reach| Sampler::open(trigger, reach);
         let mut missing = Vec::new();
         let mut note = |metric: &str, what: &str, mode: Mode, errno: Errno| {
             let because = match Refusal::from(errno) {
@@ -73,7 +71,18 @@ impl StackSampler {
             }
         };
         let arms = trial.arms.iter().map(|_| ArmStacks::default()).collect();
-        StackSampler { sampler, kernel, arms, missing }
+        StackSampler { sampler, enabled: false, kernel, arms, missing }
+    }
+
+    /// Samples from here on or does not, outside of every slice's clock.
+    ///
+    /// Errors: of the event's ioctl.
+    pub(crate) fn sample(&mut self, on: bool) -> Result<(), Errno> {
+        let Some(sampler) = self.sampler.as_ref().filter(|_| self.enabled != on) else {
+            return Ok(());
+        };
+        self.enabled = on;
+        if on { sampler.enable() } else { sampler.disable() }
     }
 
     /// Takes in what was sampled since the last call, all of it after `slice`

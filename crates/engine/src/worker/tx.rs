@@ -20,6 +20,7 @@ use super::sampling::StackSampler;
 use super::{facts, lead, link};
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
+use crate::perf_control::{Counting, Listener};
 use crate::registry::{self, Ends, Entry, Link, Setup, Shape};
 
 /// Runs the sending end to its last slice.
@@ -50,6 +51,7 @@ fn thread_slices(
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
+        sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
         let (entry, sender) = &mut senders[slice.arm];
         let task = Task { crew, thread, slice, budget: &budgets[index], ends: entry.ends };
         let done = task.run(sender.as_mut(), &mut bracket)?;
@@ -119,6 +121,7 @@ impl Task<'_> {
         }
         let tally = sender.tally();
         let outer_before = bracket.outer_before(Some(fd));
+        let counting = self.tell_perf()?;
         self.crew.meet()?;
         let inner_before = bracket.inner_before();
         let span = self.work(fd, sender)?;
@@ -129,6 +132,7 @@ impl Task<'_> {
         let inner_after = bracket.inner_after();
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
+        counting.map_or(Ok(()), Counting::stop).map_err(Stop::cause)?;
         let outer_after = bracket.outer_after(Some(fd));
         if !self.ends_the_stream() && !self.is_followed() {
             link::send_byte(fd).map_err(Stop::at("release the receiver"))?;
@@ -141,6 +145,14 @@ impl Task<'_> {
         counts.calls = done.calls;
         counts.zerocopy = done.zerocopy;
         Ok(ThreadSlice { span, end_ns, counts })
+    }
+
+    /// Has perf count, if it listens and the slice counts: around both ends'
+    /// part in it, and outside every clock.
+    fn tell_perf(&self) -> Result<Option<Counting<'_>>, Stop> {
+        let counts = self.thread == 0 && self.slice.kind == SliceKind::Measured;
+        let perf = self.crew.perf.as_ref().filter(|_| counts);
+        perf.map(Listener::enable).transpose().map_err(Stop::cause)
     }
 
     /// Whether the slice ends with the connection.

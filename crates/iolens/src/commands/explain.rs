@@ -147,16 +147,17 @@ fn nothing(run: &Run, cell: &Cell, flow: Flow) -> Result<ExitCode, Failure> {
 
 /// Prints the explanation and brings the page up to date.
 fn show(args: &args::Explain, run: &Run, explanation: &Explanation, database: &Path) {
+    let analysis = iolens_stats::analyse(run);
     if args.result.json {
-        output::result(&rendered::json(&run.header.id, explanation));
+        output::result(&rendered::json(&run.header.id, explanation, &analysis));
     } else {
-        output::result(&rendered::text(explanation, &report::style()));
+        output::result(&rendered::text(explanation, &analysis, &report::style()));
     }
     if !explanation.attribution.kernel {
         output::note(&advice());
     }
     let page = places::page(database, &run.header.id);
-    match report::write_page(run, &iolens_stats::analyse(run), &page) {
+    match report::write_page(run, &analysis, &page) {
         Ok(()) if args.result.json => output::note(&format!("report: {}", page.display())),
         Ok(()) => output::result(&format!("report: {}", page.display())),
         Err(failure) => output::note(&format!("no report: {}", failure.message)),

@@ -39,7 +39,8 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
     runner::check(&plan, &host)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
     let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
-    let run = runner::resume(run, plan.budget, session.means(&mut progress))?;
+    let run =
+        runner::resume(run, plan.budget, session.means(&mut progress, args.perf_control.as_ref()))?;
     Ok(conclude(args, &run, &database))
 }
 

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use iolens_engine::lock::{LockError, MachineLock};
+use iolens_engine::perf_control::PerfControl;
 use iolens_engine::registry::{self, Entry};
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, clock, host, stage};
@@ -24,8 +25,14 @@ use crate::runner::{self, Means};
 use crate::wishes::Wishes;
 use crate::{output, places, plan_file};
 
+/// Of pipes that are opened to see whether they can be; nothing is said.
+const PERF_LIMIT: Duration = Duration::ZERO;
+
 /// Runs a study or a plan, or goes on with a stored run.
 pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
+    if let Some(perf) = &args.perf_control {
+        perf.open(PERF_LIMIT).map_err(Failure::usage)?;
+    }
     if let Some(wanted) = &args.resume {
         return resume::resume(args, wanted);
     }
@@ -49,7 +56,10 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     output::note(&outlook::before(&request.plan, &look, &expected));
     let trials = look.trials * request.plan.passes.minimum as usize;
     let mut progress = Progress::new(args.progress, trials);
-    let run = runner::measure(header(request, host), session.means(&mut progress))?;
+    let run = runner::measure(
+        header(request, host),
+        session.means(&mut progress, args.perf_control.as_ref()),
+    )?;
     Ok(conclude(args, &run, &database))
 }
 
@@ -104,8 +114,12 @@ impl Session {
         Ok(Session { store, interrupts, _lock: lock })
     }
 
-    pub(crate) fn means<'a>(&'a mut self, progress: &'a mut Progress) -> Means<'a> {
-        Means { store: &mut self.store, interrupts: &self.interrupts, progress }
+    pub(crate) fn means<'a>(
+        &'a mut self,
+        progress: &'a mut Progress,
+        perf: Option<&'a PerfControl>,
+    ) -> Means<'a> {
+        Means { store: &mut self.store, interrupts: &self.interrupts, progress, perf }
     }
 }
 

@@ -54,14 +54,17 @@ pub(crate) fn explain(
 ) -> Result<Flow, Failure> {
     let program = std::env::current_exe()
         .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
-    let launch = launch(program);
+    let launch = launch(program, None);
     let header = &question.run.header;
     let mut state = CellState::new(&header.plan, question.cell.clone(), question.host);
     for stored in question.run.trials.iter().filter(|trial| trial.cell == *question.cell) {
         state.recall(&header.plan, stored);
     }
-    state.retain(|arm: &Arm| {
-        question.arms.contains(&arm.label) && !matches!(arm.role, Role::SelfCheck)
+    // The A/A arm is not sampled, and shows what sampling costs the baseline.
+    let has_baseline = question.arms.contains(&header.plan.baseline);
+    state.retain(|arm: &Arm| match arm.role {
+        Role::SelfCheck => has_baseline,
+        _ => question.arms.contains(&arm.label),
     });
     let of_cell = |trial: &&ProfileTrial| trial.cell == *question.cell;
     let earlier = question.run.profiles.iter().filter(of_cell).map(|trial| trial.number);

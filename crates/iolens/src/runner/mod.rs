@@ -8,6 +8,7 @@ mod resume;
 
 use std::path::PathBuf;
 
+use iolens_engine::perf_control::PerfControl;
 use iolens_engine::trial::{self, Launch};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
@@ -36,6 +37,8 @@ pub(crate) struct Means<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) interrupts: &'a iolens_engine::Interrupts,
     pub(crate) progress: &'a mut Progress,
+    /// Is told of the slices that count.
+    pub(crate) perf: Option<&'a PerfControl>,
 }
 
 /// A run in progress.
@@ -84,8 +87,10 @@ fn order_of(seed: u64, pass: u32) -> Pcg64Mcg {
     Pcg64Mcg::seed_from_u64(seed.wrapping_add(STEP.wrapping_mul(u64::from(pass))))
 }
 
-fn launch(program: PathBuf) -> Launch {
-    Launch { program, arguments: vec!["worker".to_owned()] }
+fn launch(program: PathBuf, perf: Option<&PerfControl>) -> Launch {
+    let mut arguments = vec!["worker".to_owned()];
+    arguments.extend(perf.map(|perf| format!("--perf-control={perf}")));
+    Launch { program, arguments }
 }
 
 impl<'a> Course<'a> {
@@ -100,7 +105,7 @@ impl<'a> Course<'a> {
         Ok(Course {
             both_ways: both_ways(&header.plan, cells.len()),
             cells,
-            launch: launch(program),
+            launch: launch(program, means.perf),
             rng: order_of(header.plan.seed, 0),
             begin_ns: iolens_engine::clock::monotonic_ns(),
             budget,

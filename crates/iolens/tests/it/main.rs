@@ -13,6 +13,7 @@ mod harness;
 mod limits;
 mod main_job;
 mod mistakes;
+mod perf_control;
 mod plans;
 mod resume;
 #[path = "../../../../tests/support/skip.rs"]

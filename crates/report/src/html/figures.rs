@@ -32,7 +32,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             @for group in Group::ALL {
                 @let figures = of(group);
                 @if !figures.is_empty() { h3 { (group.heading()) } }
-                @if group == Group::Time { (explained(run)) }
+                @if group == Group::Time { (explained(run, analysis)) }
                 @for figure in figures { (with_twin(figure)) }
             }
             @if let Some(table) = figure::extremes::table(run, analysis) {
@@ -47,14 +47,14 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
 }
 
 /// What the samples say in sentences, or how to get some.
-fn explained(run: &Run) -> Markup {
+fn explained(run: &Run, analysis: &Analysis) -> Markup {
     let explained = attribution::explain(&run.profiles, &run.header.plan.baseline);
     html! {
         @for one in &explained {
             p { b { (explain::title(one)) "." } }
             ul {
                 @for sentence in explain::sentences(one) { li { (sentence) } }
-                @for line in explain::cautions(one) { li.aside { (line) } }
+                @for line in explain::cautions(one, analysis) { li.aside { (line) } }
             }
         }
         @if explained.is_empty() {

@@ -52,7 +52,7 @@ fn conclusion(analysis: &Analysis, rows: &[Row]) -> String {
     let most = rows.iter().filter_map(|row| row.points.last()).map(|(n, _)| *n).max();
     let does = match (rises, flat) {
         (0, 0) => "More threads do not surely raise goodput anywhere",
-        (0, _) => "More threads raise goodput nowhere",
+        (0, _) => "More threads surely raise goodput nowhere",
         (_, 0) => "More threads can raise goodput",
         _ => "More threads raise goodput in some settings only",
     };

@@ -2,7 +2,7 @@
 
 use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::outcome::Counts;
-use iolens_model::profile::{Samples, Sampling, Stack};
+use iolens_model::profile::{Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::NotMeasured;
 use iolens_model::units::{Bytes, Nanos};
 
@@ -57,6 +57,7 @@ fn trial(number: u32, ends: Vec<ProfileEnd>) -> ProfileTrial {
         reason: None,
         sampling: Sampling { period: Nanos(1_000_000) },
         ends,
+        unsampled: None,
         not_measured: Vec::new(),
     }
 }
@@ -164,4 +165,23 @@ fn failed_trials_and_none_are_told() {
     assert_eq!((found.trials, found.arms.len()), (0, 0));
     assert_eq!(found.failed, ["it died"]);
     assert!(!found.kernel);
+}
+
+#[test]
+fn what_sampling_costs_is_the_baseline_over_its_unsampled_double() {
+    // Each message takes 1 % more sampled, whatever the trial's own pace.
+    let mut trials = trials();
+    for (trial, pace) in trials.iter_mut().zip([1, 2, 3, 2, 1]) {
+        let counts = &mut trial.ends[0].counts;
+        (counts.messages, counts.time_ns) = (1000, 101_000 * pace);
+        let arm = "send".to_owned();
+        trial.unsampled = Some(Unsampled { arm, messages: 2000, time_ns: 200_000 * pace });
+    }
+    let cost = attribute(&trials).unwrap().sampling_cost.unwrap();
+    assert_eq!((cost.arm.as_str(), cost.ratio.n), ("send", 5));
+    assert!((cost.ratio.value - 1.01).abs() < 1e-9, "{cost:?}");
+    let interval = cost.ratio.interval.unwrap();
+    assert!((interval.high - interval.low).abs() < 1e-9, "{interval:?}");
+    trials.iter_mut().for_each(|trial| trial.unsampled = None);
+    assert_eq!(attribute(&trials).unwrap().sampling_cost, None);
 }

@@ -13,7 +13,7 @@ use iolens_model::outcome::{
     TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
-use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack};
+use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::trial::SliceKind;
@@ -39,11 +39,24 @@ prop_compose! {
         period in count(),
         ends in vec(profile_end(), 0..3),
         missing in vec((text(), text()), 0..2),
+        unsampled in option::of((text(), count(), count())),
     ) -> ProfileTrial {
         let sampling = Sampling { period: Nanos(period) };
         let missing = missing.into_iter().map(|(metric, why)| NotMeasured { metric, why });
         let not_measured = missing.collect();
-        ProfileTrial { number, cell, started_unix_ns, status, reason, sampling, ends, not_measured }
+        let unsampled =
+            unsampled.map(|(arm, messages, time_ns)| Unsampled { arm, messages, time_ns });
+        ProfileTrial {
+            number,
+            cell,
+            started_unix_ns,
+            status,
+            reason,
+            sampling,
+            ends,
+            unsampled,
+            not_measured,
+        }
     }
 }
 

@@ -193,6 +193,15 @@ impl Sampler {
         if result == 0 { Ok(()) } else { Err(Errno::last()) }
     }
 
+    /// Takes none until it is enabled again.
+    ///
+    /// Errors: as [`Sampler::enable`].
+    pub fn disable(&self) -> Result<(), Errno> {
+        // SAFETY: the argument is a plain number.
+        let result = unsafe { perf::ioctls::DISABLE(self.fd.as_raw_fd(), 0) };
+        if result == 0 { Ok(()) } else { Err(Errno::last()) }
+    }
+
     /// Hands over every record since the last call, oldest first. Allocates
     /// nothing.
     pub fn drain(&mut self, mut each: impl FnMut(Record<'_>)) {
