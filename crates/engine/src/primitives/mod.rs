@@ -48,7 +48,7 @@ pub(crate) const HAND_OVER: Hop = Hop {
 
 /// The copy that `recv` makes.
 pub(crate) const COPY_OUT: Hop = Hop {
-    from: Cow::Borrowed("socket buffer"),
+    from: Cow::Borrowed("receive queue"),
     to: Cow::Borrowed("receiver's buffer"),
     end: End::Receiver,
     mover: Mover::Kernel,

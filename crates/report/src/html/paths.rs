@@ -196,6 +196,8 @@ impl Frame {
             Movement::LateCopy => "late",
         };
         let by = match (hop.mover, hop.end) {
+            // Always the kernel, and there is no room for more words.
+            _ if is_copied_late(hop) => "",
             (Mover::User, _) => "by user code",
             (Mover::Kernel, End::Sender) => "by the kernel",
             (Mover::Kernel, End::Receiver) => "by the kernel, in recv",
