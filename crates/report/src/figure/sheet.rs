@@ -140,7 +140,7 @@ impl Drawing {
         let title = escape(&self.title);
         let body = &self.body;
         format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" height="{height:.0}" role="img" aria-label="{title}" class="chart">
+            r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" height="{height:.0}" role="img" aria-label="{title}" class="chart" style="--w:{width:.0}">
 {lead}<g transform="translate({margin} {margin})">
 {body}</g>
 </svg>
