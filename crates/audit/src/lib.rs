@@ -87,6 +87,11 @@ pub enum AuditError {
         /// What there is.
         there_are: Vec<String>,
     },
+    /// It is what perf stat prints with an option that spreads the counts out.
+    PerfOption {
+        /// The option.
+        option: &'static str,
+    },
 }
 
 impl fmt::Display for AuditError {
@@ -103,6 +108,11 @@ impl fmt::Display for AuditError {
                 "none of its columns is known: {}\n  name them, as in --map \
                  throughput:Gbit/s=THEIRS",
                 there_are.join(", ")
+            ),
+            AuditError::PerfOption { option } => write!(
+                f,
+                "it is what perf stat prints with {option}, which is read as fields only\n  run \
+                 perf stat with -x, (and without -j), or without {option}"
             ),
         }
     }
@@ -156,6 +166,9 @@ pub fn audit(
 ) -> Result<Audit, AuditError> {
     if let Some(audit) = perf::audit(file, text, bounds) {
         return Ok(audit);
+    }
+    if let Some(option) = perf::spread_by(text) {
+        return Err(AuditError::PerfOption { option });
     }
     let table = table::read(text, mappings)?;
     if table.columns.iter().all(|column| column.quantity.is_none()) {

@@ -41,6 +41,28 @@ pub(crate) fn audit(file: &str, text: &str, bounds: &Bounds) -> Option<Audit> {
     Some(audit)
 }
 
+/// The option of `perf stat` that spread the counts of this text over
+/// intervals, CPUs or objects; null for any other text.
+pub(crate) fn spread_by(text: &str) -> Option<&'static str> {
+    let mut lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty());
+    lines.find_map(|line| match line {
+        _ if line.starts_with('#') && line.contains("counts") && line.contains("events") => {
+            Some("-I")
+        }
+        _ if line.starts_with('{') && line.contains("\"counter-value\"") => Some("-j"),
+        _ if is_of_a_cpu(line) => Some("-A"),
+        _ => None,
+    })
+}
+
+/// `CPU0    304.44 msec cpu-clock`.
+fn is_of_a_cpu(line: &str) -> bool {
+    let Some((cpu, rest)) = line.split_once(' ') else { return false };
+    let number = cpu.strip_prefix("CPU").map(str::parse::<u32>);
+    let count = rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '<');
+    matches!(number, Some(Ok(_))) && count
+}
+
 /// Adds what is found in one section.
 fn add(audit: &mut Audit, section: &Section, bounds: &Bounds) {
     let mut judge = Judge::new(section, bounds);

@@ -316,3 +316,34 @@ proptest::proptest! {
         }
     }
 }
+
+/// What perf 6.1 printed in a guest without a PMU: nothing in it is impossible.
+#[test]
+fn texts_of_a_real_perf_are_read() {
+    for (text, format, counters) in [
+        (include_str!("../fixtures/perf_6.1/text.txt"), Format::PerfStat, 8),
+        (include_str!("../fixtures/perf_6.1/repeated.txt"), Format::PerfStat, 8),
+        (include_str!("../fixtures/perf_6.1/system_wide.txt"), Format::PerfStat, 8),
+        (include_str!("../fixtures/perf_6.1/fields.txt"), Format::PerfStatFields, 8),
+        (include_str!("../fixtures/perf_6.1/fields_per_cpu.txt"), Format::PerfStatFields, 16),
+        (include_str!("../fixtures/perf_6.1/fields_intervals.txt"), Format::PerfStatFields, 24),
+    ] {
+        let audit = audited(text);
+        assert_eq!((audit.format, audit.rows, audit.impossible), (format, counters, 0), "{text}");
+        assert!(audit.passed >= 3, "{text}");
+        assert!(audit.notes.iter().any(|note| note.contains("not supported: cycles")), "{text}");
+    }
+}
+
+#[test]
+fn texts_of_perf_that_are_not_read_are_named() {
+    for (text, option) in [
+        (include_str!("../fixtures/perf_6.1/per_cpu.txt"), "-A"),
+        (include_str!("../fixtures/perf_6.1/intervals.txt"), "-I"),
+        (include_str!("../fixtures/perf_6.1/json.txt"), "-j"),
+    ] {
+        let error = audit("x", text, &[], &Bounds::default()).unwrap_err();
+        assert_eq!(error, AuditError::PerfOption { option });
+        assert!(error.to_string().contains("with -x,"), "{error}");
+    }
+}
