@@ -9,8 +9,8 @@ use iolens_model::data_path::{
 use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
-    Counts, CountsByPmu, EndFacts, Environment, KernelCounts, PmuCounts, SliceOutcome, Status,
-    TrialOutcome, ZerocopyCounts,
+    ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, PmuCounts, SliceOutcome,
+    Status, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack};
@@ -471,7 +471,9 @@ prop_compose! {
         (nodelay, mss_bytes, bracket_ns) in any::<(Option<bool>, Option<u64>, u64)>(),
         not_measured in vec((text(), text()), 0..3),
         by_pmu in vec(counts_by_pmu(), 0..3),
+        arm_facts in vec((any::<usize>(), text(), text()), 0..3),
     ) -> EndFacts {
+        let arm_fact = |(arm, name, value)| ArmFact { arm, name, value };
         let missing = |(metric, why)| NotMeasured { metric, why };
         EndFacts {
             build,
@@ -489,6 +491,7 @@ prop_compose! {
             bracket_ns,
             thread_pmus: by_pmu.iter().map(|counts| counts.pmu.clone()).collect(),
             by_pmu,
+            arm_facts: arm_facts.into_iter().map(arm_fact).collect(),
             not_measured: not_measured.into_iter().map(missing).collect(),
         }
     }
