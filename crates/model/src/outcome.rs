@@ -123,6 +123,9 @@ pub struct Counts {
     pub major_faults: Option<u64>,
     /// Segments retransmitted on the arm's connections.
     pub retransmits: Option<u64>,
+    /// Segments that the end's kernel sent on the arm's connections, those
+    /// that only acknowledge and those sent again too.
+    pub segments_out: Option<u64>,
     /// Ticks in softirq on the end's CPUs, whoever caused them.
     pub softirq_ticks: Option<u64>,
     /// Zero-copy sends; null for arms that make none.

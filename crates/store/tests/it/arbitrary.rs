@@ -393,6 +393,7 @@ prop_compose! {
     fn counts()(
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
         measured in prop::array::uniform9(option::of(count())),
+        segments_out in option::of(count()),
         zerocopy in option::of(prop::array::uniform4(count())),
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
@@ -412,6 +413,7 @@ prop_compose! {
             minor_faults: minor,
             major_faults: major,
             retransmits,
+            segments_out,
             softirq_ticks: softirq,
             run_delay_ns: delay,
             zerocopy: zerocopy.map(|[sends, completions, copied, enobufs]| ZerocopyCounts {
