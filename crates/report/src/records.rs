@@ -15,6 +15,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
 use serde_json::{Value, json};
 
+use crate::arm_facts;
 use crate::totals::{Totals, totals};
 
 /// One row. All rows of an export have the same names in the same order.
@@ -91,7 +92,11 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
     ]));
     row.extend(later(totals));
-    Record { columns: row, whole: fixed([("latency_histogram", json!(outcome.latency))]) }
+    let whole = fixed([
+        ("latency_histogram", json!(outcome.latency)),
+        ("facts", arm_facts::object(trial, index)),
+    ]);
+    Record { columns: row, whole }
 }
 
 fn axes(cell: &Cell) -> Named {
