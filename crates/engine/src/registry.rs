@@ -44,6 +44,8 @@ pub struct Entry {
     pub hidden: bool,
     /// Whether it pins pages, which `RLIMIT_MEMLOCK` limits.
     pub locks_memory: bool,
+    /// Descriptors that a thread's end of it opens besides its connection.
+    pub descriptors: u32,
     /// The first kernel that has what it needs; null where it needs none.
     pub since: Option<KernelVersion>,
     /// The path of the bytes.

@@ -64,7 +64,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_version_reads_back(major in any::<u16>(), minor in any::<u16>(), patch in any::<u16>()) {
+        fn a_version_reads_back((major, minor, patch) in any::<(u16, u16, u16)>()) {
             let version = KernelVersion::new(major, minor, patch);
             prop_assert_eq!(KernelVersion::of_release(&version.to_string()), Some(version));
         }

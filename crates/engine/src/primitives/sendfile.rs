@@ -52,6 +52,7 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: false,
+    descriptors: 1,
     since: Some(KernelVersion::new(3, 17, 0)),
     data_path: DataPath {
         hops: Cow::Borrowed(&[FILE_PAGES, SPLICE_PAGES, HAND_OVER, COPY_OUT]),

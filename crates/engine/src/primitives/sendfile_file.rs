@@ -31,6 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: false,
+    descriptors: 1,
     since: Some(KernelVersion::new(2, 6, 23)),
     data_path: DataPath {
         hops: Cow::Borrowed(&[FILE_PAGES, SPLICE_PAGES, HAND_OVER, COPY_OUT]),

@@ -65,6 +65,7 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: true,
+    descriptors: 0,
     since: Some(KernelVersion::new(4, 14, 0)),
     data_path: DataPath {
         hops: Cow::Borrowed(&[PIN, HAND_OVER, LATE_COPY, COPY_OUT]),

@@ -74,6 +74,7 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: false,
+    descriptors: 2,
     since: Some(KernelVersion::new(2, 6, 17)),
     data_path: DataPath {
         hops: Cow::Borrowed(&[USER_PAGES, SPLICE_PAGES, HAND_OVER, COPY_OUT]),

@@ -32,6 +32,7 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: false,
+    descriptors: 0,
     since: Some(KernelVersion::new(2, 0, 0)),
     data_path: DataPath {
         hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
