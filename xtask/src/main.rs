@@ -9,6 +9,7 @@
 )]
 
 mod accept;
+mod docs;
 mod skips;
 mod testing;
 mod tidy;
@@ -20,6 +21,7 @@ const HELP: &str = "\
 cargo xtask tidy                      check the rules of architecture and style
 cargo xtask test [ARGS]               cargo test --workspace (or ARGS), and compare its skips
 cargo xtask test-unprivileged [ARGS]  the same tests as an ordinary user
+cargo xtask docs                      make docs/primitives.md from the registry
 cargo xtask accept [ISSUE [LINE]]     acceptance lines of an issue, as a table; --list names them";
 
 fn main() -> ExitCode {
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
         ["tidy"] => run_tidy(),
         ["test", rest @ ..] => testing::run(rest),
         ["test-unprivileged", rest @ ..] => testing::run_unprivileged(rest),
+        ["docs"] => docs::run(),
         ["accept", rest @ ..] => accept::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

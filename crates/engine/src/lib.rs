@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod availability;
 pub mod calibrate;
 mod cgroup;
 mod counters;

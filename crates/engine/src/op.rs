@@ -150,6 +150,9 @@ impl Span {
     }
 }
 
+/// What something is, with its unit, and its value.
+pub type Fact = (&'static str, String);
+
 /// One thread's end of one arm: erased, one virtual call per slice.
 pub trait Sender: Send {
     /// Sends until the budget is used up.
@@ -175,6 +178,12 @@ pub trait Sender: Send {
 
     /// What was done so far.
     fn tally(&self) -> Tally;
+
+    /// What was found or arranged when it was opened and a reader of its
+    /// numbers should know.
+    fn facts(&self) -> Vec<Fact> {
+        Vec::new()
+    }
 }
 
 /// One message of one primitive; what a file in `primitives` implements.
@@ -195,6 +204,11 @@ pub(crate) trait Op: Send {
         self.stream().tally
     }
 
+    /// As [`Sender::facts`].
+    fn facts(&self) -> Vec<Fact> {
+        Vec::new()
+    }
+
     /// As [`Sender::touch`]; more than the ring for who keeps a copy.
     fn touch(&mut self) {
         let _ = self.stream().ring.touch();
@@ -203,11 +217,11 @@ pub(crate) trait Op: Send {
 
 impl<O: Op> Sender for O {
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
-        drive_batch(self, budget)
+        drive_batch(|| self.message(), budget)
     }
 
     fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        drive_answers(self, requests)
+        drive_answers(|| self.message(), requests)
     }
 
     fn settle(&mut self) -> Result<(), Errno> {
@@ -221,6 +235,10 @@ impl<O: Op> Sender for O {
     fn tally(&self) -> Tally {
         Op::tally(self)
     }
+
+    fn facts(&self) -> Vec<Fact> {
+        Op::facts(self)
+    }
 }
 
 /// The byte that asks for a message.
@@ -230,8 +248,13 @@ pub(crate) const REQUEST: u8 = 1;
 pub(crate) const NO_MORE: u8 = 0;
 
 /// The loop of the answering end: a byte comes, a message goes.
+///
+/// Errors: as [`Sender::answer`].
 #[inline(never)]
-fn drive_answers<O: Op>(op: &mut O, requests: BorrowedFd<'_>) -> Result<Span, Errno> {
+pub(crate) fn drive_answers(
+    mut message: impl FnMut() -> Result<(), Errno>,
+    requests: BorrowedFd<'_>,
+) -> Result<Span, Errno> {
     let mut span = Span::none();
     let mut byte = [0];
     loop {
@@ -243,18 +266,23 @@ fn drive_answers<O: Op>(op: &mut O, requests: BorrowedFd<'_>) -> Result<Span, Er
             Err(errno) => return Err(errno),
         }
         span.begin();
-        op.message()?;
+        message()?;
     }
 }
 
 /// The batch loop: two timestamps, and between them nothing but messages.
+///
+/// Errors: as [`Sender::run`].
 #[inline(never)]
-fn drive_batch<O: Op>(op: &mut O, budget: &Budget) -> Result<Span, Errno> {
+pub(crate) fn drive_batch(
+    mut message: impl FnMut() -> Result<(), Errno>,
+    budget: &Budget,
+) -> Result<Span, Errno> {
     let first_call_ns = clock::monotonic_ns();
     budget.begin(first_call_ns);
     while let Some(messages) = budget.take() {
         for _ in 0..messages {
-            op.message()?;
+            message()?;
         }
     }
     Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })

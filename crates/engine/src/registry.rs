@@ -8,12 +8,14 @@ use std::time::Duration;
 use iolens_model::arm::Role;
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{DataPath, PrimitiveFacts};
+use iolens_model::kernel::KernelVersion;
 
 pub use iolens_sys::tcp::SetupError;
 
 use crate::op::Sender;
 use crate::primitives::{
-    bare_send, memcpy, null, send, send_per_field, send_staged, sendmsg_iov, sendmsg_zerocopy,
+    bare_send, memcpy, null, send, send_per_field, send_staged, sendfile, sendfile_file,
+    sendmsg_iov, sendmsg_zerocopy, splice, write, writev,
 };
 
 /// Which ends an arm of this primitive has.
@@ -42,6 +44,10 @@ pub struct Entry {
     pub hidden: bool,
     /// Whether it pins pages, which `RLIMIT_MEMLOCK` limits.
     pub locks_memory: bool,
+    /// Descriptors that a thread's end of it opens besides its connection.
+    pub descriptors: u32,
+    /// The first kernel that has what it needs; null where it needs none.
+    pub since: Option<KernelVersion>,
     /// The path of the bytes.
     pub data_path: DataPath,
     /// Makes one thread's end of an arm.
@@ -101,8 +107,13 @@ pub const REGISTRY: &[&Entry] = &[
     &send::ENTRY,
     &send_per_field::ENTRY,
     &send_staged::ENTRY,
+    &sendfile::ENTRY,
+    &sendfile_file::ENTRY,
     &sendmsg_iov::ENTRY,
     &sendmsg_zerocopy::ENTRY,
+    &splice::ENTRY,
+    &write::ENTRY,
+    &writev::ENTRY,
 ];
 
 /// The entry of an id.

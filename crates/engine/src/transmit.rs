@@ -18,46 +18,114 @@ pub const FIELDS_MAX: usize = 64;
 /// The iovec of one message.
 pub(crate) type Iovecs<'a> = ArrayVec<IoSlice<'a>, FIELDS_MAX>;
 
-/// Sends all of `bytes`.
+/// Makes `call`, which is told how many bytes are done, until `total` are.
 #[inline]
-pub(crate) fn send_all(fd: BorrowedFd<'_>, bytes: &[u8], tally: &mut Tally) -> Result<(), Errno> {
-    let result = socket::send(fd, bytes);
+pub(crate) fn whole(
+    total: usize,
+    tally: &mut Tally,
+    call: impl Fn(usize) -> Result<usize, Errno>,
+) -> Result<(), Errno> {
+    let result = call(0);
     tally.calls += 1;
-    if result == Ok(bytes.len()) {
-        tally.bytes += bytes.len() as u64;
+    if result == Ok(total) {
+        tally.bytes += total as u64;
         return Ok(());
     }
-    send_rest(fd, bytes, result, tally)
+    rest(total, result, tally, call)
 }
 
-/// Goes on after a first call that did not send everything.
+/// Goes on after a first call that did not do everything.
 #[cold]
 #[inline(never)]
-pub(crate) fn send_rest(
-    fd: BorrowedFd<'_>,
-    mut bytes: &[u8],
+fn rest(
+    total: usize,
     first: Result<usize, Errno>,
     tally: &mut Tally,
+    call: impl Fn(usize) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {
-    let mut result = first;
+    let (mut result, mut done) = (first, 0);
     loop {
         match result {
-            Ok(sent) => {
-                tally.bytes += sent as u64;
-                bytes = &bytes[sent..];
-                if bytes.is_empty() {
+            // The end of a file that was cut off: there is no more to come.
+            Ok(0) => return Err(Errno::EIO),
+            Ok(n) => {
+                tally.bytes += n as u64;
+                done += n;
+                if done >= total {
                     return Ok(());
                 }
             }
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
-        result = socket::send(fd, bytes);
+        result = call(done);
         tally.calls += 1;
     }
 }
 
-/// Sends all of an iovec of `total` bytes, as sendmsg(2) takes it.
+/// Sends all of `bytes` with send(2).
+#[inline]
+pub(crate) fn send_all(fd: BorrowedFd<'_>, bytes: &[u8], tally: &mut Tally) -> Result<(), Errno> {
+    whole(bytes.len(), tally, |done| socket::send(fd, &bytes[done..]))
+}
+
+/// Goes on after a send(2) that did not send everything.
+#[cold]
+pub(crate) fn send_rest(
+    fd: BorrowedFd<'_>,
+    bytes: &[u8],
+    first: Result<usize, Errno>,
+    tally: &mut Tally,
+) -> Result<(), Errno> {
+    rest(bytes.len(), first, tally, |done| socket::send(fd, &bytes[done..]))
+}
+
+/// Makes `call` until all of an iovec of `total` bytes has gone.
+#[inline]
+pub(crate) fn whole_iovec(
+    iovec: &[IoSlice<'_>],
+    total: usize,
+    tally: &mut Tally,
+    call: impl Fn(&[IoSlice<'_>]) -> Result<usize, Errno>,
+) -> Result<(), Errno> {
+    let result = call(iovec);
+    tally.calls += 1;
+    if result == Ok(total) {
+        tally.bytes += total as u64;
+        return Ok(());
+    }
+    rest_of_iovec(iovec, result, tally, call)
+}
+
+#[cold]
+#[inline(never)]
+fn rest_of_iovec(
+    iovec: &[IoSlice<'_>],
+    first: Result<usize, Errno>,
+    tally: &mut Tally,
+    call: impl Fn(&[IoSlice<'_>]) -> Result<usize, Errno>,
+) -> Result<(), Errno> {
+    let mut copy: Iovecs<'_> = iovec.iter().copied().collect();
+    let mut left = &mut copy[..];
+    let mut result = first;
+    loop {
+        match result {
+            Ok(n) => {
+                tally.bytes += n as u64;
+                IoSlice::advance_slices(&mut left, n);
+                if left.is_empty() {
+                    return Ok(());
+                }
+            }
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        result = call(left);
+        tally.calls += 1;
+    }
+}
+
+/// Sends all of an iovec of `total` bytes with sendmsg(2).
 #[inline]
 pub(crate) fn sendmsg_all(
     fd: BorrowedFd<'_>,
@@ -65,41 +133,7 @@ pub(crate) fn sendmsg_all(
     total: usize,
     tally: &mut Tally,
 ) -> Result<(), Errno> {
-    let result = socket::sendmsg(fd, iovec);
-    tally.calls += 1;
-    if result == Ok(total) {
-        tally.bytes += total as u64;
-        return Ok(());
-    }
-    sendmsg_rest(fd, iovec, result, tally)
-}
-
-#[cold]
-#[inline(never)]
-fn sendmsg_rest(
-    fd: BorrowedFd<'_>,
-    iovec: &[IoSlice<'_>],
-    first: Result<usize, Errno>,
-    tally: &mut Tally,
-) -> Result<(), Errno> {
-    let mut copy: Iovecs<'_> = iovec.iter().copied().collect();
-    let mut rest = &mut copy[..];
-    let mut result = first;
-    loop {
-        match result {
-            Ok(sent) => {
-                tally.bytes += sent as u64;
-                IoSlice::advance_slices(&mut rest, sent);
-                if rest.is_empty() {
-                    return Ok(());
-                }
-            }
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno),
-        }
-        result = socket::sendmsg(fd, rest);
-        tally.calls += 1;
-    }
+    whole_iovec(iovec, total, tally, |left| socket::sendmsg(fd, left))
 }
 
 #[cfg(test)]
@@ -143,7 +177,7 @@ mod tests {
         let iovec: Vec<IoSlice<'_>> = parts.iter().map(|p| IoSlice::new(p)).collect();
         let (got, tally) = received(|fd, tally| {
             socket::send(fd, &bytes[..150_001]).unwrap();
-            sendmsg_rest(fd, &iovec, Ok(150_001), tally)
+            rest_of_iovec(&iovec, Ok(150_001), tally, |left| socket::sendmsg(fd, left))
         });
         assert_eq!((got == bytes, tally.bytes), (true, 1_000_000));
     }
@@ -152,6 +186,15 @@ mod tests {
     fn an_interrupted_call_is_made_again() {
         let (got, tally) = received(|fd, tally| send_rest(fd, b"abc", Err(Errno::EINTR), tally));
         assert_eq!((&got[..], tally.bytes, tally.calls), (&b"abc"[..], 3, 1));
+    }
+
+    #[test]
+    fn a_call_that_does_nothing_is_not_made_for_ever() {
+        let mut tally = Tally::default();
+        assert_eq!(whole(3, &mut tally, |_| Ok(0)), Err(Errno::EIO));
+        let half = |done: usize| Ok(if done == 0 { 2 } else { 0 });
+        assert_eq!(whole(3, &mut tally, half), Err(Errno::EIO));
+        assert_eq!((tally.bytes, tally.calls), (2, 3));
     }
 
     #[test]

@@ -138,6 +138,9 @@ pub(crate) struct List {
     /// Also what iolens uses to check itself
     #[arg(long)]
     pub(crate) all: bool,
+    /// Print docs/primitives.md
+    #[arg(long, hide = true, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

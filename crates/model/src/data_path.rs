@@ -105,7 +105,8 @@ impl DataPath {
             (_, Movement::Copy) => 1.0,
             (_, Movement::LateCopy) => late_share,
         };
-        self.hops.iter().filter(|hop| counts(hop)).map(copies).sum()
+        // An empty sum of floats would be -0.
+        self.hops.iter().filter(|hop| counts(hop)).map(copies).fold(0.0, |sum, n| sum + n)
     }
 }
 

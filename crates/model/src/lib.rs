@@ -10,6 +10,7 @@ pub mod axes;
 pub mod data_path;
 pub mod doctor;
 pub mod host;
+pub mod kernel;
 pub mod latency;
 pub mod metrics;
 pub mod outcome;

@@ -41,6 +41,7 @@ metrics! {
     "minor_faults", "faults", "page faults of either end served without I/O", "getrusage(RUSAGE_THREAD) ru_minflt";
     "major_faults", "faults", "page faults of either end that waited for I/O", "getrusage(RUSAGE_THREAD) ru_majflt";
     "retransmits", "segments", "segments sent again on the arm's connections", "TCP_INFO tcpi_total_retrans";
+    "segments_out", "segments", "segments that the sender's kernel sent, those that only acknowledge and those sent again too; what a device cuts from one is counted as the pieces", "TCP_INFO tcpi_segs_out at the sending end";
     "softirq_ticks", "ticks", "timer ticks in softirq on the CPUs of both ends, whoever caused them", "/proc/stat cpuN softirq";
     "cycles_user", "cycles", "CPU cycles of the threads of both ends in user mode", "perf_event_open(2) cycles:u";
     "cycles_kernel", "cycles", "CPU cycles of the threads of both ends in the kernel, with the interrupts and softirq work that ran in their context", "perf_event_open(2) cycles:k";
@@ -77,6 +78,8 @@ metrics! {
     "zerocopy_completions", "ids", "zero-copy sends whose completion was read", "id ranges from the error queue, MSG_ERRQUEUE";
     "zerocopy_copied_share", "share", "completed zero-copy sends that the kernel reported as copied after all, 0 to 1; exact only at 0 and 1", "SO_EE_CODE_ZEROCOPY_COPIED over zerocopy_completions";
     "enobufs", "calls", "zero-copy calls that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls";
+    "tx_messages_per_call", "messages/call", "messages over system calls of the sending end that moved payload", "messages / tx_calls";
+    "tx_segments_per_message", "segments/message", "segments that the sender's kernel sent, over messages", "segments_out / messages";
     "copies_sender", "copies", "CPU copies of each payload byte at the sender", "the primitive's declared data path";
     "copies_end_to_end", "copies", "CPU copies of each payload byte from the sender's fields to the receiver's buffer", "the primitive's declared data path";
 }

@@ -123,6 +123,9 @@ pub struct Counts {
     pub major_faults: Option<u64>,
     /// Segments retransmitted on the arm's connections.
     pub retransmits: Option<u64>,
+    /// Segments that the end's kernel sent on the arm's connections, those
+    /// that only acknowledge and those sent again too.
+    pub segments_out: Option<u64>,
     /// Ticks in softirq on the end's CPUs, whoever caused them.
     pub softirq_ticks: Option<u64>,
     /// Zero-copy sends; null for arms that make none.
@@ -350,8 +353,23 @@ pub struct EndFacts {
     /// end's threads ran on several: their sums mix what is not alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_pmu: Vec<CountsByPmu>,
+    /// What its arms found or arranged when they were opened.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arm_facts: Vec<ArmFact>,
     /// What this end could not read, and why.
     pub not_measured: Vec<NotMeasured>,
+}
+
+/// Something about an arm that a reader of its numbers should know, such as
+/// the size of a pipe that the kernel agreed to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArmFact {
+    /// Index into the trial's arms.
+    pub arm: usize,
+    /// What it is, with its unit.
+    pub name: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// What one kind of cores counted for an arm over the measured slices of a

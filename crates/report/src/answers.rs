@@ -9,8 +9,9 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast, Verdict};
 use serde::Serialize;
 
+use crate::arms;
 use crate::number::{list, percent, range, ratio};
-use crate::standing::{Candidate, Standing, contiguous, standing};
+use crate::standing::{Candidate, Standing, conditional, standing};
 use crate::words;
 
 pub(crate) mod cautions;
@@ -116,18 +117,33 @@ fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis
     }
     let baseline = &run.header.plan.baseline;
     let mut parts: Vec<String> = segments.iter().map(|segment| segment.words(baseline)).collect();
-    parts.extend(contiguous_over(cells, baseline));
+    parts.extend(conditional_over(cells, baseline));
     let claim = format!("{}.", parts.join("; "));
     Sentence::about(run, Kind::Headline, words::curve(&run.header.plan, curve), &claim)
 }
 
-/// The arm that needs a contiguous message, over the sizes of a curve.
-fn contiguous_over(cells: &[&CellAnalysis], baseline: &str) -> Option<String> {
-    let found: Vec<Candidate> = cells.iter().filter_map(|cell| contiguous(cell)).collect();
-    let label = found.first()?.label;
-    let ratios: Vec<f64> = found.iter().filter_map(|c| Some(c.contrast?.ratio)).collect();
-    let effect = effect_over(&ratios, baseline);
-    Some(format!("{label}, only for a message that is contiguous already{effect}"))
+/// The arms that cannot send every message, over the sizes of a curve.
+fn conditional_over(cells: &[&CellAnalysis], baseline: &str) -> Vec<String> {
+    let mut found: Vec<(Candidate, Vec<f64>)> = Vec::new();
+    for candidate in cells.iter().flat_map(|cell| conditional(cell)) {
+        let ratio = candidate.contrast.map(|contrast| contrast.ratio);
+        match found.iter_mut().find(|(known, _)| known.label == candidate.label) {
+            Some((_, ratios)) => ratios.extend(ratio),
+            None => found.push((candidate, ratio.into_iter().collect())),
+        }
+    }
+    let words = |(candidate, ratios): (Candidate, Vec<f64>)| {
+        format!("{}{}", with_condition(&candidate), effect_over(&ratios, baseline))
+    };
+    found.into_iter().map(words).collect()
+}
+
+/// `send, only for a message that is contiguous already`.
+fn with_condition(candidate: &Candidate) -> String {
+    match arms::condition(candidate.primitive) {
+        Some(condition) => format!("{}, {condition}", candidate.label),
+        None => candidate.label.to_owned(),
+    }
 }
 
 /// `, 1.06× to 1.20× send_staged`; nothing without ratios.
@@ -227,7 +243,7 @@ fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
     let baseline = run.header.plan.baseline.as_str();
     let speaker = Speaker { quick: run.header.plan.quick, delta: analysis.delta, baseline };
     let mut claim = speaker.claim(&standing(cell, analysis.delta));
-    claim.push_str(&contiguous_beside(cell));
+    claim.push_str(&conditional_beside(cell));
     claim.push_str(&without(cell));
     if run.header.plan.quick {
         claim.push_str(&format!("; n = {}", cell.trials_used));
@@ -236,11 +252,13 @@ fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
     Sentence::about(run, Kind::Answer, words::subject(&run.header.plan, &cell.cell), &claim)
 }
 
-/// The arm that needs a contiguous message, beside the ranking.
-fn contiguous_beside(cell: &CellAnalysis) -> String {
-    let Some(arm) = contiguous(cell) else { return String::new() };
-    let effect = arm.contrast.map_or_else(String::new, |c| format!(": {}", ratio_range(c)));
-    format!("; {}, only for a message that is contiguous already{effect}", arm.label)
+/// The arms that cannot send every message, beside the ranking.
+fn conditional_beside(cell: &CellAnalysis) -> String {
+    let words = |arm: Candidate| {
+        let effect = arm.contrast.map_or_else(String::new, |c| format!(": {}", ratio_range(c)));
+        format!("; {}{effect}", with_condition(&arm))
+    };
+    conditional(cell).into_iter().map(words).collect()
 }
 
 /// Which compared arms are not in the comparison.

@@ -11,11 +11,22 @@ use crate::number::{copies, percent};
 /// The three ways that textbooks compare, most copies first.
 pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
 
-/// Whether a primitive sends only what lies in one piece already: over fields
-/// that lie scattered it would need the copy that others make.
-pub(crate) fn needs_contiguous(primitive: &str) -> bool {
-    primitive == "send"
+/// What a message must be like for a primitive that cannot send any: over
+/// fields that lie scattered, and are written anew for every message, it would
+/// need the copy or the waiting that others do.
+pub(crate) fn condition(primitive: &str) -> Option<&'static str> {
+    match primitive {
+        "send" | "write" => Some(CONTIGUOUS),
+        "sendfile" | "sendfile_file" => Some("only for a message that lies in a file already"),
+        "splice" => {
+            Some("only for memory that is left as it is until the other end's program has read it")
+        }
+        _ => None,
+    }
 }
+
+/// The condition that most have.
+pub(crate) const CONTIGUOUS: &str = "only for a message that is contiguous already";
 
 /// The arm of a primitive in a cell; never the self-check.
 pub(crate) fn of<'a>(cell: &'a CellAnalysis, primitive: &str) -> Option<&'a ArmAnalysis> {

@@ -18,6 +18,7 @@ pub mod questions;
 pub mod table;
 pub mod text;
 
+mod arm_facts;
 mod arms;
 mod number;
 mod records;

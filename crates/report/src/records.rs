@@ -15,6 +15,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
 use serde_json::{Value, json};
 
+use crate::arm_facts;
 use crate::totals::{Totals, totals};
 
 /// One row. All rows of an export have the same names in the same order.
@@ -91,7 +92,11 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
     ]));
     row.extend(later(totals));
-    Record { columns: row, whole: fixed([("latency_histogram", json!(outcome.latency))]) }
+    let whole = fixed([
+        ("latency_histogram", json!(outcome.latency)),
+        ("facts", arm_facts::object(trial, index)),
+    ]);
+    Record { columns: row, whole }
 }
 
 fn axes(cell: &Cell) -> Named {
@@ -169,6 +174,7 @@ fn later(totals: Option<&Totals>) -> Named {
     let kernel = totals.map(|t| t.kernel).unwrap_or_default().values();
     let of_threads = |(name, _): &(Cow<'_, str>, Value)| !name.starts_with("cpu_");
     columns.extend(named("", &KernelCounts::NAMES, &kernel).into_iter().filter(of_threads));
+    columns.extend(fixed([("segments_out", json!(totals.and_then(|t| t.segments_out)))]));
     columns
 }
 
@@ -285,6 +291,10 @@ fn later_of_ends(slice: &SliceOutcome) -> Named {
         let kernel = counts.map(|c| c.kernel).unwrap_or_default().values();
         columns.extend(named(end, &KernelCounts::NAMES, &kernel));
     }
+    columns.extend(fixed([
+        ("tx_segments_out", json!(slice.tx.segments_out)),
+        ("rx_segments_out", json!(slice.rx.as_ref().and_then(|c| c.segments_out))),
+    ]));
     columns
 }
 
@@ -406,6 +416,8 @@ fn later_figures(arm: &ArmAnalysis) -> Named {
         ("stalled_frontend_per_cycle", value(|f| f.stalled_frontend_per_cycle)),
         ("stalled_backend_per_cycle", value(|f| f.stalled_backend_per_cycle)),
         ("run_delay_ns_per_message", value(|f| f.run_delay_ns_per_message)),
+        ("tx_messages_per_call", value(|f| f.tx_messages_per_call)),
+        ("tx_segments_per_message", value(|f| f.tx_segments_per_message)),
     ])
 }
 

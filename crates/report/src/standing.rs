@@ -2,8 +2,8 @@
 //! sentences, the decision table and the headline.
 //!
 //! A message of several fields lies scattered, so the arms that can send such
-//! a message are ranked; one that needs it contiguous stands beside them with
-//! that condition ([`contiguous`]).
+//! a message are ranked; those that need it contiguous, or in a file, stand
+//! beside them with that condition ([`conditional`]).
 //!
 //! The analysis judges every arm against the baseline, and every two arms
 //! against each other, with intervals that hold together.
@@ -130,17 +130,31 @@ pub(crate) fn standing(cell: &CellAnalysis, delta: f64) -> Standing<'_> {
     }
 }
 
-/// The arm that is left out of the standing because it needs a message that
-/// lies contiguous already, where it has numbers.
-pub(crate) fn contiguous(cell: &CellAnalysis) -> Option<Candidate<'_>> {
-    let all = candidates(cell).ok()?;
+/// The arms that are left out of the standing because not every message is
+/// like what they need ([`arms::condition`]), the fastest first; those that have
+/// numbers.
+pub(crate) fn conditional(cell: &CellAnalysis) -> Vec<Candidate<'_>> {
+    let Ok(all) = candidates(cell) else { return Vec::new() };
     let kept = scattered(&all);
-    let left_out = |c: &&Candidate| kept.iter().all(|kept| kept.label != c.label);
-    all.iter().find(left_out).copied()
+    let left_out = |c: &Candidate| kept.iter().all(|kept| kept.label != c.label);
+    all.into_iter().filter(left_out).collect()
+}
+
+/// The same of several cells, each arm once.
+pub(crate) fn conditional_in<'a>(
+    cells: impl IntoIterator<Item = &'a CellAnalysis>,
+) -> Vec<Candidate<'a>> {
+    let mut found: Vec<Candidate> = Vec::new();
+    for arm in cells.into_iter().flat_map(conditional) {
+        if found.iter().all(|known| known.label != arm.label) {
+            found.push(arm);
+        }
+    }
+    found
 }
 
 fn scattered<'a>(all: &[Candidate<'a>]) -> Vec<Candidate<'a>> {
-    let fits = |c: &&Candidate| !arms::needs_contiguous(c.primitive);
+    let fits = |c: &&Candidate| arms::condition(c.primitive).is_none();
     let kept: Vec<Candidate> = all.iter().filter(fits).copied().collect();
     let has_baseline = kept.iter().any(|c| c.contrast.is_none());
     if kept.len() > 1 && has_baseline { kept } else { all.to_vec() }
@@ -296,14 +310,21 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_a_contiguous_message_stands_beside_the_ranking() {
+    fn what_needs_a_certain_message_stands_beside_the_ranking() {
         let mut cell = cell();
         set(&mut cell, 1, 2.0, 0.02, Verdict::Faster);
-        assert_eq!(contiguous(&cell).map(|c| c.label), Some("send"));
+        fn labels(cell: &CellAnalysis) -> Vec<String> {
+            conditional(cell).iter().map(|c| c.label.to_owned()).collect()
+        }
+        assert_eq!(labels(&cell), ["send"]);
         let found = standing(&cell, 0.03);
         assert!(found.best().is_some_and(|best| best.label != "send"), "{found:?}");
+        cell.arms[2].arm.primitive = "splice".into();
+        let second = cell.arms[2].arm.label.clone();
+        assert_eq!(labels(&cell), ["send".to_owned(), second], "the fastest first");
+        assert_eq!(conditional_in([&cell, &cell]).len(), 2, "each once");
         cell.arms[0].arm.primitive = "send".into();
-        assert_eq!(contiguous(&cell), None);
+        assert_eq!(conditional(&cell), []);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
 use crate::answers::{self, Kind, Sentence};
+use crate::arm_facts;
 use crate::number::{self, NONE};
 use crate::results;
 use crate::table::{Column, Entry, Table};
@@ -132,6 +133,11 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     ));
     for sentence in results::zerocopy(cell) {
         out.push_str(&wrap::hanging(&sentence, style.columns(), 2));
+        out.push('\n');
+    }
+    for fact in arm_facts::of(run, Some(&cell.cell)) {
+        let line = format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", "));
+        out.push_str(&wrap::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
     for note in &cell.notes {

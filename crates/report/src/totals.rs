@@ -66,6 +66,8 @@ pub(crate) struct Totals {
     pub(crate) major_faults: Option<u64>,
     /// Retransmits of the sender's connections.
     pub(crate) retransmits: Option<u64>,
+    /// Segments that the sender's kernel sent.
+    pub(crate) segments_out: Option<u64>,
     /// Softirq ticks, both ends.
     pub(crate) softirq_ticks: Option<u64>,
     /// Time ready to run without a CPU, both ends.
@@ -114,6 +116,7 @@ pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
         minor_faults: both(|c| c.minor_faults),
         major_faults: both(|c| c.major_faults),
         retransmits: slices.iter().map(|s| s.tx.retransmits).sum(),
+        segments_out: slices.iter().map(|s| s.tx.segments_out).sum(),
         softirq_ticks: both(|c| c.softirq_ticks),
         run_delay_ns: both(|c| c.run_delay_ns),
         zerocopy: zerocopy(&slices),

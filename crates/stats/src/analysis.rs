@@ -1,12 +1,16 @@
 //! What the analysis of a run says: plain data for reports, derived on read
 //! and never stored.
 
+mod figures;
+
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Cell;
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::units::Bytes;
 use serde::Serialize;
+
+pub use self::figures::Figures;
 
 /// The analysis of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -165,55 +169,6 @@ impl ArmAnalysis {
             }
         }
     }
-}
-
-/// Single-arm figures: totals over totals, with t intervals over trials.
-/// Null where a part of the figure was not measured.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Figures {
-    /// Received payload bits per second; null for arms without a receiver.
-    pub goodput_bits_per_s: Option<Estimate>,
-    /// Nanoseconds per message: 1 / message rate, not a latency.
-    pub ns_per_message: Estimate,
-    /// Nanoseconds per payload byte.
-    pub ns_per_byte: Estimate,
-    /// CPU time of the sending threads per payload byte, ns.
-    pub tx_cpu_ns_per_byte: Option<Estimate>,
-    /// CPU time of the receiving threads per payload byte, ns.
-    pub rx_cpu_ns_per_byte: Option<Estimate>,
-    /// System calls of the sender per message.
-    pub tx_calls_per_message: Estimate,
-    /// Context switches of both ends per message.
-    pub context_switches_per_message: Option<Estimate>,
-    /// CPU cycles of both ends per payload byte, user and kernel.
-    pub cycles_per_byte: Option<Estimate>,
-    /// CPU cycles of the sending end per payload byte, user and kernel.
-    pub tx_cycles_per_byte: Option<Estimate>,
-    /// CPU cycles of the receiving end per payload byte, user and kernel.
-    pub rx_cycles_per_byte: Option<Estimate>,
-    /// First-level data cache misses of both ends per KiB of payload.
-    pub l1d_misses_per_kib: Option<Estimate>,
-    /// Last-level cache misses of both ends per KiB of payload.
-    pub llc_misses_per_kib: Option<Estimate>,
-    /// Last-level cache references of both ends per KiB of payload.
-    pub llc_references_per_kib: Option<Estimate>,
-    /// Mispredicted branches of both ends per KiB of payload.
-    pub branch_misses_per_kib: Option<Estimate>,
-    /// First-level data TLB misses of both ends per KiB of payload.
-    pub dtlb_misses_per_kib: Option<Estimate>,
-    /// Cycles in which the front end issued nothing, over all cycles.
-    pub stalled_frontend_per_cycle: Option<Estimate>,
-    /// Cycles in which the back end took nothing, over all cycles.
-    pub stalled_backend_per_cycle: Option<Estimate>,
-    /// Time for which threads of both ends were ready to run and waited for a
-    /// CPU, per message, ns.
-    pub run_delay_ns_per_message: Option<Estimate>,
-    /// Time in softirq on the CPUs of both ends per payload byte, ns, whoever
-    /// caused it, from timer ticks: its error is one tick in the sum.
-    pub softirq_ns_per_byte: Option<Estimate>,
-    /// The value of each used trial, for the strip behind the number:
-    /// goodput in bit/s, or ns per message where there is no receiver.
-    pub trial_values: Vec<f64>,
 }
 
 /// A value with its 95 % t interval over trials.

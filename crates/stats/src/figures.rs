@@ -30,6 +30,12 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
         tx_calls_per_message: estimate(&sums, table, |sums| {
             Some(parts(sums.tx.calls, sums.tx.messages))
         })?,
+        tx_messages_per_call: estimate(&sums, table, |sums| {
+            Some(parts(sums.tx.messages, sums.tx.calls))
+        }),
+        tx_segments_per_message: estimate(&sums, table, |sums| {
+            Some(parts(sums.tx.segments_out?, sums.tx.messages))
+        }),
         context_switches_per_message: estimate(&sums, table, |sums| {
             Some(parts(sums.switches()?, sums.tx.messages))
         }),

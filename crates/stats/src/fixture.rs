@@ -212,6 +212,7 @@ fn end(cell: &Cell) -> EndFacts {
         bracket_ns: 0,
         thread_pmus: Vec::new(),
         by_pmu: Vec::new(),
+        arm_facts: Vec::new(),
         not_measured: Vec::new(),
     }
 }

@@ -124,6 +124,7 @@ fn plus(a: &Counts, b: &Counts) -> Counts {
         minor_faults: both(a.minor_faults, b.minor_faults),
         major_faults: both(a.major_faults, b.major_faults),
         retransmits: both(a.retransmits, b.retransmits),
+        segments_out: both(a.segments_out, b.segments_out),
         softirq_ticks: both(a.softirq_ticks, b.softirq_ticks),
         run_delay_ns: both(a.run_delay_ns, b.run_delay_ns),
         zerocopy: a.zerocopy.zip(b.zerocopy).map(|(a, b)| a.plus(&b)),

@@ -28,6 +28,8 @@ pub(crate) static ENTRY: Entry = Entry {
     control: true,
     hidden: false,
     locks_memory: false,
+    descriptors: 0,
+    since: None,
     data_path: DataPath { hops: Cow::Borrowed(&[GATHER]), calls: CallsPerMessage::Fixed(0) },
     open,
 };

@@ -8,8 +8,13 @@ pub(crate) mod null;
 pub(crate) mod send;
 pub(crate) mod send_per_field;
 pub(crate) mod send_staged;
+pub(crate) mod sendfile;
+pub(crate) mod sendfile_file;
 pub(crate) mod sendmsg_iov;
 pub(crate) mod sendmsg_zerocopy;
+pub(crate) mod splice;
+pub(crate) mod write;
+pub(crate) mod writev;
 
 use std::borrow::Cow;
 
@@ -33,6 +38,17 @@ pub(crate) const COPY_IN: Hop = Hop {
     mover: Mover::Kernel,
     function: Cow::Borrowed("skb_copy_to_page_nocache"),
     movement: Movement::Copy,
+};
+
+/// The references in a pipe go into the socket buffer as they are
+/// (`MSG_SPLICE_PAGES`, Linux 6.5; `tcp_sendpage` before).
+pub(crate) const SPLICE_PAGES: Hop = Hop {
+    from: Cow::Borrowed("pipe"),
+    to: Cow::Borrowed("socket buffer"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("skb_splice_from_iter"),
+    movement: Movement::Reference,
 };
 
 /// Over `lo` and veth the socket buffer itself changes hands

@@ -25,6 +25,8 @@ pub(crate) static ENTRY: Entry = Entry {
     control: true,
     hidden: true,
     locks_memory: false,
+    descriptors: 0,
+    since: None,
     data_path: DataPath { hops: Cow::Borrowed(&[]), calls: CallsPerMessage::Fixed(0) },
     open,
 };

@@ -14,6 +14,7 @@ use std::os::fd::BorrowedFd;
 
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
@@ -32,6 +33,8 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: false,
+    descriptors: 0,
+    since: Some(KernelVersion::new(2, 0, 0)),
     data_path: DataPath {
         hops: Cow::Borrowed(&[COPY_IN, HAND_OVER, COPY_OUT]),
         calls: CallsPerMessage::Fixed(1),

@@ -22,6 +22,7 @@ use std::time::Duration;
 
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 use iolens_sys::{clock, zerocopy};
@@ -64,6 +65,8 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: true,
+    descriptors: 0,
+    since: Some(KernelVersion::new(4, 14, 0)),
     data_path: DataPath {
         hops: Cow::Borrowed(&[PIN, HAND_OVER, LATE_COPY, COPY_OUT]),
         calls: CallsPerMessage::Fixed(1),

@@ -47,7 +47,7 @@ struct Shared {
 pub(crate) struct Outer {
     migrations: Option<u64>,
     run_delay_ns: Option<u64>,
-    retransmits: Option<u64>,
+    connection: Option<tcp::Info>,
     softirq_ticks: Option<u64>,
     everybody: Snapshot,
 }
@@ -168,7 +168,7 @@ impl Bracket {
             softirq_ticks: self.shared.as_mut().and_then(Shared::softirq_ticks),
             migrations: number(&mut self.sched, migrations),
             run_delay_ns: number(&mut self.schedstat, run_delay_ns),
-            retransmits: connection.and_then(|fd| tcp::info(fd).ok()).map(|info| info.retransmits),
+            connection: connection.and_then(|fd| tcp::info(fd).ok()),
             everybody: self.shared.as_mut().map(|s| read(&mut s.counters)).unwrap_or_default(),
         };
         self.spent_ns += clock::monotonic_ns() - begin;
@@ -246,6 +246,12 @@ fn between(inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
     let used = |field: fn(&usage::ThreadUsage) -> u64| {
         difference(inner[0].usage.as_ref().map(field), inner[1].usage.as_ref().map(field))
     };
+    let of_connection = |count: fn(&tcp::Info) -> Option<u64>| {
+        difference(
+            outer[0].connection.as_ref().and_then(count),
+            outer[1].connection.as_ref().and_then(count),
+        )
+    };
     Counts {
         task_clock_ns: Some(inner[1].cpu_ns - inner[0].cpu_ns),
         voluntary_switches: used(|u| u.voluntary_switches),
@@ -254,7 +260,8 @@ fn between(inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
         major_faults: used(|u| u.major_faults),
         migrations: difference(outer[0].migrations, outer[1].migrations),
         run_delay_ns: difference(outer[0].run_delay_ns, outer[1].run_delay_ns),
-        retransmits: difference(outer[0].retransmits, outer[1].retransmits),
+        retransmits: of_connection(|info| Some(info.retransmits)),
+        segments_out: of_connection(|info| info.segments_out),
         softirq_ticks: difference(outer[0].softirq_ticks, outer[1].softirq_ticks),
         ..Counts::default()
     }
@@ -288,6 +295,7 @@ pub(crate) fn add(sum: &mut Counts, part: &Counts, first: bool) {
     sum.minor_faults = both(sum.minor_faults, part.minor_faults);
     sum.major_faults = both(sum.major_faults, part.major_faults);
     sum.retransmits = both(sum.retransmits, part.retransmits);
+    sum.segments_out = both(sum.segments_out, part.segments_out);
     sum.run_delay_ns = both(sum.run_delay_ns, part.run_delay_ns);
     sum.zerocopy = sum.zerocopy.zip(part.zerocopy).map(|(a, b)| a.plus(&b));
     sum.pmu = sum.pmu.plus(&part.pmu);
@@ -351,7 +359,8 @@ mod tests {
         let counts = slice(&mut bracket);
         assert!(counts.task_clock_ns.unwrap() > 0);
         assert!(counts.minor_faults.unwrap() > 0);
-        assert_eq!(counts.retransmits, None, "there is no connection");
+        let of_connections = (counts.retransmits, counts.segments_out);
+        assert_eq!(of_connections, (None, None), "there is no connection");
         assert!(bracket.spent_ns() > 0);
         let missing = bracket.missing();
         let has_reason = |name: &str| missing.iter().any(|entry| entry.metric == name);

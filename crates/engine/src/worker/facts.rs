@@ -43,6 +43,7 @@ pub(crate) fn end_facts<'a>(
         bracket_ns: 0,
         thread_pmus: Vec::new(),
         by_pmu: Vec::new(),
+        arm_facts: Vec::new(),
         not_measured: Vec::new(),
     };
     for (bracket, cpus) in threads {

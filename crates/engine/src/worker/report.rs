@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use iolens_model::latency::Histogram;
-use iolens_model::outcome::{Counts, CountsByPmu};
+use iolens_model::outcome::{ArmFact, Counts, CountsByPmu};
 use iolens_model::trial::{SliceKind, Trial};
 
 use super::bracket::{self, Bracket};
@@ -32,6 +32,8 @@ pub(crate) struct ThreadReport {
     /// Round-trip times by arm; empty at the answering end.
     pub(crate) latency: Vec<Histogram>,
     pub(crate) sampler: StackSampler,
+    /// What its arms found when they were opened.
+    pub(crate) arm_facts: Vec<ArmFact>,
 }
 
 /// The report of an end. `takes_part` says whether an arm (by its index) has
@@ -62,6 +64,11 @@ pub(crate) fn merge(
             .iter()
             .filter_map(|thread| Some((thread.bracket.pmu()?.to_owned(), slices_of(thread, arm))));
         facts.by_pmu.extend(by_pmu(arm, counted));
+    }
+    for fact in threads.iter().flat_map(|thread| &thread.arm_facts) {
+        if !facts.arm_facts.contains(fact) {
+            facts.arm_facts.push(fact.clone());
+        }
     }
     EndReport {
         facts,

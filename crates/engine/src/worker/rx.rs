@@ -112,7 +112,7 @@ fn thread_slices(
         slices.push(done);
     }
     let latency = times.iter().map(Times::histogram).collect();
-    Ok(ThreadReport { slices, bracket, cpus, latency, sampler })
+    Ok(ThreadReport { slices, bracket, cpus, latency, sampler, arm_facts: Vec::new() })
 }
 
 /// What a thread received in a slice.

@@ -8,6 +8,7 @@
 use std::os::fd::BorrowedFd;
 
 use iolens_model::axes::{Mode, WorkingSet};
+use iolens_model::outcome::ArmFact;
 use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_sys::errno::Errno;
 use iolens_sys::{clock, tcp};
@@ -58,7 +59,8 @@ fn thread_slices(
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
     }
-    Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new(), sampler })
+    let arm_facts = facts_of(&senders);
+    Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new(), sampler, arm_facts })
 }
 
 /// An arm's entry and this thread's sender of it.
@@ -100,6 +102,13 @@ fn open_senders<'a>(
         }
     }
     Ok(senders.into_iter().flatten().collect())
+}
+
+fn facts_of(senders: &[Armed<'_>]) -> Vec<ArmFact> {
+    let facts = senders.iter().enumerate().flat_map(|(arm, (_, sender))| {
+        sender.facts().into_iter().map(move |(name, value)| (arm, name, value))
+    });
+    facts.map(|(arm, name, value)| ArmFact { arm, name: name.to_owned(), value }).collect()
 }
 
 /// One slice of one thread.

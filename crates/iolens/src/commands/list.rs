@@ -1,9 +1,11 @@
 //! `iolens list`: what exists, from the registry and the tables themselves.
 
+mod markdown;
+mod primitives;
+
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use iolens_engine::registry::{Entry, REGISTRY};
 use iolens_engine::stage;
 use iolens_model::axes::{Study, Topology};
 use iolens_model::metrics::METRICS;
@@ -19,6 +21,10 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
         Some(what) => vec![what],
         None => vec![Listed::Studies, Listed::Primitives, Listed::Topologies, Listed::Metrics],
     };
+    if args.markdown {
+        output::result(&markdown::primitives());
+        return Ok(ExitCode::SUCCESS);
+    }
     if args.json {
         let all: serde_json::Map<String, Value> = kinds
             .iter()
@@ -33,7 +39,11 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{}{}:", if text.is_empty() { "" } else { "\n" }, heading(kind));
         }
-        text.push_str(&rows(&items(kind, args.all)));
+        let items = items(kind, args.all);
+        text.push_str(&match kind {
+            Listed::Primitives => primitives::rows(&items),
+            _ => rows(&items),
+        });
     }
     output::result(&text);
     Ok(ExitCode::SUCCESS)
@@ -57,9 +67,7 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
                 Study::Net => json!({"name": study.word(), "summary": "messages through sockets"}),
             })
             .collect(),
-        Listed::Primitives => {
-            REGISTRY.iter().filter(|entry| all || !entry.hidden).map(|e| primitive(e)).collect()
-        }
+        Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS
             .iter()
@@ -84,19 +92,6 @@ fn topology(topology: Topology) -> Value {
         "summary": summary,
         "available": refused.is_none(),
         "unavailable_reason": refused,
-    })
-}
-
-fn primitive(entry: &Entry) -> Value {
-    json!({
-        "name": entry.id,
-        "summary": entry.summary,
-        "family": entry.family,
-        "control": entry.control,
-        "hidden": entry.hidden,
-        "copies_sender": entry.data_path.copies_sender(1.0),
-        "copies_end_to_end": entry.data_path.copies_end_to_end(1.0),
-        "data_path": entry.data_path,
     })
 }
 

@@ -1,12 +1,12 @@
 //! What can be known to fail before anything is measured, and how long the
 //! rest will take.
 
-use iolens_engine::host;
+use iolens_engine::{host, registry};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::units::Nanos;
 
-use super::cells::CellState;
+use super::cells::{CellState, Group, GroupArm};
 use crate::failure::Failure;
 
 /// Descriptors a worker needs besides its connections.
@@ -115,9 +115,15 @@ fn check_budget(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
 fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     let available = host::descriptors_hard_max();
     let connections = |cell: &CellState| {
-        let arms = cell.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0) as u64;
-        // One per arm; the signals of leads and files of /proc besides. An
-        // event that gets no descriptor is not counted, and says so.
+        // One per arm, and what it opens itself; the signals of leads and files
+        // of /proc besides. An event that gets no descriptor is not counted, and
+        // says so.
+        let of_arm = |arm: &GroupArm| {
+            let entry = registry::find(&arm.arm.primitive);
+            1 + entry.map_or(0, |entry| u64::from(entry.descriptors))
+        };
+        let of_group = |group: &Group| group.arms.iter().map(of_arm).sum::<u64>();
+        let arms = cell.groups.iter().map(of_group).max().unwrap_or(0);
         (arms + 10) * u64::from(cell.cell.threads)
     };
     let needed =

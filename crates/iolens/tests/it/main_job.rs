@@ -148,8 +148,20 @@ fn lists_come_from_the_registry() {
     let shown = place.run("list primitives").stdout;
     assert!(shown.contains("send_staged") && !shown.contains("bare_send"), "{shown}");
     assert!(place.run("list primitives --all").stdout.contains("bare_send"));
+    let listed = place.json("list primitives --json");
+    let send = listed["primitives"].as_array().unwrap().iter().find(|p| p["name"] == "send");
+    assert_eq!(send.unwrap()["available"], true, "{listed}");
     let all = place.json("list --json");
     assert!(all["metrics"].as_array().unwrap().iter().any(|m| m["name"] == "goodput_bits_per_s"));
+}
+
+#[test]
+fn the_docs_of_primitives_are_up_to_date() {
+    let compiled = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled, Into::into);
+    let there = std::fs::read_to_string(package.join("../../docs/primitives.md"));
+    let made = Place::new().run("list primitives --markdown").stdout;
+    assert!(there.is_ok_and(|text| text == made), "out of date: run `cargo xtask docs`");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::sheet::{Drawing, Medium, Sheet};
 use super::style::{self, Look};
 use super::svg::{self, Anchor};
 use super::{Family, Figure, Group, chart};
+use crate::arms;
 use crate::number::{self, NONE};
 use crate::standing::{self, Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
@@ -75,6 +76,21 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
     }
 }
 
+/// `; send, which needs a contiguous message, is left out`.
+fn without(left_out: &[Candidate]) -> String {
+    let contiguous = |arm: &Candidate| arms::condition(arm.primitive) == Some(arms::CONTIGUOUS);
+    let needs = match left_out.iter().all(contiguous) {
+        true => "a contiguous message",
+        false => "a message of a certain kind",
+    };
+    let labels: Vec<&str> = left_out.iter().map(|arm| arm.label).collect();
+    match labels.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {one}, which needs {needs}, is left out"),
+        several => format!("; {}, which need {needs}, are left out", several.join(", ")),
+    }
+}
+
 fn draw(
     run: &Run,
     family: &Family<'_>,
@@ -87,20 +103,18 @@ fn draw(
     let sizes = family.by_size();
     let pitch = ((medium.width() - LEFT) / sizes.len() as f64).min(120.0);
     let width = LEFT + pitch * sizes.len() as f64;
-    let left_out = family.cells().into_iter().find_map(standing::contiguous);
-    let without = left_out.map_or_else(String::new, |arm| {
-        format!("; {}, which needs a contiguous message, is left out", arm.label)
-    });
+    let cells = family.cells();
+    let left_out = standing::conditional_in(cells.iter().copied());
     let how = format!(
         "filled: surely ahead of every other arm, by however little, with its speed against {}; \
-         tie: within δ; open: any of these may be cheapest{without}",
-        run.header.plan.baseline
+         tie: within δ; open: any of these may be cheapest{}",
+        run.header.plan.baseline,
+        without(&left_out)
     );
     let mut sheet = Sheet::new(medium, width, TITLE, &how);
-    let cells = family.cells();
     let items = chart::compared(&cells)
         .iter()
-        .filter(|arm| left_out.is_none_or(|left_out| left_out.label != arm.label))
+        .filter(|arm| left_out.iter().all(|left_out| left_out.label != arm.label))
         .map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)))
         .collect::<Vec<_>>();
     sheet.legend(&items);

@@ -5,8 +5,9 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
+use crate::arms;
 use crate::results;
-use crate::standing::contiguous;
+use crate::standing::{Candidate, conditional_in};
 
 /// The decision table.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
@@ -23,13 +24,8 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
         "What to use",
         html! {
             (results::decision(run, analysis).html())
-            @if let Some(arm) = analysis.cells.iter().find_map(contiguous) {
-                p.aside {
-                    code { (arm.label) } " needs a message that lies in one piece already; where "
-                    "the fields lie scattered somebody has to copy them together first, as "
-                    code { "send_staged" } " does. So it is no choice among the others, and "
-                    "stands in a column of its own."
-                }
+            @for arm in conditional_in(&analysis.cells) {
+                p.aside { (aside(&arm)) }
             }
             p.aside {
                 "Brackets are pointwise 95 % intervals of the ratio to " code { (plan.baseline) }
@@ -42,4 +38,20 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             }
         },
     )
+}
+
+/// Why an arm is no choice among the others.
+fn aside(arm: &Candidate<'_>) -> Markup {
+    html! {
+        code { (arm.label) }
+        @match arms::condition(arm.primitive) {
+            Some(arms::CONTIGUOUS) | None => {
+                " needs a message that lies in one piece already; where "
+                "the fields lie scattered somebody has to copy them together first, as "
+                code { "send_staged" } " does."
+            }
+            Some(condition) => { " can be used " (condition) "." }
+        }
+        " So it is no choice among the others, and stands in a column of its own."
+    }
 }

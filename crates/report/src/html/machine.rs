@@ -7,7 +7,7 @@ use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use maud::{Markup, html};
 
-use crate::number;
+use crate::{arm_facts, number};
 
 /// Facts by group, then what its building blocks cost.
 pub(super) fn section(run: &Run) -> Markup {
@@ -81,6 +81,9 @@ fn in_effect(run: &Run) -> Markup {
                 }
                 dt { "socket buffers asked for" } dd { (plan.socket.buffer_bytes) }
                 dt { "TCP_NODELAY" } dd { (if plan.socket.nodelay { "on" } else { "off" }) }
+                @for fact in arm_facts::of(run, None) {
+                    dt { (fact.arm) ", " (fact.name) } dd { (fact.values.join(", ")) }
+                }
             }
         }
     }

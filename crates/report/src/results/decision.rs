@@ -7,7 +7,7 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast};
 
 use super::interval_text;
-use crate::arms::span;
+use crate::arms::{self, span};
 use crate::number::{self, NONE, ratio};
 use crate::standing::{self, Candidate, standing};
 use crate::table::{Column, Entry, Table, Tone};
@@ -17,15 +17,25 @@ use crate::words;
 pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
     let plan = &run.header.plan;
     let round_trips = analysis.cells.iter().flat_map(|c| &c.arms).any(|a| a.latency.is_some());
-    let contiguous = analysis.cells.iter().any(|cell| standing::contiguous(cell).is_some());
+    let conditional = standing::conditional_in(&analysis.cells);
+    let conditions: Vec<&str> =
+        conditional.iter().filter_map(|arm| arms::condition(arm.primitive)).collect();
+    let only_contiguous = conditions.iter().all(|condition| *condition == arms::CONTIGUOUS);
     let mut columns = vec![
         Column::left("curve", ""),
         Column::left("message size", ""),
-        Column::left("use", if contiguous { "where the fields lie scattered" } else { "" }),
+        Column::left(
+            "use",
+            if conditions.is_empty() { "" } else { "where the fields lie scattered" },
+        ),
         Column::left(&format!("speed against {}", plan.baseline), "ratio [95 %]"),
     ];
-    if contiguous {
-        columns.push(Column::left("if the message is contiguous already", "ratio [95 %]"));
+    if !conditions.is_empty() {
+        let heading = match only_contiguous {
+            true => "if the message is contiguous already",
+            false => "if the arm's condition holds",
+        };
+        columns.push(Column::left(heading, "ratio [95 %]"));
     }
     if round_trips {
         columns.push(Column::left("its round trip, p50 / p99", "µs"));
@@ -35,8 +45,8 @@ pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
         for (i, stretch) in stretches(&cells, analysis.delta).iter().enumerate() {
             let mut row =
                 stretch.entries(if i == 0 { words::curve(plan, &curve) } else { String::new() });
-            if contiguous {
-                row.push(stretch.contiguous().into());
+            if !conditions.is_empty() {
+                row.push(stretch.conditional().into());
             }
             if round_trips {
                 row.push(stretch.round_trip(&curve).into());
@@ -106,17 +116,18 @@ impl Stretch<'_> {
         }
     }
 
-    /// The arm that needs a contiguous message, at these sizes.
-    fn contiguous(&self) -> String {
+    /// The arms that cannot send every message, at these sizes.
+    fn conditional(&self) -> String {
         let found: Vec<Candidate> =
-            self.cells.iter().filter_map(|(cell, _)| standing::contiguous(cell)).collect();
-        let contrasts: Vec<&Contrast> = found.iter().filter_map(|c| c.contrast).collect();
-        match found.first() {
-            Some(first) if !contrasts.is_empty() => {
-                format!("{}, {}", first.shown(), over(&contrasts))
-            }
-            _ => NONE.to_owned(),
-        }
+            self.cells.iter().flat_map(|(cell, _)| standing::conditional(cell)).collect();
+        let of = |arm: &Candidate| {
+            let own = found.iter().filter(|candidate| candidate.label == arm.label);
+            let contrasts: Vec<&Contrast> = own.filter_map(|c| c.contrast).collect();
+            (!contrasts.is_empty()).then(|| format!("{}, {}", arm.shown(), over(&contrasts)))
+        };
+        let arms = standing::conditional_in(self.cells.iter().map(|(cell, _)| *cell));
+        let all: Vec<String> = arms.iter().filter_map(of).collect();
+        if all.is_empty() { NONE.to_owned() } else { all.join("; ") }
     }
 
     /// Percentiles of the best arm at the first size, and at the last.

@@ -35,6 +35,7 @@ fn counted(slice: &mut SliceOutcome) {
         stalled_cycles_backend: Some(MESSAGES * 204),
     };
     slice.tx.run_delay_ns = Some(MESSAGES * 5);
+    slice.tx.segments_out = Some(MESSAGES * 3);
     slice.rx.as_mut().unwrap().run_delay_ns = Some(MESSAGES * 2);
     slice.tx.pmu = pmu;
     slice.rx.as_mut().unwrap().pmu = PmuCounts { cycles_kernel: Some(MESSAGES * 800), ..pmu };
@@ -55,6 +56,8 @@ fn cycles_and_misses_are_those_of_both_ends() {
     assert_eq!(value(figures.stalled_frontend_per_cycle), Some(0.1));
     assert_eq!(value(figures.stalled_backend_per_cycle), Some(0.2));
     assert_eq!(value(figures.run_delay_ns_per_message), Some(7.0));
+    assert_eq!(value(figures.tx_segments_per_message), Some(3.0));
+    assert_eq!(value(figures.tx_messages_per_call), Some(1.0));
 }
 
 #[test]

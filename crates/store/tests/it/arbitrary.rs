@@ -9,8 +9,8 @@ use iolens_model::data_path::{
 use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
-    Counts, CountsByPmu, EndFacts, Environment, KernelCounts, PmuCounts, SliceOutcome, Status,
-    TrialOutcome, ZerocopyCounts,
+    ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, PmuCounts, SliceOutcome,
+    Status, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
@@ -406,6 +406,7 @@ prop_compose! {
     fn counts()(
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
         measured in prop::array::uniform9(option::of(count())),
+        segments_out in option::of(count()),
         zerocopy in option::of(prop::array::uniform4(count())),
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
@@ -425,6 +426,7 @@ prop_compose! {
             minor_faults: minor,
             major_faults: major,
             retransmits,
+            segments_out,
             softirq_ticks: softirq,
             run_delay_ns: delay,
             zerocopy: zerocopy.map(|[sends, completions, copied, enobufs]| ZerocopyCounts {
@@ -484,7 +486,9 @@ prop_compose! {
         (nodelay, mss_bytes, bracket_ns) in any::<(Option<bool>, Option<u64>, u64)>(),
         not_measured in vec((text(), text()), 0..3),
         by_pmu in vec(counts_by_pmu(), 0..3),
+        arm_facts in vec((any::<usize>(), text(), text()), 0..3),
     ) -> EndFacts {
+        let arm_fact = |(arm, name, value)| ArmFact { arm, name, value };
         let missing = |(metric, why)| NotMeasured { metric, why };
         EndFacts {
             build,
@@ -502,6 +506,7 @@ prop_compose! {
             bracket_ns,
             thread_pmus: by_pmu.iter().map(|counts| counts.pmu.clone()).collect(),
             by_pmu,
+            arm_facts: arm_facts.into_iter().map(arm_fact).collect(),
             not_measured: not_measured.into_iter().map(missing).collect(),
         }
     }

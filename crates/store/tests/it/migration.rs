@@ -57,7 +57,8 @@ fn check_old_run(store: &Store) {
     assert_eq!(run.header.plan, sample::header("0000000a").plan, "new keys have their defaults");
     let slice = &run.trials[0].slices[0];
     assert_eq!((slice.tx.messages, slice.tx.pmu.cycles_user), (100, Some(4711)));
-    assert_eq!((slice.tx.pmu.branches, slice.tx.run_delay_ns), (None, None));
+    let later = (slice.tx.pmu.branches, slice.tx.run_delay_ns, slice.tx.segments_out);
+    assert_eq!(later, (None, None, None));
     assert_eq!(slice.tx.kernel, KernelCounts::default());
 }
 
@@ -74,6 +75,7 @@ fn a_file_of_version_1_is_brought_up_to_date_by_a_run() {
     tx.pmu = PmuCounts { stalled_cycles_backend: Some(3), ..PmuCounts::default() };
     tx.kernel = KernelCounts { cpu_context_switches: Some(5), ..KernelCounts::default() };
     tx.run_delay_ns = Some(7);
+    tx.segments_out = Some(11);
     store.append_trial("0000000a", &trial).expect("it appends");
     assert_eq!(store.load("0000000a").expect("it loads").trials[1], trial);
 }

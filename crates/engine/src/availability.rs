@@ -1,0 +1,119 @@
+//! Whether a primitive works here. It is tried: one short message goes through
+//! a connection over loopback, in this process, outside of any measurement.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use iolens_model::axes::Iovec;
+use iolens_model::kernel::KernelVersion;
+use iolens_sys::errno::Errno;
+use iolens_sys::{process, ring, socket};
+
+use crate::op::Budget;
+use crate::registry::{Ends, Entry, Link, Setup, Shape};
+use crate::worker::link::connected_pair;
+
+/// How long the kernel may take to say that it released the message.
+const STALL_LIMIT: Duration = Duration::from_secs(1);
+
+const SHAPE: Shape = Shape { messages: 1, message_bytes: 64, fields: 1, iovec: Iovec::PerMessage };
+
+/// Tries a primitive.
+///
+/// Errors: why it does not work here: what was tried and what the system said,
+/// and the kernel that it needs where this one is older.
+pub fn try_here(entry: &Entry) -> Result<(), String> {
+    let [_, release, ..] = process::uname();
+    let here = KernelVersion::of_release(&release);
+    attempt(entry).map_err(|why| match (entry.since, here) {
+        (Some(since), Some(here)) if here < since => {
+            format!("{why}; it needs Linux {since}, and this is {here}")
+        }
+        _ => why,
+    })
+}
+
+fn attempt(entry: &Entry) -> Result<(), String> {
+    if entry.ends == Ends::SenderOnly {
+        return send_one(entry, Link::None, || Ok(()));
+    }
+    let (near, far) = connected_pair().map_err(|error| format!("over loopback: {error}"))?;
+    send_one(entry, Link::Socket(near.as_fd()), || expect_message(far.as_fd()))
+}
+
+/// Sends one message; `receive` is called when it was sent.
+fn send_one(
+    entry: &Entry,
+    link: Link<'_>,
+    receive: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
+    let setup = Setup { link, shape: SHAPE, stall_limit: STALL_LIMIT };
+    let mut sender = (entry.open)(setup).map_err(|error| error.to_string())?;
+    let failed = |what| move |errno: Errno| format!("cannot {what}: {errno}");
+    sender.run(&Budget::messages(1, 1)).map_err(failed("send a message"))?;
+    receive()?;
+    sender.settle().map_err(failed("learn that a message was released"))
+}
+
+/// Receives the message and looks at every byte.
+fn expect_message(fd: BorrowedFd<'_>) -> Result<(), String> {
+    let mut message = [0; SHAPE.message_bytes];
+    let mut filled = 0;
+    while filled < message.len() {
+        match socket::recv(fd, &mut message[filled..]) {
+            Ok(0) => return Err("the message was cut off".to_owned()),
+            Ok(n) => filled += n,
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(format!("cannot receive the message: {errno}")),
+        }
+    }
+    let is_right = (0..message.len()).all(|at| message[at] == ring::content(0, at));
+    if is_right { Ok(()) } else { Err("the message arrived with other bytes".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{REGISTRY, SetupError, find};
+
+    #[test]
+    fn what_needs_nothing_special_works_here() {
+        for id in ["send", "write", "writev", "sendfile", "splice", "memcpy", "null"] {
+            assert_eq!(try_here(find(id).unwrap()), Ok(()), "{id}");
+        }
+    }
+
+    #[test]
+    fn every_entry_has_an_answer() {
+        for entry in REGISTRY {
+            if let Err(why) = try_here(entry) {
+                assert!(!why.is_empty(), "{}", entry.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_what_was_tried_and_the_kernel_that_has_it() {
+        let mut entry = Entry {
+            id: "later",
+            family: "tests",
+            summary: "what no kernel has yet",
+            since: Some(KernelVersion::new(999, 0, 0)),
+            open: |_| {
+                let tried = "take the bytes along".to_owned();
+                Err(SetupError { tried, errno: Errno::EOPNOTSUPP })
+            },
+            data_path: find("send").unwrap().data_path.clone(),
+            ends: Ends::Pair,
+            control: false,
+            hidden: false,
+            locks_memory: false,
+            descriptors: 0,
+        };
+        let why = try_here(&entry).unwrap_err();
+        assert!(why.starts_with("cannot take the bytes along: EOPNOTSUPP"), "{why}");
+        assert!(why.contains("it needs Linux 999.0, and this is "), "{why}");
+        entry.since = Some(KernelVersion::new(2, 0, 0));
+        assert!(!try_here(&entry).unwrap_err().contains("needs Linux"));
+    }
+}

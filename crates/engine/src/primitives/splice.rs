@@ -1,0 +1,263 @@
+//! `splice`: vmsplice(2) of the fields' pages into a pipe, then splice(2) from
+//! the pipe to the socket.
+//!
+//! Path through the kernel: vmsplice(2) → `iter_to_pipe`, which takes
+//! references to the pages of every field → splice(2) → `splice_to_socket` →
+//! `tcp_sendmsg_locked` with `MSG_SPLICE_PAGES` → `skb_splice_from_iter`
+//! (before Linux 6.5: `sendpage`). Nothing is copied at the sender. The
+//! references survive `lo` and veth, because such a socket buffer is not marked
+//! as zero-copy and `skb_orphan_frags` leaves it alone: the receiver's copy
+//! reads the sender's own pages.
+//! Needs: a pipe. Each page that a field touches takes a place in it, and a
+//! message that needs more than there are goes in several pairs of calls, all
+//! but the last with `SPLICE_F_MORE`. The pipe is made as large as a message
+//! needs, up to `fs.pipe-max-size`, and its size is stored with the trial.
+//! Compared with: `sendmsg_zerocopy`, which takes the same references and says
+//! when they are free; `sendmsg_iov`, which copies the same fields;
+//! `send_staged`.
+//!
+//! When is memory free again that was spliced? No completion tells, and
+//! `SPLICE_F_GIFT` would only forbid to use it ever again. What can be known:
+//! - Over a network, when the peer has acknowledged the bytes (`SIOCOUTQ`):
+//!   they will not be sent again.
+//! - Over `lo` and veth an acknowledgement is not enough. The peer's receive
+//!   queue holds our pages, and its program reads what is in them when it
+//!   reads (`acknowledged_pages_are_still_ours_until_they_are_read`). There
+//!   only the program at the other end can tell.
+//!
+//! So three things hold here. A message of the ring is not sent again before
+//! its bytes were acknowledged: a program that sends to another host has to
+//! wait for that, and it is within the clock. The ring is never written after
+//! it was made, so that what arrives is right whatever still refers to it. And
+//! a slice ends with the receipt, which the receiving program returns when it
+//! has read every byte; `settle` finds nothing unacknowledged then.
+//!
+//! Does not show: over `lo` and veth, what it costs a program that writes its
+//! messages anew to learn that the other one has read them; it cannot be
+//! faster than this.
+
+use std::borrow::Cow;
+use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+use iolens_model::axes::Iovec;
+use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::kernel::KernelVersion;
+use iolens_sys::errno::Errno;
+use iolens_sys::proc::Root;
+use iolens_sys::ring::{Layout, MessageRing};
+use iolens_sys::splice::{PAGE_BYTES, Pipe, places};
+use iolens_sys::{clock, tcp, zerocopy};
+
+use crate::op::{Fact, Op, Sender, Tally};
+use crate::primitives::{COPY_OUT, HAND_OVER, SPLICE_PAGES};
+use crate::registry::{Ends, Entry, Setup, SetupError};
+use crate::stream::Stream;
+use crate::transmit::{Iovecs, whole};
+
+const USER_PAGES: Hop = Hop {
+    from: Cow::Borrowed("user memory"),
+    to: Cow::Borrowed("pipe"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("iter_to_pipe"),
+    movement: Movement::Reference,
+};
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "splice",
+    family: "splice",
+    summary: "vmsplice(2) of the fields' pages into a pipe, splice(2) from there to the socket",
+    ends: Ends::Pair,
+    control: false,
+    hidden: false,
+    locks_memory: false,
+    descriptors: 2,
+    since: Some(KernelVersion::new(2, 6, 17)),
+    data_path: DataPath {
+        hops: Cow::Borrowed(&[USER_PAGES, SPLICE_PAGES, HAND_OVER, COPY_OUT]),
+        calls: CallsPerMessage::Fixed(2),
+    },
+    open,
+};
+
+/// The kernel's own size of a pipe, and what `fs.pipe-max-size` is unless
+/// somebody changed it.
+const PIPE_BYTES: usize = 16 * PAGE_BYTES;
+const PIPE_BYTES_MAX: usize = 1 << 20;
+
+/// How long an acknowledgement is awaited by asking again and again; longer
+/// ones are slept for.
+const PATIENCE_NS: u64 = 50_000;
+
+/// How long each sleep lasts. Nothing wakes it but the end of the connection.
+const NAP_NS: u64 = 50_000;
+
+struct Splice<'a> {
+    fd: BorrowedFd<'a>,
+    stream: Stream,
+    pipe: Pipe,
+    prepared: bool,
+    /// For each message of the ring, how much had been sent when it had.
+    sent_by: Box<[u64]>,
+    /// How much of what was sent is known to be acknowledged.
+    acknowledged: u64,
+    stall_limit: Duration,
+}
+
+fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    let stream = Stream::new(&setup.shape, Layout::Separate);
+    let failed = |errno| SetupError { tried: "make a pipe".to_owned(), errno };
+    let pipe = Pipe::open().map_err(failed)?;
+    let wanted = message_places(&stream.ring) * PAGE_BYTES;
+    if wanted > PIPE_BYTES {
+        // Where the user has too much in pipes already, this one stays as it is,
+        // and messages take more calls: the size is read back and stored.
+        let _ = pipe.resize(wanted.min(pipe_bytes_max()));
+    }
+    Ok(Box::new(Splice {
+        fd: setup.link.socket(),
+        sent_by: vec![0; stream.ring.messages()].into_boxed_slice(),
+        stream,
+        pipe,
+        prepared: setup.shape.iovec == Iovec::Prepared,
+        acknowledged: 0,
+        stall_limit: setup.stall_limit,
+    }))
+}
+
+/// Places in a pipe that the largest message of a ring takes.
+fn message_places(ring: &MessageRing) -> usize {
+    let of_message = |index| ring.fields(index).iter().map(|field| places(field)).sum();
+    (0..ring.messages()).map(of_message).max().unwrap_or(0)
+}
+
+fn pipe_bytes_max() -> usize {
+    let text = Root::real().read("proc/sys/fs/pipe-max-size");
+    text.ok().and_then(|text| text.parse().ok()).unwrap_or(PIPE_BYTES_MAX)
+}
+
+impl Op for Splice<'_> {
+    #[inline]
+    fn message(&mut self) -> Result<(), Errno> {
+        let index = self.stream.turn();
+        if self.sent_by[index] > self.acknowledged {
+            self.await_acknowledged(self.sent_by[index])?;
+        }
+        let Stream { ring, tally, .. } = &mut self.stream;
+        let way = Way { pipe: &self.pipe, socket: self.fd };
+        if self.prepared {
+            way.send(ring.prepared(index), ring.message_bytes(), tally)?;
+        } else {
+            let iovec: Iovecs<'_> = ring.fields(index).iter().map(|f| IoSlice::new(f)).collect();
+            way.send(&iovec, ring.message_bytes(), tally)?;
+        }
+        tally.messages += 1;
+        self.sent_by[index] = tally.bytes;
+        Ok(())
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    fn settle(&mut self) -> Result<(), Errno> {
+        self.await_acknowledged(self.stream.tally.bytes)
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let size = self.pipe.size_bytes();
+        size.map(|bytes| ("pipe_bytes", bytes.to_string())).into_iter().collect()
+    }
+}
+
+impl Splice<'_> {
+    /// Waits until the peer has acknowledged the first `sent` bytes.
+    ///
+    /// Errors: `ETIMEDOUT` when it did not within the stall limit, else what
+    /// ended the connection.
+    #[inline(never)]
+    fn await_acknowledged(&mut self, sent: u64) -> Result<(), Errno> {
+        let mut begin_ns = None;
+        loop {
+            let waiting = tcp::unacknowledged_bytes(self.fd)?;
+            // A byte of the harness may wait behind ours: then too little is
+            // taken as acknowledged, never too much.
+            self.acknowledged = self.stream.tally.bytes.saturating_sub(waiting);
+            if self.acknowledged >= sent {
+                return Ok(());
+            }
+            let now_ns = clock::monotonic_ns();
+            let waited_ns = now_ns - *begin_ns.get_or_insert(now_ns);
+            if waited_ns < PATIENCE_NS {
+                std::thread::yield_now();
+                continue;
+            }
+            if u128::from(waited_ns) >= self.stall_limit.as_nanos() {
+                return Err(Errno::ETIMEDOUT);
+            }
+            match zerocopy::wait(self.fd, NAP_NS) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+    }
+}
+
+/// The pipe and where it leads.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    pipe: &'a Pipe,
+    socket: BorrowedFd<'a>,
+}
+
+impl Way<'_> {
+    /// Sends a message, whose pieces are `iovec`, whole.
+    #[inline]
+    fn send(self, iovec: &[IoSlice<'_>], total: usize, tally: &mut Tally) -> Result<(), Errno> {
+        let taken = self.pipe.vmsplice(iovec);
+        tally.calls += 1;
+        if taken == Ok(total) {
+            return self.empty(total, false, tally);
+        }
+        self.send_in_parts(iovec, taken, tally)
+    }
+
+    /// Moves the `bytes` that are in the pipe to the socket.
+    #[inline]
+    fn empty(self, bytes: usize, more: bool, tally: &mut Tally) -> Result<(), Errno> {
+        whole(bytes, tally, |done| self.pipe.splice_to(self.socket, bytes - done, more))
+    }
+
+    /// Goes on after a first vmsplice(2) that did not take everything.
+    #[cold]
+    #[inline(never)]
+    fn send_in_parts(
+        self,
+        iovec: &[IoSlice<'_>],
+        first: Result<usize, Errno>,
+        tally: &mut Tally,
+    ) -> Result<(), Errno> {
+        let mut copy: Iovecs<'_> = iovec.iter().copied().collect();
+        let mut left = &mut copy[..];
+        let mut taken = first;
+        loop {
+            match taken {
+                Ok(bytes) => {
+                    IoSlice::advance_slices(&mut left, bytes);
+                    self.empty(bytes, !left.is_empty(), tally)?;
+                    if left.is_empty() {
+                        return Ok(());
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            // The pipe is empty: this cannot wait.
+            taken = self.pipe.vmsplice(left);
+            tally.calls += 1;
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! The entries of the registry as docs/primitives.md: what they are, nothing
+//! about this machine.
+
+use std::fmt::Write;
+
+use iolens_engine::registry::Entry;
+use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
+
+use super::primitives::{calls, entries};
+
+const HEAD: &str = "\
+# Primitives
+
+The ways to move a message that iolens compares. This file is made from the
+entries in `crates/engine/src/primitives` by `cargo xtask docs`; a test says when
+it is out of date. `iolens list primitives` says which of them work on a machine,
+and why not.
+
+- **Linux**: the first kernel that has what it needs; none for a control that
+  makes no system call.
+- **Calls**: system calls for each message at the sender, when none is cut short.
+- **Copies**: CPU copies of each payload byte, at the sender and from the sender's
+  fields to the receiver's buffer. Where the kernel decides at run time whether
+  it copies, both numbers stand; a run shows the measured share.
+- **Hops**: the way of the bytes over loopback and veth, received with `recv`.
+";
+
+/// The whole file.
+pub(super) fn primitives() -> String {
+    let mut text = HEAD.to_owned();
+    let entries = entries(true);
+    for family in entries.chunk_by(|a, b| a.family == b.family) {
+        table(&mut text, family);
+        for path in paths(family) {
+            hops(&mut text, &path);
+        }
+    }
+    text
+}
+
+// Writing to a string cannot fail.
+fn table(text: &mut String, family: &[&Entry]) {
+    let _ = writeln!(text, "\n## {}\n", family[0].family);
+    text.push_str("| id | what it does | Linux | calls | copies at the sender | end to end |\n");
+    text.push_str("|---|---|---|---|---|---|\n");
+    for entry in family {
+        let hidden = if entry.hidden { " (shown by `list --all`)" } else { "" };
+        let since = entry.since.map_or_else(|| "-".to_owned(), |version| version.to_string());
+        let path = &entry.data_path;
+        let _ = writeln!(
+            text,
+            "| `{}` | {}{hidden} | {since} | {} | {} | {} |",
+            entry.id,
+            entry.summary,
+            calls(path.calls),
+            copies(path, DataPath::copies_sender),
+            copies(path, DataPath::copies_end_to_end),
+        );
+    }
+}
+
+/// `1`, or `0 or 1` where the kernel decides.
+fn copies(path: &DataPath, of: fn(&DataPath, f64) -> f64) -> String {
+    let (least, most) = (of(path, 0.0), of(path, 1.0));
+    if least == most { format!("{least}") } else { format!("{least} or {most}") }
+}
+
+/// The entries of a family that have hops, those with the same ones together.
+fn paths<'a>(family: &[&'a Entry]) -> Vec<Vec<&'a Entry>> {
+    let mut paths: Vec<Vec<&Entry>> = Vec::new();
+    for &entry in family.iter().filter(|entry| !entry.data_path.hops.is_empty()) {
+        let same = |path: &&mut Vec<&Entry>| path[0].data_path.hops == entry.data_path.hops;
+        match paths.iter_mut().find(same) {
+            Some(path) => path.push(entry),
+            None => paths.push(vec![entry]),
+        }
+    }
+    paths
+}
+
+fn hops(text: &mut String, entries: &[&Entry]) {
+    let ids: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.id)).collect();
+    let _ = writeln!(text, "\n{}:\n", ids.join(", "));
+    for (number, hop) in entries[0].data_path.hops.iter().enumerate() {
+        let _ = writeln!(text, "{}. {}", number + 1, sentence(hop));
+    }
+}
+
+/// `user memory → socket buffer: copied by the kernel at the sender (`f`)`.
+fn sentence(hop: &Hop) -> String {
+    let movement = match hop.movement {
+        Movement::Copy => "copied",
+        Movement::Reference => "passed on as a reference",
+        Movement::LateCopy => "copied late, if at all,",
+    };
+    let mover = match hop.mover {
+        Mover::User => "by the program",
+        Mover::Kernel => "by the kernel",
+        Mover::Device => "by the device",
+    };
+    let end = match hop.end {
+        End::Sender => "at the sender",
+        End::Receiver => "at the receiver",
+    };
+    format!("{} → {}: {movement} {mover} {end} (`{}`)", hop.from, hop.to, hop.function)
+}

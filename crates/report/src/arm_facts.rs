@@ -1,0 +1,71 @@
+//! What arms found or arranged when they were opened, such as the size of a
+//! pipe: the same in most trials, and told where it is not.
+
+use iolens_model::axes::Cell;
+use iolens_model::outcome::TrialOutcome;
+use iolens_model::run::Run;
+use serde_json::{Map, Value};
+
+/// A fact of an arm with every value that it had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Fact<'a> {
+    /// Label of the arm.
+    pub(crate) arm: &'a str,
+    /// What it is, with its unit.
+    pub(crate) name: &'a str,
+    /// Its values, each once, in the order in which they came.
+    pub(crate) values: Vec<&'a str>,
+}
+
+/// The facts of all trials, or of those of one cell.
+pub(crate) fn of<'a>(run: &'a Run, cell: Option<&Cell>) -> Vec<Fact<'a>> {
+    let wanted = |trial: &&TrialOutcome| cell.is_none_or(|cell| trial.cell == *cell);
+    let mut found: Vec<Fact> = Vec::new();
+    for trial in run.trials.iter().filter(wanted) {
+        for fact in trial.tx.iter().flat_map(|end| &end.arm_facts) {
+            let Some(arm) = trial.arms.get(fact.arm) else { continue };
+            let (arm, value) = (arm.arm.label.as_str(), fact.value.as_str());
+            let same = |known: &&mut Fact| known.arm == arm && known.name == fact.name;
+            match found.iter_mut().find(same) {
+                Some(known) if known.values.contains(&value) => {}
+                Some(known) => known.values.push(value),
+                None => found.push(Fact { arm, name: &fact.name, values: vec![value] }),
+            }
+        }
+    }
+    found
+}
+
+/// The facts of one arm in one trial, by name; null where it has none.
+pub(crate) fn object(trial: &TrialOutcome, arm: usize) -> Value {
+    let facts = trial.tx.iter().flat_map(|end| &end.arm_facts).filter(|fact| fact.arm == arm);
+    let facts: Map<String, Value> =
+        facts.map(|fact| (fact.name.clone(), Value::from(fact.value.as_str()))).collect();
+    if facts.is_empty() { Value::Null } else { Value::Object(facts) }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::outcome::ArmFact;
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn values_that_differ_between_trials_all_stand() {
+        let (mut run, _) = fixture::run();
+        assert_eq!(of(&run, None), []);
+        for (index, value) in ["65536", "1048576", "65536"].into_iter().enumerate() {
+            let name = "pipe_bytes".to_owned();
+            let fact = ArmFact { arm: 1, name, value: value.to_owned() };
+            let end = run.trials[index].tx.as_mut().expect("the end answered");
+            end.arm_facts.push(fact);
+        }
+        let label = &run.trials[0].arms[1].arm.label;
+        let values = vec!["65536", "1048576"];
+        assert_eq!(of(&run, None), [Fact { arm: label, name: "pipe_bytes", values }]);
+        assert_eq!(of(&run, Some(&run.trials[0].cell)).len(), 1);
+        assert_eq!(object(&run.trials[1], 1)["pipe_bytes"], "1048576");
+        assert!(object(&run.trials[1], 0).is_null());
+    }
+}
