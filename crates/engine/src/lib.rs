@@ -18,6 +18,8 @@ pub mod lock;
 pub mod locked_memory;
 pub mod op;
 mod primitives;
+mod receive;
+pub mod receivers;
 pub mod registry;
 #[cfg(test)]
 mod scripted;

@@ -53,7 +53,7 @@ mod tests {
     /// The form alone: which primitives there are is the build's affair.
     fn read(name: &str) -> Wishes {
         let plan = ALL.into_iter().find(|plan| plan.name == name).unwrap();
-        plan_file::parse(&plan.file(), plan.text, &|_| Ok(())).unwrap()
+        plan_file::parse(&plan.file(), plan.text, &|_, _| Ok(())).unwrap()
     }
 
     #[test]

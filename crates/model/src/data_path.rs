@@ -79,6 +79,19 @@ pub struct DataPath {
 }
 
 impl DataPath {
+    /// The path with the receiving end's hops replaced by `hops`, those of
+    /// another receiver. A path that ends at the sender stays as it is.
+    #[must_use]
+    pub fn received_by(&self, hops: &[Hop]) -> DataPath {
+        let is_sender = |hop: &&Hop| hop.end == End::Sender;
+        let sender: Vec<Hop> = self.hops.iter().filter(is_sender).cloned().collect();
+        if sender.len() == self.hops.len() {
+            return self.clone();
+        }
+        let all = sender.into_iter().chain(hops.iter().cloned()).collect();
+        DataPath { hops: Cow::Owned(all), calls: self.calls }
+    }
+
     /// CPU copies of each payload byte made at the sender, if the share
     /// `late_share` (0 to 1) of the bytes was copied late.
     #[must_use]
@@ -117,6 +130,18 @@ pub struct PrimitiveFacts {
     pub id: String,
     /// What it does, in one line.
     pub summary: String,
-    /// The path of the bytes.
+    /// The path of the bytes, received with `recv`.
     pub data_path: DataPath,
+}
+
+/// A receiver as a run knew it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReceiverFacts {
+    /// Id of the registry entry.
+    pub id: String,
+    /// What it does, in one line.
+    pub summary: String,
+    /// The hops at the receiving end: they take the place of those of `recv`
+    /// in the path of a primitive.
+    pub hops: Cow<'static, [Hop]>,
 }

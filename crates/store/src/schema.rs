@@ -6,11 +6,15 @@ use rusqlite::{Connection, TransactionBehavior};
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"ioLn");
 
 /// The schema this build reads and writes (`user_version`).
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// Step i takes version i to version i + 1; version 0 is an empty file.
-const MIGRATIONS: [&str; SCHEMA_VERSION as usize] =
-    [include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
+    include_str!("schema_1.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// Brings the file to [`SCHEMA_VERSION`] in one transaction: another process
 /// sees the old version or the new one. Returns the version found if it is

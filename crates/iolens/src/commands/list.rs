@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use iolens_engine::receivers::{self, RECEIVERS};
 use iolens_engine::registry::{Entry, REGISTRY};
 use iolens_engine::stage;
 use iolens_model::axes::{Study, Topology};
@@ -17,7 +18,13 @@ use crate::output;
 pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
     let kinds = match args.what {
         Some(what) => vec![what],
-        None => vec![Listed::Studies, Listed::Primitives, Listed::Topologies, Listed::Metrics],
+        None => vec![
+            Listed::Studies,
+            Listed::Primitives,
+            Listed::Receivers,
+            Listed::Topologies,
+            Listed::Metrics,
+        ],
     };
     if args.json {
         let all: serde_json::Map<String, Value> = kinds
@@ -43,6 +50,7 @@ fn heading(kind: Listed) -> &'static str {
     match kind {
         Listed::Studies => "studies",
         Listed::Primitives => "primitives",
+        Listed::Receivers => "receivers",
         Listed::Topologies => "topologies",
         Listed::Metrics => "metrics",
     }
@@ -60,6 +68,7 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
         Listed::Primitives => {
             REGISTRY.iter().filter(|entry| all || !entry.hidden).map(|e| primitive(e)).collect()
         }
+        Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS
             .iter()
@@ -97,6 +106,23 @@ fn primitive(entry: &Entry) -> Value {
         "copies_sender": entry.data_path.copies_sender(1.0),
         "copies_end_to_end": entry.data_path.copies_end_to_end(1.0),
         "data_path": entry.data_path,
+    })
+}
+
+/// A receiver and whether it works here, which is tried.
+fn receiver(entry: &receivers::Entry) -> Value {
+    let refused = (entry.available)().err();
+    let summary = match &refused {
+        None => entry.summary.to_owned(),
+        Some(why) => format!("{}; not here: {why}", entry.summary),
+    };
+    json!({
+        "name": entry.id,
+        "summary": summary,
+        "needs": entry.needs,
+        "available": refused.is_none(),
+        "unavailable_reason": refused,
+        "hops": entry.hops,
     })
 }
 

@@ -4,7 +4,7 @@
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use iolens_model::data_path::{
-    CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts,
+    CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
 use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost};
 use iolens_model::latency::Histogram;
@@ -95,7 +95,7 @@ prop_compose! {
         build in text(),
         command in vec(text(), 0..3),
         plan in plan(),
-        primitives in vec(primitive(), 0..3),
+        (primitives, receivers) in (vec(primitive(), 0..3), vec(receiver(), 0..2)),
         host in host(),
         calibration in calibration(),
         end in option::of(end()),
@@ -108,6 +108,7 @@ prop_compose! {
             command,
             plan,
             primitives,
+            receivers,
             host,
             calibration,
             end,
@@ -138,6 +139,13 @@ prop_compose! {
 }
 
 prop_compose! {
+    fn receiver()(primitive in primitive()) -> ReceiverFacts {
+        let PrimitiveFacts { id, summary, data_path } = primitive;
+        ReceiverFacts { id, summary, hops: data_path.hops }
+    }
+}
+
+prop_compose! {
     fn end()(
         finished_unix_ns in count(),
         stopped_by in select(vec![
@@ -156,7 +164,7 @@ prop_compose! {
 
 prop_compose! {
     fn plan()(
-        (primitives, baseline, receiver) in (vec(text(), 0..3), text(), text()),
+        (primitives, baseline, receivers) in (vec(text(), 0..3), text(), vec(text(), 0..3)),
         (sizes, threads) in (vec(bytes(), 0..3), vec(any::<u32>(), 0..3)),
         (topologies, modes, working_sets) in (
             vec(select(Topology::ALL), 0..2),
@@ -182,7 +190,7 @@ prop_compose! {
             working_sets,
             fields,
             iovec,
-            receiver,
+            receivers,
             schedule,
             passes: Passes { minimum, maximum },
             budget: Nanos(budget),
