@@ -40,6 +40,30 @@ pub fn sendmsg(fd: BorrowedFd<'_>, iovec: &[IoSlice<'_>]) -> Result<usize, Errno
     count(n)
 }
 
+/// Writes from one buffer with write(2), which knows nothing of sockets; may
+/// take fewer bytes than there are. It has no flag against `SIGPIPE`, which
+/// Rust's runtime ignores, so that a closed peer is `EPIPE` here too.
+///
+/// Errors: see write(2); `EAGAIN` when the socket's send time-out passed.
+#[inline]
+pub fn write(fd: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
+    // SAFETY: pointer and length are those of `bytes`, which the kernel only reads.
+    let n = unsafe { libc::write(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len()) };
+    count(n)
+}
+
+/// Writes from several buffers in order with writev(2); otherwise as [`write`].
+///
+/// Errors: see writev(2); `EINVAL` above 1024 buffers (`UIO_MAXIOV`).
+#[inline]
+pub fn writev(fd: BorrowedFd<'_>, iovec: &[IoSlice<'_>]) -> Result<usize, Errno> {
+    let buffers = libc::c_int::try_from(iovec.len()).map_err(|_| Errno::EINVAL)?;
+    // SAFETY: IoSlice is guaranteed to have the layout of iovec; its slices live
+    // for this call, and the kernel only reads through them.
+    let n = unsafe { libc::writev(fd.as_raw_fd(), iovec.as_ptr().cast(), buffers) };
+    count(n)
+}
+
 /// Receives into one buffer; 0 is the end of the stream.
 ///
 /// Errors: see recv(2); `EAGAIN` when the socket's receive time-out passed.
@@ -50,8 +74,9 @@ pub fn recv(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
     count(n)
 }
 
+/// A byte count, or the error that a negative one stands for.
 #[inline]
-fn count(n: isize) -> Result<usize, Errno> {
+pub(crate) fn count(n: isize) -> Result<usize, Errno> {
     usize::try_from(n).map_err(|_| Errno::last())
 }
 
@@ -67,9 +92,11 @@ mod tests {
         let (a, b) = UnixStream::pair().unwrap();
         assert_eq!(send(a.as_fd(), b"one "), Ok(4));
         assert_eq!(sendmsg(a.as_fd(), &[IoSlice::new(b"two "), IoSlice::new(b"three")]), Ok(9));
+        assert_eq!(write(a.as_fd(), b" four"), Ok(5));
+        assert_eq!(writev(a.as_fd(), &[IoSlice::new(b" fi"), IoSlice::new(b"ve")]), Ok(5));
         let mut buffer = [0u8; 32];
         let n = recv(b.as_fd(), &mut buffer).unwrap();
-        assert_eq!(&buffer[..n], b"one two three");
+        assert_eq!(&buffer[..n], b"one two three four five");
     }
 
     #[test]
@@ -77,6 +104,8 @@ mod tests {
         let (a, b) = UnixStream::pair().unwrap();
         drop(b);
         assert_eq!(send(a.as_fd(), b"x"), Err(Errno::EPIPE));
+        assert_eq!(write(a.as_fd(), b"x"), Err(Errno::EPIPE));
+        assert_eq!(writev(a.as_fd(), &[IoSlice::new(b"x")]), Err(Errno::EPIPE));
         assert_eq!(recv(a.as_fd(), &mut [0u8; 4]), Ok(0));
     }
 
@@ -85,5 +114,6 @@ mod tests {
         let (a, _b) = UnixStream::pair().unwrap();
         let iovec = vec![IoSlice::new(b"x"); 1025];
         assert_eq!(sendmsg(a.as_fd(), &iovec), Err(Errno::EMSGSIZE));
+        assert_eq!(writev(a.as_fd(), &iovec), Err(Errno::EINVAL));
     }
 }

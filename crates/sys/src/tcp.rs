@@ -189,14 +189,36 @@ pub fn hang_up(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(shutdown(fd, Shutdown::Both)?)
 }
 
+/// Bytes that were given to the connection and that the peer's kernel has not
+/// acknowledged (`SIOCOUTQ`, tcp(7)). The peer's program may not have read
+/// those that were.
+///
+/// Errors: `EINVAL` for a listening socket, `ENOTTY` where it is not TCP.
+pub fn unacknowledged_bytes(fd: BorrowedFd<'_>) -> Result<u64, Errno> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one int, which lives on this stack. SIOCOUTQ has
+    // the number of TIOCOUTQ (include/uapi/linux/sockios.h).
+    let result = unsafe { libc::ioctl(fd.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    match result {
+        0 => Ok(u64::try_from(bytes).unwrap_or(0)),
+        _ => Err(Errno::last()),
+    }
+}
+
 /// What the kernel knows of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
     /// Segments sent again since the connection began.
     pub retransmits: u64,
+    /// Segments sent since the connection began, those without payload and
+    /// those sent again too (`tcpi_segs_out`); null before Linux 4.2.
+    pub segments_out: Option<u64>,
     /// Largest segment it sends, in bytes.
     pub send_mss_bytes: u64,
 }
+
+/// Where `tcpi_segs_out` ends in `struct tcp_info`, which grows with kernels.
+const SEGS_OUT_END: usize = std::mem::offset_of!(libc::tcp_info, tcpi_segs_out) + 4;
 
 /// Reads `TCP_INFO`.
 ///
@@ -222,6 +244,7 @@ pub fn info(fd: BorrowedFd<'_>) -> Result<Info, Errno> {
     }
     Ok(Info {
         retransmits: u64::from(info.tcpi_total_retrans),
+        segments_out: (length as usize >= SEGS_OUT_END).then(|| u64::from(info.tcpi_segs_out)),
         send_mss_bytes: u64::from(info.tcpi_snd_mss),
     })
 }
@@ -252,6 +275,26 @@ mod tests {
             assert!(accepted.nodelay);
             assert_eq!(info(end.as_fd()).unwrap().retransmits, 0);
         }
+    }
+
+    #[test]
+    fn what_is_sent_is_counted_and_acknowledged() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::open(&any, &options(), 1).unwrap();
+        let client = connect_to(&listener.address().unwrap(), &options()).unwrap();
+        let server = listener.accept().unwrap();
+        let before = info(client.as_fd()).unwrap().segments_out.unwrap();
+        for _ in 0..3 {
+            assert_eq!(crate::socket::send(client.as_fd(), b"abc"), Ok(3));
+        }
+        let sent = info(client.as_fd()).unwrap().segments_out.unwrap() - before;
+        assert!((1..=3).contains(&sent), "{sent}: small segments may have been merged");
+        // The answer acknowledges what it answers.
+        assert!(crate::socket::recv(server.as_fd(), &mut [0; 9]).unwrap() > 0);
+        assert_eq!(crate::socket::send(server.as_fd(), b"d"), Ok(1));
+        assert_eq!(crate::socket::recv(client.as_fd(), &mut [0]), Ok(1));
+        assert_eq!(unacknowledged_bytes(client.as_fd()), Ok(0));
+        assert!(unacknowledged_bytes(std::fs::File::open("/dev/null").unwrap().as_fd()).is_err());
     }
 
     #[test]

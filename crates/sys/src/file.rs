@@ -1,0 +1,89 @@
+//! Files that have no name, to send from: one in memory, one in a folder. Both
+//! are gone when their last descriptor is closed, however the process ends.
+
+use std::fs::File;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, memfd_create, openat};
+
+use crate::errno::Errno;
+
+/// A file in memory; see memfd_create(2). The name only shows in /proc.
+///
+/// Errors: `ENOSYS` before Linux 3.17, `EMFILE` at the limit of descriptors.
+pub fn in_memory(name: &str) -> Result<File, Errno> {
+    Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
+}
+
+/// A file of the file system of `folder`, without a name (`O_TMPFILE`). Where
+/// the file system knows no such files, it has a name until this returns.
+///
+/// Errors: see open(2); `EACCES`, `EROFS`, `ENOSPC`.
+pub fn in_folder(folder: &Path) -> Result<File, Errno> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let mode = Mode::RUSR | Mode::WUSR;
+    match openat(CWD, folder, flags | OFlags::TMPFILE, mode) {
+        Ok(fd) => return Ok(File::from(fd)),
+        // What file systems, and kernels before 3.11, say that lack O_TMPFILE.
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::ISDIR) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let path = folder.join(format!("iolens-{}-{}", crate::process::id(), crate::clock::unix_ns()));
+    let file = File::from(openat(CWD, &path, flags | OFlags::CREATE | OFlags::EXCL, mode)?);
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+/// The file system that a file is on: its name, or its number in hexadecimal
+/// (`f_type` of statfs(2)) where it is not one of the usual ones.
+///
+/// Errors: see fstatfs(2).
+pub fn file_system(fd: BorrowedFd<'_>) -> Result<String, Errno> {
+    // include/uapi/linux/magic.h, and fs/xfs/libxfs/xfs_format.h.
+    const NAMES: [(u64, &str); 7] = [
+        (0xEF53, "ext4"),
+        (0x0102_1994, "tmpfs"),
+        (0x5846_5342, "xfs"),
+        (0x9123_683E, "btrfs"),
+        (0x794C_7630, "overlay"),
+        (0x2FC1_2FC1, "zfs"),
+        (0xF2F5_2010, "f2fs"),
+    ];
+    let kind = rustix::fs::fstatfs(fd)?.f_type.cast_unsigned() & 0xFFFF_FFFF;
+    let name = NAMES.iter().find(|(number, _)| *number == kind);
+    Ok(name.map_or_else(|| format!("{kind:#x}"), |(_, name)| (*name).to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek, Write};
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    fn holds_what_is_written(mut file: File) {
+        file.write_all(b"abc").unwrap();
+        file.rewind().unwrap();
+        let mut text = String::new();
+        file.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "abc");
+    }
+
+    #[test]
+    fn a_file_in_memory_has_no_name_anywhere() {
+        let file = in_memory("iolens").unwrap();
+        assert_eq!(file_system(file.as_fd()).unwrap(), "tmpfs");
+        holds_what_is_written(file);
+    }
+
+    #[test]
+    fn a_file_in_a_folder_leaves_nothing_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = in_folder(folder.path()).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert!(!file_system(file.as_fd()).unwrap().is_empty());
+        holds_what_is_written(file);
+        assert_eq!(in_folder(&folder.path().join("none")).unwrap_err(), Errno::ENOENT);
+    }
+}
