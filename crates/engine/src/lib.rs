@@ -23,6 +23,9 @@ pub mod receivers;
 pub mod registry;
 #[cfg(test)]
 mod scripted;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 pub mod stage;
 mod stream;
 mod surroundings;

@@ -21,6 +21,10 @@ pub(crate) struct Setup<'a> {
     pub(crate) links: Vec<BorrowedFd<'a>>,
     /// Bytes asked of one call.
     pub(crate) receive_bytes: usize,
+    /// Fields of a message.
+    pub(crate) fields: usize,
+    /// How long it may wait for bytes; the sockets have the same limit.
+    pub(crate) stall_limit: Duration,
 }
 
 /// The connections of a thread, and the one whose turn it is.
@@ -49,10 +53,23 @@ pub(crate) struct Taken {
     pub(crate) bytes: usize,
     /// System calls that it took.
     pub(crate) calls: u32,
+    /// Of the bytes, those that were mapped instead of copied.
+    pub(crate) mapped: usize,
+}
+
+impl Taken {
+    /// What one call brought that maps nothing.
+    #[inline]
+    pub(crate) fn by_one_call(bytes: usize) -> Taken {
+        Taken { bytes, calls: 1, mapped: 0 }
+    }
 }
 
 /// One way of receiving; what a file in `receivers` implements.
 pub(crate) trait Take: Send {
+    /// Whether it maps bytes, so that how many is counted.
+    const MAPS: bool = false;
+
     /// The connection whose turn it is.
     fn fd(&self) -> BorrowedFd<'_>;
 
@@ -75,6 +92,8 @@ pub(crate) trait Take: Send {
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) tally: Tally,
+    /// Bytes that were mapped; null for a receiver that maps none.
+    pub(crate) mapped_bytes: Option<u64>,
     /// When the first bytes were here; 0 for none.
     pub(crate) first_ns: u64,
     /// When the slice was over for this thread.
@@ -82,6 +101,10 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    fn by<T: Take>() -> Received {
+        Received { mapped_bytes: T::MAPS.then_some(0), ..Received::default() }
+    }
+
     #[inline]
     fn note(&mut self, taken: Taken) {
         if self.tally.calls == 0 {
@@ -89,6 +112,9 @@ impl Received {
         }
         self.tally.calls += u64::from(taken.calls);
         self.tally.bytes += taken.bytes as u64;
+        if let Some(mapped) = &mut self.mapped_bytes {
+            *mapped += taken.mapped as u64;
+        }
     }
 }
 
@@ -172,7 +198,7 @@ impl<T: Take> Receiver for T {
 
 #[inline(never)]
 fn drive<T: Take>(receiver: &mut T, quota: &Quota<'_>) -> Result<Received, Errno> {
-    let mut received = Received::default();
+    let mut received = Received::by::<T>();
     loop {
         let taken = match receiver.take() {
             Ok(Taken { bytes: 0, .. }) => return Err(Errno::ENODATA),
@@ -202,7 +228,7 @@ fn drive<T: Take>(receiver: &mut T, quota: &Quota<'_>) -> Result<Received, Errno
 
 #[inline(never)]
 fn drive_until_end<T: Take>(receiver: &mut T) -> Result<Received, Errno> {
-    let mut received = Received::default();
+    let mut received = Received::by::<T>();
     loop {
         match receiver.take() {
             Ok(Taken { bytes: 0, .. }) => return Ok(received),

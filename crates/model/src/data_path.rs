@@ -40,6 +40,11 @@ pub enum Movement {
     /// leave through a device that takes it: always over loopback and veth.
     /// Which share was copied is measured, not declared.
     LateCopy,
+    /// A reference where whole pages can be mapped into the receiver's address
+    /// space, a copy of the rest. Which share was mapped is measured.
+    Mapped,
+    /// The bytes end here, and nobody has read them.
+    Discarded,
 }
 
 /// One step of the bytes.
@@ -96,14 +101,16 @@ impl DataPath {
     /// `late_share` (0 to 1) of the bytes was copied late.
     #[must_use]
     pub fn copies_sender(&self, late_share: f64) -> f64 {
-        self.copies(late_share, |hop| hop.end == End::Sender)
+        let shares = Shares { late: late_share, mapped: 0.0 };
+        self.copies(shares, |hop| hop.end == End::Sender)
     }
 
     /// CPU copies of each payload byte from the sender's fields to the
-    /// receiver's buffer, as above.
+    /// receiver's buffer, as above, if the share `mapped_share` (0 to 1) was
+    /// mapped where the path may map.
     #[must_use]
-    pub fn copies_end_to_end(&self, late_share: f64) -> f64 {
-        self.copies(late_share, |_| true)
+    pub fn copies_end_to_end(&self, late_share: f64, mapped_share: f64) -> f64 {
+        self.copies(Shares { late: late_share, mapped: mapped_share }, |_| true)
     }
 
     /// Whether the kernel decides at run time if it copies.
@@ -112,14 +119,34 @@ impl DataPath {
         self.hops.iter().any(|hop| hop.movement == Movement::LateCopy)
     }
 
-    fn copies(&self, late_share: f64, counts: impl Fn(&Hop) -> bool) -> f64 {
+    /// Whether nothing of it is decided at run time.
+    #[must_use]
+    pub fn is_fixed(&self) -> bool {
+        !self.may_copy_late() && !self.may_map()
+    }
+
+    /// Whether the kernel maps pages for the receiver, where it can.
+    #[must_use]
+    pub fn may_map(&self) -> bool {
+        self.hops.iter().any(|hop| hop.movement == Movement::Mapped)
+    }
+
+    fn copies(&self, shares: Shares, counts: impl Fn(&Hop) -> bool) -> f64 {
         let copies = |hop: &Hop| match (hop.mover, hop.movement) {
-            (Mover::Device, _) | (_, Movement::Reference) => 0.0,
+            (Mover::Device, _) | (_, Movement::Reference | Movement::Discarded) => 0.0,
             (_, Movement::Copy) => 1.0,
-            (_, Movement::LateCopy) => late_share,
+            (_, Movement::LateCopy) => shares.late,
+            (_, Movement::Mapped) => 1.0 - shares.mapped,
         };
         self.hops.iter().filter(|hop| counts(hop)).map(copies).sum()
     }
+}
+
+/// What the kernel decided at run time, as shares of the bytes.
+#[derive(Debug, Clone, Copy)]
+struct Shares {
+    late: f64,
+    mapped: f64,
 }
 
 /// A primitive as a run knew it: what its diagrams and ledgers are drawn from,

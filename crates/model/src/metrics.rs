@@ -77,8 +77,10 @@ metrics! {
     "zerocopy_completions", "ids", "zero-copy sends whose completion was read", "id ranges from the error queue, MSG_ERRQUEUE";
     "zerocopy_copied_share", "share", "completed zero-copy sends that the kernel reported as copied after all, 0 to 1; exact only at 0 and 1", "SO_EE_CODE_ZEROCOPY_COPIED over zerocopy_completions";
     "enobufs", "calls", "zero-copy calls that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls";
+    "rx_mapped_bytes", "bytes", "payload bytes that the kernel mapped into the receiver's address space instead of copying them; null for receivers that map none", "TCP_ZEROCOPY_RECEIVE, length of each call";
+    "rx_mapped_share", "share", "bytes mapped over bytes received, 0 to 1", "rx_mapped_bytes / rx_bytes";
     "copies_sender", "copies", "CPU copies of each payload byte at the sender", "the primitive's declared data path";
-    "copies_end_to_end", "copies", "CPU copies of each payload byte from the sender's fields to the receiver's buffer", "the primitive's declared data path";
+    "copies_end_to_end", "copies", "CPU copies of each payload byte from the sender's fields to the receiver's buffer", "the declared data paths of the primitive and the receiver, with the shares copied late and mapped";
 }
 
 #[cfg(test)]

@@ -91,6 +91,7 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
     ]));
     row.extend(later(totals));
+    row.extend(fixed([("rx_mapped_bytes", json!(totals.and_then(|t| t.rx_mapped_bytes)))]));
     Record { columns: row, whole: fixed([("latency_histogram", json!(outcome.latency))]) }
 }
 
@@ -285,6 +286,8 @@ fn later_of_ends(slice: &SliceOutcome) -> Named {
         let kernel = counts.map(|c| c.kernel).unwrap_or_default().values();
         columns.extend(named(end, &KernelCounts::NAMES, &kernel));
     }
+    let mapped = slice.rx.as_ref().and_then(|counts| counts.mapped_bytes);
+    columns.extend(fixed([("rx_mapped_bytes", json!(mapped))]));
     columns
 }
 
@@ -344,6 +347,7 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     ]));
     row.extend(latency(arm));
     row.extend(later_figures(arm));
+    row.extend(fixed([("rx_mapped_share", json!(arm.mapped_share))]));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
     Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }
 }

@@ -63,6 +63,16 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
     }
+    if let Some(table) = results::receivers(run, analysis) {
+        out.push('\n');
+        out.push_str(&style.paint(BOLD, &table.caption));
+        out.push('\n');
+        out.push_str(&table.text(style.columns()));
+        out.push_str(
+            &style.paint(DIM, &wrap::hanging(results::RECEIVERS_READ, style.columns(), 0)),
+        );
+        out.push('\n');
+    }
     out.push('\n');
     let reading = format!(
         "ratio: time per message of {} over the arm's; above 1 the arm is faster. Intervals are \
@@ -130,7 +140,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         cell.trials_started,
         number::percent(analysis.delta)
     ));
-    for sentence in results::zerocopy(cell) {
+    for sentence in results::decided(cell) {
         out.push_str(&wrap::hanging(&sentence, style.columns(), 2));
         out.push('\n');
     }

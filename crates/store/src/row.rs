@@ -87,7 +87,7 @@ pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> ru
 }
 
 /// Columns that no other place names; the first four are always counted.
-const ACCOUNTS: [&str; 17] = [
+const ACCOUNTS: [&str; 18] = [
     "messages",
     "bytes",
     "calls",
@@ -105,6 +105,7 @@ const ACCOUNTS: [&str; 17] = [
     "zerocopy_completions",
     "zerocopy_copied",
     "enobufs",
+    "mapped_bytes",
 ];
 
 /// Where the PMU's counts begin, and where the kernel's do.
@@ -149,6 +150,7 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
         counts.zerocopy.map(|z| z.completions),
         counts.zerocopy.map(|z| z.copied),
         counts.zerocopy.map(|z| z.enobufs),
+        counts.mapped_bytes,
     ];
     let mut all = [None; COUNTS];
     let events = counts.pmu.values().into_iter().chain(counts.kernel.values());
@@ -177,6 +179,7 @@ pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Co
         softirq_ticks: row.get(at + 11)?,
         run_delay_ns: row.get(at + 12)?,
         zerocopy: get_zerocopy(row, at + 13)?,
+        mapped_bytes: row.get(at + 17)?,
         pmu: PmuCounts::from_values(get_values(row, at + PMU_AT)?),
         kernel: KernelCounts::from_values(get_values(row, at + KERNEL_AT)?),
     }))

@@ -31,3 +31,4 @@ pub mod storage;
 pub mod tcp;
 pub mod usage;
 pub mod zerocopy;
+pub mod zerocopy_receive;

@@ -4,6 +4,10 @@
 //! bytes take, what it needs and what it does not show.
 
 pub(crate) mod recv;
+mod recv_trunc;
+mod recvmsg_iov;
+mod splice_rx;
+mod tcp_zerocopy_receive;
 #[cfg(test)]
 mod tests;
 
@@ -39,7 +43,13 @@ pub struct Entry {
 pub(crate) type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Receiver + 'a>, SetupError>;
 
 /// Every receiver, sorted by id.
-pub const RECEIVERS: &[&Entry] = &[&recv::ENTRY];
+pub const RECEIVERS: &[&Entry] = &[
+    &recv::ENTRY,
+    &recv_trunc::ENTRY,
+    &recvmsg_iov::ENTRY,
+    &splice_rx::ENTRY,
+    &tcp_zerocopy_receive::ENTRY,
+];
 
 /// The receiver of an id.
 #[must_use]

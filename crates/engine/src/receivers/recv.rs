@@ -42,7 +42,8 @@ impl<'a> Recv<'a> {
     /// Of one connection.
     #[cfg(test)]
     pub(crate) fn one(fd: BorrowedFd<'a>, receive_bytes: usize) -> Recv<'a> {
-        Recv::new(Setup { links: vec![fd], receive_bytes })
+        let stall_limit = std::time::Duration::from_secs(20);
+        Recv::new(Setup { links: vec![fd], receive_bytes, fields: 1, stall_limit })
     }
 }
 
@@ -62,7 +63,7 @@ impl Take for Recv<'_> {
     #[inline]
     fn take(&mut self) -> Result<Taken, Errno> {
         let bytes = socket::recv(self.turn.fd, &mut self.buffer)?;
-        Ok(Taken { bytes, calls: 1 })
+        Ok(Taken::by_one_call(bytes))
     }
 
     #[cfg(test)]

@@ -23,7 +23,7 @@ const SIZES: [usize; 4] = [1, 4095, 64 << 10, (1 << 20) + 1];
 const RECEIVE_BYTES: usize = 128 << 10;
 
 /// Both ends of a TCP connection over loopback.
-fn connection(stall_limit: Duration) -> (OwnedFd, OwnedFd) {
+pub(super) fn connection(stall_limit: Duration) -> (OwnedFd, OwnedFd) {
     let options = tcp::Options {
         congestion: "reno".into(),
         buffer_bytes: 256 << 10,
@@ -35,25 +35,39 @@ fn connection(stall_limit: Duration) -> (OwnedFd, OwnedFd) {
     (tx, listener.accept().unwrap())
 }
 
-const LONG: Duration = Duration::from_secs(20);
+pub(super) const LONG: Duration = Duration::from_secs(20);
+
+pub(super) fn setup(fd: &OwnedFd, stall_limit: Duration) -> Setup<'_> {
+    Setup { links: vec![fd.as_fd()], receive_bytes: RECEIVE_BYTES, fields: 8, stall_limit }
+}
 
 fn receiver<'a>(entry: &Entry, fd: &'a OwnedFd) -> Box<dyn Receiver + 'a> {
-    let setup = Setup { links: vec![fd.as_fd()], receive_bytes: RECEIVE_BYTES };
-    (entry.open)(setup).unwrap()
+    (entry.open)(setup(fd, LONG)).unwrap()
 }
 
 /// Makes the sender of messages of this size, and gives it to `work`.
-fn with_sender(fd: &OwnedFd, message_bytes: usize, work: impl FnOnce(&mut dyn Sender)) {
+fn with_sender(
+    primitive: &str,
+    fd: &OwnedFd,
+    message_bytes: usize,
+    work: impl FnOnce(&mut dyn Sender),
+) {
     let iovec = Iovec::PerMessage;
     let shape = Shape { messages: RING_MESSAGES, message_bytes, fields: 8, iovec };
     let setup = registry::Setup { link: Link::Socket(fd.as_fd()), shape, stall_limit: LONG };
-    let entry = registry::find("send").unwrap();
+    let entry = registry::find(primitive).unwrap();
     work((entry.open)(setup).unwrap().as_mut());
 }
 
 fn send(fd: &OwnedFd, message_bytes: usize) {
-    with_sender(fd, message_bytes, |sender| {
+    send_with("send", fd, message_bytes);
+}
+
+/// Sends all messages with a primitive.
+pub(super) fn send_with(primitive: &str, fd: &OwnedFd, message_bytes: usize) {
+    with_sender(primitive, fd, message_bytes, |sender| {
         sender.run(&Budget::messages(MESSAGES as u64, 1)).unwrap();
+        sender.settle().unwrap();
     });
 }
 
@@ -68,14 +82,20 @@ fn available() -> impl Iterator<Item = &'static Entry> {
     RECEIVERS.iter().copied().filter(|entry| (entry.available)().is_ok())
 }
 
+/// Senders that fill pages in different ways: their copies lie in blocks of
+/// pages, or alone.
+const SENDERS: [&str; 2] = ["send", "sendmsg_zerocopy"];
+
 #[test]
 fn the_bytes_arrive_in_order() {
-    for (entry, size) in available().flat_map(|entry| SIZES.map(|size| (entry, size))) {
+    let each = available().flat_map(|entry| SIZES.map(|size| (entry, size)));
+    for (entry, size, primitive) in each.flat_map(|(entry, size)| SENDERS.map(|s| (entry, size, s)))
+    {
         let (tx, rx) = connection(LONG);
         let total = size * MESSAGES;
         let (mut seen, mut counted) = (Vec::with_capacity(total), 0);
         std::thread::scope(|scope| {
-            scope.spawn(|| send(&tx, size));
+            scope.spawn(|| send_with(primitive, &tx, size));
             let mut receiver = receiver(entry, &rx);
             while counted < total {
                 let taken = receiver.take_one(&mut |piece| seen.extend_from_slice(piece)).unwrap();
@@ -153,7 +173,7 @@ fn requests_are_answered_one_at_a_time() {
         let (tx, rx) = connection(LONG);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                with_sender(&tx, size, |sender| {
+                with_sender("send", &tx, size, |sender| {
                     sender.answer(tx.as_fd()).unwrap();
                 });
             });
@@ -188,8 +208,9 @@ fn a_sender_that_stops_in_mid_message_is_an_error_and_no_hang() {
         drop(tx);
         let gone = receiver(entry, &rx).receive(&quota).unwrap_err();
         assert!([Errno::ECONNRESET, Errno::ENODATA].contains(&gone), "{}: {gone}", entry.id);
-        let (_tx, rx) = connection(Duration::from_millis(20));
-        let silent = receiver(entry, &rx).receive(&quota).unwrap_err();
+        const SHORT: Duration = Duration::from_millis(20);
+        let (_tx, rx) = connection(SHORT);
+        let silent = (entry.open)(setup(&rx, SHORT)).unwrap().receive(&quota).unwrap_err();
         assert_eq!(silent, Errno::EAGAIN, "{}", entry.id);
     }
 }

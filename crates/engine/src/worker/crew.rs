@@ -41,7 +41,8 @@ impl Stop {
     /// What an arm or a receiver cannot do without was refused; where the
     /// kernel has no such thing, nothing has failed.
     pub(crate) fn not_set_up(error: &SetupError) -> Stop {
-        let lacks = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT].contains(&error.errno);
+        const LACKS: [Errno; 3] = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENODEV];
+        let lacks = LACKS.contains(&error.errno);
         let stop = if lacks { Stop::refused } else { Stop::cause };
         stop(error.to_string())
     }

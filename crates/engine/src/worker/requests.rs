@@ -40,6 +40,8 @@ impl Times {
 /// What one thread did in a slice.
 pub(crate) struct Exchanged {
     pub(crate) tally: Tally,
+    /// Bytes that were mapped; null for a receiver that maps none.
+    pub(crate) mapped_bytes: Option<u64>,
     pub(crate) span: Span,
 }
 
@@ -47,13 +49,13 @@ pub(crate) struct Exchanged {
 /// be no more. `times` is null in slices that do not count.
 ///
 /// Errors: of send(2) and of the receiver; `ENODATA` when the answering end has gone.
-pub(crate) fn exchange(
-    receiver: &mut impl Take,
+pub(crate) fn exchange<T: Take>(
+    receiver: &mut T,
     budget: &Budget,
     message_bytes: usize,
     mut times: Option<&mut Times>,
 ) -> Result<Exchanged, Errno> {
-    let mut tally = Tally::default();
+    let (mut tally, mut mapped) = (Tally::default(), 0);
     let mut span = Span::none();
     while let Some(messages) = budget.take() {
         for _ in 0..messages {
@@ -63,7 +65,7 @@ pub(crate) fn exchange(
                 budget.begin(begin_ns);
             }
             link::send(receiver.fd(), REQUEST)?;
-            receive_message(receiver, message_bytes, &mut tally)?;
+            mapped += receive_message(receiver, message_bytes, &mut tally)?;
             span.last_call_ns = clock::monotonic_ns();
             if let Some(Times(times)) = times.as_deref_mut() {
                 times.saturating_record(span.last_call_ns - begin_ns);
@@ -71,17 +73,17 @@ pub(crate) fn exchange(
         }
     }
     link::send(receiver.fd(), NO_MORE)?;
-    Ok(Exchanged { tally, span })
+    Ok(Exchanged { tally, mapped_bytes: T::MAPS.then_some(mapped), span })
 }
 
-/// Receives one message whole. No byte of another one can be there: it has
-/// not been asked for.
+/// Receives one message whole; how many bytes of it were mapped. No byte of
+/// another one can be there: it has not been asked for.
 fn receive_message(
     receiver: &mut impl Take,
     message_bytes: usize,
     tally: &mut Tally,
-) -> Result<(), Errno> {
-    let mut missing = message_bytes;
+) -> Result<u64, Errno> {
+    let (mut missing, mut mapped) = (message_bytes, 0);
     while missing > 0 {
         match receiver.take() {
             Ok(Taken { bytes: 0, .. }) => return Err(Errno::ENODATA),
@@ -90,13 +92,14 @@ fn receive_message(
                 missing -= taken.bytes;
                 tally.calls += u64::from(taken.calls);
                 tally.bytes += taken.bytes as u64;
+                mapped += taken.mapped as u64;
             }
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
     }
     tally.messages += 1;
-    Ok(())
+    Ok(mapped)
 }
 
 #[cfg(test)]

@@ -124,6 +124,8 @@ fn open_receiver<'a>(crew: &Crew<'a>, thread: usize) -> Result<Box<dyn Receiver 
     let setup = Setup {
         links: (0..trial.arms.len()).map(|arm| crew.links.get(arm, thread)).collect(),
         receive_bytes: usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX),
+        fields: trial.cell.fields as usize,
+        stall_limit: link::stall_limit(trial),
     };
     (entry.open)(setup).map_err(|error| Stop::not_set_up(&error))
 }
@@ -169,6 +171,7 @@ impl Task<'_> {
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;
         counts.calls = received.tally.calls;
+        counts.mapped_bytes = received.mapped_bytes;
         // Each connection carries whole messages.
         counts.messages = received.tally.bytes / self.crew.trial.cell.message_bytes.0;
         let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };
@@ -192,6 +195,7 @@ impl Task<'_> {
         let done = receiver.exchange(&self.progress.requests, size, times)?;
         Ok(Received {
             tally: done.tally,
+            mapped_bytes: done.mapped_bytes,
             first_ns: done.span.first_call_ns,
             end_ns: done.span.last_call_ns,
         })

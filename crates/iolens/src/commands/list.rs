@@ -104,7 +104,7 @@ fn primitive(entry: &Entry) -> Value {
         "control": entry.control,
         "hidden": entry.hidden,
         "copies_sender": entry.data_path.copies_sender(1.0),
-        "copies_end_to_end": entry.data_path.copies_end_to_end(1.0),
+        "copies_end_to_end": entry.data_path.copies_end_to_end(1.0, 0.0),
         "data_path": entry.data_path,
     })
 }

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
 use iolens_model::axes::{Cell, Counting};
+use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::host::Fact;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
@@ -69,7 +71,12 @@ fn rejected_of(visits: &Visits<'_>, trial: &TrialValues) -> Vec<Rejected> {
 }
 
 /// The notes of a cell.
-pub(super) fn notes(drafts: &[Draft<'_>], arms: &[ArmAnalysis]) -> Vec<String> {
+pub(super) fn notes(
+    header: &RunHeader,
+    cell: &Cell,
+    drafts: &[Draft<'_>],
+    arms: &[ArmAnalysis],
+) -> Vec<String> {
     let mut notes = Vec::new();
     for (draft, arm) in drafts.iter().zip(arms) {
         let label = &draft.arm.label;
@@ -82,6 +89,7 @@ pub(super) fn notes(drafts: &[Draft<'_>], arms: &[ArmAnalysis]) -> Vec<String> {
         }
         notes.extend(flags(draft).into_iter().map(|note| format!("{label}: {note}")));
         notes.extend(copied_note(arm));
+        notes.extend(mapped_note(header, cell, arm));
         notes.extend(isolation_note(arm));
     }
     notes
@@ -108,6 +116,45 @@ fn copied_note(arm: &ArmAnalysis) -> Option<String> {
          labelled \"copied\"",
         arm.arm.label,
         percent(zerocopy.copied_share?)
+    ))
+}
+
+/// Why a receiver that maps pages mapped few of this arm's.
+fn mapped_note(header: &RunHeader, cell: &Cell, arm: &ArmAnalysis) -> Option<String> {
+    /// What is above needs no explanation.
+    const MOST: f64 = 0.9;
+    let share = arm.mapped_share.filter(|share| *share < MOST)?;
+    let facts = header.primitives.iter().find(|facts| facts.id == arm.arm.primitive)?;
+    let makes = |movement| {
+        let is_it = |hop: &Hop| {
+            (hop.end, hop.mover, hop.movement) == (End::Sender, Mover::Kernel, movement)
+        };
+        facts.data_path.hops.iter().any(is_it)
+    };
+    let is_named = |fact: &&Fact| fact.name.ends_with("high_order_alloc_disable");
+    let blocks = header.host.facts.iter().find(is_named).and_then(|fact| fact.value.value());
+    let why = if makes(Movement::LateCopy) {
+        "the kernel's late copy fills whole pages but the last of each segment, and segments are \
+         short where messages or fields are"
+            .to_owned()
+    } else if makes(Movement::Copy) && blocks.is_none_or(|value| value != "1") {
+        format!(
+            "the sending kernel copies into blocks of several pages (net.core.\
+             high_order_alloc_disable is {}), and only pages that stand alone are mapped",
+            blocks.map_or("not known", String::as_str)
+        )
+    } else if makes(Movement::Copy) {
+        "only pages are mapped that the bytes fill from the first to the last, and segments do \
+         not end where pages do"
+            .to_owned()
+    } else {
+        "pages that belong to a file or to the sending process are never mapped".to_owned()
+    };
+    Some(format!(
+        "{}: {} mapped {} of the bytes and copied the rest: {why} (can_map_frag, net/ipv4/tcp.c)",
+        arm.arm.label,
+        cell.receiver,
+        percent(share)
     ))
 }
 

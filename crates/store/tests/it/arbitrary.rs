@@ -120,7 +120,13 @@ prop_compose! {
     fn primitive()(
         (id, summary) in (text(), text()),
         (from, to, function) in (text(), text(), text()),
-        movement in select(vec![Movement::Copy, Movement::Reference, Movement::LateCopy]),
+        movement in select(vec![
+            Movement::Copy,
+            Movement::Reference,
+            Movement::LateCopy,
+            Movement::Mapped,
+            Movement::Discarded,
+        ]),
         calls in prop_oneof![
             any::<u32>().prop_map(CallsPerMessage::Fixed),
             Just(CallsPerMessage::PerField),
@@ -400,14 +406,24 @@ prop_compose! {
 prop_compose! {
     fn counts()(
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
-        measured in prop::array::uniform9(option::of(count())),
+        measured in prop::array::uniform10(option::of(count())),
         zerocopy in option::of(prop::array::uniform4(count())),
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
         kernel in vec(option::of(count()), KernelCounts::COUNT),
     ) -> Counts {
-        let [task, voluntary, involuntary, migrations, minor, major, retransmits, softirq, delay] =
-            measured;
+        let [
+            task,
+            voluntary,
+            involuntary,
+            migrations,
+            minor,
+            major,
+            retransmits,
+            softirq,
+            delay,
+            mapped,
+        ] = measured;
         Counts {
             messages,
             bytes,
@@ -422,6 +438,7 @@ prop_compose! {
             retransmits,
             softirq_ticks: softirq,
             run_delay_ns: delay,
+            mapped_bytes: mapped,
             zerocopy: zerocopy.map(|[sends, completions, copied, enobufs]| ZerocopyCounts {
                 sends,
                 completions,
