@@ -172,3 +172,34 @@ pub struct ReceiverFacts {
     /// in the path of a primitive.
     pub hops: Cow<'static, [Hop]>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hop(end: End, movement: Movement) -> Hop {
+        let word = || Cow::Borrowed("");
+        let mover = Mover::Kernel;
+        Hop { from: word(), to: word(), end, mover, function: word(), movement }
+    }
+
+    fn path(hops: Vec<Hop>) -> DataPath {
+        DataPath { hops: hops.into(), calls: CallsPerMessage::Fixed(1) }
+    }
+
+    #[test]
+    fn a_receiver_takes_the_place_of_the_receive_copy_alone() {
+        let (copy_in, copy_out) =
+            (hop(End::Sender, Movement::Copy), hop(End::Receiver, Movement::Copy));
+        let whole = path(vec![copy_in.clone(), copy_out]);
+        assert_eq!((whole.copies_sender(0.0), whole.copies_end_to_end(0.0, 0.0)), (1.0, 2.0));
+        let dropped = whole.received_by(&[hop(End::Receiver, Movement::Discarded)]);
+        assert_eq!((dropped.copies_sender(0.0), dropped.copies_end_to_end(0.0, 0.0)), (1.0, 1.0));
+        let mapped = whole.received_by(&[hop(End::Receiver, Movement::Mapped)]);
+        assert_eq!(mapped.copies_end_to_end(0.0, 0.75), 1.25);
+        assert!(mapped.may_map() && !mapped.is_fixed() && whole.is_fixed());
+        // What has no receiver gets none.
+        let control = path(vec![copy_in]);
+        assert_eq!(control.received_by(&[hop(End::Receiver, Movement::Mapped)]), control);
+    }
+}

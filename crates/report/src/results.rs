@@ -138,7 +138,7 @@ fn label(arm: &ArmAnalysis) -> String {
 /// How much of an arm's bytes was mapped, and why no more.
 fn mapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
     let share = number::percent(arm.mapped_share?);
-    let said = format!("{} mapped {share} of the bytes and copied the rest", cell.cell.receiver);
+    let said = format!("{} mapped {share} of the bytes", cell.cell.receiver);
     let own = format!("{}: {said}", arm.arm.label);
     let why = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
     Some(said + why.unwrap_or_default())

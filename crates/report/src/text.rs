@@ -63,14 +63,16 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
     }
-    if let Some(table) = results::receivers(run, analysis) {
+    let beside = results::receivers(run, analysis);
+    for table in &beside {
         out.push('\n');
         out.push_str(&style.paint(BOLD, &table.caption));
         out.push('\n');
         out.push_str(&table.text(style.columns()));
-        out.push_str(
-            &style.paint(DIM, &wrap::hanging(results::RECEIVERS_READ, style.columns(), 0)),
-        );
+    }
+    if !beside.is_empty() {
+        let reading = wrap::hanging(results::RECEIVERS_READ, style.columns(), 0);
+        out.push_str(&style.paint(DIM, &reading));
         out.push('\n');
     }
     out.push('\n');

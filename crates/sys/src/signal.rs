@@ -80,6 +80,31 @@ impl AsFd for Interrupts {
     }
 }
 
+/// A thread of this process, to interrupt it.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadId(rustix::thread::Pid);
+
+/// The calling thread.
+#[must_use]
+pub fn this_thread() -> ThreadId {
+    ThreadId(rustix::thread::gettid())
+}
+
+/// Interrupts whatever a thread waits for, by SIGTERM to it alone, which must
+/// be caught ([`Interrupts::catch`]): the call returns what it has done so far,
+/// or `EINTR`.
+///
+/// Errors: `ESRCH` when the thread has ended.
+pub fn interrupt(thread: ThreadId) -> Result<(), Errno> {
+    let process = rustix::process::getpid().as_raw_nonzero().get();
+    let thread = thread.0.as_raw_nonzero().get();
+    // SAFETY: tgkill(2) takes three numbers and touches no memory of ours.
+    match unsafe { libc::syscall(libc::SYS_tgkill, process, thread, libc::SIGTERM) } {
+        0 => Ok(()),
+        _ => Err(Errno::last()),
+    }
+}
+
 /// Ignores the keyboard's interrupt: a worker ends when its control pipe
 /// does, not when the terminal says so.
 ///

@@ -3,17 +3,20 @@
 //! nothing allocated inside a slice, and an end to every failure. A new entry
 //! is covered without a word here.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
+use iolens_model::data_path::{End, Movement};
 use iolens_sys::errno::Errno;
-use iolens_sys::{ring, socket, tcp};
+use iolens_sys::signal::Interrupts;
+use iolens_sys::{ring, signal, socket, tcp};
 
+use super::recv::Recv;
 use super::{Entry, RECEIVERS};
 use crate::op::{Budget, Sender};
-use crate::receive::{Quota, Receiver, Setup};
+use crate::receive::{Quota, Receiver, Setup, Take, Taken};
 use crate::registry::{self, Link, Shape};
 use crate::worker::requests::Times;
 
@@ -212,5 +215,99 @@ fn a_sender_that_stops_in_mid_message_is_an_error_and_no_hang() {
         let (_tx, rx) = connection(SHORT);
         let silent = (entry.open)(setup(&rx, SHORT)).unwrap().receive(&quota).unwrap_err();
         assert_eq!(silent, Errno::EAGAIN, "{}", entry.id);
+    }
+}
+
+/// `recv` whose every other call is interrupted before anything moved.
+struct Interrupted<'a> {
+    recv: Recv<'a>,
+    is_next: bool,
+}
+
+impl Take for Interrupted<'_> {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.recv.fd()
+    }
+
+    fn turn_to(&mut self, link: usize) {
+        Take::turn_to(&mut self.recv, link);
+    }
+
+    fn take(&mut self) -> Result<Taken, Errno> {
+        self.is_next = !self.is_next;
+        if self.is_next { Err(Errno::EINTR) } else { self.recv.take() }
+    }
+
+    fn show(&self, bytes: usize, see: &mut dyn FnMut(&[u8])) {
+        self.recv.show(bytes, see);
+    }
+}
+
+#[test]
+fn an_interrupted_call_is_made_again_and_not_counted() {
+    let interrupted = |fd| Interrupted { recv: Recv::one(fd, RECEIVE_BYTES), is_next: false };
+    let bytes = 4095 * MESSAGES as u64;
+    let (tx, rx) = connection(LONG);
+    send(&tx, 4095);
+    let mut receiver = interrupted(rx.as_fd());
+    // The release follows the receipt: here it is sent in its place.
+    let complete = || socket::send(tx.as_fd(), &[0]).map(|_| ());
+    let quota = Quota { total: &AtomicU64::new(0), target: bytes, complete: &complete };
+    let received = receiver.receive(&quota).unwrap();
+    assert_eq!(received.tally.bytes, bytes);
+    assert!(received.tally.calls <= bytes / 4095, "{:?}", received.tally);
+    send(&tx, 4095);
+    tcp::finish_sending(tx.as_fd()).unwrap();
+    assert_eq!(receiver.receive_until_end().unwrap().tally.bytes, bytes);
+    let (tx, rx) = connection(LONG);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            with_sender("send", &tx, 4095, |sender| {
+                sender.answer(tx.as_fd()).unwrap();
+            });
+        });
+        let budget = Budget::messages(MESSAGES as u64, 1);
+        let done = interrupted(rx.as_fd()).exchange(&budget, 4095, None).unwrap();
+        assert_eq!(done.tally.messages, MESSAGES as u64);
+    });
+}
+
+#[test]
+fn signals_while_it_waits_lose_nothing() {
+    let _caught = Interrupts::catch().unwrap();
+    for entry in available() {
+        let (tx, rx) = connection(LONG);
+        let (say, hear) = std::sync::mpsc::channel();
+        let target = 4095 * MESSAGES as u64;
+        std::thread::scope(|scope| {
+            let receiving = scope.spawn(|| {
+                let mut receiver = receiver(entry, &rx);
+                say.send(signal::this_thread()).unwrap();
+                // The release follows the receipt: here it is sent in its place.
+                let complete = || socket::send(tx.as_fd(), &[0]).map(|_| ());
+                let total = AtomicU64::new(0);
+                receiver.receive(&Quota { total: &total, target, complete: &complete })
+            });
+            let thread = hear.recv().unwrap();
+            for _ in 0..MESSAGES {
+                for _ in 0..20 {
+                    signal::interrupt(thread).unwrap();
+                    std::thread::yield_now();
+                }
+                assert_eq!(socket::send(tx.as_fd(), &[7; 4095]), Ok(4095));
+            }
+            let received = receiving.join().unwrap().unwrap();
+            assert_eq!(received.tally.bytes, target, "{}", entry.id);
+        });
+    }
+}
+
+#[test]
+fn every_receiver_says_what_it_is() {
+    for entry in RECEIVERS {
+        assert!(!entry.summary.is_empty() && !entry.needs.is_empty(), "{}", entry.id);
+        assert!(entry.hops.iter().all(|hop| hop.end == End::Receiver), "{}", entry.id);
+        let ends_unread = entry.hops.iter().any(|hop| hop.movement == Movement::Discarded);
+        assert_eq!(entry.has_bytes, !ends_unread, "{}", entry.id);
     }
 }

@@ -21,10 +21,9 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             }
             (super::paths::diagrams(run, analysis))
             (results::ledger(run, analysis).html())
-            @if let Some(table) = results::receivers(run, analysis) {
-                (table.html())
-                p.aside { (results::RECEIVERS_READ) }
-            }
+            @let beside = results::receivers(run, analysis);
+            @for table in &beside { (table.html()) }
+            @if !beside.is_empty() { p.aside { (results::RECEIVERS_READ) } }
             p.aside {
                 "Declared: which hops there are and which of them copy, by each primitive’s data "
                 "path. Measured: the share of a late copy, as the kernel reports it with each "

@@ -1,3 +1,5 @@
+//! What is moved, how much fits, and whose the bytes are until they are read.
+
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
