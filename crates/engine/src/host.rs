@@ -270,6 +270,7 @@ fn network_facts(facts: &mut Facts, root: &Root) {
         "net/core/wmem_max",
         "net/core/rmem_max",
         "net/core/optmem_max",
+        "net/core/high_order_alloc_disable",
     ] {
         facts.file("network", &name.replace('/', "."), root, &format!("proc/sys/{name}"));
     }

@@ -20,9 +20,14 @@ pub mod locked_memory;
 pub mod op;
 pub mod perf_control;
 mod primitives;
+mod receive;
+pub mod receivers;
 pub mod registry;
 #[cfg(test)]
 mod scripted;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 pub mod stage;
 mod stream;
 mod surroundings;

@@ -8,8 +8,9 @@ mod profile;
 use std::path::PathBuf;
 
 use iolens_model::arm::ArmOutcome;
-use iolens_model::axes::Mode;
-use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
+use iolens_model::axes::{Cell, Mode};
+use iolens_model::data_path::DataPath;
+use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::profile::ProfileTrial;
 use iolens_model::trial::{Slice, SliceKind, Trial};
 use iolens_sys::clock;
@@ -18,8 +19,8 @@ use iolens_sys::signal::Interrupts;
 
 use self::pair::{Pair, Trouble};
 use crate::environment::Before;
-use crate::registry;
 use crate::worker::protocol::{EndReport, EndSamples, EndSlice};
+use crate::{receivers, registry};
 
 /// Environment variable that says which end a worker is, `tx` or `rx`, so that
 /// others can find it: /proc/PID/environ leads to the process, and that to its
@@ -103,34 +104,57 @@ fn conduct(
 /// Every arm as it is before anything went wrong.
 fn arms(trial: &Trial) -> Vec<ArmOutcome> {
     let outcome = |arm: &iolens_model::arm::Arm| {
-        let path = registry::find(&arm.primitive).map(|entry| &entry.data_path);
+        // What is copied late or mapped is known only after the trial.
+        let path = path(&arm.primitive, &trial.cell).filter(|path| path.is_fixed());
+        let path = path.as_ref();
         ArmOutcome {
             arm: arm.clone(),
             status: Status::Ok,
             reason: None,
-            // What is copied late is known only after the trial.
-            copies_sender: path.filter(|p| !p.may_copy_late()).map(|p| p.copies_sender(0.0)),
-            copies_end_to_end: path
-                .filter(|p| !p.may_copy_late())
-                .map(|p| p.copies_end_to_end(0.0)),
+            copies_sender: path.map(|path| path.copies_sender(0.0)),
+            copies_end_to_end: path.map(|path| path.copies_end_to_end(0.0, 0.0)),
             latency: None,
         }
     };
     trial.arms.iter().map(outcome).collect()
 }
 
-/// Fills in the copies of arms whose bytes the kernel may have copied late,
-/// from the share that it reported.
+/// The way of the bytes in a cell: to the primitive's end, and the receiver's
+/// from there on.
+fn path(primitive: &str, cell: &Cell) -> Option<DataPath> {
+    let path = &registry::find(primitive)?.data_path;
+    Some(path.received_by(receivers::find(&cell.receiver)?.hops))
+}
+
+/// Fills in the copies of arms whose bytes the kernel may have copied late or
+/// mapped, from the shares that it reported.
 fn tell_copies(outcome: &mut TrialOutcome) {
     for (index, arm) in outcome.arms.iter_mut().enumerate() {
-        let path = registry::find(&arm.arm.primitive).map(|entry| &entry.data_path);
-        let Some(path) = path.filter(|path| path.may_copy_late()) else { continue };
+        let Some(path) = path(&arm.arm.primitive, &outcome.cell) else { continue };
+        if path.is_fixed() {
+            continue;
+        }
         let measured = |s: &&SliceOutcome| s.arm == index && s.kind == SliceKind::Measured;
-        let counts = outcome.slices.iter().filter(measured).filter_map(|s| s.tx.zerocopy);
-        let share = counts.reduce(|a, b| a.plus(&b)).and_then(|sum| sum.copied_share());
-        arm.copies_sender = share.map(|share| path.copies_sender(share));
-        arm.copies_end_to_end = share.map(|share| path.copies_end_to_end(share));
+        let slices: Vec<&SliceOutcome> = outcome.slices.iter().filter(measured).collect();
+        let counts = slices.iter().filter_map(|s| s.tx.zerocopy);
+        let late = match path.may_copy_late() {
+            true => counts.reduce(|a, b| a.plus(&b)).and_then(|sum| sum.copied_share()),
+            false => Some(0.0),
+        };
+        let mapped = if path.may_map() { mapped_share(&slices) } else { Some(0.0) };
+        arm.copies_sender = late.map(|late| path.copies_sender(late));
+        arm.copies_end_to_end =
+            late.zip(mapped).map(|(late, mapped)| path.copies_end_to_end(late, mapped));
     }
+}
+
+/// Share of the bytes received that were mapped; null where nothing was
+/// received.
+fn mapped_share(slices: &[&SliceOutcome]) -> Option<f64> {
+    let counts: Vec<&Counts> = slices.iter().filter_map(|slice| slice.rx.as_ref()).collect();
+    let mapped: Option<u64> = counts.iter().map(|counts| counts.mapped_bytes).sum();
+    let bytes: u64 = counts.iter().map(|counts| counts.bytes).sum();
+    mapped.filter(|_| bytes > 0).map(|mapped| mapped as f64 / bytes as f64)
 }
 
 /// Both ends' counts of every slice that is stored. In mode `rr` the

@@ -125,6 +125,8 @@ pub(crate) enum Listed {
     Studies,
     /// What can be compared
     Primitives,
+    /// How messages can be received
+    Receivers,
     /// Where the ends can stand
     Topologies,
     /// What is counted

@@ -29,13 +29,14 @@ pub(crate) const NET: BuiltIn = built_in!("net");
 pub(crate) const QUICK: BuiltIn = built_in!("quick");
 
 /// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 8] = [
+pub(crate) const ALL: [BuiltIn; 9] = [
     NET,
     QUICK,
     built_in!("net-rr"),
     built_in!("classic-48"),
     built_in!("classic-48-rr"),
     built_in!("classic-72"),
+    built_in!("classic-72-recvmsg"),
     built_in!("classic-small"),
     built_in!("smoke"),
 ];
@@ -53,7 +54,7 @@ mod tests {
     /// The form alone: which primitives there are is the build's affair.
     fn read(name: &str) -> Wishes {
         let plan = ALL.into_iter().find(|plan| plan.name == name).unwrap();
-        plan_file::parse(&plan.file(), plan.text, &|_| Ok(())).unwrap()
+        plan_file::parse(&plan.file(), plan.text, &|_, _| Ok(())).unwrap()
     }
 
     #[test]
@@ -87,8 +88,17 @@ mod tests {
         check("classic-48", 48, Topology::Loopback, Mode::Stream);
         check("classic-48-rr", 48, Topology::Loopback, Mode::Rr);
         check("classic-72", 72, Topology::Veth, Mode::Stream);
+        check("classic-72-recvmsg", 72, Topology::Veth, Mode::Stream);
         check("classic-small", 80, Topology::Loopback, Mode::Stream);
         assert_eq!(read("classic-48").budget, Some(Nanos(300 * Nanos::SECOND.0)));
+    }
+
+    #[test]
+    fn the_receiver_is_the_only_thing_the_recvmsg_plan_changes() {
+        let recvmsg = read("classic-72-recvmsg");
+        let receivers = recvmsg.receivers.as_ref().map(|receivers| receivers.0.clone());
+        assert_eq!(receivers, Some(vec!["recvmsg_iov".to_owned()]));
+        assert_eq!(Wishes { receivers: None, ..recvmsg }, read("classic-72"));
     }
 
     #[test]

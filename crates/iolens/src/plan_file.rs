@@ -34,14 +34,15 @@ struct Flag {
 }
 
 /// Reads a plan. `file` is its name in messages; `check` judges the ids of
-/// primitives, which depend on the build and not on the form of a file.
+/// primitives and receivers by their key: they depend on the build and not on
+/// the form of a file.
 ///
 /// Errors: `file:line:column:`, what is wrong, and the nearest thing that
 /// would be right.
 pub(crate) fn parse(
     file: &str,
     text: &str,
-    check: &dyn Fn(&str) -> Result<(), String>,
+    check: &dyn Fn(&str, &str) -> Result<(), String>,
 ) -> Result<Wishes, String> {
     read(text, check).map_err(|mistake| {
         let (line, column) = place(text, mistake.span.start);
@@ -56,7 +57,7 @@ fn place(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-fn read(text: &str, check: &dyn Fn(&str) -> Result<(), String>) -> Result<Wishes, Mistake> {
+fn read(text: &str, check: &dyn Fn(&str, &str) -> Result<(), String>) -> Result<Wishes, Mistake> {
     let document = DeTable::parse(text)
         .map_err(|e| Mistake { span: e.span().unwrap_or(0..0), message: e.message().to_owned() })?;
     let table = table();
@@ -107,7 +108,7 @@ fn flag(
     key: &str,
     span: Range<usize>,
     value: &Spanned<DeValue<'_>>,
-    check: &dyn Fn(&str) -> Result<(), String>,
+    check: &dyn Fn(&str, &str) -> Result<(), String>,
 ) -> Result<Option<Flag>, Mistake> {
     let dashed = key.replace('_', "-");
     let is_it = |arg: &&Arg| {
@@ -130,8 +131,8 @@ fn flag(
     for (text, span) in &items {
         let mistake = |message: String| Mistake { span: span.clone(), message };
         alone(table, &dashed, text).map_err(|why| mistake(format!("{key}: {why}")))?;
-        if matches!(key, "primitives" | "baseline") {
-            text.split(',').try_for_each(|id| check(id.trim())).map_err(mistake)?;
+        if matches!(key, "primitives" | "baseline" | "receivers") {
+            text.split(',').try_for_each(|id| check(key, id.trim())).map_err(mistake)?;
         }
     }
     let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
@@ -263,6 +264,7 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("topologies", list(&w.topologies, |stand| text(stand.word()))),
         ("modes", list(&w.modes, |mode| text(mode.word()))),
         ("working_set", list(&w.working_set, |set| text(set.word()))),
+        ("receivers", list(&w.receivers, |id| text(id))),
         ("fields", w.fields.map(number)),
         ("iovec", w.iovec.map(|iovec| text(iovec.word()))),
         ("budget", w.budget.map(|span| Text(values::written_span(span)))),
@@ -294,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    fn any(_: &str) -> Result<(), String> {
+    fn any(_: &str, _: &str) -> Result<(), String> {
         Ok(())
     }
 
@@ -349,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_primitive_that_does_not_exist_is_found_where_it_stands() {
-        let none = |id: &str| Err(format!("unknown primitive `{id}`"));
+        let none = |_: &str, id: &str| Err(format!("unknown primitive `{id}`"));
         let message = parse("x.toml", "primitives = [\n \"sendd\"]", &none).unwrap_err();
         assert_eq!(message, "x.toml:2:2: unknown primitive `sendd`");
     }
@@ -358,7 +360,8 @@ mod tests {
     fn every_key_can_be_written() {
         let text = "name = \"it's \\\"x\\\"\"\nquick = true\nprimitives = \"send,memcpy\"\n\
             baseline = \"send\"\nsizes = \"1000,64KiB\"\nthreads = \"1,2\"\ntopologies = \"auto,veth\"\n\
-            modes = \"stream,rr\"\nworking_set = \"hot,cold\"\nfields = 3\niovec = \"prepared\"\n\
+            modes = \"stream,rr\"\nworking_set = \"hot,cold\"\n\
+            receivers = \"recv\"\nfields = 3\niovec = \"prepared\"\n\
             budget = \"90s\"\nprecision = \"2.5%\"\ndelta = 0.0333333333333\npasses = \"3..9\"\n\
             slice = \"1.5ms\"\nrounds = 7\nisolate = true\ncpus = \"1,0\"\nip = \"ipv6\"\nmtu = 9000\n\
             congestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\

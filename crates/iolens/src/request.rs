@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use iolens_engine::registry;
+use iolens_engine::{receivers, registry};
 use iolens_model::axes::{Iovec, IpVersion, Mode, Study, Topology};
 use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
 use iolens_model::units::{Bytes, Nanos};
@@ -12,11 +12,14 @@ use iolens_model::units::{Bytes, Nanos};
 use crate::built_in::{self, BuiltIn};
 use crate::failure::Failure;
 use crate::plan_file;
-use crate::values::{Stand, unknown};
+use crate::values::{List, Stand, unknown};
 use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "send_staged";
+
+/// The receiver, unless others are named.
+const RECEIVER: &str = "recv";
 
 /// How long a slice is meant to last; docs/journal has the measurements.
 const SLICE: Nanos = Nanos(2_000_000);
@@ -65,7 +68,7 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
 
 fn built_in(plan: BuiltIn) -> Result<Wishes, Failure> {
     // Ids are looked up once the flags have had their say.
-    plan_file::parse(&plan.file(), plan.text, &|_| Ok(())).map_err(Failure::usage)
+    plan_file::parse(&plan.file(), plan.text, &|_, _| Ok(())).map_err(Failure::usage)
 }
 
 /// The plan of a name or of a path.
@@ -81,7 +84,7 @@ fn file(what: &str) -> Result<Wishes, Failure> {
     }
     let text = std::fs::read_to_string(path)
         .map_err(|e| Failure::usage(format!("cannot read the plan {what}: {e}")))?;
-    plan_file::parse(what, &text, &known_primitive).map_err(Failure::usage)
+    plan_file::parse(what, &text, &known).map_err(Failure::usage)
 }
 
 /// The plan of these wishes. `seed` is taken where none is stated.
@@ -108,7 +111,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         working_sets: stated(asked.working_set, "working_set")?.0,
         fields: asked.fields.unwrap_or(8),
         iovec: asked.iovec.unwrap_or(Iovec::PerMessage),
-        receiver: "recv".to_owned(),
+        receivers: receivers(asked.receivers)?,
         schedule,
         passes,
         budget: stated(asked.budget, "budget")?,
@@ -168,6 +171,29 @@ fn known_primitive(id: &str) -> Result<(), String> {
     let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
     let known: Vec<&str> = shown.map(|entry| entry.id).collect();
     Err(unknown("primitive", id, &known, "`iolens list primitives` shows all of them"))
+}
+
+/// Whether there is such an id under a key of a plan.
+fn known(key: &str, id: &str) -> Result<(), String> {
+    if key == "receivers" { known_receiver(id).map(|_| ()) } else { known_primitive(id) }
+}
+
+/// The receivers, each of which works here.
+fn receivers(asked: Option<List<String>>) -> Result<Vec<String>, Failure> {
+    let ids = asked.map_or_else(|| vec![RECEIVER.to_owned()], |List(ids)| ids);
+    for id in &ids {
+        let entry = known_receiver(id).map_err(Failure::usage)?;
+        (entry.available)()
+            .map_err(|why| Failure::unusable(format!("cannot receive with {id} here: {why}")))?;
+    }
+    Ok(ids)
+}
+
+fn known_receiver(id: &str) -> Result<&'static receivers::Entry, String> {
+    receivers::find(id).ok_or_else(|| {
+        let known: Vec<&str> = receivers::RECEIVERS.iter().map(|entry| entry.id).collect();
+        unknown("receiver", id, &known, "`iolens list receivers` shows all of them")
+    })
 }
 
 fn schedule(asked: &Wishes) -> Schedule {
@@ -348,6 +374,7 @@ mod tests {
         };
         check("--baseline sendmsg_iovec", "did you mean `sendmsg_iov`?");
         check("--topologies loopbck", "did you mean `loopback`?");
+        check("--receivers recvv", "unknown receiver `recvv`, did you mean `recv`?");
         check("--sizes 0", "a size of zero moves nothing");
         check("--sizes 64kB", "is not a size");
         check("--sizes 2GiB", "the largest size is 1 GiB");
@@ -378,7 +405,7 @@ mod tests {
         ] {
             let first = request(&format!("{ARMS} --name it's {line}")).unwrap();
             let text = plan_file::write(&Wishes::of(&first.plan, first.name.as_deref()));
-            let wishes = plan_file::parse("p.toml", &text, &known_primitive).unwrap();
+            let wishes = plan_file::parse("p.toml", &text, &known).unwrap();
             let again = plan(wishes, 2, &veth_is(Ok(()))).unwrap();
             assert_eq!(again.plan, first.plan, "{text}");
             assert_eq!(again.name, first.name);

@@ -42,6 +42,9 @@ pub(crate) struct Wishes {
     #[arg(long, alias = "working-sets", value_name = "LIST",
           value_parser = values::working_sets, help_heading = COMPARE)]
     pub(crate) working_set: Option<List<WorkingSet>>,
+    /// Ways of receiving, by id (see `iolens list receivers`) [default: recv]
+    #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = COMPARE)]
+    pub(crate) receivers: Option<List<String>>,
     /// Fields per message, 1 to 64 [default: 8]
     #[arg(long, value_name = "N", value_parser = values::fields, help_heading = COMPARE)]
     pub(crate) fields: Option<u32>,
@@ -141,6 +144,7 @@ impl Wishes {
             topologies: self.topologies.or(below.topologies),
             modes: self.modes.or(below.modes),
             working_set: self.working_set.or(below.working_set),
+            receivers: self.receivers.or(below.receivers),
             fields: self.fields.or(below.fields),
             iovec: self.iovec.or(below.iovec),
             budget: self.budget.or(below.budget),
@@ -191,6 +195,7 @@ impl Wishes {
             topologies: Some(List(stands)),
             modes: Some(List(plan.modes.clone())),
             working_set: Some(List(plan.working_sets.clone())),
+            receivers: Some(List(plan.receivers.clone())),
             fields: Some(plan.fields),
             iovec: Some(plan.iovec),
             budget: Some(plan.budget),

@@ -147,7 +147,8 @@ impl Cell {
     }
 }
 
-/// `64 KiB × 4 threads, loopback, stream, hot`.
+/// `64 KiB × 4 threads, loopback, stream, hot`, and how it is received unless
+/// that is with `recv`.
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.threads == 1 { "" } else { "s" };
@@ -155,7 +156,11 @@ impl fmt::Display for Cell {
             f,
             "{} × {} thread{plural}, {}, {}, {}",
             self.message_bytes, self.threads, self.topology, self.mode, self.working_set
-        )
+        )?;
+        match self.receiver.as_str() {
+            "recv" | "" => Ok(()),
+            receiver => write!(f, ", received with {receiver}"),
+        }
     }
 }
 

@@ -80,8 +80,10 @@ metrics! {
     "enobufs", "calls", "zero-copy calls that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls";
     "tx_messages_per_call", "messages/call", "messages over system calls of the sending end that moved payload", "messages / tx_calls";
     "tx_segments_per_message", "segments/message", "segments that the sender's kernel sent, over messages", "segments_out / messages";
+    "rx_mapped_bytes", "bytes", "payload bytes that the kernel mapped into the receiver's address space instead of copying them; null for receivers that map none", "TCP_ZEROCOPY_RECEIVE, length of each call";
+    "rx_mapped_share", "share", "bytes mapped over bytes received, 0 to 1", "rx_mapped_bytes / rx_bytes";
     "copies_sender", "copies", "CPU copies of each payload byte at the sender", "the primitive's declared data path";
-    "copies_end_to_end", "copies", "CPU copies of each payload byte from the sender's fields to the receiver's buffer", "the primitive's declared data path";
+    "copies_end_to_end", "copies", "CPU copies of each payload byte from the sender's fields to the receiver's buffer", "the declared data paths of the primitive and the receiver, with the shares copied late and mapped";
 }
 
 #[cfg(test)]

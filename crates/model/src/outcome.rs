@@ -130,6 +130,11 @@ pub struct Counts {
     pub softirq_ticks: Option<u64>,
     /// Zero-copy sends; null for arms that make none.
     pub zerocopy: Option<ZerocopyCounts>,
+    /// Payload bytes that the kernel mapped into the receiver's address space
+    /// instead of copying them; null for receivers that map none, and at the
+    /// sending end.
+    #[serde(default)]
+    pub mapped_bytes: Option<u64>,
     /// Time for which threads of the end were ready to run and waited for a
     /// CPU, ns.
     pub run_delay_ns: Option<u64>,

@@ -1,7 +1,7 @@
 //! A plan: everything that is decided before the first trial. It is stored
 //! with the run, and nothing in it changes once data exist.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use crate::units::{Bytes, Nanos};
@@ -30,8 +30,9 @@ pub struct Plan {
     pub fields: u32,
     /// When the iovec is built.
     pub iovec: Iovec,
-    /// Receiver primitive of every arm.
-    pub receiver: String,
+    /// Receivers, as registry ids. Plans of older files name one.
+    #[serde(alias = "receiver", deserialize_with = "one_or_more")]
+    pub receivers: Vec<String>,
     /// How a trial is laid out.
     pub schedule: Schedule,
     /// How often every cell is visited.
@@ -155,23 +156,45 @@ impl Plan {
         for &topology in &self.topologies {
             for &mode in &self.modes {
                 for &working_set in &self.working_sets {
-                    for &threads in &self.threads {
-                        for &message_bytes in &self.sizes {
-                            cells.push(Cell {
-                                topology,
-                                mode,
-                                working_set,
-                                fields: self.fields,
-                                iovec: self.iovec,
-                                receiver: self.receiver.clone(),
-                                threads,
-                                message_bytes,
-                            });
-                        }
+                    for receiver in &self.receivers {
+                        let setting = Cell {
+                            topology,
+                            mode,
+                            working_set,
+                            fields: self.fields,
+                            iovec: self.iovec,
+                            receiver: receiver.clone(),
+                            threads: 0,
+                            message_bytes: Bytes(0),
+                        };
+                        cells.extend(self.sizes_and_threads(&setting));
                     }
                 }
             }
         }
         cells
     }
+
+    /// The cells of one setting of the other axes.
+    fn sizes_and_threads<'a>(&'a self, setting: &'a Cell) -> impl Iterator<Item = Cell> + 'a {
+        let sizes = move |&threads: &'a u32| {
+            let cell = move |&message_bytes| Cell { threads, message_bytes, ..setting.clone() };
+            self.sizes.iter().map(cell)
+        };
+        self.threads.iter().flat_map(sizes)
+    }
+}
+
+/// A word, or a list of them.
+fn one_or_more<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        One(String),
+        More(Vec<String>),
+    }
+    Ok(match Either::deserialize(from)? {
+        Either::One(word) => vec![word],
+        Either::More(words) => words,
+    })
 }

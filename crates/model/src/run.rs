@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data_path::PrimitiveFacts;
+use crate::data_path::{PrimitiveFacts, ReceiverFacts};
 use crate::host::{Calibration, HostFacts};
 use crate::outcome::TrialOutcome;
 use crate::plan::Plan;
@@ -25,6 +25,9 @@ pub struct RunHeader {
     pub plan: Plan,
     /// The plan's primitives, in its order.
     pub primitives: Vec<PrimitiveFacts>,
+    /// The plan's receivers, in its order; empty in runs of older builds, which
+    /// had `recv` alone.
+    pub receivers: Vec<ReceiverFacts>,
     /// The machine.
     pub host: HostFacts,
     /// What its building blocks cost.

@@ -34,10 +34,75 @@ pub(crate) fn of<'a>(cell: &'a CellAnalysis, primitive: &str) -> Option<&'a ArmA
     cell.arms.iter().find(of)
 }
 
-/// The declared path of a primitive's bytes, where the run has it.
-pub(crate) fn path<'a>(run: &'a Run, primitive: &str) -> Option<&'a DataPath> {
-    let facts = run.header.primitives.iter().find(|facts| facts.id == primitive);
-    facts.map(|facts| &facts.data_path)
+/// The declared path of a primitive's bytes to a receiver, where the run has
+/// it. Runs of older builds say nothing of receivers: theirs was `recv`.
+pub(crate) fn path(run: &Run, primitive: &str, receiver: &str) -> Option<DataPath> {
+    let facts = run.header.primitives.iter().find(|facts| facts.id == primitive)?;
+    let known = run.header.receivers.iter().find(|facts| facts.id == receiver);
+    Some(known.map_or_else(
+        || facts.data_path.clone(),
+        |receiver| facts.data_path.received_by(&receiver.hops),
+    ))
+}
+
+/// The receiver that stands for a run where one has to: the plan's first.
+pub(crate) fn receiver(run: &Run) -> &str {
+    run.header.plan.receivers.first().map_or("recv", String::as_str)
+}
+
+/// The cells of one receiver.
+pub(crate) fn received_with<'a>(
+    analysis: &'a Analysis,
+    receiver: &'a str,
+) -> impl Iterator<Item = &'a CellAnalysis> + Clone + 'a {
+    analysis.cells.iter().filter(move |cell| cell.cell.receiver == receiver)
+}
+
+/// What the kernel decided while it ran, each lowest and highest over some
+/// cells; null where it was not measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Shares {
+    /// Of zero-copy sends, those that were copied late.
+    pub(crate) late: Option<(f64, f64)>,
+    /// Of the bytes received, those that were mapped.
+    pub(crate) mapped: Option<(f64, f64)>,
+}
+
+impl Shares {
+    /// Of an arm in these cells.
+    pub(crate) fn of<'a>(
+        cells: impl Iterator<Item = &'a CellAnalysis> + Clone,
+        label: &str,
+    ) -> Shares {
+        let arms = cells.clone().filter_map(|cell| labelled(cell, label));
+        Shares { late: copied(cells, label), mapped: span(arms.filter_map(|arm| arm.mapped_share)) }
+    }
+
+    /// Of all arms that a receiver received.
+    pub(crate) fn received<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> Shares {
+        let arms = cells.flat_map(|cell| &cell.arms);
+        Shares { late: None, mapped: span(arms.filter_map(|arm| arm.mapped_share)) }
+    }
+
+    /// Lowest and highest number of copies that a path makes, at the sender and
+    /// end to end; null where what decides it was not measured.
+    pub(crate) fn copies(&self, path: &DataPath) -> Option<[(f64, f64); 2]> {
+        let none = Some((0.0, 0.0));
+        let late = if path.may_copy_late() { self.late } else { none }?;
+        let mapped = if path.may_map() { self.mapped } else { none }?;
+        Some([
+            (path.copies_sender(late.0), path.copies_sender(late.1)),
+            (path.copies_end_to_end(late.0, mapped.1), path.copies_end_to_end(late.1, mapped.0)),
+        ])
+    }
+}
+
+/// A number of copies, or two where it depends: `1 to 2`.
+pub(crate) fn copies_range((low, high): (f64, f64)) -> String {
+    match low == high {
+        true => copies(Some(low)),
+        false => format!("{} to {}", copies(Some(low)), copies(Some(high))),
+    }
 }
 
 /// Lowest and highest of some values; null where there is none.

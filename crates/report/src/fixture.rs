@@ -293,6 +293,7 @@ fn arm_analysis(
         copies_sender: Some(arm.copies_sender),
         copies_end_to_end: Some(arm.copies_end_to_end()),
         zerocopy: measured::zerocopy(arm, shape.passes).filter(|_| usable),
+        mapped_share: None,
         latency: answers.then(|| measured::latency(&trips())),
     }
 }

@@ -92,6 +92,7 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
     ]));
     row.extend(later(totals));
+    row.extend(fixed([("rx_mapped_bytes", json!(totals.and_then(|t| t.rx_mapped_bytes)))]));
     let whole = fixed([
         ("latency_histogram", json!(outcome.latency)),
         ("facts", arm_facts::object(trial, index)),
@@ -295,6 +296,8 @@ fn later_of_ends(slice: &SliceOutcome) -> Named {
         ("tx_segments_out", json!(slice.tx.segments_out)),
         ("rx_segments_out", json!(slice.rx.as_ref().and_then(|c| c.segments_out))),
     ]));
+    let mapped = slice.rx.as_ref().and_then(|counts| counts.mapped_bytes);
+    columns.extend(fixed([("rx_mapped_bytes", json!(mapped))]));
     columns
 }
 
@@ -354,6 +357,7 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     ]));
     row.extend(latency(arm));
     row.extend(later_figures(arm));
+    row.extend(fixed([("rx_mapped_share", json!(arm.mapped_share))]));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
     Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }
 }

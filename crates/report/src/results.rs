@@ -15,11 +15,13 @@ use crate::table::{Column, Entry, Table, Tone};
 mod decision;
 mod detail;
 mod ledger;
+mod receivers;
 mod validity;
 
 pub(crate) use decision::decision;
-pub(crate) use detail::{cell, latency, percentile, zerocopy};
+pub(crate) use detail::{cell, decided, latency, percentile};
 pub(crate) use ledger::ledger;
+pub(crate) use receivers::{READING as RECEIVERS_READ, receivers};
 pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};
 
 /// A column of the table of results. What a narrow terminal has no room for
@@ -109,7 +111,8 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
     let mut table = Table::new("", details.iter().map(|detail| detail.column()).collect());
     for cell in cells {
         for (i, arm) in cell.arms.iter().enumerate() {
-            let note = remark(arm).map(|remark| table.note(&remark));
+            let remark = remark(arm).or_else(|| mapped(cell, arm));
+            let note = remark.map(|remark| table.note(&remark));
             let entry = |&detail: &Detail| match detail {
                 Detail::Size if i == 0 => cell.cell.message_bytes.to_string().into(),
                 Detail::Arm => {
@@ -130,6 +133,15 @@ fn label(arm: &ArmAnalysis) -> String {
         Role::SelfCheck => "A/A copy".to_owned(),
         _ => arm.shown_label(),
     }
+}
+
+/// How much of an arm's bytes was mapped, and why no more.
+fn mapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
+    let share = number::percent(arm.mapped_share?);
+    let said = format!("{} mapped {share} of the bytes", cell.cell.receiver);
+    let own = format!("{}: {said}", arm.arm.label);
+    let why = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
+    Some(said + why.unwrap_or_default())
 }
 
 /// Why a row has no usable numbers.

@@ -64,6 +64,18 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
     }
+    let beside = results::receivers(run, analysis);
+    for table in &beside {
+        out.push('\n');
+        out.push_str(&style.paint(BOLD, &table.caption));
+        out.push('\n');
+        out.push_str(&table.text(style.columns()));
+    }
+    if !beside.is_empty() {
+        let reading = wrap::hanging(results::RECEIVERS_READ, style.columns(), 0);
+        out.push_str(&style.paint(DIM, &reading));
+        out.push('\n');
+    }
     out.push('\n');
     let reading = format!(
         "ratio: time per message of {} over the arm's; above 1 the arm is faster. Intervals are \
@@ -131,7 +143,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         cell.trials_started,
         number::percent(analysis.delta)
     ));
-    for sentence in results::zerocopy(cell) {
+    for sentence in results::decided(cell) {
         out.push_str(&wrap::hanging(&sentence, style.columns(), 2));
         out.push('\n');
     }

@@ -72,6 +72,8 @@ pub(crate) struct Totals {
     pub(crate) softirq_ticks: Option<u64>,
     /// Time ready to run without a CPU, both ends.
     pub(crate) run_delay_ns: Option<u64>,
+    /// Bytes mapped for the receiver; null for receivers that map none.
+    pub(crate) rx_mapped_bytes: Option<u64>,
     /// Zero-copy sends of the sender; null for arms that make none.
     pub(crate) zerocopy: Option<ZerocopyCounts>,
     /// What the PMU counted, both ends together: each count is null unless
@@ -119,6 +121,7 @@ pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
         segments_out: slices.iter().map(|s| s.tx.segments_out).sum(),
         softirq_ticks: both(|c| c.softirq_ticks),
         run_delay_ns: both(|c| c.run_delay_ns),
+        rx_mapped_bytes: rx_part(|c| c.mapped_bytes),
         zerocopy: zerocopy(&slices),
         pmu: events(&slices, |c| c.pmu, PmuCounts::plus),
         kernel: events(&slices, |c| c.kernel, KernelCounts::plus),

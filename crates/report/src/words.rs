@@ -26,6 +26,9 @@ pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
     if plan.working_sets.len() > 1 {
         parts.push(cell.working_set.to_string());
     }
+    if plan.receivers.len() > 1 {
+        parts.push(format!("received with {}", cell.receiver));
+    }
     parts.join(", ")
 }
 
@@ -80,7 +83,7 @@ pub(crate) fn settings(plan: &Plan) -> String {
         values(plan.modes.iter().map(ToString::to_string).collect()),
         values(plan.working_sets.iter().map(ToString::to_string).collect()),
         count(plan.fields, "field"),
-        plan.receiver
+        values(plan.receivers.clone())
     )
 }
 

@@ -29,8 +29,7 @@ pub struct Analysis {
     pub crossovers: Vec<Crossover>,
     /// The fit t = a + b·n of each arm's curve with at least four sizes.
     pub cost_models: Vec<CostModel>,
-    /// What the copy into the staging buffer costs, per cell that has all
-    /// three arms it takes.
+    /// What the copy into the staging buffer costs, per cell that can tell.
     pub removed_copies: Vec<RemovedCopy>,
     /// The best figures of the run, and where they are.
     pub extremes: Vec<Extreme>,
@@ -87,8 +86,9 @@ pub struct ArmAnalysis {
     pub copies_end_to_end: Option<f64>,
     /// Zero-copy sends over all used trials; null for arms that make none.
     pub zerocopy: Option<ZerocopyFigures>,
-    /// Round-trip times pooled over all used trials; null in modes without
-    /// requests.
+    /// Share of received bytes that were mapped, 0 to 1; null for receivers that map none.
+    pub mapped_share: Option<f64>,
+    /// Round-trip times pooled over all used trials; null without requests.
     pub latency: Option<LatencyFigures>,
 }
 

@@ -179,6 +179,15 @@ pub(crate) fn zerocopy(arms: &[&ArmValues]) -> Option<ZerocopyFigures> {
     })
 }
 
+/// Share of the received bytes of all trials that was mapped; null where one of
+/// them has none to count.
+pub(crate) fn mapped_share(arms: &[&ArmValues]) -> Option<f64> {
+    let received = || arms.iter().filter_map(|arm| arm.sums.received());
+    let mapped: u64 = received().map(|counts| counts.mapped_bytes).sum::<Option<u64>>()?;
+    let bytes: u64 = received().map(|counts| counts.bytes).sum();
+    (bytes > 0).then(|| mapped as f64 / bytes as f64)
+}
+
 /// Copies of each payload byte, mean over the trials; null where one of them
 /// does not know. The mean matters where the kernel decides in each trial
 /// anew whether it copies.

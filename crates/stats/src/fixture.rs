@@ -48,7 +48,7 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
         working_sets: vec![WorkingSet::Hot],
         fields: 1,
         iovec: Iovec::PerMessage,
-        receiver: "recv".to_owned(),
+        receivers: vec!["recv".to_owned()],
         schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 0, rounds: 4 },
         passes: Passes { minimum: 12, maximum: 60 },
         budget: Nanos(600 * 1_000_000_000),
@@ -77,6 +77,7 @@ pub(crate) fn run(plan: Plan) -> Run {
         profiles: Vec::new(),
         header: RunHeader {
             primitives: Vec::new(),
+            receivers: Vec::new(),
             id: "00000000".to_owned(),
             name: None,
             started_unix_ns: 0,

@@ -52,6 +52,7 @@ pub(crate) fn cell_in(plan: &Plan, cell: &Cell) -> String {
     add(plan.topologies.len(), cell.topology.word());
     add(plan.modes.len(), cell.mode.word());
     add(plan.working_sets.len(), cell.working_set.word());
+    add(plan.receivers.len(), &format!("received with {}", cell.receiver));
     text
 }
 

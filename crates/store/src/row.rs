@@ -87,7 +87,7 @@ pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> ru
 }
 
 /// Columns that no other place names; the first four are always counted.
-const ACCOUNTS: [&str; 18] = [
+const ACCOUNTS: [&str; 19] = [
     "messages",
     "bytes",
     "calls",
@@ -106,6 +106,7 @@ const ACCOUNTS: [&str; 18] = [
     "zerocopy_copied",
     "enobufs",
     "segments_out",
+    "mapped_bytes",
 ];
 
 /// Where the PMU's counts begin, and where the kernel's do.
@@ -151,6 +152,7 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
         counts.zerocopy.map(|z| z.copied),
         counts.zerocopy.map(|z| z.enobufs),
         counts.segments_out,
+        counts.mapped_bytes,
     ];
     let mut all = [None; COUNTS];
     let events = counts.pmu.values().into_iter().chain(counts.kernel.values());
@@ -180,6 +182,7 @@ pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Co
         run_delay_ns: row.get(at + 12)?,
         zerocopy: get_zerocopy(row, at + 13)?,
         segments_out: row.get(at + 17)?,
+        mapped_bytes: row.get(at + 18)?,
         pmu: PmuCounts::from_values(get_values(row, at + PMU_AT)?),
         kernel: KernelCounts::from_values(get_values(row, at + KERNEL_AT)?),
     }))

@@ -25,12 +25,13 @@ impl Store {
             row::json("the command line", &header.command)?,
             row::json("the plan", &header.plan)?,
             row::json("the primitives", &header.primitives)?,
+            row::json("the receivers", &header.receivers)?,
             row::json("the host's facts", &header.host)?,
             row::json("the calibration", &header.calibration)?,
         ];
         let sql = "INSERT INTO run (id, name, started_unix_ns, build, study, command_json, \
-                   plan_json, primitives_json, host_json, calibration_json) \
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                   plan_json, primitives_json, receivers_json, host_json, calibration_json) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.connection.execute(sql, values).map_err(self.failed("begin a run"))?;
         Ok(())
     }

@@ -32,3 +32,4 @@ pub mod storage;
 pub mod tcp;
 pub mod usage;
 pub mod zerocopy;
+pub mod zerocopy_receive;

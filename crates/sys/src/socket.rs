@@ -6,7 +6,7 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
-use std::io::IoSlice;
+use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::errno::Errno;
@@ -64,6 +64,37 @@ pub fn writev(fd: BorrowedFd<'_>, iovec: &[IoSlice<'_>]) -> Result<usize, Errno>
     count(n)
 }
 
+/// Receives into several buffers in order with recvmsg(2); 0 is the end of the
+/// stream.
+///
+/// Errors: see recvmsg(2); `EAGAIN` when the socket's receive time-out passed,
+/// `EMSGSIZE` above 1024 buffers (`UIO_MAXIOV`).
+#[inline]
+pub fn recvmsg(fd: BorrowedFd<'_>, iovec: &mut [IoSliceMut<'_>]) -> Result<usize, Errno> {
+    // SAFETY: an all-zero msghdr is valid: no name, no iovec, no control data.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    // IoSliceMut is guaranteed to have the layout of iovec.
+    header.msg_iov = iovec.as_mut_ptr().cast::<libc::iovec>();
+    header.msg_iovlen = iovec.len();
+    // SAFETY: the header points at `iovec`, whose slices are exclusively ours
+    // for this call; the kernel writes within them.
+    let n = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut header, 0) };
+    count(n)
+}
+
+/// Takes at most `bytes` out of a TCP socket's queue and throws them away
+/// (`MSG_TRUNC`; tcp(7)): nothing is copied. 0 is the end of the stream. On
+/// sockets that are not TCP the flag means something else.
+///
+/// Errors: as [`recv`].
+#[inline]
+pub fn discard(fd: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
+    // SAFETY: with this flag TCP writes nowhere (tcp_recvmsg_locked), and a
+    // kernel that would write fails on the null pointer with EFAULT.
+    let n = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), bytes, libc::MSG_TRUNC) };
+    count(n)
+}
+
 /// Receives into one buffer; 0 is the end of the stream.
 ///
 /// Errors: see recv(2); `EAGAIN` when the socket's receive time-out passed.
@@ -97,6 +128,16 @@ mod tests {
         let mut buffer = [0u8; 32];
         let n = recv(b.as_fd(), &mut buffer).unwrap();
         assert_eq!(&buffer[..n], b"one two three four five");
+    }
+
+    #[test]
+    fn separate_buffers_are_filled_in_order() {
+        let (a, b) = UnixStream::pair().unwrap();
+        send(a.as_fd(), b"one two").unwrap();
+        let (mut first, mut second) = ([0u8; 3], [0u8; 32]);
+        let mut iovec = [IoSliceMut::new(&mut first), IoSliceMut::new(&mut second)];
+        assert_eq!(recvmsg(b.as_fd(), &mut iovec), Ok(7));
+        assert_eq!((&first, &second[..4]), (b"one", &b" two"[..]));
     }
 
     #[test]

@@ -76,6 +76,38 @@ impl Pipe {
         count(n)
     }
 
+    /// Moves references to at most `bytes` from a TCP socket's receive queue
+    /// into the pipe, as far as there are places; waits for the first of them.
+    /// Bytes in the linear part of a socket buffer are copied to a page of
+    /// their own (`linear_to_page`, net/core/skbuff.c). 0 is the end of the
+    /// stream.
+    ///
+    /// Errors: see splice(2); `EAGAIN` when the socket's receive time-out
+    /// passed.
+    #[inline]
+    pub fn splice_from(&self, socket: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
+        let none = std::ptr::null_mut();
+        // SAFETY: no offsets are passed, as neither end has any.
+        let n = unsafe {
+            libc::splice(socket.as_raw_fd(), none, self.into.as_raw_fd(), none, bytes, 0)
+        };
+        count(n)
+    }
+
+    /// Moves at most `bytes` from the pipe to a device, such as /dev/null,
+    /// which drops the references. 0 is an empty pipe.
+    ///
+    /// Errors: see splice(2).
+    #[inline]
+    pub fn splice_into(&self, device: BorrowedFd<'_>, bytes: usize) -> Result<usize, Errno> {
+        let none = std::ptr::null_mut();
+        // SAFETY: no offsets are passed: a pipe has none, and the device keeps
+        // its own.
+        let n =
+            unsafe { libc::splice(self.out.as_raw_fd(), none, device.as_raw_fd(), none, bytes, 0) };
+        count(n)
+    }
+
     /// Moves at most `bytes` from the pipe to a socket; `more` says that the
     /// message does not end with them (`SPLICE_F_MORE`). 0 is an empty pipe.
     ///

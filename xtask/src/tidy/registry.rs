@@ -1,18 +1,27 @@
-//! Rule: the registry of primitives is complete and sorted. A primitive is one
-//! file and one line; a file without its line would never be measured.
+//! Rule: the registries of primitives and receivers are complete and sorted.
+//! Each is one file and one line; a file without its line would never be
+//! measured.
 
 use super::Finding;
 use super::source::Source;
 
 const REGISTRY: &str = "crates/engine/src/registry.rs";
 const PRIMITIVES: &str = "crates/engine/src/primitives/";
+const RECEIVERS: &str = "crates/engine/src/receivers/";
+const RECEIVER_LIST: &str = "crates/engine/src/receivers/mod.rs";
 
-/// Findings in the registry; none as long as there are no primitives.
+/// Findings in the registries; none as long as there are no entries.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    let file = |source: &&Source| source.path.starts_with(PRIMITIVES);
-    let names: Vec<&str> = sources.iter().filter(file).filter_map(|s| primitive(&s.path)).collect();
-    let Some(registry) = sources.iter().find(|source| source.path == REGISTRY) else {
-        let missing = |_: &&str| Finding::new(REGISTRY, 0, "there are primitives and no registry");
+    let mut findings = check_one(sources, REGISTRY, PRIMITIVES);
+    findings.extend(check_one(sources, RECEIVER_LIST, RECEIVERS));
+    findings
+}
+
+/// Findings in the list of one folder's entries.
+fn check_one(sources: &[Source], list: &str, folder: &str) -> Vec<Finding> {
+    let names: Vec<&str> = sources.iter().filter_map(|s| entry_file(&s.path, folder)).collect();
+    let Some(registry) = sources.iter().find(|source| source.path == list) else {
+        let missing = |_: &&str| Finding::new(list, 0, "there are entries and no registry");
         return names.first().iter().copied().map(missing).collect();
     };
     let listed = entries(registry);
@@ -21,13 +30,13 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
         let times = listed.iter().filter(|(_, entry)| entry == name).count();
         if times != 1 {
             let message = format!("list `&{name}::ENTRY` once; it is listed {times} times");
-            findings.push(Finding::new(REGISTRY, 0, message));
+            findings.push(Finding::new(list, 0, message));
         }
     }
     for (line, entry) in &listed {
         if !names.contains(&entry.as_str()) {
-            let message = format!("`{entry}::ENTRY` has no file {PRIMITIVES}{entry}.rs");
-            findings.push(Finding::new(REGISTRY, line + 1, message));
+            let message = format!("`{entry}::ENTRY` has no file {folder}{entry}.rs");
+            findings.push(Finding::new(list, line + 1, message));
         }
     }
     for pair in listed.windows(2) {
@@ -35,16 +44,16 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
             && before > entry
         {
             let message = format!("`{entry}` belongs before `{before}`: the list is sorted");
-            findings.push(Finding::new(REGISTRY, line + 1, message));
+            findings.push(Finding::new(list, line + 1, message));
         }
     }
     findings
 }
 
-/// The primitive a file of the directory is, unless it holds what they share.
-fn primitive(path: &str) -> Option<&str> {
-    let name = path.strip_prefix(PRIMITIVES)?.strip_suffix(".rs")?;
-    (name != "mod" && !name.contains('/')).then_some(name)
+/// The entry that a file of the folder is, unless it holds what they share.
+fn entry_file<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
+    let name = path.strip_prefix(folder)?.strip_suffix(".rs")?;
+    (!["mod", "tests"].contains(&name) && !name.contains('/')).then_some(name)
 }
 
 /// Every `&name::ENTRY` outside of tests, with its line from 0.
@@ -100,5 +109,10 @@ mod tests {
         check("&ghost::ENTRY, &send::ENTRY, &write::ENTRY", &[ghost]);
         let alone = [Source::new(&format!("{PRIMITIVES}send.rs"), "")];
         assert_eq!(super::check(&alone).len(), 1);
+        let receivers = [
+            Source::new(&format!("{RECEIVERS}recv.rs"), ""),
+            Source::new(RECEIVER_LIST, "&recv::ENTRY, &ghost::ENTRY"),
+        ];
+        assert_eq!(super::check(&receivers).len(), 2, "a ghost, and out of order");
     }
 }

@@ -9,9 +9,7 @@ use iolens_sys::{clock, usage};
 
 use super::table::{self, CPU_WIDE, Counter, Llc, SOFTWARE, TRACEPOINTS};
 use super::*;
-
-#[path = "../../../../tests/support/skip.rs"]
-mod skip;
+use crate::skip;
 
 /// What every event counts from one reading to the next, and in what time.
 const COUNT: u64 = 500_000;

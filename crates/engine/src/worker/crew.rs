@@ -3,6 +3,7 @@
 
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
+use iolens_sys::tcp::SetupError;
 
 use super::gate::{Broken, Gate, Latch};
 use super::link::{self, Links};
@@ -38,6 +39,15 @@ impl Stop {
     /// The machine's limits do not allow what the arm needs.
     pub(crate) fn refused(what: String) -> Stop {
         Stop { what, consequence: false, refused: true }
+    }
+
+    /// What an arm or a receiver cannot do without was refused; where the
+    /// kernel has no such thing, nothing has failed.
+    pub(crate) fn not_set_up(error: &SetupError) -> Stop {
+        const LACKS: [Errno; 3] = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENODEV];
+        let lacks = LACKS.contains(&error.errno);
+        let stop = if lacks { Stop::refused } else { Stop::cause };
+        stop(error.to_string())
     }
 
     /// Turns an error of `what` was tried into a reason.

@@ -10,6 +10,8 @@ use std::time::Duration;
 use iolens_sys::errno::Errno;
 use iolens_sys::{poll, socket};
 
+use crate::receive::{Take, Taken};
+
 const COUNT_BYTES: usize = 8;
 
 /// Says how many bytes were sent.
@@ -31,9 +33,8 @@ pub(crate) fn announce(signal: BorrowedFd<'_>, bytes: u64) -> Result<(), Errno> 
 /// Errors: `EAGAIN` when nothing came for `limit`, `ENODATA` when the sender
 /// has gone, `EMSGSIZE` when more came than was announced.
 pub(crate) fn follow(
-    fd: BorrowedFd<'_>,
+    receiver: &mut impl Take,
     signal: BorrowedFd<'_>,
-    buffer: &mut [u8],
     limit: Duration,
 ) -> Result<(), Errno> {
     let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
@@ -46,7 +47,7 @@ pub(crate) fn follow(
                 std::cmp::Ordering::Greater => return Err(Errno::EMSGSIZE),
             }
         }
-        let ready = match poll::readable(&[fd, signal], limit_ns) {
+        let ready = match poll::readable(&[receiver.fd(), signal], limit_ns) {
             Err(Errno::EINTR) => continue,
             other => other?,
         };
@@ -54,21 +55,34 @@ pub(crate) fn follow(
             return Err(Errno::EAGAIN);
         }
         if ready[0] {
-            received += receive(fd, buffer)?.len() as u64;
+            received += take(receiver)?;
         }
         if ready[1] {
             let mut piece = [0; COUNT_BYTES];
-            count.extend_from_slice(receive(signal, &mut piece[count.len()..])?);
+            let heard = hear(signal, &mut piece[count.len()..])?;
+            count.extend_from_slice(&piece[..heard]);
         }
     }
 }
 
-/// What is there.
-fn receive<'a>(fd: BorrowedFd<'_>, buffer: &'a mut [u8]) -> Result<&'a [u8], Errno> {
+/// How many bytes were there.
+fn take(receiver: &mut impl Take) -> Result<u64, Errno> {
     loop {
-        match socket::recv(fd, buffer) {
+        match receiver.take() {
+            Ok(Taken { bytes: 0, .. }) => return Err(Errno::ENODATA),
+            Ok(taken) => return Ok(taken.bytes as u64),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// What there is of the count.
+fn hear(signal: BorrowedFd<'_>, piece: &mut [u8]) -> Result<usize, Errno> {
+    loop {
+        match socket::recv(signal, piece) {
             Ok(0) => return Err(Errno::ENODATA),
-            Ok(n) => return Ok(&buffer[..n]),
+            Ok(n) => return Ok(n),
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
@@ -81,6 +95,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
+    use crate::receivers::recv::Recv;
 
     const SOON: Duration = Duration::from_millis(20);
 
@@ -95,9 +110,9 @@ mod tests {
             announce(say.as_fd(), 500_000).unwrap();
             (tx, say)
         });
-        let mut buffer = [0; 4096];
+        let mut recv = Recv::one(rx.as_fd(), 4096);
         let limit = Duration::from_secs(20);
-        assert_eq!(follow(rx.as_fd(), hear.as_fd(), &mut buffer, limit), Ok(()));
+        assert_eq!(follow(&mut recv, hear.as_fd(), limit), Ok(()));
         // Nothing is left for the window.
         assert_eq!(poll::readable(&[rx.as_fd()], 0), Ok(vec![false]));
         sender.join().unwrap();
@@ -107,8 +122,8 @@ mod tests {
     fn what_does_not_come_and_what_is_too_much_are_errors() {
         let (tx, rx) = UnixStream::pair().unwrap();
         let (say, hear) = UnixStream::pair().unwrap();
-        let mut buffer = [0; 64];
-        let mut follow = || follow(rx.as_fd(), hear.as_fd(), &mut buffer, SOON);
+        let mut recv = Recv::one(rx.as_fd(), 64);
+        let mut follow = || follow(&mut recv, hear.as_fd(), SOON);
         assert_eq!(follow(), Err(Errno::EAGAIN));
         socket::send(tx.as_fd(), &[1; 10]).unwrap();
         announce(say.as_fd(), 9).unwrap();

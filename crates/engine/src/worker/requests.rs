@@ -2,15 +2,14 @@
 //! and the time between is recorded; one request in flight per connection.
 //! This end holds the clock of the slice, and the budget of its threads.
 
-use std::os::fd::BorrowedFd;
-
 use hdrhistogram::Histogram as Recorder;
 use iolens_model::latency::Histogram;
+use iolens_sys::clock;
 use iolens_sys::errno::Errno;
-use iolens_sys::{clock, socket};
 
 use super::link;
 use crate::op::{Budget, NO_MORE, REQUEST, Span, Tally};
+use crate::receive::{Take, Taken};
 
 /// Longest time that is told apart from longer ones: any stall limit is
 /// shorter, or the trial has failed.
@@ -41,21 +40,22 @@ impl Times {
 /// What one thread did in a slice.
 pub(crate) struct Exchanged {
     pub(crate) tally: Tally,
+    /// Bytes that were mapped; null for a receiver that maps none.
+    pub(crate) mapped_bytes: Option<u64>,
     pub(crate) span: Span,
 }
 
 /// Asks for messages until the budget is used up, then says that there will
 /// be no more. `times` is null in slices that do not count.
 ///
-/// Errors: of send(2) and recv(2); `ENODATA` when the answering end has gone.
-pub(crate) fn exchange(
-    fd: BorrowedFd<'_>,
+/// Errors: of send(2) and of the receiver; `ENODATA` when the answering end has gone.
+pub(crate) fn exchange<T: Take>(
+    receiver: &mut T,
     budget: &Budget,
     message_bytes: usize,
-    buffer: &mut [u8],
     mut times: Option<&mut Times>,
 ) -> Result<Exchanged, Errno> {
-    let mut tally = Tally::default();
+    let (mut tally, mut mapped) = (Tally::default(), 0);
     let mut span = Span::none();
     while let Some(messages) = budget.take() {
         for _ in 0..messages {
@@ -64,42 +64,42 @@ pub(crate) fn exchange(
                 span.first_call_ns = begin_ns;
                 budget.begin(begin_ns);
             }
-            link::send(fd, REQUEST)?;
-            receive_message(fd, message_bytes, buffer, &mut tally)?;
+            link::send(receiver.fd(), REQUEST)?;
+            mapped += receive_message(receiver, message_bytes, &mut tally)?;
             span.last_call_ns = clock::monotonic_ns();
             if let Some(Times(times)) = times.as_deref_mut() {
                 times.saturating_record(span.last_call_ns - begin_ns);
             }
         }
     }
-    link::send(fd, NO_MORE)?;
-    Ok(Exchanged { tally, span })
+    link::send(receiver.fd(), NO_MORE)?;
+    Ok(Exchanged { tally, mapped_bytes: T::MAPS.then_some(mapped), span })
 }
 
-/// Receives one message whole. No byte of another one can be there: it has
-/// not been asked for.
+/// Receives one message whole; how many bytes of it were mapped. No byte of
+/// another one can be there: it has not been asked for.
 fn receive_message(
-    fd: BorrowedFd<'_>,
+    receiver: &mut impl Take,
     message_bytes: usize,
-    buffer: &mut [u8],
     tally: &mut Tally,
-) -> Result<(), Errno> {
-    let mut missing = message_bytes;
+) -> Result<u64, Errno> {
+    let (mut missing, mut mapped) = (message_bytes, 0);
     while missing > 0 {
-        match socket::recv(fd, buffer) {
-            Ok(0) => return Err(Errno::ENODATA),
-            Ok(n) if n > missing => return Err(Errno::EMSGSIZE),
-            Ok(n) => {
-                missing -= n;
-                tally.calls += 1;
-                tally.bytes += n as u64;
+        match receiver.take() {
+            Ok(Taken { bytes: 0, .. }) => return Err(Errno::ENODATA),
+            Ok(taken) if taken.bytes > missing => return Err(Errno::EMSGSIZE),
+            Ok(taken) => {
+                missing -= taken.bytes;
+                tally.calls += u64::from(taken.calls);
+                tally.bytes += taken.bytes as u64;
+                mapped += taken.mapped as u64;
             }
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
     }
     tally.messages += 1;
-    Ok(())
+    Ok(mapped)
 }
 
 #[cfg(test)]
@@ -107,7 +107,10 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
+    use iolens_sys::socket;
+
     use super::*;
+    use crate::receivers::recv::Recv;
 
     #[test]
     fn each_request_is_one_recorded_time() {
@@ -125,8 +128,8 @@ mod tests {
         });
         let mut times = Times::new();
         let budget = Budget::messages(50, 1);
-        let mut buffer = [0; 4096];
-        let done = exchange(near.as_fd(), &budget, 1000, &mut buffer, Some(&mut times)).unwrap();
+        let mut recv = Recv::one(near.as_fd(), 4096);
+        let done = exchange(&mut recv, &budget, 1000, Some(&mut times)).unwrap();
         assert_eq!(answering.join().unwrap(), 50);
         assert_eq!((done.tally.messages, done.tally.bytes), (50, 50_000));
         let histogram = times.histogram();
@@ -152,7 +155,8 @@ mod tests {
         });
         let mut times = Times::new();
         let budget = Budget::messages(40, 1);
-        exchange(near.as_fd(), &budget, 10, &mut [0; 64], Some(&mut times)).unwrap();
+        let mut recv = Recv::one(near.as_fd(), 64);
+        exchange(&mut recv, &budget, 10, Some(&mut times)).unwrap();
         answering.join().unwrap();
         let histogram = times.histogram();
         assert!(histogram.buckets[0].0 >= DELAY_NS, "{histogram:?}");

@@ -6,22 +6,24 @@
 //! to know how the work was divided, or to look at what it got.
 //! In mode `rr` this end asks for each message and holds the clock.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use iolens_model::axes::Mode;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
+use iolens_sys::clock;
 use iolens_sys::errno::Errno;
-use iolens_sys::{clock, socket};
 
 use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
-use super::requests::{self, Times};
+use super::requests::Times;
 use super::sampling::StackSampler;
-use super::{facts, lead, link};
-use crate::op::{Budget, Span, Tally};
+use super::{facts, link};
+use crate::op::{Budget, Span};
+use crate::receive::{Quota, Received, Receiver, Setup};
+use crate::receivers;
 use crate::registry::{self, Ends};
 
 /// How far a slice is, over all threads.
@@ -92,8 +94,7 @@ fn thread_slices(
     let trial = crew.trial;
     let cpus = facts::pin(&trial.rx_cpus, thread)?;
     let mut bracket = Bracket::open(thread, &trial.rx_cpus, trial.pass, trial.probes);
-    let receive_bytes = usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX);
-    let mut buffer = vec![1u8; receive_bytes];
+    let mut receiver = open_receiver(crew, thread)?;
     let mut times: Vec<Times> = match trial.cell.mode {
         Mode::Rr => trial.arms.iter().map(|_| Times::new()).collect(),
         Mode::Stream => Vec::new(),
@@ -105,9 +106,9 @@ fn thread_slices(
         *current = Some(index);
         sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
         let task = Task { crew, thread, slice, progress: &progress[index] };
-        let fd = crew.links.get(slice.arm, thread);
+        receiver.turn_to(slice.arm);
         let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);
-        let done = task.run(fd, &mut buffer, times, &mut bracket)?;
+        let done = task.run(receiver.as_mut(), times, &mut bracket)?;
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
     }
@@ -115,22 +116,19 @@ fn thread_slices(
     Ok(ThreadReport { slices, bracket, cpus, latency, sampler, arm_facts: Vec::new() })
 }
 
-/// What a thread received in a slice.
-#[derive(Default)]
-struct Received {
-    tally: Tally,
-    first_ns: u64,
-    end_ns: u64,
-}
-
-impl Received {
-    fn note(&mut self, bytes: usize) {
-        if self.tally.calls == 0 {
-            self.first_ns = clock::monotonic_ns();
-        }
-        self.tally.calls += 1;
-        self.tally.bytes += bytes as u64;
-    }
+/// This thread's receiver, which serves all arms in turn.
+fn open_receiver<'a>(crew: &Crew<'a>, thread: usize) -> Result<Box<dyn Receiver + 'a>, Stop> {
+    let trial = crew.trial;
+    let id = &trial.cell.receiver;
+    let entry = receivers::find(id)
+        .ok_or_else(|| Stop::cause(format!("this build knows no receiver `{id}`")))?;
+    let setup = Setup {
+        links: (0..trial.arms.len()).map(|arm| crew.links.get(arm, thread)).collect(),
+        receive_bytes: usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX),
+        fields: trial.cell.fields as usize,
+        stall_limit: link::stall_limit(trial),
+    };
+    (entry.open)(setup).map_err(|error| Stop::not_set_up(&error))
 }
 
 /// One slice of one thread.
@@ -144,24 +142,24 @@ struct Task<'a> {
 impl Task<'_> {
     fn run(
         &self,
-        fd: BorrowedFd<'_>,
-        buffer: &mut [u8],
+        receiver: &mut dyn Receiver,
         times: Option<&mut Times>,
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
+        let fd = self.crew.links.get(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
         let outer_before = bracket.outer_before(Some(fd));
         let mut inner_before = bracket.inner_before();
         link::send_byte(fd).map_err(Stop::at("say that it is ready"))?;
         let awaited = awaited(self.crew.trial, self.slice);
         let received = match awaited {
-            Awaited::Bytes(target) => self.receive_bytes(fd, buffer, target),
-            Awaited::End => self.receive_until_end(fd, buffer),
-            Awaited::Announced => self.follow(fd, buffer),
+            Awaited::Bytes(target) => self.receive(receiver, target),
+            Awaited::End => self.receive_until_end(receiver),
+            Awaited::Announced => self.follow(receiver),
             Awaited::Answers => {
                 link::receive_byte(fd).map_err(Stop::at("hear that it may ask"))?;
                 inner_before = bracket.inner_before();
-                self.ask(fd, buffer, times)
+                self.ask(receiver, times)
             }
         };
         let received = received.map_err(Stop::at("receive"))?;
@@ -174,6 +172,7 @@ impl Task<'_> {
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;
         counts.calls = received.tally.calls;
+        counts.mapped_bytes = received.mapped_bytes;
         // Each connection carries whole messages.
         counts.messages = received.tally.bytes / self.crew.trial.cell.message_bytes.0;
         let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };
@@ -181,23 +180,23 @@ impl Task<'_> {
     }
 
     /// Receives a lead, of which nothing is counted.
-    fn follow(&self, fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Received, Errno> {
+    fn follow(&self, receiver: &mut dyn Receiver) -> Result<Received, Errno> {
         let signal = self.crew.links.signal(self.thread).ok_or(Errno::ENOTCONN)?;
-        lead::follow(fd, signal, buffer, link::stall_limit(self.crew.trial))?;
+        receiver.follow(signal, link::stall_limit(self.crew.trial))?;
         Ok(Received::default())
     }
 
     /// Asks for messages until the slice's requests are used up.
     fn ask(
         &self,
-        fd: BorrowedFd<'_>,
-        buffer: &mut [u8],
+        receiver: &mut dyn Receiver,
         times: Option<&mut Times>,
     ) -> Result<Received, Errno> {
         let size = usize::try_from(self.crew.trial.cell.message_bytes.0).unwrap_or(usize::MAX);
-        let done = requests::exchange(fd, &self.progress.requests, size, buffer, times)?;
+        let done = receiver.exchange(&self.progress.requests, size, times)?;
         Ok(Received {
             tally: done.tally,
+            mapped_bytes: done.mapped_bytes,
             first_ns: done.span.first_call_ns,
             end_ns: done.span.last_call_ns,
         })
@@ -205,52 +204,15 @@ impl Task<'_> {
 
     /// Receives until the arm's threads together have `target` bytes and this
     /// connection was released.
-    fn receive_bytes(
-        &self,
-        fd: BorrowedFd<'_>,
-        buffer: &mut [u8],
-        target: u64,
-    ) -> Result<Received, Errno> {
-        let total = &self.progress.bytes;
-        let mut received = Received::default();
-        loop {
-            let n = match socket::recv(fd, buffer) {
-                Ok(0) => return Err(Errno::ENODATA),
-                Ok(n) => n,
-                Err(Errno::EINTR) => continue,
-                Err(errno) => return Err(errno),
-            };
-            // Relaxed: the number is all that threads exchange here.
-            let before = total.fetch_add(n as u64, Ordering::Relaxed);
-            let after = before + n as u64;
-            if after <= target {
-                received.note(n);
-                if after == target {
-                    self.receipt()?;
-                    received.end_ns = clock::monotonic_ns();
-                }
-            } else if before >= target && n == 1 {
-                // The release: it is sent only after the receipt, hence alone.
-                received.end_ns = received.end_ns.max(received.first_ns);
-                return Ok(received);
-            } else {
-                return Err(Errno::EMSGSIZE);
-            }
-        }
+    fn receive(&self, receiver: &mut dyn Receiver, target: u64) -> Result<Received, Errno> {
+        let complete = || self.receipt();
+        receiver.receive(&Quota { total: &self.progress.bytes, target, complete: &complete })
     }
 
     /// Receives until the sender ends the stream; the last thread to see the
     /// end returns the receipts.
-    fn receive_until_end(&self, fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<Received, Errno> {
-        let mut received = Received::default();
-        loop {
-            match socket::recv(fd, buffer) {
-                Ok(0) => break,
-                Ok(n) => received.note(n),
-                Err(Errno::EINTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
+    fn receive_until_end(&self, receiver: &mut dyn Receiver) -> Result<Received, Errno> {
+        let mut received = receiver.receive_until_end()?;
         let ended = self.progress.ended.fetch_add(1, Ordering::Relaxed) + 1;
         if ended == self.crew.trial.cell.threads as usize {
             self.receipt()?;

@@ -95,9 +95,7 @@ fn open_senders<'a>(
             Ok(sender) => senders[arm] = Some((entry, sender)),
             Err(error) => {
                 *current = trial.slices.iter().position(|slice| slice.arm == arm);
-                let lacks = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT].contains(&error.errno);
-                let stop = if lacks { Stop::refused } else { Stop::cause };
-                return Err(stop(error.to_string()));
+                return Err(Stop::not_set_up(&error));
             }
         }
     }

@@ -6,6 +6,7 @@ mod primitives;
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use iolens_engine::receivers::{self, RECEIVERS};
 use iolens_engine::stage;
 use iolens_model::axes::{Study, Topology};
 use iolens_model::metrics::METRICS;
@@ -19,7 +20,13 @@ use crate::output;
 pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
     let kinds = match args.what {
         Some(what) => vec![what],
-        None => vec![Listed::Studies, Listed::Primitives, Listed::Topologies, Listed::Metrics],
+        None => vec![
+            Listed::Studies,
+            Listed::Primitives,
+            Listed::Receivers,
+            Listed::Topologies,
+            Listed::Metrics,
+        ],
     };
     if args.markdown {
         output::result(&markdown::primitives());
@@ -53,6 +60,7 @@ fn heading(kind: Listed) -> &'static str {
     match kind {
         Listed::Studies => "studies",
         Listed::Primitives => "primitives",
+        Listed::Receivers => "receivers",
         Listed::Topologies => "topologies",
         Listed::Metrics => "metrics",
     }
@@ -68,6 +76,7 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
             })
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),
+        Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS
             .iter()
@@ -92,6 +101,23 @@ fn topology(topology: Topology) -> Value {
         "summary": summary,
         "available": refused.is_none(),
         "unavailable_reason": refused,
+    })
+}
+
+/// A receiver and whether it works here, which is tried.
+fn receiver(entry: &receivers::Entry) -> Value {
+    let refused = (entry.available)().err();
+    let summary = match &refused {
+        None => entry.summary.to_owned(),
+        Some(why) => format!("{}; not here: {why}", entry.summary),
+    };
+    json!({
+        "name": entry.id,
+        "summary": summary,
+        "needs": entry.needs,
+        "available": refused.is_none(),
+        "unavailable_reason": refused,
+        "hops": entry.hops,
     })
 }
 

@@ -9,7 +9,7 @@ use iolens_engine::lock::{LockError, MachineLock};
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::registry::{self, Entry};
 use iolens_engine::worker::protocol::BUILD;
-use iolens_engine::{Interrupts, calibrate, clock, host, stage};
+use iolens_engine::{Interrupts, calibrate, clock, host, receivers, stage};
 use iolens_model::arm::Role;
 use iolens_model::host::HostFacts;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
@@ -88,6 +88,11 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
             .primitives
             .iter()
             .filter_map(|id| registry::find(id).map(Entry::facts))
+            .collect(),
+        receivers: plan
+            .receivers
+            .iter()
+            .filter_map(|id| receivers::find(id).map(receivers::Entry::facts))
             .collect(),
         calibration: calibrate::calibrate(cpus, &host, plan.probes),
         plan,

@@ -41,7 +41,8 @@ pub(super) fn stem(header: &RunHeader, cell: &Cell, metric: &str) -> String {
     let size = cell.message_bytes.to_string().replace(' ', "").to_lowercase();
     let Cell { topology, mode, working_set, threads, .. } = cell;
     let study = header.plan.study;
-    format!("{study}-{topology}-{metric}-{mode}-{working_set}-{size}-{threads}-threads")
+    let receiver = super::stem_receiver(&header.plan, cell);
+    format!("{study}-{topology}-{metric}-{mode}-{working_set}{receiver}-{size}-{threads}-threads")
 }
 
 fn title(header: &RunHeader, explanation: &Explanation) -> String {

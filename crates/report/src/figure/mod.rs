@@ -6,6 +6,7 @@
 //! mark sizes at powers of two.
 
 use iolens_model::axes::{Cell, Mode};
+use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
@@ -245,8 +246,9 @@ impl<'a> Family<'a> {
     ) -> Figure {
         let Cell { topology, mode, working_set, .. } = &self.setting;
         let study = run.header.plan.study;
+        let receiver = stem_receiver(&run.header.plan, &self.setting);
         Figure {
-            file_stem: format!("{study}-{topology}-{metric}-{mode}-{working_set}"),
+            file_stem: format!("{study}-{topology}-{metric}-{mode}-{working_set}{receiver}"),
             title: title.to_owned(),
             group,
             svg: draw(Medium::Paper).standalone(),
@@ -254,6 +256,11 @@ impl<'a> Family<'a> {
             table,
         }
     }
+}
+
+/// The receiver in a file name, where it tells figures apart.
+fn stem_receiver(plan: &Plan, cell: &Cell) -> String {
+    if plan.receivers.len() > 1 { format!("-{}", cell.receiver) } else { String::new() }
 }
 
 fn families(analysis: &Analysis) -> Vec<Family<'_>> {

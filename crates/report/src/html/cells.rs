@@ -65,7 +65,7 @@ fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
             }
             (results::cell(cell, run.header.plan.quick).html())
             @if let Some(times) = results::latency(cell) { (times.html()) }
-            @for sentence in results::zerocopy(cell) { p.aside { (prose(run, &sentence)) } }
+            @for sentence in results::decided(cell) { p.aside { (prose(run, &sentence)) } }
             p.aside {
                 (crate::number::count(cell.trials_used, "trial")) " used of "
                 (cell.trials_started) " started."

@@ -1,13 +1,14 @@
 //! The way of the bytes through each primitive, drawn side by side from its
 //! declared hops: lanes for user space, kernel and device, time downwards.
 
-use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
+use iolens_model::data_path::{
+    CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
+};
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
-use crate::arms::{self, CLASSIC};
-use crate::number;
+use crate::arms::{self, CLASSIC, Shares};
 
 /// Width of a diagram and heights of its parts, in CSS pixels: three fit side
 /// by side into 1280, one into 390.
@@ -16,28 +17,49 @@ const TOP: usize = 30;
 const BOX: usize = 30;
 const STEP: usize = 88;
 
-/// The classic three in the open, other primitives behind a fold.
+/// The classic three in the open, other primitives behind a fold; then what
+/// each receiver does, where there are several.
 pub(super) fn diagrams(run: &Run, analysis: &Analysis) -> Markup {
     let known = &run.header.primitives;
+    let receiver = arms::receiver(run);
     let is_classic = |id: &str| CLASSIC.contains(&id);
-    let drawn = |id: &str, summary: &str, path: &DataPath| {
-        let late = arms::copied(&analysis.cells, id);
-        diagram(id, summary, path, late)
+    let drawn = |facts: &PrimitiveFacts| {
+        let shares = Shares::of(arms::received_with(analysis, receiver), &facts.id);
+        let path = arms::path(run, &facts.id, receiver);
+        let path = path.as_ref().unwrap_or(&facts.data_path);
+        diagram(&facts.id, &facts.summary, path, shares)
     };
     let any_classic = known.iter().any(|facts| is_classic(&facts.id));
     let (shown, folded): (Vec<_>, Vec<_>) =
         known.iter().partition(|facts| !any_classic || is_classic(&facts.id));
     html! {
-        div.paths { @for facts in shown { (drawn(&facts.id, &facts.summary, &facts.data_path)) } }
+        div.paths { @for facts in shown { (drawn(facts)) } }
         @if !folded.is_empty() {
             details {
                 summary { "The other primitives" }
                 div.paths {
-                    @for facts in folded { (drawn(&facts.id, &facts.summary, &facts.data_path)) }
+                    @for facts in folded { (drawn(facts)) }
                 }
             }
         }
+        @if run.header.receivers.len() > 1 {
+            p.aside {
+                "Above, bytes are received with " code { (receiver) } ". Each receiver takes "
+                "them from the socket buffer in its own way:"
+            }
+            div.paths {
+                @for facts in &run.header.receivers { (receiving(analysis, facts)) }
+            }
+        }
     }
+}
+
+/// The receiving end alone.
+fn receiving(analysis: &Analysis, facts: &ReceiverFacts) -> Markup {
+    let shares = Shares::received(arms::received_with(analysis, &facts.id));
+    // The calls are the sender's, of which nothing is drawn here.
+    let path = DataPath { hops: facts.hops.clone(), calls: CallsPerMessage::Fixed(0) };
+    diagram(&facts.id, &facts.summary, &path, shares)
 }
 
 /// Where bytes can be.
@@ -62,17 +84,27 @@ impl Lane {
 
 /// The lane in which a hop leaves the bytes.
 fn lane_after(hop: &Hop) -> Lane {
+    let stays = matches!(hop.movement, Movement::Reference | Movement::Discarded);
     match (hop.mover, hop.end) {
+        (Mover::Kernel, End::Receiver) if stays => Lane::Kernel,
         (Mover::User, _) | (Mover::Kernel, End::Receiver) => Lane::User,
         (Mover::Kernel, End::Sender) => Lane::Kernel,
         (Mover::Device, _) => Lane::Device,
     }
 }
 
-fn diagram(id: &str, summary: &str, path: &DataPath, late: Option<(f64, f64)>) -> Markup {
+/// The lane in which the bytes are before the first hop.
+fn first_lane(path: &DataPath) -> Lane {
+    match path.hops.first().map(|hop| hop.end) {
+        Some(End::Receiver) => Lane::Kernel,
+        Some(End::Sender) | None => Lane::User,
+    }
+}
+
+fn diagram(id: &str, summary: &str, path: &DataPath, shares: Shares) -> Markup {
     let frame = Frame::of(path);
     let height = TOP + path.hops.len() * STEP + BOX + 12;
-    let what = format!("Data path of {id}: {}", in_words(path, late));
+    let what = format!("Data path of {id}: {}", in_words(path, shares));
     let hue = crate::figure::style::of(id).hue;
     html! {
         figure.path {
@@ -82,23 +114,26 @@ fn diagram(id: &str, summary: &str, path: &DataPath, late: Option<(f64, f64)>) -
             svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(what) {
                 (frame.lanes(height))
                 @if let Some(first) = path.hops.first() {
-                    (frame.station(0, Lane::User, &first.from))
+                    (frame.station(0, first_lane(path), &first.from))
                 }
                 @for (i, hop) in path.hops.iter().enumerate() {
-                    @let before = if i == 0 { Lane::User } else { lane_after(&path.hops[i - 1]) };
+                    @let before = match i {
+                        0 => first_lane(path),
+                        i => lane_after(&path.hops[i - 1]),
+                    };
                     @if is_copied_late(hop) && before != Lane::User {
                         // The queue held references: the bytes come from where
                         // they have been all along, into pages of its own.
                         (frame.station(i, Lane::User, &hop.from))
-                        (frame.hop(i, Lane::User, hop, late))
+                        (frame.hop(i, Lane::User, hop, shares))
                         (frame.station(i + 1, lane_after(hop), "queue’s own pages"))
                     } @else {
-                        (frame.hop(i, before, hop, late))
+                        (frame.hop(i, before, hop, shares))
                         (frame.station(i + 1, lane_after(hop), &hop.to))
                     }
                 }
             }
-            p.sum { (counts(path, late)) }
+            p.sum { (counts(path, shares)) }
         }
     }
 }
@@ -108,40 +143,36 @@ fn is_copied_late(hop: &Hop) -> bool {
 }
 
 /// The diagram for those who do not see it.
-fn in_words(path: &DataPath, late: Option<(f64, f64)>) -> String {
+fn in_words(path: &DataPath, shares: Shares) -> String {
     let word = |hop: &Hop| {
-        format!("{} to {} by {}, {}", hop.from, hop.to, hop.function, movement(hop, late))
+        format!("{} to {} by {}, {}", hop.from, hop.to, hop.function, movement(hop, shares))
     };
     path.hops.iter().map(word).collect::<Vec<_>>().join("; ")
 }
 
-fn movement(hop: &Hop, late: Option<(f64, f64)>) -> String {
-    match (hop.movement, late) {
-        (Movement::Copy, _) => "COPY".to_owned(),
-        (Movement::Reference, _) => "reference".to_owned(),
-        (Movement::LateCopy, Some(share)) => format!("LATE COPY of {}", arms::share(share)),
-        (Movement::LateCopy, None) => "LATE COPY, share not known".to_owned(),
+fn movement(hop: &Hop, shares: Shares) -> String {
+    match (hop.movement, shares.late, shares.mapped) {
+        (Movement::Copy, _, _) => "COPY".to_owned(),
+        (Movement::Reference, _, _) => "reference".to_owned(),
+        (Movement::Discarded, _, _) => "dropped unread".to_owned(),
+        (Movement::LateCopy, Some(share), _) => format!("LATE COPY of {}", arms::share(share)),
+        (Movement::LateCopy, None, _) => "LATE COPY, share not known".to_owned(),
+        (Movement::Mapped, _, Some((_, 0.0))) => "COPY, nothing mapped".to_owned(),
+        (Movement::Mapped, _, Some(share)) => format!("{} mapped, else COPY", arms::share(share)),
+        (Movement::Mapped, _, None) => "mapped or COPY, not known".to_owned(),
     }
 }
 
 /// The sum under a diagram.
-fn counts(path: &DataPath, late: Option<(f64, f64)>) -> String {
-    let shares = match (path.may_copy_late(), late) {
-        (true, None) => return "Copies of each byte: not measured.".to_owned(),
-        (true, Some(shares)) => shares,
-        (false, _) => (0.0, 0.0),
+fn counts(path: &DataPath, shares: Shares) -> String {
+    let Some([sender, all]) = shares.copies(path) else {
+        return "Copies of each byte: not measured.".to_owned();
     };
-    let range = |of: &dyn Fn(f64) -> f64| match (of(shares.0), of(shares.1)) {
-        (low, high) if low == high => number::copies(Some(low)),
-        (low, high) => {
-            format!("{} to {}", number::copies(Some(low)), number::copies(Some(high)))
-        }
-    };
-    format!(
-        "Copies of each byte: {} at the sender, {} end to end.",
-        range(&|share| path.copies_sender(share)),
-        range(&|share| path.copies_end_to_end(share))
-    )
+    let (sender, all) = (arms::copies_range(sender), arms::copies_range(all));
+    if first_lane(path) == Lane::Kernel {
+        return format!("Copies of each byte: {all} at the receiver.");
+    }
+    format!("Copies of each byte: {sender} at the sender, {all} end to end.")
 }
 
 /// The lanes of one diagram.
@@ -186,7 +217,7 @@ impl Frame {
     }
 
     /// The arrow from one station to the next, with what happens on it.
-    fn hop(&self, index: usize, before: Lane, hop: &Hop, late: Option<(f64, f64)>) -> Markup {
+    fn hop(&self, index: usize, before: Lane, hop: &Hop, shares: Shares) -> Markup {
         let (from, to) = (self.x(before), self.x(lane_after(hop)));
         let top = TOP + index * STEP + BOX;
         let (middle, bottom) = (top + (STEP - BOX) / 2, top + STEP - BOX);
@@ -194,13 +225,18 @@ impl Frame {
             Movement::Copy => "copy",
             Movement::Reference => "ref",
             Movement::LateCopy => "late",
+            Movement::Mapped => match shares.mapped {
+                Some((_, 0.0)) | None => "copy",
+                Some(_) => "late",
+            },
+            Movement::Discarded => "ref",
         };
         let by = match (hop.mover, hop.end) {
             // Always the kernel, and there is no room for more words.
             _ if is_copied_late(hop) => "",
             (Mover::User, _) => "by user code",
             (Mover::Kernel, End::Sender) => "by the kernel",
-            (Mover::Kernel, End::Receiver) => "by the kernel, in recv",
+            (Mover::Kernel, End::Receiver) => "by the kernel, receiving",
             (Mover::Device, _) => "by the device",
         };
         let (anchor, x) = match from == to {
@@ -215,7 +251,7 @@ impl Frame {
             g class={ "hop " (kind) } {
                 path.way d={ "M" (from) " " (top) "V" (middle) "H" (to) "V" (bottom - 7) } {}
                 path.head d={ "M" (to - 5) " " (bottom - 8) "h10l-5 8z" } {}
-                text.kind x=(x) y=(gap.0) text-anchor=(anchor) { (movement(hop, late)) " " tspan.by { (by) } }
+                text.kind x=(x) y=(gap.0) text-anchor=(anchor) { (movement(hop, shares)) " " tspan.by { (by) } }
                 text.call x=(x) y=(gap.1) text-anchor=(anchor) { (hop.function) }
             }
         }

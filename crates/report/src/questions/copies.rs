@@ -3,25 +3,27 @@
 
 use std::cmp::Reverse;
 
-use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
+use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover, ReceiverFacts};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Estimate, Interval, RemovedCopy};
 
 use super::{Outcome, measured};
-use crate::arms::{self, CLASSIC};
-use crate::number::{self, list};
+use crate::arms::{self, CLASSIC, Shares};
+use crate::number::list;
 use crate::words;
 
 pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
+    let receiver = arms::receiver(run);
     let mut ids: Vec<&str> =
-        CLASSIC.into_iter().filter(|id| arms::path(run, id).is_some()).collect();
+        CLASSIC.into_iter().filter(|id| arms::path(run, id, receiver).is_some()).collect();
     if ids.is_empty() {
         ids = run.header.primitives.iter().map(|facts| facts.id.as_str()).collect();
     }
     let mut sentences: Vec<String> = ids
         .iter()
         .filter_map(|id| {
-            Some(sentence(id, arms::path(run, id)?, arms::copied(&analysis.cells, id)))
+            let shares = Shares::of(arms::received_with(analysis, receiver), id);
+            Some(sentence(id, &arms::path(run, id, receiver)?, shares))
         })
         .collect();
     if sentences.is_empty() {
@@ -30,6 +32,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
              cannot be located; a run by a current build does.",
         );
     }
+    sentences.extend(receivers(run, analysis));
     sentences.push(removed(run, analysis));
     sentences.extend(iovec_itself(run, analysis));
     sentences.push(
@@ -42,13 +45,12 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
 }
 
 /// One primitive: how often each byte is copied, and by whom.
-fn sentence(id: &str, path: &DataPath, late: Option<(f64, f64)>) -> String {
-    let count = match (path.may_copy_late(), late) {
-        (true, None) => "its copies depend on what the kernel does, which was not measured".into(),
-        (true, Some((low, high))) => totals(path, low, high),
-        (false, _) => totals(path, 0.0, 0.0),
+fn sentence(id: &str, path: &DataPath, shares: Shares) -> String {
+    let count = match shares.copies(path) {
+        None => "its copies depend on what the kernel does, which was not measured".into(),
+        Some(copies) => totals(copies),
     };
-    let copies: Vec<String> = path.hops.iter().filter_map(|hop| made_by(hop, late)).collect();
+    let copies: Vec<String> = path.hops.iter().filter_map(|hop| made_by(hop, shares)).collect();
     match copies.as_slice() {
         [] => format!("{id}: no CPU copies a byte."),
         copies => format!("{id}: {count}: {}.", list(copies)),
@@ -56,20 +58,38 @@ fn sentence(id: &str, path: &DataPath, late: Option<(f64, f64)>) -> String {
 }
 
 /// `2 copies of each byte at the sender, 3 end to end`.
-fn totals(path: &DataPath, low: f64, high: f64) -> String {
-    let range = |of: &dyn Fn(f64) -> f64| match of(low) == of(high) {
-        true => number::copies(Some(of(low))),
-        false => format!("{} to {}", number::copies(Some(of(low))), number::copies(Some(of(high)))),
-    };
-    let sender = range(&|share| path.copies_sender(share));
+fn totals([sender, all]: [(f64, f64); 2]) -> String {
+    let sender = arms::copies_range(sender);
     let noun = if sender == "1" { "copy" } else { "copies" };
-    let all = range(&|share| path.copies_end_to_end(share));
+    let all = arms::copies_range(all);
     format!("{sender} {noun} of each byte at the sender, {all} end to end")
+}
+
+/// What each receiver does with the bytes, where there is another one than the
+/// one that always copies.
+fn receivers(run: &Run, analysis: &Analysis) -> Vec<String> {
+    let known = &run.header.receivers;
+    if known.iter().all(|receiver| receiver.id == "recv") {
+        return Vec::new();
+    }
+    let sentence = |receiver: &ReceiverFacts| {
+        let shares = Shares::received(arms::received_with(analysis, &receiver.id));
+        let copies: Vec<String> =
+            receiver.hops.iter().filter_map(|hop| made_by(hop, shares)).collect();
+        let dropped = receiver.hops.iter().any(|hop| hop.movement == Movement::Discarded);
+        let what = match (copies.is_empty(), dropped) {
+            (false, _) => list(&copies),
+            (true, true) => "no receive copy, and no program has the bytes".to_owned(),
+            (true, false) => "no receive copy".to_owned(),
+        };
+        format!("Received with {}: {what}.", receiver.id)
+    };
+    known.iter().map(sentence).collect()
 }
 
 /// `the kernel from user memory to socket buffer (skb_copy_to_page_nocache)`;
 /// nothing where only a reference moves.
-fn made_by(hop: &Hop, late: Option<(f64, f64)>) -> Option<String> {
+fn made_by(hop: &Hop, shares: Shares) -> Option<String> {
     let who = match (hop.mover, hop.end) {
         (Mover::User, _) => "user code",
         (Mover::Kernel, End::Sender) => "the kernel",
@@ -77,11 +97,15 @@ fn made_by(hop: &Hop, late: Option<(f64, f64)>) -> Option<String> {
         (Mover::Device, _) => return None,
     };
     let when = match hop.movement {
-        Movement::Reference => return None,
+        Movement::Reference | Movement::Discarded => return None,
         Movement::Copy => String::new(),
-        Movement::LateCopy => late.map_or_else(
+        Movement::LateCopy => shares.late.map_or_else(
             || ", late, share not measured".to_owned(),
             |share| format!(", late, {} of completions", arms::share(share)),
+        ),
+        Movement::Mapped => shares.mapped.map_or_else(
+            || ", as far as pages did not map, share not measured".to_owned(),
+            |share| format!(", as far as pages did not map: {} mapped", arms::share(share)),
         ),
     };
     Some(format!("{who} from {} to {} ({}{when})", hop.from, hop.to, hop.function))
@@ -96,7 +120,7 @@ fn removed(run: &Run, analysis: &Analysis) -> String {
                 send_staged, sendmsg_iov and memcpy in one cell."
             .to_owned();
     };
-    let gather = arms::path(run, "send_staged").and_then(|path| {
+    let gather = arms::path(run, "send_staged", arms::receiver(run)).and_then(|path| {
         let hop = path.hops.iter().find(|hop| hop.mover == Mover::User)?;
         Some(format!(", from {} to {}", hop.from, hop.to))
     });

@@ -51,8 +51,9 @@ fn pair(cell: &CellAnalysis) -> Option<(&ArmAnalysis, &ArmAnalysis)> {
 
 /// Where the copy happens now.
 fn where_copied(run: &Run, cells: &[&CellAnalysis]) -> String {
-    let late = arms::path(run, ZERO)
-        .and_then(|path| path.hops.iter().find(|hop| hop.movement == Movement::LateCopy));
+    let path = arms::path(run, ZERO, arms::receiver(run));
+    let mut hops = path.iter().flat_map(|path| path.hops.iter());
+    let late = hops.find(|hop| hop.movement == Movement::LateCopy);
     let place = late.map_or_else(String::new, |hop| {
         format!(" (in {}, from {} to {})", hop.function, hop.from, hop.to)
     });

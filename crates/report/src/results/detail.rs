@@ -122,8 +122,21 @@ pub(crate) fn percentile(times: &LatencyFigures, value: Option<Estimate>, q: f64
     }
 }
 
+/// What the kernel did with the bytes of a cell where it decides that itself,
+/// one sentence per arm and end.
+pub(crate) fn decided(cell: &CellAnalysis) -> Vec<String> {
+    let mapped = |arm: &ArmAnalysis| {
+        let share = percent(arm.mapped_share?);
+        let receiver = &cell.cell.receiver;
+        Some(format!("{}: {receiver} mapped {share} of its bytes.", arm.shown_label()))
+    };
+    let mut sentences = zerocopy(cell);
+    sentences.extend(cell.arms.iter().filter_map(mapped));
+    sentences
+}
+
 /// What became of the zero-copy sends of a cell, one sentence per arm.
-pub(crate) fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
+fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
     let sentence = |arm: &ArmAnalysis| {
         let found = arm.zerocopy?;
         let copied = found.copied_share.map_or_else(

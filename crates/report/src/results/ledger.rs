@@ -8,16 +8,24 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
 use super::interval_text;
-use crate::arms;
+use crate::arms::{self, Shares};
 use crate::number::{NONE, copies};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
 
-/// One row per arm. Copies that differ between cells are given as a range.
+/// One row per arm, for each receiver. Copies that differ between cells are
+/// given as a range.
 pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
     let mut table = Table::new("Copy ledger: CPU copies of each payload byte", Vec::new());
-    let Some(largest) = largest(analysis) else { return table };
-    let at = words::subject(&run.header.plan, &largest.cell);
+    let receivers = &run.header.plan.receivers;
+    let several = receivers.len() > 1;
+    let Some(first) = largest(arms::received_with(analysis, arms::receiver(run))) else {
+        return table;
+    };
+    let at = match several {
+        true => format!("{}, {}", first.cell.message_bytes, words::threads(first.cell.threads)),
+        false => words::subject(&run.header.plan, &first.cell),
+    };
     table.columns = vec![
         Column::left("arm", ""),
         Column::right("gather", "by user code"),
@@ -28,21 +36,38 @@ pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
         Column::right("end to end", "copies/byte"),
         Column::left(&format!("time at {at}"), "ns/byte [95 %]"),
     ];
-    for arm in largest.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck) {
-        table.push(row(run, analysis, arm));
+    if several {
+        table.columns.insert(1, Column::left("receiver", ""));
+    }
+    for receiver in receivers {
+        let cells = arms::received_with(analysis, receiver);
+        let Some(largest) = largest(cells.clone()) else { continue };
+        let shown = largest.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck);
+        for (i, arm) in shown.enumerate() {
+            let mut row = row(run, cells.clone(), arm, receiver);
+            if several {
+                row.insert(1, receiver.as_str().into());
+            }
+            if i == 0 { table.push_group(row) } else { table.push(row) }
+        }
     }
     table
 }
 
-fn row(run: &Run, analysis: &Analysis, arm: &ArmAnalysis) -> Vec<Entry> {
+fn row<'a>(
+    run: &Run,
+    cells: impl Iterator<Item = &'a CellAnalysis> + Clone,
+    arm: &ArmAnalysis,
+    receiver: &str,
+) -> Vec<Entry> {
     let all = || {
-        let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+        let arms = cells.clone().flat_map(|cell| &cell.arms);
         arms.filter(|other| other.arm.label == arm.arm.label)
     };
-    let late = arms::copied(&analysis.cells, &arm.arm.label);
-    let path = arms::path(run, &arm.arm.primitive);
+    let shares = Shares::of(cells.clone(), &arm.arm.label);
+    let path = arms::path(run, &arm.arm.primitive, receiver);
     let mut row = vec![Entry::toned(arm.shown_label(), Tone::Arm(arm.arm.primitive.clone()))];
-    row.extend(Kind::ALL.map(|kind| Entry::from(count(path, kind, late))));
+    row.extend(Kind::ALL.map(|kind| Entry::from(count(path.as_ref(), kind, shares))));
     row.push(range(all().map(|arm| arm.copies_sender)).into());
     row.push(range(all().map(|arm| arm.copies_end_to_end)).into());
     row.push(interval_text(arm.figures.as_ref().map(|f| f.ns_per_byte), 1.0).into());
@@ -64,8 +89,9 @@ impl Kind {
     /// The kind of copy that a hop is; null where only a reference moves.
     fn of(hop: &Hop) -> Option<Kind> {
         match (hop.movement, hop.mover, hop.end) {
-            (Movement::Reference, _, _) | (_, Mover::Device, _) => None,
+            (Movement::Reference | Movement::Discarded, _, _) | (_, Mover::Device, _) => None,
             (Movement::LateCopy, _, _) => Some(Kind::Late),
+            (Movement::Mapped, _, _) => Some(Kind::ToUser),
             (Movement::Copy, Mover::User, _) => Some(Kind::Gather),
             (Movement::Copy, Mover::Kernel, End::Sender) => Some(Kind::ToKernel),
             (Movement::Copy, Mover::Kernel, End::Receiver) => Some(Kind::ToUser),
@@ -73,24 +99,31 @@ impl Kind {
     }
 }
 
-/// Copies of one kind; a late one counts by its measured share.
-fn count(path: Option<&DataPath>, kind: Kind, late: Option<(f64, f64)>) -> String {
+/// Copies of one kind; a late one, and one that is left where pages map, counts
+/// by its measured share.
+fn count(path: Option<&DataPath>, kind: Kind, shares: Shares) -> String {
     let Some(path) = path else { return NONE.to_owned() };
     let hops = path.hops.iter().filter(|hop| Kind::of(hop) == Some(kind)).count();
-    match (kind, hops, late) {
-        (Kind::Late, 1.., None) => "not measured".to_owned(),
-        (Kind::Late, 1.., Some((low, high))) => {
-            range([low, high].into_iter().map(|share| Some(share * hops as f64)))
+    let counted =
+        |low: f64, high: f64| range([low, high].into_iter().map(|share| Some(share * hops as f64)));
+    match (kind, hops) {
+        (Kind::Late, 1..) => shares.late.map_or_else(unknown, |(low, high)| counted(low, high)),
+        (Kind::ToUser, 1..) if path.may_map() => {
+            shares.mapped.map_or_else(unknown, |(low, high)| counted(1.0 - high, 1.0 - low))
         }
         _ => hops.to_string(),
     }
 }
 
+fn unknown() -> String {
+    "not measured".to_owned()
+}
+
 /// The cell where bytes cost most and calls least: the largest size, fewest
 /// threads, of those the first.
-fn largest(analysis: &Analysis) -> Option<&CellAnalysis> {
-    let cells = analysis.cells.iter().rev();
-    cells.max_by_key(|cell| (cell.cell.message_bytes, Reverse(cell.cell.threads)))
+fn largest<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> Option<&'a CellAnalysis> {
+    let key = |cell: &CellAnalysis| (cell.cell.message_bytes, Reverse(cell.cell.threads));
+    cells.reduce(|best, cell| if key(cell) > key(best) { cell } else { best })
 }
 
 fn range(values: impl Iterator<Item = Option<f64>>) -> String {
@@ -123,8 +156,9 @@ mod tests {
     #[test]
     fn a_late_copy_without_a_share_is_not_counted_as_none() {
         let (run, _) = findings();
-        let path = arms::path(&run, "sendmsg_zerocopy");
-        assert_eq!(count(path, Kind::Late, None), "not measured");
-        assert_eq!(count(path, Kind::Late, Some((0.0, 0.5))), "0 to 0.50");
+        let path = arms::path(&run, "sendmsg_zerocopy", "recv");
+        let late = |late| Shares { late, mapped: None };
+        assert_eq!(count(path.as_ref(), Kind::Late, late(None)), "not measured");
+        assert_eq!(count(path.as_ref(), Kind::Late, late(Some((0.0, 0.5)))), "0 to 0.50");
     }
 }

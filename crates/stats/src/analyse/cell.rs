@@ -90,7 +90,7 @@ pub(super) fn analyse(
         cell: cell.clone(),
         trials_used: count(used.len()),
         trials_started: count(started),
-        notes: remarks::notes(&drafts, &analysed),
+        notes: remarks::notes(header, cell, &drafts, &analysed),
         pairs: pairs::of(&drafts, &mut tables.pairs),
         arms: analysed,
     };
@@ -279,6 +279,7 @@ fn arm_analysis(
         copies_sender: figures::copies(&arms, |outcome| outcome.copies_sender),
         copies_end_to_end: figures::copies(&arms, |outcome| outcome.copies_end_to_end),
         zerocopy: figures::zerocopy(&arms),
+        mapped_share: figures::mapped_share(&arms),
         latency: latency.and_then(|trials| latency::of(&trials, table)),
     }
 }

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::{Cell, Counting};
+use iolens_model::axes::{Cell, Counting, Mode};
+use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::host::Fact;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
@@ -69,7 +71,12 @@ fn rejected_of(visits: &Visits<'_>, trial: &TrialValues) -> Vec<Rejected> {
 }
 
 /// The notes of a cell.
-pub(super) fn notes(drafts: &[Draft<'_>], arms: &[ArmAnalysis]) -> Vec<String> {
+pub(super) fn notes(
+    header: &RunHeader,
+    cell: &Cell,
+    drafts: &[Draft<'_>],
+    arms: &[ArmAnalysis],
+) -> Vec<String> {
     let mut notes = Vec::new();
     for (draft, arm) in drafts.iter().zip(arms) {
         let label = &draft.arm.label;
@@ -82,6 +89,7 @@ pub(super) fn notes(drafts: &[Draft<'_>], arms: &[ArmAnalysis]) -> Vec<String> {
         }
         notes.extend(flags(draft).into_iter().map(|note| format!("{label}: {note}")));
         notes.extend(copied_note(arm));
+        notes.extend(mapped_note(header, cell, arm));
         notes.extend(isolation_note(arm));
     }
     notes
@@ -108,6 +116,48 @@ fn copied_note(arm: &ArmAnalysis) -> Option<String> {
          labelled \"copied\"",
         arm.arm.label,
         percent(zerocopy.copied_share?)
+    ))
+}
+
+/// Why a receiver that maps pages mapped few of this arm's.
+fn mapped_note(header: &RunHeader, cell: &Cell, arm: &ArmAnalysis) -> Option<String> {
+    /// What is above needs no explanation.
+    const MOST: f64 = 0.9;
+    const PAGE_BYTES: u64 = 4096;
+    let share = arm.mapped_share.filter(|share| *share < MOST)?;
+    let facts = header.primitives.iter().find(|facts| facts.id == arm.arm.primitive)?;
+    let makes = |movement| {
+        let is_it = |hop: &Hop| {
+            (hop.end, hop.mover, hop.movement) == (End::Sender, Mover::Kernel, movement)
+        };
+        facts.data_path.hops.iter().any(is_it)
+    };
+    let is_named = |fact: &&Fact| fact.name.ends_with("high_order_alloc_disable");
+    let blocks = header.host.facts.iter().find(is_named).and_then(|fact| fact.value.value());
+    let why = if cell.mode == Mode::Rr && cell.message_bytes.0 < PAGE_BYTES {
+        "a message is less than a page".to_owned()
+    } else if makes(Movement::LateCopy) {
+        "the kernel's late copy fills whole pages but the last of each segment, and segments are \
+         short where messages or fields are"
+            .to_owned()
+    } else if makes(Movement::Copy) && blocks.is_none_or(|value| value != "1") {
+        format!(
+            "the sending kernel copies into blocks of several pages (net.core.\
+             high_order_alloc_disable is {}), and only pages that stand alone are mapped",
+            blocks.map_or("not known", String::as_str)
+        )
+    } else if makes(Movement::Copy) {
+        "only pages are mapped that the bytes fill from the first to the last, and segments do \
+         not end where pages do"
+            .to_owned()
+    } else {
+        "pages that belong to a file or to the sending process are never mapped".to_owned()
+    };
+    Some(format!(
+        "{}: {} mapped {} of the bytes and copied the rest: {why} (can_map_frag, net/ipv4/tcp.c)",
+        arm.arm.label,
+        cell.receiver,
+        percent(share)
     ))
 }
 
@@ -230,4 +280,54 @@ fn once(trials: &[TrialValues]) -> Vec<String> {
         }
     }
     said
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::data_path::{CallsPerMessage, DataPath, PrimitiveFacts};
+    use iolens_model::reading::Reading;
+    use iolens_model::run::Run;
+
+    use super::*;
+    use crate::analyse;
+    use crate::fixture::one_arm_trial;
+
+    /// An arm whose sending kernel does this, a hundredth of it mapped.
+    fn run(movement: Movement) -> Run {
+        let mut run = one_arm_trial(|slice| {
+            let rx = slice.rx.as_mut().unwrap();
+            rx.mapped_bytes = Some(rx.bytes / 100);
+        });
+        let word = || "".into();
+        let (end, mover) = (End::Sender, Mover::Kernel);
+        let hop = Hop { from: word(), to: word(), end, mover, function: word(), movement };
+        let data_path = DataPath { hops: vec![hop].into(), calls: CallsPerMessage::Fixed(1) };
+        run.header.primitives =
+            vec![PrimitiveFacts { id: "base".to_owned(), summary: String::new(), data_path }];
+        run
+    }
+
+    fn check(run: &Run, expect: &str) {
+        let cell = analyse(run).cells.remove(0);
+        let share = cell.arms[0].mapped_share.unwrap();
+        assert!((0.009..=0.01).contains(&share), "{share}");
+        let is_it = |note: &&String| note.starts_with("base: recv mapped") && note.contains(expect);
+        assert!(cell.notes.iter().any(|note| is_it(&note)), "{:?}", cell.notes);
+    }
+
+    #[test]
+    fn what_did_not_map_says_why() {
+        let mut copied = run(Movement::Copy);
+        check(&copied, "(net.core.high_order_alloc_disable is not known)");
+        let name = "net.core.high_order_alloc_disable".to_owned();
+        let value = Reading::Exact("1".to_owned());
+        copied.header.host.facts.push(Fact { group: String::new(), name, value });
+        check(&copied, "segments do not end where pages do");
+        check(&run(Movement::LateCopy), "fills whole pages but the last of each segment");
+        check(&run(Movement::Reference), "belong to a file or to the sending process");
+        let mut small = run(Movement::Copy);
+        small.header.plan.modes = vec![Mode::Rr];
+        small.trials.iter_mut().for_each(|trial| trial.cell.mode = Mode::Rr);
+        check(&small, "a message is less than a page");
+    }
 }

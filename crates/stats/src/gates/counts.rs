@@ -52,6 +52,17 @@ pub(super) fn bytes_sent(case: &Case<'_>) -> Check {
     ))
 }
 
+/// Of what was received, at most all of it was mapped.
+pub(super) fn mapped_bytes(case: &Case<'_>) -> Check {
+    let Some(rx) = case.sums.received() else { return Check::Pass };
+    match rx.mapped_bytes {
+        Some(mapped) if mapped > rx.bytes => {
+            Check::Invalid(format!("{mapped} bytes mapped of {} received", rx.bytes))
+        }
+        _ => Check::Pass,
+    }
+}
+
 /// Threads cannot use more CPU than there was time.
 pub(super) fn cpu_time(case: &Case<'_>) -> Check {
     let threads = case.trial.cell.threads.max(1);
@@ -102,6 +113,18 @@ mod tests {
         check_gate(received_bytes, &one_arm_trial(|_| {}), None);
         let more = one_arm_trial(|slice| slice.rx.as_mut().unwrap().bytes += 1);
         check_gate(received_bytes, &more, Some("bytes received, only"));
+    }
+
+    #[test]
+    fn mapping_more_than_was_received_is_invalid() {
+        let mapped = |more: u64| {
+            one_arm_trial(|slice| {
+                let rx = slice.rx.as_mut().unwrap();
+                rx.mapped_bytes = Some(rx.bytes + more);
+            })
+        };
+        check_gate(mapped_bytes, &mapped(0), None);
+        check_gate(mapped_bytes, &mapped(1), Some("bytes mapped of"));
     }
 
     #[test]

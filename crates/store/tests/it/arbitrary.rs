@@ -4,7 +4,7 @@
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use iolens_model::data_path::{
-    CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts,
+    CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
 use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost};
 use iolens_model::latency::Histogram;
@@ -108,7 +108,7 @@ prop_compose! {
         build in text(),
         command in vec(text(), 0..3),
         plan in plan(),
-        primitives in vec(primitive(), 0..3),
+        (primitives, receivers) in (vec(primitive(), 0..3), vec(receiver(), 0..2)),
         host in host(),
         calibration in calibration(),
         end in option::of(end()),
@@ -121,6 +121,7 @@ prop_compose! {
             command,
             plan,
             primitives,
+            receivers,
             host,
             calibration,
             end,
@@ -132,7 +133,13 @@ prop_compose! {
     fn primitive()(
         (id, summary) in (text(), text()),
         (from, to, function) in (text(), text(), text()),
-        movement in select(vec![Movement::Copy, Movement::Reference, Movement::LateCopy]),
+        movement in select(vec![
+            Movement::Copy,
+            Movement::Reference,
+            Movement::LateCopy,
+            Movement::Mapped,
+            Movement::Discarded,
+        ]),
         calls in prop_oneof![
             any::<u32>().prop_map(CallsPerMessage::Fixed),
             Just(CallsPerMessage::PerField),
@@ -147,6 +154,13 @@ prop_compose! {
             movement,
         };
         PrimitiveFacts { id, summary, data_path: DataPath { hops: vec![hop].into(), calls } }
+    }
+}
+
+prop_compose! {
+    fn receiver()(primitive in primitive()) -> ReceiverFacts {
+        let PrimitiveFacts { id, summary, data_path } = primitive;
+        ReceiverFacts { id, summary, hops: data_path.hops }
     }
 }
 
@@ -169,7 +183,7 @@ prop_compose! {
 
 prop_compose! {
     fn plan()(
-        (primitives, baseline, receiver) in (vec(text(), 0..3), text(), text()),
+        (primitives, baseline, receivers) in (vec(text(), 0..3), text(), vec(text(), 0..3)),
         (sizes, threads) in (vec(bytes(), 0..3), vec(any::<u32>(), 0..3)),
         (topologies, modes, working_sets) in (
             vec(select(Topology::ALL), 0..2),
@@ -195,7 +209,7 @@ prop_compose! {
             working_sets,
             fields,
             iovec,
-            receiver,
+            receivers,
             schedule,
             passes: Passes { minimum, maximum },
             budget: Nanos(budget),
@@ -405,15 +419,25 @@ prop_compose! {
 prop_compose! {
     fn counts()(
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
-        measured in prop::array::uniform9(option::of(count())),
         segments_out in option::of(count()),
+        measured in prop::array::uniform10(option::of(count())),
         zerocopy in option::of(prop::array::uniform4(count())),
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
         kernel in vec(option::of(count()), KernelCounts::COUNT),
     ) -> Counts {
-        let [task, voluntary, involuntary, migrations, minor, major, retransmits, softirq, delay] =
-            measured;
+        let [
+            task,
+            voluntary,
+            involuntary,
+            migrations,
+            minor,
+            major,
+            retransmits,
+            softirq,
+            delay,
+            mapped,
+        ] = measured;
         Counts {
             messages,
             bytes,
@@ -429,6 +453,7 @@ prop_compose! {
             segments_out,
             softirq_ticks: softirq,
             run_delay_ns: delay,
+            mapped_bytes: mapped,
             zerocopy: zerocopy.map(|[sends, completions, copied, enobufs]| ZerocopyCounts {
                 sends,
                 completions,

@@ -22,12 +22,15 @@ fn version_1(path: &Path) {
         json.as_object_mut().expect("an object").remove(key).expect("the key is new");
         json.to_string()
     };
+    // A plan named one receiver.
+    let one_receiver =
+        |plan: String| plan.replace(r#""receivers":["recv"]"#, r#""receiver":"recv""#);
     let json = |value: serde_json::Result<serde_json::Value>| value.expect("it is JSON");
     let values = params![
         "0000000a",
         "net",
         json(serde_json::to_value(&header.command)).to_string(),
-        without(json(serde_json::to_value(&header.plan)), "probes"),
+        one_receiver(without(json(serde_json::to_value(&header.plan)), "probes")),
         json(serde_json::to_value(&header.host)).to_string(),
         without(json(serde_json::to_value(&header.calibration)), "costs"),
     ];

@@ -14,6 +14,7 @@ use iolens_model::units::{Bytes, Nanos};
 pub(crate) fn header(id: &str) -> RunHeader {
     RunHeader {
         primitives: Vec::new(),
+        receivers: Vec::new(),
         id: id.to_owned(),
         name: None,
         started_unix_ns: 1_700_000_000_000_000_000,
@@ -60,7 +61,7 @@ fn plan() -> Plan {
         working_sets: vec![WorkingSet::Hot],
         fields: 8,
         iovec: Iovec::PerMessage,
-        receiver: "recv".to_owned(),
+        receivers: vec!["recv".to_owned()],
         schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 5, rounds: 40 },
         passes: Passes { minimum: 12, maximum: 60 },
         budget: Nanos(600_000_000_000),

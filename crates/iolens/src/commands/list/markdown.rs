@@ -54,7 +54,7 @@ fn table(text: &mut String, family: &[&Entry]) {
             entry.summary,
             calls(path.calls),
             copies(path, DataPath::copies_sender),
-            copies(path, DataPath::copies_end_to_end),
+            copies(path, |path, late| path.copies_end_to_end(late, 0.0)),
         );
     }
 }
@@ -92,6 +92,8 @@ fn sentence(hop: &Hop) -> String {
         Movement::Copy => "copied",
         Movement::Reference => "passed on as a reference",
         Movement::LateCopy => "copied late, if at all,",
+        Movement::Mapped => "mapped where whole pages can be,",
+        Movement::Discarded => "thrown away unread",
     };
     let mover = match hop.mover {
         Mover::User => "by the program",

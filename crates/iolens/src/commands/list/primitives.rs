@@ -31,7 +31,7 @@ pub(super) fn item(entry: &Entry) -> Value {
         "unavailable_reason": refused,
         "calls_per_message": calls(entry.data_path.calls),
         "copies_sender": entry.data_path.copies_sender(1.0),
-        "copies_end_to_end": entry.data_path.copies_end_to_end(1.0),
+        "copies_end_to_end": entry.data_path.copies_end_to_end(1.0, 0.0),
         "data_path": entry.data_path,
     })
 }

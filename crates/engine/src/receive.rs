@@ -1,0 +1,240 @@
+//! The loops that receive. As with senders, dispatch is erased once per slice,
+//! at [`Receiver`]; inside, each loop is compiled for its receiver and
+//! allocates, locks and logs nothing.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use iolens_sys::clock;
+use iolens_sys::errno::Errno;
+
+use crate::op::{Budget, Tally};
+use crate::worker::lead;
+use crate::worker::requests::{self, Exchanged, Times};
+
+/// What a receiver is made from: it serves one thread, whose arms have a
+/// connection each and take turns.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup<'a> {
+    /// The thread's connections; a slice names one by its index here.
+    pub(crate) links: Vec<BorrowedFd<'a>>,
+    /// Bytes asked of one call.
+    pub(crate) receive_bytes: usize,
+    /// Fields of a message.
+    pub(crate) fields: usize,
+    /// How long it may wait for bytes; the sockets have the same limit.
+    pub(crate) stall_limit: Duration,
+}
+
+/// The connections of a thread, and the one whose turn it is.
+pub(crate) struct Turn<'a> {
+    links: Vec<BorrowedFd<'a>>,
+    pub(crate) fd: BorrowedFd<'a>,
+}
+
+impl<'a> Turn<'a> {
+    /// The first connection has its turn. There is one at least: every trial
+    /// has an arm.
+    pub(crate) fn of(links: Vec<BorrowedFd<'a>>) -> Turn<'a> {
+        Turn { fd: links[0], links }
+    }
+
+    /// Gives the turn to another connection.
+    pub(crate) fn pass_to(&mut self, link: usize) {
+        self.fd = self.links[link];
+    }
+}
+
+/// What one take brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// Payload bytes, out of the socket's queue; 0 is the end of the stream.
+    pub(crate) bytes: usize,
+    /// System calls that it took.
+    pub(crate) calls: u32,
+    /// Of the bytes, those that were mapped instead of copied.
+    pub(crate) mapped: usize,
+}
+
+impl Taken {
+    /// What one call brought that maps nothing.
+    #[inline]
+    pub(crate) fn by_one_call(bytes: usize) -> Taken {
+        Taken { bytes, calls: 1, mapped: 0 }
+    }
+}
+
+/// One way of receiving; what a file in `receivers` implements.
+pub(crate) trait Take: Send {
+    /// Whether it maps bytes, so that how many is counted.
+    const MAPS: bool = false;
+
+    /// The connection whose turn it is.
+    fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Gives the turn to the connection with this index in [`Setup::links`].
+    fn turn_to(&mut self, link: usize);
+
+    /// Takes what is there, and waits for it if need be.
+    ///
+    /// Errors: `EINTR` with nothing taken; `EAGAIN` when nothing came for as
+    /// long as the stall limit; what else the call says.
+    fn take(&mut self) -> Result<Taken, Errno>;
+
+    /// Shows the `bytes` of the last take, in order and in pieces; nothing
+    /// where this process never had them.
+    #[cfg(test)]
+    fn show(&self, bytes: usize, see: &mut dyn FnMut(&[u8]));
+}
+
+/// What a thread received in a slice.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) tally: Tally,
+    /// Bytes that were mapped; null for a receiver that maps none.
+    pub(crate) mapped_bytes: Option<u64>,
+    /// When the first bytes were here; 0 for none.
+    pub(crate) first_ns: u64,
+    /// When the slice was over for this thread.
+    pub(crate) end_ns: u64,
+}
+
+impl Received {
+    fn by<T: Take>() -> Received {
+        Received { mapped_bytes: T::MAPS.then_some(0), ..Received::default() }
+    }
+
+    #[inline]
+    fn note(&mut self, taken: Taken) {
+        if self.tally.calls == 0 {
+            self.first_ns = clock::monotonic_ns();
+        }
+        self.tally.calls += u64::from(taken.calls);
+        self.tally.bytes += taken.bytes as u64;
+        if let Some(mapped) = &mut self.mapped_bytes {
+            *mapped += taken.mapped as u64;
+        }
+    }
+}
+
+/// How much the threads of an arm are to receive together in a slice.
+pub(crate) struct Quota<'a> {
+    /// What they have so far.
+    pub(crate) total: &'a AtomicU64,
+    /// What makes the slice complete.
+    pub(crate) target: u64,
+    /// What the thread does whose bytes complete it.
+    pub(crate) complete: &'a dyn Fn() -> Result<(), Errno>,
+}
+
+/// One thread's end of the receiving side: erased, one virtual call per slice.
+pub(crate) trait Receiver: Send {
+    /// Gives the turn to the connection with this index in [`Setup::links`].
+    fn turn_to(&mut self, link: usize);
+
+    /// Receives until all threads have their quota and this connection was
+    /// released.
+    ///
+    /// Errors: `ENODATA` when the sender has gone, `EMSGSIZE` when more came
+    /// than the quota, `EAGAIN` when nothing came within the stall limit.
+    fn receive(&mut self, quota: &Quota<'_>) -> Result<Received, Errno>;
+
+    /// Receives until the sender ends the stream; the end is the caller's to
+    /// note.
+    ///
+    /// Errors: as [`Self::receive`].
+    fn receive_until_end(&mut self) -> Result<Received, Errno>;
+
+    /// Receives a lead; see [`lead::follow`].
+    fn follow(&mut self, signal: BorrowedFd<'_>, limit: Duration) -> Result<(), Errno>;
+
+    /// Asks for messages and receives them; see [`requests::exchange`].
+    fn exchange(
+        &mut self,
+        budget: &Budget,
+        message_bytes: usize,
+        times: Option<&mut Times>,
+    ) -> Result<Exchanged, Errno>;
+
+    /// Takes once and shows what came.
+    #[cfg(test)]
+    fn take_one(&mut self, see: &mut dyn FnMut(&[u8])) -> Result<Taken, Errno>;
+}
+
+impl<T: Take> Receiver for T {
+    fn turn_to(&mut self, link: usize) {
+        Take::turn_to(self, link);
+    }
+
+    fn receive(&mut self, quota: &Quota<'_>) -> Result<Received, Errno> {
+        drive(self, quota)
+    }
+
+    fn receive_until_end(&mut self) -> Result<Received, Errno> {
+        drive_until_end(self)
+    }
+
+    fn follow(&mut self, signal: BorrowedFd<'_>, limit: Duration) -> Result<(), Errno> {
+        lead::follow(self, signal, limit)
+    }
+
+    fn exchange(
+        &mut self,
+        budget: &Budget,
+        message_bytes: usize,
+        times: Option<&mut Times>,
+    ) -> Result<Exchanged, Errno> {
+        requests::exchange(self, budget, message_bytes, times)
+    }
+
+    #[cfg(test)]
+    fn take_one(&mut self, see: &mut dyn FnMut(&[u8])) -> Result<Taken, Errno> {
+        let taken = self.take()?;
+        self.show(taken.bytes, see);
+        Ok(taken)
+    }
+}
+
+#[inline(never)]
+fn drive<T: Take>(receiver: &mut T, quota: &Quota<'_>) -> Result<Received, Errno> {
+    let mut received = Received::by::<T>();
+    loop {
+        let taken = match receiver.take() {
+            Ok(Taken { bytes: 0, .. }) => return Err(Errno::ENODATA),
+            Ok(taken) => taken,
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(errno),
+        };
+        let n = taken.bytes as u64;
+        // Relaxed: the number is all that threads exchange here.
+        let before = quota.total.fetch_add(n, Ordering::Relaxed);
+        let after = before + n;
+        if after <= quota.target {
+            received.note(taken);
+            if after == quota.target {
+                (quota.complete)()?;
+                received.end_ns = clock::monotonic_ns();
+            }
+        } else if before >= quota.target && n == 1 {
+            // The release: it is sent only after the receipt, hence alone.
+            received.end_ns = received.end_ns.max(received.first_ns);
+            return Ok(received);
+        } else {
+            return Err(Errno::EMSGSIZE);
+        }
+    }
+}
+
+#[inline(never)]
+fn drive_until_end<T: Take>(receiver: &mut T) -> Result<Received, Errno> {
+    let mut received = Received::by::<T>();
+    loop {
+        match receiver.take() {
+            Ok(Taken { bytes: 0, .. }) => return Ok(received),
+            Ok(taken) => received.note(taken),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! The receivers: one file each, named after its id, and one line in
+//! [`RECEIVERS`]. A receiver is an axis of the cell: every arm of a trial is
+//! received the same way. The file's own documentation says which path the
+//! bytes take, what it needs and what it does not show.
+
+pub(crate) mod recv;
+mod recv_trunc;
+mod recvmsg_iov;
+mod splice_rx;
+mod tcp_zerocopy_receive;
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use iolens_model::data_path::{Hop, ReceiverFacts};
+use iolens_sys::tcp::SetupError;
+
+use crate::receive::{Receiver, Setup};
+
+/// One receiver.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id: the kernel's own word where there is one.
+    pub id: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// The kernel it needs.
+    pub needs: &'static str,
+    /// Its hops, which take the place of those of `recv` in a cell's path.
+    pub hops: &'static [Hop],
+    /// Whether this process has the bytes in the end.
+    pub has_bytes: bool,
+    /// Tries whether it works here; why not.
+    pub available: fn() -> Result<(), String>,
+    /// Makes the receiving end of one thread.
+    ///
+    /// Errors: what it cannot do without was refused.
+    pub(crate) open: Open,
+}
+
+/// How a receiver is made.
+pub(crate) type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Receiver + 'a>, SetupError>;
+
+/// Every receiver, sorted by id.
+pub const RECEIVERS: &[&Entry] = &[
+    &recv::ENTRY,
+    &recv_trunc::ENTRY,
+    &recvmsg_iov::ENTRY,
+    &splice_rx::ENTRY,
+    &tcp_zerocopy_receive::ENTRY,
+];
+
+/// The receiver of an id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Entry> {
+    RECEIVERS.iter().copied().find(|entry| entry.id == id)
+}
+
+impl Entry {
+    /// What a run keeps of the entry.
+    #[must_use]
+    pub fn facts(&self) -> ReceiverFacts {
+        ReceiverFacts {
+            id: self.id.to_owned(),
+            summary: self.summary.to_owned(),
+            hops: Cow::Borrowed(self.hops),
+        }
+    }
+}
+
+/// Nothing has to be tried: what every kernel has that iolens runs on.
+pub(crate) fn everywhere() -> Result<(), String> {
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Receivers beside each other: the same cell and arm, received in each way.
+
+use iolens_model::arm::Role;
+use iolens_model::axes::Cell;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+
+use super::interval_text;
+use crate::number::{NONE, copies, percent};
+use crate::table::{Column, Entry, Table, Tone};
+use crate::words;
+
+/// How the table is to be read.
+pub(crate) const READING: &str = "Receivers do not take turns: each has trials of its own, in \
+    which the arms do. So these are figures of single cells, with the machine's drift in their \
+    differences, and no verdicts; the ratios to the baseline are those of each receiver's own \
+    cells.";
+
+/// A table for each setting of the other axes, with a row per arm and receiver,
+/// the receivers of an arm together; none where the run has one receiver.
+pub(crate) fn receivers(run: &Run, analysis: &Analysis) -> Vec<Table> {
+    let plan = &run.header.plan;
+    if plan.receivers.len() < 2 {
+        return Vec::new();
+    }
+    let mut alone = plan.clone();
+    alone.receivers.truncate(1);
+    let mut settings: Vec<Cell> = Vec::new();
+    for cell in &analysis.cells {
+        let setting = without_receiver(&cell.cell);
+        if !settings.contains(&setting) {
+            settings.push(setting);
+        }
+    }
+    let table = |setting: &Cell| {
+        let of_it = |cell: &&CellAnalysis| without_receiver(&cell.cell) == *setting;
+        let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(of_it).collect();
+        beside_each_other(&words::subject(&alone, setting), &cells)
+    };
+    settings.iter().map(table).collect()
+}
+
+fn without_receiver(cell: &Cell) -> Cell {
+    Cell { receiver: String::new(), ..cell.clone() }
+}
+
+/// The receivers of one setting.
+fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
+    let columns = vec![
+        Column::left("arm", ""),
+        Column::left("receiver", ""),
+        Column::left("goodput", "Gbit/s [95 %]"),
+        Column::left("CPU receiver", "ns/B [95 %]"),
+        Column::right("copies", "end to end"),
+        Column::right("mapped", "of bytes"),
+    ];
+    let mut table = Table::new(format!("Receivers beside each other: {subject}"), columns);
+    let received = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
+    for arm in cells.first().into_iter().flat_map(|cell| &cell.arms).filter(received) {
+        let same = cells.iter().filter_map(|cell| {
+            let found = cell.arms.iter().find(|other| other.arm == arm.arm)?;
+            Some((cell.cell.receiver.as_str(), found))
+        });
+        for (i, (receiver, arm)) in same.enumerate() {
+            let entries = row(i == 0, receiver, arm);
+            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+        }
+    }
+    table
+}
+
+fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
+    let figures = arm.figures.as_ref();
+    let label = if is_first { arm.arm.label.as_str() } else { "" };
+    vec![
+        Entry::toned(label, Tone::Arm(arm.arm.primitive.clone())),
+        receiver.into(),
+        interval_text(figures.and_then(|f| f.goodput_bits_per_s), 1e9).into(),
+        interval_text(figures.and_then(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
+        copies(arm.copies_end_to_end).into(),
+        arm.mapped_share.map_or_else(|| NONE.to_owned(), percent).into(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings::findings;
+
+    #[test]
+    fn each_arm_has_its_receivers_together() {
+        let (mut run, mut analysis) = findings();
+        assert!(receivers(&run, &analysis).is_empty(), "one receiver is compared with nothing");
+        run.header.plan.receivers.push("recv_trunc".to_owned());
+        let mut other = analysis.cells[0].clone();
+        other.cell.receiver = "recv_trunc".to_owned();
+        other.arms[0].mapped_share = Some(0.25);
+        analysis.cells.push(other);
+        let tables = receivers(&run, &analysis);
+        let table = &tables[0];
+        let text = |row: usize| {
+            table.rows[row].entries.iter().map(|e| e.text.as_str()).collect::<Vec<_>>()
+        };
+        let (first, second) = (text(0), text(1));
+        assert_eq!((first[0], first[1]), (analysis.cells[0].arms[0].arm.label.as_str(), "recv"));
+        assert_eq!((second[0], second[1]), ("", "recv_trunc"));
+        assert_eq!((first[5], second[5]), (NONE, "25 %"));
+        assert!(!table.caption.contains("recv"), "it has a column: {}", table.caption);
+        assert!(tables[1].rows.iter().all(|row| row.entries[1].text == "recv"));
+    }
+}
