@@ -6,7 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use iolens_engine::Interrupts;
@@ -14,6 +14,7 @@ use iolens_engine::op::{Budget, Sender, Tally};
 use iolens_engine::registry::{Ends, Entry, Link, REGISTRY, Setup, Shape};
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::CallsPerMessage;
+use iolens_sys::errno::Errno;
 use iolens_sys::{ring, signal, socket, tcp};
 
 const MESSAGES: usize = 11;
@@ -23,10 +24,17 @@ fn shape(message_bytes: usize, fields: usize, iovec: Iovec) -> Shape {
     Shape { messages: RING_MESSAGES, message_bytes, fields, iovec }
 }
 
-/// The stream that `messages` messages from a ring of this shape are.
-fn expected(shape: &Shape, messages: usize) -> Vec<u8> {
+/// Compares a stream, byte by byte, with what `messages` messages from a ring of
+/// this shape are.
+fn check_stream(entry: &Entry, arrived: &[u8], shape: &Shape, messages: usize) {
+    assert_eq!(arrived.len(), messages * shape.message_bytes, "{}: bytes", entry.id);
     let message = |index: usize| (0..shape.message_bytes).map(move |at| ring::content(index, at));
-    (0..messages).flat_map(|i| message(i % shape.messages)).collect()
+    let ring: Vec<Vec<u8>> = (0..shape.messages).map(|index| message(index).collect()).collect();
+    for (index, message) in arrived.chunks(shape.message_bytes).enumerate() {
+        let expected = &ring[index % shape.messages];
+        let at = message.iter().zip(expected).position(|(a, b)| a != b);
+        assert_eq!(at, None, "{}: message {index} of {} bytes", entry.id, shape.message_bytes);
+    }
 }
 
 fn expected_calls(entry: &Entry, shape: &Shape, messages: u64) -> u64 {
@@ -44,6 +52,8 @@ enum Way {
     /// One with room for few bytes, and a receiver that interrupts the sender,
     /// which waits for room, each time it is about to make some: calls end with
     /// a short count or with `EINTR`.
+    /// A buffer that is smaller still drops segments, whose memory is more than
+    /// their bytes, and then TCP waits for its timer.
     Narrow,
 }
 
@@ -51,7 +61,7 @@ enum Way {
 fn connection(way: Way) -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
     let options = tcp::Options {
         congestion: "reno".into(),
-        buffer_bytes: if way == Way::Wide { 256 << 10 } else { 8 << 10 },
+        buffer_bytes: if way == Way::Wide { 256 << 10 } else { 32 << 10 },
         nodelay: true,
         stall_limit: Duration::from_secs(20),
     };
@@ -149,15 +159,34 @@ fn by_request(entry: &Entry, shape: Shape) {
     assert_eq!(allocated.count_total, 0, "{} allocates while it answers", entry.id);
     assert_eq!(sender.tally().messages, REQUESTS as u64, "{}", entry.id);
     check_zerocopy(entry, &sender.tally());
-    assert_eq!(asking.join().unwrap(), expected(&shape, REQUESTS), "{}", entry.id);
+    check_stream(entry, &asking.join().unwrap(), &shape, REQUESTS);
 }
 
 /// Sends two slices and compares what arrived, byte by byte.
 fn check_arrival(entry: &Entry, shape: Shape, way: Way) {
     let arrived = through_a_connection(entry, shape, way);
-    let sent = expected(&shape, 2 * MESSAGES);
-    let at = arrived.iter().zip(&sent).position(|(a, b)| a != b);
-    assert_eq!((arrived.len(), at), (sent.len(), None), "{}", entry.id);
+    check_stream(entry, &arrived, &shape, 2 * MESSAGES);
+}
+
+/// A peer that reads nothing, and one that has gone: an error, in time.
+fn fails_in_time(entry: &Entry) {
+    let large = shape(1 << 20, 8, Iovec::PerMessage);
+    let result = |fd: BorrowedFd<'_>| {
+        let limit = Duration::from_millis(20);
+        tcp::limit_waits(fd, limit).unwrap();
+        let setup = Setup { stall_limit: limit, ..setup(Link::Socket(fd), large) };
+        let mut sender = (entry.open)(setup).unwrap();
+        sender.run(&Budget::messages(20, 1)).map(|_| ()).unwrap_err()
+    };
+    let (tx, rx) = connection(Way::Wide);
+    let errno = result(tx.as_fd());
+    assert!([Errno::EAGAIN, Errno::ETIMEDOUT].contains(&errno), "{}: {errno}", entry.id);
+    drop(rx);
+    let (tx, rx) = connection(Way::Wide);
+    drop(rx);
+    let errno = result(tx.as_fd());
+    let of_the_peer = [Errno::EPIPE, Errno::ECONNRESET, Errno::ENOTCONN];
+    assert!(of_the_peer.contains(&errno), "{}: {errno}", entry.id);
 }
 
 fn open_descriptors() -> usize {
@@ -191,6 +220,7 @@ fn every_entry_conforms() {
             for message_bytes in [1, 4095, 65_536, (1 << 20) + 1] {
                 check_arrival(entry, shape(message_bytes, 8, Iovec::PerMessage), Way::Narrow);
             }
+            fails_in_time(entry);
         }
         assert_eq!(open_descriptors(), before, "{} leaves descriptors behind", entry.id);
         let begin = Instant::now();
