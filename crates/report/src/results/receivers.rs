@@ -71,9 +71,12 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
 
 fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
     let figures = arm.figures.as_ref();
-    let label = if is_first { arm.arm.label.as_str() } else { "" };
+    let label = match is_first {
+        true => Entry::toned(arm.arm.label.as_str(), Tone::Arm(arm.arm.primitive.clone())),
+        false => "".into(),
+    };
     vec![
-        Entry::toned(label, Tone::Arm(arm.arm.primitive.clone())),
+        label,
         receiver.into(),
         interval_text(figures.and_then(|f| f.goodput_bits_per_s), 1e9).into(),
         interval_text(figures.and_then(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
