@@ -14,6 +14,7 @@ mod limits;
 mod main_job;
 mod mistakes;
 mod plans;
+mod receivers;
 mod resume;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
