@@ -52,7 +52,7 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
         Column::left("goodput", "Gbit/s [95 %]"),
         Column::left("CPU receiver", "ns/B [95 %]"),
         Column::right("copies", "end to end"),
-        Column::right("mapped", "of bytes"),
+        Column::right("mapped", "share"),
     ];
     let mut table = Table::new(format!("Receivers beside each other: {subject}"), columns);
     let received = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
