@@ -61,8 +61,9 @@ impl Take for RecvmsgIov<'_> {
 
     #[inline]
     fn take(&mut self) -> Result<Taken, Errno> {
-        let mut iovec: ArrayVec<IoSliceMut<'_>, FIELDS_MAX> =
-            self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        // In place: collecting moves room for 64 buffers, whatever their number.
+        let mut iovec = ArrayVec::<IoSliceMut<'_>, FIELDS_MAX>::new();
+        iovec.extend(self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)));
         let bytes = socket::recvmsg(self.turn.fd, &mut iovec)?;
         Ok(Taken::by_one_call(bytes))
     }

@@ -15,6 +15,7 @@ mod main_job;
 mod mistakes;
 mod perf_control;
 mod plans;
+mod receivers;
 mod resume;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;

@@ -105,11 +105,15 @@ fn diagram(id: &str, summary: &str, path: &DataPath, shares: Shares) -> Markup {
     let frame = Frame::of(path);
     let height = TOP + path.hops.len() * STEP + BOX + 12;
     let what = format!("Data path of {id}: {}", in_words(path, shares));
-    let hue = crate::figure::style::of(id).hue;
+    // A receiver is no arm, and has no colour.
+    let hue = (first_lane(path) == Lane::User).then(|| crate::figure::style::of(id).hue);
     html! {
         figure.path {
             figcaption {
-                b { span class={ "key c-" (hue) } {} code { (id) } } " " (summary)
+                b {
+                    @if let Some(hue) = hue { span class={ "key c-" (hue) } {} }
+                    code { (id) }
+                } " " (summary)
             }
             svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(what) {
                 (frame.lanes(height))
@@ -158,7 +162,7 @@ fn movement(hop: &Hop, shares: Shares) -> String {
         (Movement::LateCopy, Some(share), _) => format!("LATE COPY of {}", arms::share(share)),
         (Movement::LateCopy, None, _) => "LATE COPY, share not known".to_owned(),
         (Movement::Mapped, _, Some((_, 0.0))) => "COPY, nothing mapped".to_owned(),
-        (Movement::Mapped, _, Some(share)) => format!("{} mapped, else COPY", arms::share(share)),
+        (Movement::Mapped, _, Some(share)) => format!("{} mapped", arms::share(share)),
         (Movement::Mapped, _, None) => "mapped or COPY, not known".to_owned(),
     }
 }
@@ -236,6 +240,8 @@ impl Frame {
             _ if is_copied_late(hop) => "",
             (Mover::User, _) => "by user code",
             (Mover::Kernel, End::Sender) => "by the kernel",
+            // The share takes the room.
+            (Mover::Kernel, End::Receiver) if hop.movement == Movement::Mapped => "by the kernel",
             (Mover::Kernel, End::Receiver) => "by the kernel, receiving",
             (Mover::Device, _) => "by the device",
         };

@@ -52,7 +52,7 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
         Column::left("goodput", "Gbit/s [95 %]"),
         Column::left("CPU receiver", "ns/B [95 %]"),
         Column::right("copies", "end to end"),
-        Column::right("mapped", "of bytes"),
+        Column::right("mapped", "share"),
     ];
     let mut table = Table::new(format!("Receivers beside each other: {subject}"), columns);
     let received = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
@@ -71,9 +71,12 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
 
 fn row(is_first: bool, receiver: &str, arm: &ArmAnalysis) -> Vec<Entry> {
     let figures = arm.figures.as_ref();
-    let label = if is_first { arm.arm.label.as_str() } else { "" };
+    let label = match is_first {
+        true => Entry::toned(arm.arm.label.as_str(), Tone::Arm(arm.arm.primitive.clone())),
+        false => "".into(),
+    };
     vec![
-        Entry::toned(label, Tone::Arm(arm.arm.primitive.clone())),
+        label,
         receiver.into(),
         interval_text(figures.and_then(|f| f.goodput_bits_per_s), 1e9).into(),
         interval_text(figures.and_then(|f| f.rx_cpu_ns_per_byte), 1.0).into(),
