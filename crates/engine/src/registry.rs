@@ -14,6 +14,7 @@ pub use iolens_sys::tcp::SetupError;
 use crate::op::Sender;
 use crate::primitives::{
     bare_send, memcpy, null, send, send_per_field, send_staged, sendmsg_iov, sendmsg_zerocopy,
+    uring_send, uring_send_zc, uring_send_zc_fixed, uring_sendmsg, uring_sendmsg_zc,
 };
 
 /// Which ends an arm of this primitive has.
@@ -103,6 +104,11 @@ pub const REGISTRY: &[&Entry] = &[
     &send_staged::ENTRY,
     &sendmsg_iov::ENTRY,
     &sendmsg_zerocopy::ENTRY,
+    &uring_send::ENTRY,
+    &uring_send_zc::ENTRY,
+    &uring_send_zc_fixed::ENTRY,
+    &uring_sendmsg::ENTRY,
+    &uring_sendmsg_zc::ENTRY,
 ];
 
 /// The entry of an id.

@@ -73,10 +73,10 @@ metrics! {
     "latency_p50_ns", "ns", "time that half of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
     "latency_p99_ns", "ns", "time that 99 % of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
     "latency_p999_ns", "ns", "time that 99.9 % of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
-    "zerocopy_sends", "calls", "successful calls with MSG_ZEROCOPY", "count of the sending loop";
-    "zerocopy_completions", "ids", "zero-copy sends whose completion was read", "id ranges from the error queue, MSG_ERRQUEUE";
-    "zerocopy_copied_share", "share", "completed zero-copy sends that the kernel reported as copied after all, 0 to 1; exact only at 0 and 1", "SO_EE_CODE_ZEROCOPY_COPIED over zerocopy_completions";
-    "enobufs", "calls", "zero-copy calls that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls";
+    "zerocopy_sends", "calls", "successful calls with MSG_ZEROCOPY, or sends through io_uring that announced a notification", "count of the sending loop; IORING_CQE_F_MORE";
+    "zerocopy_completions", "ids", "zero-copy sends whose completion was read", "id ranges from the error queue, MSG_ERRQUEUE; notifications, IORING_CQE_F_NOTIF";
+    "zerocopy_copied_share", "share", "completed zero-copy sends that the kernel reported as copied after all, 0 to 1; exact only at 0 and 1", "SO_EE_CODE_ZEROCOPY_COPIED or IORING_NOTIF_USAGE_ZC_COPIED over zerocopy_completions";
+    "enobufs", "calls", "zero-copy sends that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls, ENOMEM of io_uring";
     "copies_sender", "copies", "CPU copies of each payload byte at the sender", "the primitive's declared data path";
     "copies_end_to_end", "copies", "CPU copies of each payload byte from the sender's fields to the receiver's buffer", "the primitive's declared data path";
 }

@@ -14,7 +14,7 @@ pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_ze
 /// Whether a primitive sends only what lies in one piece already: over fields
 /// that lie scattered it would need the copy that others make.
 pub(crate) fn needs_contiguous(primitive: &str) -> bool {
-    primitive == "send"
+    matches!(primitive, "send" | "uring_send" | "uring_send_zc" | "uring_send_zc_fixed")
 }
 
 /// The arm of a primitive in a cell; never the self-check.

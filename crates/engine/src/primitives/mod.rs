@@ -10,6 +10,11 @@ pub(crate) mod send_per_field;
 pub(crate) mod send_staged;
 pub(crate) mod sendmsg_iov;
 pub(crate) mod sendmsg_zerocopy;
+pub(crate) mod uring_send;
+pub(crate) mod uring_send_zc;
+pub(crate) mod uring_send_zc_fixed;
+pub(crate) mod uring_sendmsg;
+pub(crate) mod uring_sendmsg_zc;
 
 use std::borrow::Cow;
 
@@ -33,6 +38,38 @@ pub(crate) const COPY_IN: Hop = Hop {
     mover: Mover::Kernel,
     function: Cow::Borrowed("skb_copy_to_page_nocache"),
     movement: Movement::Copy,
+};
+
+/// What a zero-copy send does instead: the pages are pinned, and the socket
+/// buffer refers to them.
+pub(crate) const PIN: Hop = Hop {
+    from: Cow::Borrowed("user memory"),
+    to: Cow::Borrowed("socket buffer"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("skb_zerocopy_iter_stream"),
+    movement: Movement::Reference,
+};
+
+/// The same from a registered buffer, whose pages are pinned already.
+pub(crate) const REFER: Hop = Hop {
+    from: Cow::Borrowed("registered buffer"),
+    to: Cow::Borrowed("socket buffer"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("io_sg_from_iter"),
+    movement: Movement::Reference,
+};
+
+/// The copy that the kernel makes of such pages when they are delivered on
+/// this machine.
+pub(crate) const LATE_COPY: Hop = Hop {
+    from: Cow::Borrowed("user memory"),
+    to: Cow::Borrowed("receive queue"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("skb_copy_ubufs"),
+    movement: Movement::LateCopy,
 };
 
 /// Over `lo` and veth the socket buffer itself changes hands

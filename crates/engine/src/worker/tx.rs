@@ -91,13 +91,20 @@ fn open_senders<'a>(
             Ok(sender) => senders[arm] = Some((entry, sender)),
             Err(error) => {
                 *current = trial.slices.iter().position(|slice| slice.arm == arm);
-                let lacks = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT].contains(&error.errno);
-                let stop = if lacks { Stop::refused } else { Stop::cause };
+                let stop = if is_refusal(error.errno) { Stop::refused } else { Stop::cause };
                 return Err(stop(error.to_string()));
             }
         }
     }
     Ok(senders.into_iter().flatten().collect())
+}
+
+/// Whether an arm that cannot be opened for this reason is one that this
+/// machine does not allow, or this kernel does not have: it is skipped.
+fn is_refusal(errno: Errno) -> bool {
+    let lacks = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENOSYS];
+    let forbids = [Errno::EPERM, Errno::EACCES, Errno::ENOMEM, Errno::ENOBUFS];
+    lacks.contains(&errno) || forbids.contains(&errno)
 }
 
 /// One slice of one thread.

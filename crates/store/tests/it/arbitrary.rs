@@ -393,7 +393,7 @@ prop_compose! {
     fn counts()(
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
         measured in prop::array::uniform9(option::of(count())),
-        zerocopy in option::of(prop::array::uniform4(count())),
+        zerocopy in option::of((count(), count(), option::of(count()), count())),
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
         kernel in vec(option::of(count()), KernelCounts::COUNT),
@@ -414,7 +414,7 @@ prop_compose! {
             retransmits,
             softirq_ticks: softirq,
             run_delay_ns: delay,
-            zerocopy: zerocopy.map(|[sends, completions, copied, enobufs]| ZerocopyCounts {
+            zerocopy: zerocopy.map(|(sends, completions, copied, enobufs)| ZerocopyCounts {
                 sends,
                 completions,
                 copied,
