@@ -26,7 +26,7 @@ const RING_MESSAGES: usize = 3;
 
 /// Socket buffers: those that hold messages, and those in which only a part of
 /// a large one finds room.
-const BUFFER_BYTES: [usize; 2] = [256 << 10, 16 << 10];
+const BUFFER_BYTES: [usize; 2] = [256 << 10, 64 << 10];
 
 /// How long nothing may move.
 const STALL_LIMIT: Duration = Duration::from_secs(20);
