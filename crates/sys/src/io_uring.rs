@@ -95,6 +95,10 @@ impl Opcode {
     }
 }
 
+/// Buffers that the kernel registers at most for one ring:
+/// `IORING_MAX_REG_BUFFERS` of io_uring/rsrc.h.
+pub const REGISTERED_MAX: usize = 1 << 14;
+
 /// Why there is no ring that can send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenError {
@@ -107,6 +111,9 @@ pub enum OpenError {
     Probe(Errno),
     /// The kernel has no such operation.
     Opcode(Opcode),
+    /// There are more messages than buffers can be registered,
+    /// [`REGISTERED_MAX`].
+    TooMany(usize),
     /// `IORING_REGISTER_BUFFERS` was refused.
     Register {
         /// Buffers that were to be registered.

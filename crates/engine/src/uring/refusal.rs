@@ -2,7 +2,7 @@
 
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
-use iolens_sys::io_uring::OpenError;
+use iolens_sys::io_uring::{OpenError, REGISTERED_MAX};
 use iolens_sys::proc::Root;
 use iolens_sys::process;
 
@@ -55,6 +55,13 @@ fn explain(why: OpenError, root: &Root, memlock_bytes: u64) -> SetupError {
             format!("send with {}, which Linux has from {} on", opcode.name(), opcode.since()),
             Errno::EOPNOTSUPP,
         ),
+        OpenError::TooMany(buffers) => error(
+            format!(
+                "register {buffers} buffers, one for each message of the ring: the kernel takes \
+                 {REGISTERED_MAX}, so larger messages or a hot working set are possible"
+            ),
+            Errno::EOPNOTSUPP,
+        ),
         OpenError::Register { buffers, buffer_bytes, errno } => {
             error(registering(buffers, buffer_bytes, memlock_bytes), errno)
         }
@@ -86,7 +93,7 @@ fn registering(buffers: usize, buffer_bytes: usize, memlock_bytes: u64) -> Strin
     let each = Bytes(buffer_bytes as u64);
     format!(
         "register {buffers} buffers of {each}, which locks up to {locked} (RLIMIT_MEMLOCK is \
-         {limit}; the kernel takes 16384 buffers at most)"
+         {limit})"
     )
 }
 
@@ -140,7 +147,13 @@ mod tests {
         assert_eq!(
             said(register, &[]),
             "cannot register 64 buffers of 64 KiB, which locks up to 4.25 MiB (RLIMIT_MEMLOCK is \
-             8 MiB; the kernel takes 16384 buffers at most): ENOMEM (cannot allocate memory)"
+             8 MiB): ENOMEM (cannot allocate memory)"
+        );
+        assert_eq!(
+            said(OpenError::TooMany(20_000), &[]),
+            "cannot register 20000 buffers, one for each message of the ring: the kernel takes \
+             16384, so larger messages or a hot working set are possible: EOPNOTSUPP (operation \
+             not supported)"
         );
     }
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 
-use super::{Opcode, OpenError};
+use super::{Opcode, OpenError, REGISTERED_MAX};
 use crate::errno::Errno;
 use crate::ring::MessageRing;
 
@@ -293,6 +293,9 @@ impl<'fd> SendRing<'fd> {
 
     /// Registers every message as a buffer of its own.
     fn register(&mut self) -> Result<(), OpenError> {
+        if self.messages.messages() > REGISTERED_MAX {
+            return Err(OpenError::TooMany(self.messages.messages()));
+        }
         let buffer = |message: usize| {
             let bytes = &self.messages.fields(message)[0];
             libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }

@@ -149,3 +149,23 @@ fn another_thread_is_refused_by_the_kernel() {
     let refused = std::thread::scope(|scope| scope.spawn(|| ring.send(0, 0, 0)).join().unwrap());
     assert_eq!(refused, Err(Errno::from_raw(libc::EEXIST)));
 }
+
+#[test]
+fn more_messages_than_buffers_can_be_registered_are_refused() {
+    let (tx, _rx) = tcp::loopback_pair(4096);
+    let messages = MessageRing::new(REGISTERED_MAX + 1, 1, 1, Layout::Contiguous);
+    let wishes = Wishes {
+        opcode: Opcode::SendZcFixed,
+        prepared: false,
+        notifications_max: 8,
+        stall_limit: LIMIT,
+    };
+    match SendRing::open(tx.as_fd(), messages, wishes) {
+        Err(OpenError::TooMany(buffers)) => assert_eq!(buffers, REGISTERED_MAX + 1),
+        Err(why @ (OpenError::Setup(_) | OpenError::Flags | OpenError::Opcode(_))) => skip::note(
+            "io_uring::tests::more_messages_than_buffers_can_be_registered_are_refused",
+            &format!("{why:?}"),
+        ),
+        other => panic!("{other:?}"),
+    }
+}
