@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use iolens_model::axes::Iovec;
 use iolens_sys::errno::Errno;
-use iolens_sys::io_uring::{Completed, Opcode, SendRing, Wishes};
+use iolens_sys::io_uring::{Completed, Opcode, OpenError, SendRing, Wishes};
 use iolens_sys::ring::Layout;
 use iolens_sys::zerocopy::Completion;
 
@@ -33,6 +33,11 @@ use crate::stream::Stream;
 /// Notifications that may be outstanding beyond one for each message of the
 /// ring: a message that is sent in several pieces has several.
 const IDS_MIN: usize = 8;
+
+/// How long registering is tried again for which there is no memory to lock:
+/// that of a process that has ended comes back a while later
+/// (`io_ring_exit_work`, io_uring/io_uring.c).
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// One thread's end of an arm that sends with `opcode`.
 ///
@@ -50,9 +55,25 @@ pub(crate) fn open<'a>(
         notifications_max: u32::try_from(ids).unwrap_or(u32::MAX),
         stall_limit: setup.stall_limit,
     };
-    let ring = SendRing::open(setup.link.socket(), stream.ring.clone(), wishes)
+    let mut ring = SendRing::open(setup.link.socket(), stream.ring.clone(), wishes)
         .map_err(refusal::setup_error)?;
+    if opcode == Opcode::SendZcFixed {
+        register(&mut ring).map_err(refusal::setup_error)?;
+    }
     Ok(Box::new(Uring::new(ring, stream, opcode.is_zerocopy(), ids, setup.stall_limit)))
+}
+
+/// Registers the messages of a ring, with patience for memory.
+fn register(ring: &mut SendRing<'_>) -> Result<(), OpenError> {
+    let patience = Deadline::after(PATIENCE);
+    loop {
+        match ring.register() {
+            Err(OpenError::Register { errno: Errno::ENOMEM, .. }) if !patience.left().is_zero() => {
+                std::thread::yield_now();
+            }
+            done => return done,
+        }
+    }
 }
 
 /// What sends and says what has completed: a ring, or a script in a test.

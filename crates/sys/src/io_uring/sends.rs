@@ -103,7 +103,8 @@ impl std::fmt::Debug for SendRing<'_> {
 }
 
 impl<'fd> SendRing<'fd> {
-    /// Makes a ring that sends `messages` over `socket`.
+    /// Makes a ring that sends `messages` over `socket`. One that sends from
+    /// registered buffers needs [`Self::register`] before.
     ///
     /// Errors: the first thing that the kernel lacks or refuses.
     pub fn open(
@@ -134,9 +135,6 @@ impl<'fd> SendRing<'fd> {
         };
         if wishes.opcode.is_zerocopy() {
             ring.report = ring.ask_for_reports()?;
-        }
-        if wishes.opcode == Opcode::SendZcFixed {
-            ring.register()?;
         }
         Ok(ring)
     }
@@ -291,8 +289,12 @@ impl<'fd> SendRing<'fd> {
         Ok(if answer == Some(Errno::EBADF) { IORING_SEND_ZC_REPORT_USAGE } else { 0 })
     }
 
-    /// Registers every message as a buffer of its own.
-    fn register(&mut self) -> Result<(), OpenError> {
+    /// Registers every message as a buffer of its own, for
+    /// [`Opcode::SendZcFixed`].
+    ///
+    /// Errors: [`OpenError::TooMany`], [`OpenError::Register`]; after `ENOMEM` it
+    /// may be tried again.
+    pub fn register(&mut self) -> Result<(), OpenError> {
         if self.messages.messages() > REGISTERED_MAX {
             return Err(OpenError::TooMany(self.messages.messages()));
         }
@@ -336,6 +338,10 @@ impl Drop for SendRing<'_> {
             let header =
                 std::mem::replace(&mut self.header, Box::new(unsafe { std::mem::zeroed() }));
             std::mem::forget(header);
+        } else if self.wishes.opcode == Opcode::SendZcFixed {
+            // With the ring alone the kernel would give back what they lock, but
+            // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
+            let _ = self.uring.submitter().unregister_buffers();
         }
         // SAFETY: dropped here and nowhere else.
         unsafe { ManuallyDrop::drop(&mut self.uring) };

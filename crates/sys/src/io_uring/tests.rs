@@ -37,7 +37,12 @@ fn open<'a>(
     stall_limit: Duration,
 ) -> Option<SendRing<'a>> {
     let wishes = Wishes { opcode, prepared: false, notifications_max: 8, stall_limit };
-    match SendRing::open(socket.as_fd(), messages(opcode, bytes), wishes) {
+    let opened = SendRing::open(socket.as_fd(), messages(opcode, bytes), wishes);
+    let registered = opened.and_then(|mut ring| {
+        let fixed = opcode == Opcode::SendZcFixed;
+        if fixed { ring.register().map(|()| ring) } else { Ok(ring) }
+    });
+    match registered {
         Ok(ring) => Some(ring),
         Err(OpenError::Register { errno, .. }) => panic!("three buffers were refused: {errno}"),
         Err(why) => {
@@ -160,7 +165,7 @@ fn more_messages_than_buffers_can_be_registered_are_refused() {
         notifications_max: 8,
         stall_limit: LIMIT,
     };
-    match SendRing::open(tx.as_fd(), messages, wishes) {
+    match SendRing::open(tx.as_fd(), messages, wishes).and_then(|mut ring| ring.register()) {
         Err(OpenError::TooMany(buffers)) => assert_eq!(buffers, REGISTERED_MAX + 1),
         Err(why @ (OpenError::Setup(_) | OpenError::Flags | OpenError::Opcode(_))) => skip::note(
             "io_uring::tests::more_messages_than_buffers_can_be_registered_are_refused",
