@@ -2,13 +2,20 @@
 //! call has an id, ids complete in ranges and in any order, and a message may
 //! be used again when all its ids have completed.
 
+use std::time::Duration;
+
 use iolens_model::outcome::ZerocopyCounts;
+use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::zerocopy::Completion;
 
 /// Ids that can be in flight at once; a power of two. A sender that has so
 /// many waits for the oldest.
-const IDS_MAX: usize = 4096;
+pub(crate) const IDS_MAX: usize = 4096;
+
+/// How long a send without anything in flight is tried again: other threads
+/// of the arm release what they hold within a fraction of this.
+const PATIENCE_NS: u64 = 100_000_000;
 
 /// Stands for a completed id.
 const DONE: usize = usize::MAX;
@@ -16,7 +23,7 @@ const DONE: usize = usize::MAX;
 /// Ids in flight and the messages they belong to.
 #[derive(Debug)]
 pub(crate) struct InFlight {
-    /// Message of each id, by id modulo [`IDS_MAX`].
+    /// Message of each id, by id modulo its length, a power of two.
     message_of: Box<[usize]>,
     /// Ids of each message that have not completed.
     pending: Box<[u32]>,
@@ -28,14 +35,16 @@ pub(crate) struct InFlight {
 }
 
 impl InFlight {
-    /// Nothing in flight from a ring of `messages`.
-    pub(crate) fn new(messages: usize) -> InFlight {
+    /// Nothing in flight from a ring of `messages`, and room for `ids`, a power
+    /// of two.
+    pub(crate) fn new(messages: usize, ids: usize) -> InFlight {
+        assert!(ids.is_power_of_two(), "ids wrap");
         InFlight {
-            message_of: vec![DONE; IDS_MAX].into_boxed_slice(),
+            message_of: vec![DONE; ids].into_boxed_slice(),
             pending: vec![0; messages].into_boxed_slice(),
             oldest: 0,
             next: 0,
-            counts: ZerocopyCounts::default(),
+            counts: ZerocopyCounts { copied: Some(0), ..ZerocopyCounts::default() },
         }
     }
 
@@ -53,7 +62,7 @@ impl InFlight {
     /// Whether there is no id left to give to a call.
     #[inline]
     pub(crate) fn is_full(&self) -> bool {
-        self.outstanding() as usize >= IDS_MAX
+        self.outstanding() as usize >= self.message_of.len()
     }
 
     /// Ids from the oldest one that has not completed on.
@@ -62,18 +71,19 @@ impl InFlight {
         self.next.wrapping_sub(self.oldest)
     }
 
+    /// The id that the next send will have.
+    #[inline]
+    pub(crate) fn next_id(&self) -> u32 {
+        self.next
+    }
+
     /// A call for this message has succeeded.
     #[inline]
     pub(crate) fn sent(&mut self, message: usize) {
-        self.message_of[place(self.next)] = message;
+        self.message_of[self.place(self.next)] = message;
         self.pending[message] += 1;
         self.next = self.next.wrapping_add(1);
         self.counts.sends += 1;
-    }
-
-    /// A call was refused with `ENOBUFS`.
-    pub(crate) fn refused(&mut self) {
-        self.counts.enobufs += 1;
     }
 
     /// Takes a range off.
@@ -89,7 +99,8 @@ impl InFlight {
             return Err(Errno::EBADMSG);
         }
         for step in 0..=ids {
-            let message = &mut self.message_of[place(range.first.wrapping_add(step))];
+            let place = self.place(range.first.wrapping_add(step));
+            let message = &mut self.message_of[place];
             if *message == DONE {
                 return Err(Errno::EBADMSG);
             }
@@ -98,16 +109,119 @@ impl InFlight {
         }
         let ids = u64::from(ids) + 1;
         self.counts.completions += ids;
-        self.counts.copied += if range.copied { ids } else { 0 };
-        while self.oldest != self.next && self.message_of[place(self.oldest)] == DONE {
+        // With one unknown the sum is not known.
+        self.counts.copied =
+            self.counts.copied.zip(range.copied).map(|(sum, copied)| match copied {
+                true => sum + ids,
+                false => sum,
+            });
+        while self.oldest != self.next && self.message_of[self.place(self.oldest)] == DONE {
             self.oldest = self.oldest.wrapping_add(1);
         }
         Ok(())
     }
+
+    #[inline]
+    fn place(&self, id: u32) -> usize {
+        id as usize & (self.message_of.len() - 1)
+    }
+
+    /// Takes completions off until there are `enough`.
+    ///
+    /// Errors: `ETIMEDOUT` when none came for as long as the stall limit.
+    pub(crate) fn await_until(
+        &mut self,
+        releases: &mut impl Releases,
+        stall_limit: Duration,
+        enough: impl Fn(&InFlight) -> bool,
+    ) -> Result<(), Errno> {
+        while !enough(self) {
+            match releases.next()? {
+                Some(range) => self.completed(range)?,
+                None => await_one(releases, stall_limit)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// After a send was refused for want of memory: waits until something that
+    /// is in flight has completed. With nothing in flight on this connection,
+    /// others of the same user may hold what there is: it is tried again until
+    /// the patience ends, and then never.
+    ///
+    /// Errors: `ENOBUFS` when it has ended; as [`Self::await_until`].
+    pub(crate) fn yield_memory(
+        &mut self,
+        releases: &mut impl Releases,
+        stall_limit: Duration,
+        patience: Patience,
+    ) -> Result<(), Errno> {
+        self.counts.enobufs += 1;
+        let completed = self.counts.completions;
+        if self.outstanding() > 0 {
+            let more = |flight: &InFlight| flight.counts.completions > completed;
+            return self.await_until(releases, stall_limit, more);
+        }
+        if clock::monotonic_ns() >= patience.ends_ns {
+            return Err(Errno::ENOBUFS);
+        }
+        std::thread::yield_now();
+        Ok(())
+    }
 }
 
-fn place(id: u32) -> usize {
-    id as usize % IDS_MAX
+/// Until when a send is tried again that finds no memory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    ends_ns: u64,
+}
+
+impl Patience {
+    /// From now on.
+    pub(crate) fn begin() -> Patience {
+        Patience { ends_ns: clock::monotonic_ns() + PATIENCE_NS }
+    }
+}
+
+/// Where the kernel says what it has released.
+pub(crate) trait Releases {
+    /// What it said next; never waits.
+    fn next(&mut self) -> Result<Option<Completion>, Errno>;
+
+    /// Waits until it has said something; `false` when the time is over.
+    fn wait(&mut self, timeout: Duration) -> Result<bool, Errno>;
+}
+
+/// Waits for the next completion.
+fn await_one(releases: &mut impl Releases, stall_limit: Duration) -> Result<(), Errno> {
+    let deadline = Deadline::after(stall_limit);
+    loop {
+        match releases.wait(deadline.left()) {
+            Ok(true) => return Ok(()),
+            Ok(false) => return Err(Errno::ETIMEDOUT),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// The end of a time limit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Deadline {
+    at_ns: u64,
+}
+
+impl Deadline {
+    /// As far from now as this.
+    pub(crate) fn after(limit: Duration) -> Deadline {
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        Deadline { at_ns: clock::monotonic_ns().saturating_add(limit_ns) }
+    }
+
+    /// What is left of it.
+    pub(crate) fn left(self) -> Duration {
+        Duration::from_nanos(self.at_ns.saturating_sub(clock::monotonic_ns()))
+    }
 }
 
 #[cfg(test)]
@@ -117,12 +231,12 @@ mod tests {
     use super::*;
 
     fn range(first: u32, last: u32, copied: bool) -> Completion {
-        Completion { first, last, copied }
+        Completion { first, last, copied: Some(copied) }
     }
 
     #[test]
     fn a_message_is_held_until_its_last_id_has_completed() {
-        let mut flight = InFlight::new(2);
+        let mut flight = InFlight::new(2, IDS_MAX);
         // Message 0 took two calls.
         for message in [0, 0, 1] {
             flight.sent(message);
@@ -132,12 +246,24 @@ mod tests {
         flight.completed(range(0, 0, false)).unwrap();
         assert_eq!((flight.holds(0), flight.outstanding()), (false, 0));
         let counts = flight.counts();
-        assert_eq!((counts.sends, counts.completions, counts.copied), (3, 3, 2));
+        assert_eq!((counts.sends, counts.completions, counts.copied), (3, 3, Some(2)));
+    }
+
+    #[test]
+    fn one_share_that_is_unknown_makes_the_sum_unknown() {
+        let mut flight = InFlight::new(1, 2);
+        flight.sent(0);
+        flight.sent(0);
+        assert!(flight.is_full());
+        flight.completed(range(0, 0, true)).unwrap();
+        flight.completed(Completion { copied: None, ..range(1, 1, true) }).unwrap();
+        let counts = flight.counts();
+        assert_eq!((counts.completions, counts.copied, counts.copied_share()), (2, None, None));
     }
 
     #[test]
     fn ids_that_are_not_in_flight_are_an_error() {
-        let mut flight = InFlight::new(1);
+        let mut flight = InFlight::new(1, IDS_MAX);
         assert_eq!(flight.completed(range(0, 0, false)), Err(Errno::EBADMSG));
         flight.sent(0);
         flight.sent(0);
@@ -149,18 +275,21 @@ mod tests {
 
     #[test]
     fn ids_wrap() {
-        let mut flight = InFlight::new(1);
+        let mut flight = InFlight::new(1, IDS_MAX);
         (flight.oldest, flight.next) = (u32::MAX, u32::MAX);
         for _ in 0..3 {
             flight.sent(0);
         }
         flight.completed(range(u32::MAX, 1, true)).unwrap();
-        assert_eq!((flight.holds(0), flight.outstanding(), flight.counts().copied), (false, 0, 3));
+        assert_eq!(
+            (flight.holds(0), flight.outstanding(), flight.counts().copied),
+            (false, 0, Some(3))
+        );
     }
 
     #[test]
     fn there_is_an_end_to_what_can_be_in_flight() {
-        let mut flight = InFlight::new(3);
+        let mut flight = InFlight::new(3, IDS_MAX);
         while !flight.is_full() {
             flight.sent(flight.outstanding() as usize % 3);
         }
@@ -176,7 +305,7 @@ mod tests {
             cuts in prop::collection::btree_set(1u32..200, 0..20),
             order in any::<usize>(),
         ) {
-            let mut flight = InFlight::new(7);
+            let mut flight = InFlight::new(7, IDS_MAX);
             for call in 0..calls {
                 flight.sent(call as usize % 7);
             }

@@ -35,6 +35,7 @@ mod symbols;
 mod tracefs;
 mod transmit;
 pub mod trial;
+mod uring;
 pub mod work;
 pub mod worker;
 

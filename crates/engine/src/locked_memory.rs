@@ -1,7 +1,10 @@
 //! What zero-copy sends need of locked memory, and what there is: the kernel
 //! counts the pages of each call against the user's `RLIMIT_MEMLOCK`
 //! (`mm_account_pinned_pages`, net/core/skbuff.c) unless the process has
-//! `CAP_IPC_LOCK`, and each notification against `net.core.optmem_max`.
+//! `CAP_IPC_LOCK`, and each notification against `net.core.optmem_max`. Sends
+//! through io_uring count the same pages (`io_notif_account_mem`,
+//! io_uring/notif.h) and no notification; registered buffers count theirs for
+//! as long as they are registered, which is found out when an arm is opened.
 
 use iolens_model::axes::Cell;
 use iolens_model::units::Bytes;

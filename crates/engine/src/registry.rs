@@ -15,7 +15,8 @@ pub use iolens_sys::tcp::SetupError;
 use crate::op::Sender;
 use crate::primitives::{
     bare_send, memcpy, null, send, send_per_field, send_staged, sendfile, sendfile_file,
-    sendmsg_iov, sendmsg_zerocopy, splice, write, writev,
+    sendmsg_iov, sendmsg_zerocopy, splice, uring_send, uring_send_zc, uring_send_zc_fixed,
+    uring_sendmsg, uring_sendmsg_zc, write, writev,
 };
 
 /// Which ends an arm of this primitive has.
@@ -112,6 +113,11 @@ pub const REGISTRY: &[&Entry] = &[
     &sendmsg_iov::ENTRY,
     &sendmsg_zerocopy::ENTRY,
     &splice::ENTRY,
+    &uring_send::ENTRY,
+    &uring_send_zc::ENTRY,
+    &uring_send_zc_fixed::ENTRY,
+    &uring_sendmsg::ENTRY,
+    &uring_sendmsg_zc::ENTRY,
     &write::ENTRY,
     &writev::ENTRY,
 ];

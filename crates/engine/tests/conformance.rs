@@ -6,7 +6,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use std::os::fd::{AsFd, BorrowedFd};
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
+
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use iolens_engine::Interrupts;
@@ -57,22 +60,33 @@ enum Way {
     Narrow,
 }
 
-/// Both ends of a TCP connection over loopback.
-fn connection(way: Way) -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
-    let options = tcp::Options {
+/// How long a call may wait in a test that does not try that.
+const STALL_LIMIT: Duration = Duration::from_secs(20);
+
+/// Both ends of a TCP connection over loopback. The stall limit is the sender's.
+fn connection(way: Way, stall_limit: Duration) -> (OwnedFd, OwnedFd) {
+    let options = |stall_limit| tcp::Options {
         congestion: "reno".into(),
         buffer_bytes: if way == Way::Wide { 256 << 10 } else { 32 << 10 },
         nodelay: true,
-        stall_limit: Duration::from_secs(20),
+        stall_limit,
     };
-    let listener = tcp::Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
-    let tx = tcp::connect_to(&listener.address().unwrap(), &options).unwrap();
-    (tx, listener.accept().unwrap())
+    let any = ([127, 0, 0, 1], 0).into();
+    loop {
+        let listener = tcp::Listener::open(&any, &options(STALL_LIMIT), 1).unwrap();
+        let tx = tcp::connect_to(&listener.address().unwrap(), &options(stall_limit));
+        match tx.and_then(|tx| Ok((tx, listener.accept()?))) {
+            Ok(both) => return both,
+            // The end of a ring is work that its thread is interrupted for, some
+            // time later, and waits with a time limit do not go on by themselves.
+            Err(error) => assert_eq!(error.errno, Errno::EINTR, "{error}"),
+        }
+    }
 }
 
 /// Sends two slices through a fresh connection and returns what arrived.
 fn through_a_connection(entry: &Entry, shape: Shape, way: Way) -> Vec<u8> {
-    let (tx, rx) = connection(way);
+    let (tx, rx) = connection(way, STALL_LIMIT);
     let total = 2 * MESSAGES * shape.message_bytes;
     let interrupt = (way == Way::Narrow).then(signal::this_thread);
     let reader = std::thread::spawn(move || {
@@ -95,7 +109,7 @@ fn through_a_connection(entry: &Entry, shape: Shape, way: Way) -> Vec<u8> {
 }
 
 fn setup(link: Link<'_>, shape: Shape) -> Setup<'_> {
-    Setup { link, shape, stall_limit: Duration::from_secs(20) }
+    Setup { link, shape, stall_limit: STALL_LIMIT }
 }
 
 /// Runs two slices and checks every count.
@@ -116,9 +130,12 @@ fn two_slices(entry: &Entry, shape: &Shape, way: Way, sender: &mut dyn Sender) {
         assert_eq!(tally.bytes, tally.messages * shape.message_bytes as u64, "{}: bytes", entry.id);
         let calls = expected_calls(entry, shape, tally.messages);
         // A message larger than the socket's buffer may take more than one call.
+        // So may one whose waiting a completion ends.
         let large = shape.message_bytes > 64 << 10;
+        let woken = tally.zerocopy.map_or(0, |counts| counts.completions + counts.enobufs);
         let as_many = match way {
-            Way::Wide => tally.calls == calls || large && tally.calls > calls,
+            Way::Wide if large => tally.calls >= calls,
+            Way::Wide => (calls..=calls + woken).contains(&tally.calls),
             Way::Narrow => tally.calls > calls || !large && tally.calls == calls,
         };
         assert!(as_many, "{}: {tally:?}", entry.id);
@@ -130,7 +147,8 @@ fn check_zerocopy(entry: &Entry, tally: &Tally) {
     assert_eq!(tally.zerocopy.is_some(), entry.data_path.may_copy_late(), "{}", entry.id);
     if let Some(counts) = tally.zerocopy {
         assert_eq!(counts.completions, counts.sends, "{}: {counts:?}", entry.id);
-        assert_eq!(counts.copied_share(), Some(1.0), "{}: {counts:?}", entry.id);
+        let all = counts.copied.is_none_or(|copied| copied == counts.completions);
+        assert!(all, "{}: {counts:?}", entry.id);
         assert!(counts.sends + counts.enobufs <= tally.calls, "{}: {tally:?}", entry.id);
     }
 }
@@ -138,7 +156,7 @@ fn check_zerocopy(entry: &Entry, tally: &Tally) {
 /// Asks for messages one at a time and checks what comes.
 fn by_request(entry: &Entry, shape: Shape) {
     const REQUESTS: usize = 5;
-    let (tx, rx) = connection(Way::Wide);
+    let (tx, rx) = connection(Way::Wide, STALL_LIMIT);
     let asking = std::thread::spawn(move || {
         let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
         for request in 1..=REQUESTS {
@@ -168,25 +186,51 @@ fn check_arrival(entry: &Entry, shape: Shape, way: Way) {
     check_stream(entry, &arrived, &shape, 2 * MESSAGES);
 }
 
-/// A peer that reads nothing, and one that has gone: an error, in time.
-fn fails_in_time(entry: &Entry) {
-    let large = shape(1 << 20, 8, Iovec::PerMessage);
-    let result = |fd: BorrowedFd<'_>| {
-        let limit = Duration::from_millis(20);
-        tcp::limit_waits(fd, limit).unwrap();
-        let setup = Setup { stall_limit: limit, ..setup(Link::Socket(fd), large) };
-        let mut sender = (entry.open)(setup).unwrap();
-        sender.run(&Budget::messages(20, 1)).map(|_| ()).unwrap_err()
+/// What sending ends with when the receiver takes `taken` bytes of the first
+/// message and then ends, or without an end to come takes nothing more.
+fn broken_off(entry: &Entry, taken: usize, ends: bool) -> Errno {
+    let stall_limit = if ends { STALL_LIMIT } else { Duration::from_millis(20) };
+    let (tx, rx) = connection(Way::Narrow, stall_limit);
+    let held = std::thread::spawn(move || {
+        let mut left = taken;
+        while left > 0 {
+            left -= socket::recv(rx.as_fd(), &mut vec![0; left.min(64 << 10)]).unwrap();
+        }
+        (!ends).then_some(rx)
+    });
+    // More than both buffers hold, and no more than may be locked anywhere.
+    let shape = shape(1 << 20, 8, Iovec::PerMessage);
+    let setup = Setup { link: Link::Socket(tx.as_fd()), shape, stall_limit };
+    let mut sender = (entry.open)(setup).unwrap();
+    let error = sender.run(&Budget::messages(MESSAGES as u64, 1)).unwrap_err();
+    assert_eq!(sender.tally().messages, 0, "{}", entry.id);
+    drop(sender);
+    drop(held.join().unwrap());
+    error
+}
+
+/// A receiver that ends in the middle of a message, and one that takes nothing.
+fn ends_with_the_receiver(entry: &Entry) {
+    let closed = broken_off(entry, 100_000, true);
+    assert!([Errno::EPIPE, Errno::ECONNRESET].contains(&closed), "{}: {closed}", entry.id);
+    let stalled = broken_off(entry, 100_000, false);
+    assert!([Errno::EAGAIN, Errno::ETIMEDOUT].contains(&stalled), "{}: {stalled}", entry.id);
+}
+
+/// Whether this machine lets the entry be opened; a refusal is noted with its
+/// reason.
+fn is_there(entry: &Entry) -> bool {
+    let (tx, _rx) = connection(Way::Wide, STALL_LIMIT);
+    let link = match entry.ends {
+        Ends::Pair => Link::Socket(tx.as_fd()),
+        Ends::SenderOnly => Link::None,
     };
-    let (tx, rx) = connection(Way::Wide);
-    let errno = result(tx.as_fd());
-    assert!([Errno::EAGAIN, Errno::ETIMEDOUT].contains(&errno), "{}: {errno}", entry.id);
-    drop(rx);
-    let (tx, rx) = connection(Way::Wide);
-    drop(rx);
-    let errno = result(tx.as_fd());
-    let of_the_peer = [Errno::EPIPE, Errno::ECONNRESET, Errno::ENOTCONN];
-    assert!(of_the_peer.contains(&errno), "{}: {errno}", entry.id);
+    let opened = (entry.open)(setup(link, shape(64, 8, Iovec::PerMessage)));
+    let Err(why) = opened.map(drop) else { return true };
+    let refusals = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENOSYS, Errno::EPERM];
+    assert!(refusals.contains(&why.errno), "{}: {why}", entry.id);
+    skip::note("every_entry_conforms", &format!("{}: {why}", entry.id));
+    false
 }
 
 fn open_descriptors() -> usize {
@@ -197,7 +241,7 @@ fn open_descriptors() -> usize {
 #[expect(clippy::disallowed_methods, reason = "a bound on the test itself, not a measurement")]
 fn every_entry_conforms() {
     let _caught = Interrupts::catch().unwrap();
-    for entry in REGISTRY {
+    for entry in REGISTRY.iter().filter(|entry| is_there(entry)) {
         let before = open_descriptors();
         for (message_bytes, fields) in
             [(1, 8), (7, 8), (64, 1), (1000, 8), (4095, 64), (65_536, 8), ((1 << 20) + 1, 8)]
@@ -220,7 +264,7 @@ fn every_entry_conforms() {
             for message_bytes in [1, 4095, 65_536, (1 << 20) + 1] {
                 check_arrival(entry, shape(message_bytes, 8, Iovec::PerMessage), Way::Narrow);
             }
-            fails_in_time(entry);
+            ends_with_the_receiver(entry);
         }
         assert_eq!(open_descriptors(), before, "{} leaves descriptors behind", entry.id);
         let begin = Instant::now();

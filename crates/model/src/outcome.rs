@@ -147,16 +147,20 @@ pub struct Counts {
 /// Zero-copy sends and what the kernel said became of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ZerocopyCounts {
-    /// Successful calls with `MSG_ZEROCOPY`, each of which has an id.
+    /// Sends whose bytes the kernel may have kept a reference to: successful
+    /// calls with `MSG_ZEROCOPY`, each of which has an id, or sends through
+    /// io_uring whose result announced a notification.
     pub sends: u64,
-    /// Ids whose completion was read from the error queue.
+    /// Ids whose completion was read from the error queue, or notifications.
     pub completions: u64,
-    /// Those of them that the kernel reported as copied after all. Lossy:
-    /// a notification that is merged into another one loses its own flag
-    /// (`skb_zerocopy_notify_extend`, net/core/skbuff.c), so exact only where
-    /// none or all are.
-    pub copied: u64,
-    /// Calls refused with `ENOBUFS` and made again.
+    /// Those of them that the kernel reported as copied after all; null where
+    /// it does not report that (io_uring before Linux 6.2). Lossy for
+    /// `MSG_ZEROCOPY`: a notification that is merged into another one loses its
+    /// own flag (`skb_zerocopy_notify_extend`, net/core/skbuff.c), so exact
+    /// only where none or all are.
+    pub copied: Option<u64>,
+    /// Sends refused with `ENOBUFS`, or with `ENOMEM` by io_uring, and made
+    /// again.
     pub enobufs: u64,
 }
 
@@ -293,7 +297,7 @@ impl ZerocopyCounts {
         ZerocopyCounts {
             sends: self.sends + other.sends,
             completions: self.completions + other.completions,
-            copied: self.copied + other.copied,
+            copied: self.copied.zip(other.copied).map(|(a, b)| a + b),
             enobufs: self.enobufs + other.enobufs,
         }
     }
@@ -304,16 +308,17 @@ impl ZerocopyCounts {
         ZerocopyCounts {
             sends: self.sends - earlier.sends,
             completions: self.completions - earlier.completions,
-            copied: self.copied - earlier.copied,
+            copied: self.copied.zip(earlier.copied).map(|(now, then)| now - then),
             enobufs: self.enobufs - earlier.enobufs,
         }
     }
 
     /// Share of completed ids that the kernel reported as copied, 0 to 1;
-    /// null where none has completed.
+    /// null where none has completed, or where it does not report that.
     #[must_use]
     pub fn copied_share(&self) -> Option<f64> {
-        (self.completions > 0).then(|| self.copied as f64 / self.completions as f64)
+        let copied = self.copied.filter(|_| self.completions > 0)?;
+        Some(copied as f64 / self.completions as f64)
     }
 }
 

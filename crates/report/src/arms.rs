@@ -16,7 +16,9 @@ pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_ze
 /// need the copy or the waiting that others do.
 pub(crate) fn condition(primitive: &str) -> Option<&'static str> {
     match primitive {
-        "send" | "write" => Some(CONTIGUOUS),
+        "send" | "write" | "uring_send" | "uring_send_zc" | "uring_send_zc_fixed" => {
+            Some(CONTIGUOUS)
+        }
         "sendfile" | "sendfile_file" => Some("only for a message that lies in a file already"),
         "splice" => {
             Some("only for memory that is left as it is until the other end's program has read it")

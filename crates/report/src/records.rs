@@ -266,7 +266,7 @@ fn zero_copies(counts: Option<ZerocopyCounts>) -> Named {
     fixed([
         ("tx_zerocopy_sends", json!(counts.map(|z| z.sends))),
         ("tx_zerocopy_completions", json!(counts.map(|z| z.completions))),
-        ("tx_zerocopy_copied", json!(counts.map(|z| z.copied))),
+        ("tx_zerocopy_copied", json!(counts.and_then(|z| z.copied))),
         ("tx_zerocopy_enobufs", json!(counts.map(|z| z.enobufs))),
     ])
 }

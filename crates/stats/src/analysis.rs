@@ -95,7 +95,7 @@ pub struct ArmAnalysis {
 /// Zero-copy sends of an arm in a cell, summed over its used trials.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ZerocopyFigures {
-    /// Successful calls with `MSG_ZEROCOPY`.
+    /// As [`ZerocopyCounts::sends`](iolens_model::outcome::ZerocopyCounts::sends).
     pub sends: u64,
     /// Ids whose completion came.
     pub completions: u64,

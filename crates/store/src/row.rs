@@ -149,7 +149,7 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
         counts.run_delay_ns,
         counts.zerocopy.map(|z| z.sends),
         counts.zerocopy.map(|z| z.completions),
-        counts.zerocopy.map(|z| z.copied),
+        counts.zerocopy.and_then(|z| z.copied),
         counts.zerocopy.map(|z| z.enobufs),
         counts.segments_out,
         counts.mapped_bytes,

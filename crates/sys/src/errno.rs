@@ -27,6 +27,14 @@ impl Errno {
     pub const ENOTCONN: Errno = Errno(libc::ENOTCONN);
     /// The kernel may not take more memory for this.
     pub const ENOBUFS: Errno = Errno(libc::ENOBUFS);
+    /// There is no memory for this, or none that may be locked.
+    pub const ENOMEM: Errno = Errno(libc::ENOMEM);
+    /// It is in use.
+    pub const EBUSY: Errno = Errno(libc::EBUSY);
+    /// There is no such descriptor.
+    pub const EBADF: Errno = Errno(libc::EBADF);
+    /// This kernel has no such call.
+    pub const ENOSYS: Errno = Errno(libc::ENOSYS);
     /// The caller may not do this.
     pub const EPERM: Errno = Errno(libc::EPERM);
     /// This kernel or protocol has no such option.

@@ -1,14 +1,23 @@
-//! Whether a process may have a ring of io_uring; see io_uring_setup(2).
+//! Rings of io_uring: whether a process may have one, and one that sends the
+//! messages of a [`MessageRing`]; see io_uring(7), io_uring_setup(2).
 //!
 //! # Safety
-//! The parameters live on this stack for the whole call and are as large as
-//! the kernel's struct; the descriptor is new and nobody else's.
+//! The parameters of the bare call live on this stack and are as large as the
+//! kernel's struct; the descriptor is new and nobody else's.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod sends;
+#[cfg(test)]
+mod tests;
+
 use std::os::fd::{FromRawFd, OwnedFd};
 
+pub use sends::{Completed, SendRing, Wishes};
+
 use crate::errno::Errno;
+#[cfg(doc)]
+use crate::ring::MessageRing;
 
 /// `struct io_uring_params` of include/uapi/linux/io_uring.h: 120 bytes, all
 /// zero for a ring without wishes.
@@ -32,18 +41,86 @@ pub fn try_ring() -> Result<(), Errno> {
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A way to send through a ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opcode {
+    /// `IORING_OP_SEND`: one buffer.
+    Send,
+    /// `IORING_OP_SENDMSG`: an iovec.
+    Sendmsg,
+    /// `IORING_OP_SEND_ZC`: one buffer, not copied.
+    SendZc,
+    /// `IORING_OP_SEND_ZC` from a registered buffer (`IORING_RECVSEND_FIXED_BUF`).
+    SendZcFixed,
+    /// `IORING_OP_SENDMSG_ZC`: an iovec, not copied.
+    SendmsgZc,
+}
 
-    #[test]
-    fn a_ring_is_made_or_its_refusal_has_a_name() {
-        match try_ring() {
-            Ok(()) => {}
-            Err(errno) => {
-                let refusals = [libc::EPERM, libc::ENOSYS, libc::ENOMEM, libc::EACCES];
-                assert!(refusals.contains(&errno.raw()), "{errno}");
-            }
+impl Opcode {
+    /// The kernel's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Opcode::Send => "IORING_OP_SEND",
+            Opcode::Sendmsg => "IORING_OP_SENDMSG",
+            Opcode::SendZc | Opcode::SendZcFixed => "IORING_OP_SEND_ZC",
+            Opcode::SendmsgZc => "IORING_OP_SENDMSG_ZC",
         }
     }
+
+    /// The first Linux that has it.
+    #[must_use]
+    pub fn since(self) -> &'static str {
+        match self {
+            Opcode::Sendmsg => "5.3",
+            Opcode::Send => "5.6",
+            Opcode::SendZc | Opcode::SendZcFixed => "6.0",
+            Opcode::SendmsgZc => "6.1",
+        }
+    }
+
+    /// Whether the kernel takes the caller's pages instead of copying them, and
+    /// says when it has released them.
+    #[inline]
+    #[must_use]
+    pub const fn is_zerocopy(self) -> bool {
+        matches!(self, Opcode::SendZc | Opcode::SendZcFixed | Opcode::SendmsgZc)
+    }
+
+    /// Whether it takes an iovec, and not one buffer.
+    #[inline]
+    #[must_use]
+    pub const fn takes_iovec(self) -> bool {
+        matches!(self, Opcode::Sendmsg | Opcode::SendmsgZc)
+    }
+}
+
+/// Buffers that the kernel registers at most for one ring:
+/// `IORING_MAX_REG_BUFFERS` of io_uring/rsrc.h.
+pub const REGISTERED_MAX: usize = 1 << 14;
+
+/// Why there is no ring that can send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OpenError {
+    /// io_uring_setup(2) was refused.
+    Setup(Errno),
+    /// The kernel makes rings, but none with `IORING_SETUP_SINGLE_ISSUER` and
+    /// `IORING_SETUP_DEFER_TASKRUN`.
+    Flags,
+    /// `IORING_REGISTER_PROBE` was refused, or a request that only asks.
+    Probe(Errno),
+    /// The kernel has no such operation.
+    Opcode(Opcode),
+    /// There are more messages than buffers can be registered,
+    /// [`REGISTERED_MAX`].
+    TooMany(usize),
+    /// `IORING_REGISTER_BUFFERS` was refused.
+    Register {
+        /// Buffers that were to be registered.
+        buffers: usize,
+        /// Bytes of each.
+        buffer_bytes: usize,
+        /// What the system said.
+        errno: Errno,
+    },
 }

@@ -26,6 +26,9 @@ pub mod process;
 pub mod ring;
 pub mod scan;
 pub mod signal;
+#[cfg(test)]
+#[path = "../../../tests/support/skip.rs"]
+mod skip;
 pub mod socket;
 pub mod splice;
 pub mod storage;

@@ -8,6 +8,7 @@
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 use std::io::IoSlice;
+use std::sync::Arc;
 
 /// How the fields of a message lie in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,12 +20,14 @@ pub enum Layout {
     Contiguous,
 }
 
-/// A ring of equal messages with different contents.
-#[derive(Debug)]
+/// A ring of equal messages with different contents. Its bytes never change; a
+/// clone is the same memory, so that whoever hands it to the kernel can keep it
+/// for as long as the kernel reads from it.
+#[derive(Debug, Clone)]
 pub struct MessageRing {
     // Declared before `fields`: dropped first, so no iovec outlives its field.
-    iovecs: Vec<IoSlice<'static>>,
-    fields: Vec<Box<[u8]>>,
+    iovecs: Arc<[IoSlice<'static>]>,
+    fields: Arc<[Box<[u8]>]>,
     fields_per_message: usize,
     message_bytes: usize,
     messages: usize,
@@ -63,7 +66,7 @@ impl MessageRing {
             .collect();
         MessageRing {
             iovecs,
-            fields: all,
+            fields: all.into(),
             fields_per_message: lengths.len(),
             message_bytes,
             messages,

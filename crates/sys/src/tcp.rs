@@ -249,6 +249,20 @@ pub fn info(fd: BorrowedFd<'_>) -> Result<Info, Errno> {
     })
 }
 
+/// Both ends of a connection over loopback, for tests.
+#[cfg(test)]
+pub(crate) fn loopback_pair(buffer_bytes: usize) -> (OwnedFd, OwnedFd) {
+    let options = Options {
+        congestion: "reno".into(),
+        buffer_bytes,
+        nodelay: true,
+        stall_limit: Duration::from_secs(20),
+    };
+    let listener = Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
+    let tx = connect_to(&listener.address().unwrap(), &options).unwrap();
+    (tx, listener.accept().unwrap())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

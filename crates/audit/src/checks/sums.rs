@@ -252,10 +252,10 @@ pub(super) fn negative(case: &Case<'_>) -> Checked {
 pub(super) fn zerocopy(case: &Case<'_>) -> Checked {
     let (sends, completions) =
         (case.number(Q::ZerocopySends)?, case.number(Q::ZerocopyCompletions)?);
-    let copied = case.number(Q::ZerocopyCopied).map_or(0.0, |copied| copied.value);
+    let copied = case.number(Q::ZerocopyCopied).map(|copied| copied.value);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let count = |value: f64| value.round() as u64;
-    let holds = physics::completed(count(sends.value), count(completions.value), count(copied));
+    let holds = physics::completed(count(sends.value), count(completions.value), copied.map(count));
     let found = (!holds).then(|| {
         let shown = case.shown_all(&[Q::ZerocopySends, Q::ZerocopyCompletions, Q::ZerocopyCopied]);
         Found::impossible(format!("{shown}: each send completes once, by ranges of ids"))

@@ -5,6 +5,7 @@ use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 
 use super::Patient;
+use crate::uring::refusal;
 
 /// Name of the finding that says how many descriptors there can be.
 pub(super) const DESCRIPTORS: &str = "descriptors";
@@ -40,15 +41,12 @@ fn descriptors(patient: &Patient<'_>) -> Finding {
 
 fn io_uring(patient: &Patient<'_>) -> Finding {
     const CALL: &str = "io_uring_setup(2)";
-    const SYSCTL: &str = "proc/sys/kernel/io_uring_disabled";
     let Err(errno) = patient.tried.io_uring else { return ok(IO_URING, "a ring was made", CALL) };
-    let level = patient.root.read(SYSCTL).unwrap_or_default();
-    let effect = "nothing that uses a ring: neither files nor servers by io_uring";
-    // 1 forbids it to those without CAP_SYS_ADMIN, 2 to all.
-    if errno == Errno::EPERM && matches!(level.as_str(), "1" | "2") {
+    let effect = "nothing that uses a ring: neither messages, files nor servers by io_uring";
+    if let Some(level) = refusal::denied_by_sysctl(errno, patient.root) {
         let found = format!("refused: kernel.io_uring_disabled is {level}");
-        let remedy = "sudo sysctl kernel.io_uring_disabled=0";
-        return ok(IO_URING, found, &format!("/{SYSCTL}")).lacks(effect, remedy);
+        let source = format!("/{}", refusal::SYSCTL);
+        return ok(IO_URING, found, &source).lacks(effect, refusal::SYSCTL_REMEDY);
     }
     let without = match errno {
         Errno::EPERM => "none: a seccomp filter or a security module forbids it",

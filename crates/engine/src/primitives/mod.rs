@@ -13,6 +13,11 @@ pub(crate) mod sendfile_file;
 pub(crate) mod sendmsg_iov;
 pub(crate) mod sendmsg_zerocopy;
 pub(crate) mod splice;
+pub(crate) mod uring_send;
+pub(crate) mod uring_send_zc;
+pub(crate) mod uring_send_zc_fixed;
+pub(crate) mod uring_sendmsg;
+pub(crate) mod uring_sendmsg_zc;
 pub(crate) mod write;
 pub(crate) mod writev;
 
@@ -49,6 +54,38 @@ pub(crate) const SPLICE_PAGES: Hop = Hop {
     mover: Mover::Kernel,
     function: Cow::Borrowed("skb_splice_from_iter"),
     movement: Movement::Reference,
+};
+
+/// What a zero-copy send does instead: the pages are pinned, and the socket
+/// buffer refers to them.
+pub(crate) const PIN: Hop = Hop {
+    from: Cow::Borrowed("user memory"),
+    to: Cow::Borrowed("socket buffer"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("skb_zerocopy_iter_stream"),
+    movement: Movement::Reference,
+};
+
+/// The same from a registered buffer, whose pages are pinned already.
+pub(crate) const REFER: Hop = Hop {
+    from: Cow::Borrowed("registered buffer"),
+    to: Cow::Borrowed("socket buffer"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("io_sg_from_iter"),
+    movement: Movement::Reference,
+};
+
+/// The copy that the kernel makes of such pages when they are delivered on
+/// this machine.
+pub(crate) const LATE_COPY: Hop = Hop {
+    from: Cow::Borrowed("user memory"),
+    to: Cow::Borrowed("receive queue"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("skb_copy_ubufs"),
+    movement: Movement::LateCopy,
 };
 
 /// Over `lo` and veth the socket buffer itself changes hands

@@ -21,40 +21,18 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
-use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
-use iolens_sys::{clock, zerocopy};
+use iolens_sys::zerocopy::{self, Completion};
 
-use crate::inflight::InFlight;
+use crate::inflight::{IDS_MAX, InFlight, Patience, Releases};
 use crate::op::{Op, Sender, Tally};
-use crate::primitives::{COPY_OUT, HAND_OVER};
+use crate::primitives::{COPY_OUT, HAND_OVER, LATE_COPY, PIN};
 use crate::registry::{Ends, Entry, Setup, SetupError};
 use crate::stream::Stream;
 use crate::transmit::Iovecs;
-
-const PIN: Hop = Hop {
-    from: Cow::Borrowed("user memory"),
-    to: Cow::Borrowed("socket buffer"),
-    end: End::Sender,
-    mover: Mover::Kernel,
-    function: Cow::Borrowed("skb_zerocopy_iter_stream"),
-    movement: Movement::Reference,
-};
-
-const LATE_COPY: Hop = Hop {
-    from: Cow::Borrowed("user memory"),
-    to: Cow::Borrowed("receive queue"),
-    end: End::Sender,
-    mover: Mover::Kernel,
-    function: Cow::Borrowed("skb_copy_ubufs"),
-    movement: Movement::LateCopy,
-};
-
-/// How long a call without anything in flight is tried again: other threads
-/// of the arm release what they hold within a fraction of this.
-const PATIENCE_NS: u64 = 100_000_000;
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -89,7 +67,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
     let stream = Stream::new(&setup.shape, Layout::Separate);
     Ok(Box::new(SendmsgZerocopy {
         fd,
-        flight: InFlight::new(stream.ring.messages()),
+        flight: InFlight::new(stream.ring.messages(), IDS_MAX),
         stream,
         prepared: setup.shape.iovec == Iovec::Prepared,
         stall_limit: setup.stall_limit,
@@ -186,7 +164,7 @@ impl Line<'_> {
         let mut copy: Iovecs<'_> = iovec.iter().copied().collect();
         let mut rest = &mut copy[..];
         let mut result = first;
-        let patience_ns = clock::monotonic_ns() + PATIENCE_NS;
+        let patience = Patience::begin();
         loop {
             match result {
                 Ok(sent) => {
@@ -198,7 +176,10 @@ impl Line<'_> {
                     }
                 }
                 Err(Errno::EINTR) => {}
-                Err(Errno::ENOBUFS) => self.yield_memory(patience_ns)?,
+                Err(Errno::ENOBUFS) => {
+                    let mut queue = ErrorQueue(self.fd);
+                    self.flight.yield_memory(&mut queue, self.stall_limit, patience)?;
+                }
                 Err(errno) => return Err(errno),
             }
             if self.flight.is_full() {
@@ -209,47 +190,20 @@ impl Line<'_> {
         }
     }
 
-    /// Waits until something that is in flight has completed. With nothing in
-    /// flight on this socket, others of the same user may hold what there is:
-    /// the call is tried again until `patience_ns`, and then never.
-    fn yield_memory(&mut self, patience_ns: u64) -> Result<(), Errno> {
-        self.flight.refused();
-        let completed = self.flight.counts().completions;
-        if self.flight.outstanding() > 0 {
-            return self.await_until(|flight| flight.counts().completions > completed);
-        }
-        if clock::monotonic_ns() >= patience_ns {
-            return Err(Errno::ENOBUFS);
-        }
-        std::thread::yield_now();
-        Ok(())
-    }
-
-    /// Reads completions until there are `enough`.
-    ///
-    /// Errors: `ETIMEDOUT` when none came for as long as the stall limit.
     fn await_until(&mut self, enough: impl Fn(&InFlight) -> bool) -> Result<(), Errno> {
-        while !enough(self.flight) {
-            match zerocopy::completion(self.fd)? {
-                Some(range) => self.flight.completed(range)?,
-                None => self.await_one()?,
-            }
-        }
-        Ok(())
+        self.flight.await_until(&mut ErrorQueue(self.fd), self.stall_limit, enough)
+    }
+}
+
+/// The error queue of a socket, where completions come.
+struct ErrorQueue<'a>(BorrowedFd<'a>);
+
+impl Releases for ErrorQueue<'_> {
+    fn next(&mut self) -> Result<Option<Completion>, Errno> {
+        zerocopy::completion(self.0)
     }
 
-    /// Waits until the error queue has an entry.
-    fn await_one(&self) -> Result<(), Errno> {
-        let limit_ns = u64::try_from(self.stall_limit.as_nanos()).unwrap_or(u64::MAX);
-        let deadline_ns = clock::monotonic_ns().saturating_add(limit_ns);
-        loop {
-            let left_ns = deadline_ns.saturating_sub(clock::monotonic_ns());
-            match zerocopy::wait(self.fd, left_ns) {
-                Ok(true) => return Ok(()),
-                Ok(false) => return Err(Errno::ETIMEDOUT),
-                Err(Errno::EINTR) => {}
-                Err(errno) => return Err(errno),
-            }
-        }
+    fn wait(&mut self, timeout: Duration) -> Result<bool, Errno> {
+        zerocopy::wait(self.0, u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX))
     }
 }

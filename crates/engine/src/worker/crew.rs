@@ -42,11 +42,14 @@ impl Stop {
     }
 
     /// What an arm or a receiver cannot do without was refused; where the
-    /// kernel has no such thing, nothing has failed.
+    /// kernel has no such thing, or this machine does not allow it, nothing has
+    /// failed.
     pub(crate) fn not_set_up(error: &SetupError) -> Stop {
-        const LACKS: [Errno; 3] = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENODEV];
-        let lacks = LACKS.contains(&error.errno);
-        let stop = if lacks { Stop::refused } else { Stop::cause };
+        const LACKS: [Errno; 4] =
+            [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENODEV, Errno::ENOSYS];
+        const FORBIDS: [Errno; 4] = [Errno::EPERM, Errno::EACCES, Errno::ENOMEM, Errno::ENOBUFS];
+        let refuses = LACKS.contains(&error.errno) || FORBIDS.contains(&error.errno);
+        let stop = if refuses { Stop::refused } else { Stop::cause };
         stop(error.to_string())
     }
 

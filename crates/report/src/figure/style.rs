@@ -45,7 +45,7 @@ pub(crate) const HUES: [(&str, &str, &str); 8] = [
 
 /// The looks of the primitives that are compared most; their neighbours in a
 /// default plan differ in hue and in marker.
-const LOOKS: [(&str, Look); 12] = [
+const LOOKS: [(&str, Look); 15] = [
     ("send_staged", look("ink", Marker::Square, "")),
     ("send", look("blue", Marker::Circle, "")),
     ("sendmsg_iov", look("vermilion", Marker::Up, "")),
@@ -58,6 +58,9 @@ const LOOKS: [(&str, Look); 12] = [
     ("unix_stream", look("grey", Marker::Circle, "2 3")),
     ("uring_send", look("sky", Marker::Square, "")),
     ("uring_sendmsg", look("orange", Marker::Square, "")),
+    ("uring_send_zc", look("green", Marker::Square, "")),
+    ("uring_send_zc_fixed", look("purple", Marker::Square, "")),
+    ("uring_sendmsg_zc", look("vermilion", Marker::Square, "")),
 ];
 
 const fn look(hue: &'static str, marker: Marker, dash: &'static str) -> Look {

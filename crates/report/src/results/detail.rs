@@ -144,8 +144,8 @@ fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
             |share| format!("{} of them reported as copied", percent(share)),
         );
         Some(format!(
-            "{}: {} sends with MSG_ZEROCOPY, {} completions read back, {copied}, {} sends refused \
-             with ENOBUFS and repeated.",
+            "{}: {} zero-copy sends, {} completions read back, {copied}, {} sends refused with \
+             ENOBUFS or ENOMEM and repeated.",
             arm.shown_label(),
             found.sends,
             found.completions,
@@ -183,8 +183,9 @@ mod tests {
         assert!(table.contains("n/a (1200 of 3700 needed)"), "{table}");
         assert_eq!(
             zerocopy(rr),
-            ["sendmsg_zerocopy (copied): 24000 sends with MSG_ZEROCOPY, 24000 completions read \
-              back, 100 % of them reported as copied, 3 sends refused with ENOBUFS and repeated."]
+            ["sendmsg_zerocopy (copied): 24000 zero-copy sends, 24000 completions read back, \
+              100 % of them reported as copied, 3 sends refused with ENOBUFS or ENOMEM and \
+              repeated."]
         );
     }
 }

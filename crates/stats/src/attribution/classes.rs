@@ -354,7 +354,16 @@ const RULES: &[Rule] = &[
     },
     Rule {
         class: Class::IoUring,
-        names: &["io_*", "__io_*", "__x64_sys_io_uring_*", "__arm64_sys_io_uring_*"],
+        names: &[
+            "io_*",
+            "__io_*",
+            "iou_*",
+            "ctx_flush_and_put",
+            "tctx_task_work*",
+            "__do_sys_io_uring_*",
+            "__x64_sys_io_uring_*",
+            "__arm64_sys_io_uring_*",
+        ],
     },
     Rule {
         class: Class::SyscallEntry,
@@ -427,6 +436,26 @@ mod tests {
             Class::SyscallEntry,
         );
         check("main;asm_exc_page_fault_[k];clear_page_erms_[k]", Class::PageFault);
+        const ENTER: &str = "syscall;entry_SYSCALL_64_after_hwframe_[k];do_syscall_64_[k];\
+                             __do_sys_io_uring_enter_[k]";
+        const SEND_ZC: &str = "io_submit_sqes_[k];io_issue_sqe_[k];io_send_zc_[k];\
+                               sock_sendmsg_[k];tcp_sendmsg_locked_[k]";
+        check(ENTER, Class::IoUring);
+        check(&format!("{ENTER};io_submit_sqes_[k];io_init_req_[k]"), Class::IoUring);
+        check(&format!("{ENTER};{SEND_ZC}"), Class::Socket);
+        check(
+            &format!("{ENTER};{SEND_ZC};skb_copy_to_page_nocache_[k];_copy_from_iter_[k]"),
+            Class::CopyFromUser,
+        );
+        check(
+            &format!("{ENTER};{SEND_ZC};skb_zerocopy_iter_stream_[k];io_sg_from_iter_iovec_[k]"),
+            Class::PagePinning,
+        );
+        check(
+            &format!("{ENTER};io_cqring_wait_[k];io_run_local_work_[k];io_notif_tw_complete_[k]"),
+            Class::IoUring,
+        );
+        check(&format!("{ENTER};io_cqring_wait_[k];schedule_hrtimeout_[k]"), Class::Scheduler);
         check("main;something_new_[k]", Class::Unattributed);
     }
 

@@ -113,11 +113,14 @@ fn zero_copy_sends_are_summed_and_label_the_row() {
                 Some(ZerocopyCounts { sends: 100, completions: 100, copied, enobufs: 2 });
         })
     };
-    let some = sends(4);
+    let some = sends(Some(4));
     let zerocopy = some.zerocopy.unwrap();
     assert_eq!((zerocopy.sends, zerocopy.completions, zerocopy.enobufs), (400, 400, 8));
     assert_eq!((zerocopy.copied_share, some.shown_label().as_str()), (Some(0.04), "base"));
-    assert_eq!(sends(6).shown_label(), "base (copied)");
+    assert_eq!(sends(Some(6)).shown_label(), "base (copied)");
+    let unknown = sends(None);
+    assert_eq!(unknown.zerocopy.unwrap().copied_share, None, "unknown is not zero");
+    assert_eq!(unknown.shown_label(), "base");
     assert_eq!(arm(|_| {}).zerocopy, None);
 }
 

@@ -421,7 +421,7 @@ prop_compose! {
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
         segments_out in option::of(count()),
         measured in prop::array::uniform10(option::of(count())),
-        zerocopy in option::of(prop::array::uniform4(count())),
+        zerocopy in option::of((count(), count(), option::of(count()), count())),
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
         kernel in vec(option::of(count()), KernelCounts::COUNT),
@@ -454,7 +454,7 @@ prop_compose! {
             softirq_ticks: softirq,
             run_delay_ns: delay,
             mapped_bytes: mapped,
-            zerocopy: zerocopy.map(|[sends, completions, copied, enobufs]| ZerocopyCounts {
+            zerocopy: zerocopy.map(|(sends, completions, copied, enobufs)| ZerocopyCounts {
                 sends,
                 completions,
                 copied,

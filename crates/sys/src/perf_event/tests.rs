@@ -6,10 +6,7 @@ use std::process::Command;
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 use super::*;
-use crate::{affinity, clock, proc, usage};
-
-#[path = "../../../../tests/support/skip.rs"]
-pub(super) mod skip;
+use crate::{affinity, clock, proc, skip, usage};
 
 fn event(kind: Kind, mode: Mode) -> Event {
     Event { kind, mode, pmu: None }

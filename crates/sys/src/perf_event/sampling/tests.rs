@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::clock;
 use crate::perf_event::Refusal;
-use crate::perf_event::tests::skip;
+use crate::skip;
 
 const MILLISECOND: Trigger = Trigger::CpuClock { period_ns: 1_000_000 };
 

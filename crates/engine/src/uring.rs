@@ -1,0 +1,319 @@
+//! Sending through io_uring: what the primitives `uring_*` share.
+//!
+//! Each thread of an arm has a ring of its own, with the same flags for every
+//! opcode (`IORING_SETUP_SINGLE_ISSUER`, `IORING_SETUP_DEFER_TASKRUN`) and the
+//! same flags for every send (`MSG_WAITALL`, `MSG_NOSIGNAL`). One
+//! io_uring_enter(2) hands a send over and waits for its result.
+//!
+//! Order: the next send is handed over when the one before has its result, so
+//! the bytes are in the socket's queue in the order of the messages. Two sends
+//! of one TCP socket that are under way at once may overtake each other where
+//! one of them has to wait for room. The notification of a zero-copy send is
+//! not waited for: it says that the bytes may change again, and it is read when
+//! it comes along, or when the message's turn has come again, or at the end of
+//! the slice. `IORING_CQE_F_MORE` alone decides whether one follows.
+
+pub(crate) mod refusal;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use iolens_model::axes::Iovec;
+use iolens_sys::errno::Errno;
+use iolens_sys::io_uring::{Completed, Opcode, OpenError, SendRing, Wishes};
+use iolens_sys::ring::Layout;
+use iolens_sys::zerocopy::Completion;
+
+use crate::inflight::{Deadline, IDS_MAX, InFlight, Patience, Releases};
+use crate::op::{Op, Sender, Tally};
+use crate::registry::{Setup, SetupError};
+use crate::stream::Stream;
+
+/// Notifications that may be outstanding beyond one for each message of the
+/// ring: a message that is sent in several pieces has several.
+const IDS_MIN: usize = 8;
+
+/// How long registering is tried again for which there is no memory to lock:
+/// that of a process that has ended comes back a while later
+/// (`io_ring_exit_work`, io_uring/io_uring.c).
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// One thread's end of an arm that sends with `opcode`.
+///
+/// Errors: why there is no such ring here, and what to do.
+pub(crate) fn open<'a>(
+    setup: Setup<'a>,
+    opcode: Opcode,
+) -> Result<Box<dyn Sender + 'a>, SetupError> {
+    let layout = if opcode.takes_iovec() { Layout::Separate } else { Layout::Contiguous };
+    let stream = Stream::new(&setup.shape, layout);
+    let ids = (2 * stream.ring.messages()).next_power_of_two().clamp(IDS_MIN, IDS_MAX);
+    let wishes = Wishes {
+        opcode,
+        prepared: setup.shape.iovec == Iovec::Prepared,
+        notifications_max: u32::try_from(ids).unwrap_or(u32::MAX),
+        stall_limit: setup.stall_limit,
+    };
+    let mut ring = SendRing::open(setup.link.socket(), stream.ring.clone(), wishes)
+        .map_err(refusal::setup_error)?;
+    if opcode == Opcode::SendZcFixed {
+        register(&mut ring).map_err(refusal::setup_error)?;
+    }
+    Ok(Box::new(Uring::new(ring, stream, opcode.is_zerocopy(), ids, setup.stall_limit)))
+}
+
+/// Registers the messages of a ring, with patience for memory.
+fn register(ring: &mut SendRing<'_>) -> Result<(), OpenError> {
+    let patience = Deadline::after(PATIENCE);
+    loop {
+        match ring.register() {
+            Err(OpenError::Register { errno: Errno::ENOMEM, .. }) if !patience.left().is_zero() => {
+                std::thread::yield_now();
+            }
+            done => return done,
+        }
+    }
+}
+
+/// What sends and says what has completed: a ring, or a script in a test.
+pub(crate) trait Exchange: Send {
+    /// As [`SendRing::send`].
+    fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno>;
+
+    /// As [`SendRing::completion`].
+    fn completion(&mut self) -> Option<Completed>;
+
+    /// As [`SendRing::wait`].
+    fn wait(&mut self, timeout: Duration) -> Result<bool, Errno>;
+
+    /// As [`SendRing::lost`].
+    fn lost(&mut self) -> u32;
+}
+
+impl Exchange for SendRing<'_> {
+    #[inline]
+    fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno> {
+        SendRing::send(self, message, from, id)
+    }
+
+    #[inline]
+    fn completion(&mut self) -> Option<Completed> {
+        SendRing::completion(self)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<bool, Errno> {
+        SendRing::wait(self, timeout)
+    }
+
+    fn lost(&mut self) -> u32 {
+        SendRing::lost(self)
+    }
+}
+
+/// Notifications of a ring, while no send is under way.
+impl<E: Exchange> Releases for E {
+    fn next(&mut self) -> Result<Option<Completion>, Errno> {
+        match self.completion() {
+            None => Ok(None),
+            Some(Completed::Released { id, copied }) => Ok(Some(one(id, copied))),
+            Some(Completed::Sent { .. }) => Err(Errno::EBADMSG),
+        }
+    }
+
+    fn wait(&mut self, timeout: Duration) -> Result<bool, Errno> {
+        Exchange::wait(self, timeout)
+    }
+}
+
+fn one(id: u32, copied: Option<bool>) -> Completion {
+    Completion { first: id, last: id, copied }
+}
+
+/// A thread's ring with what it sends.
+struct Uring<E> {
+    exchange: E,
+    stream: Stream,
+    /// Notifications that are awaited; none where `zerocopy` is false.
+    flight: InFlight,
+    zerocopy: bool,
+    /// The id of a send that failed and notifies all the same.
+    spent: Option<u32>,
+    stall_limit: Duration,
+}
+
+/// What became of a send that was handed over.
+type Sent = Result<usize, Errno>;
+
+impl<E: Exchange> Op for Uring<E> {
+    #[inline]
+    fn message(&mut self) -> Result<(), Errno> {
+        let index = self.stream.turn();
+        if self.zerocopy && (self.flight.holds(index) || self.flight.is_full()) {
+            self.make_room(index)?;
+        }
+        let total = self.stream.ring.message_bytes();
+        let sent = self.send(index, 0)?;
+        if sent == Ok(total) {
+            self.stream.tally.bytes += total as u64;
+        } else {
+            self.send_rest(index, sent)?;
+        }
+        self.stream.tally.messages += 1;
+        Ok(())
+    }
+
+    fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    fn settle(&mut self) -> Result<(), Errno> {
+        self.await_until(|flight| flight.outstanding() == 0)?;
+        // The queue has room for all of them, so none can have been lost.
+        if self.exchange.lost() > 0 { Err(Errno::EBADMSG) } else { Ok(()) }
+    }
+
+    fn tally(&self) -> Tally {
+        let zerocopy = self.zerocopy.then(|| self.flight.counts());
+        Tally { zerocopy, ..self.stream.tally }
+    }
+}
+
+impl<E: Exchange> Uring<E> {
+    fn new(
+        exchange: E,
+        stream: Stream,
+        zerocopy: bool,
+        ids: usize,
+        stall_limit: Duration,
+    ) -> Uring<E> {
+        let flight = InFlight::new(stream.ring.messages(), ids);
+        Uring { exchange, stream, flight, zerocopy, spent: None, stall_limit }
+    }
+
+    /// Hands over what message `index` has behind its first `from` bytes, and
+    /// waits for the result.
+    #[inline]
+    fn send(&mut self, index: usize, from: usize) -> Result<Sent, Errno> {
+        let id = self.flight.next_id();
+        self.exchange.send(index, from, id)?;
+        self.stream.tally.calls += 1;
+        match self.reap(index)? {
+            Some(sent) => Ok(sent),
+            None => self.await_result(index),
+        }
+    }
+
+    /// Takes everything that has completed: the result of message `index`'s
+    /// send if it is there, and notifications of earlier ones.
+    #[inline]
+    fn reap(&mut self, index: usize) -> Result<Option<Sent>, Errno> {
+        let mut sent = None;
+        while let Some(completed) = self.exchange.completion() {
+            match completed {
+                Completed::Sent { id, result, notifies } => {
+                    match (notifies, result) {
+                        (true, Ok(_)) => self.flight.sent(index),
+                        (true, Err(_)) => self.spent = Some(id),
+                        (false, _) => {}
+                    }
+                    sent = Some(result);
+                }
+                Completed::Released { id, .. } if self.spent == Some(id) => self.spent = None,
+                Completed::Released { id, copied } => self.flight.completed(one(id, copied))?,
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Goes on waiting for a result after the call that handed the send over
+    /// has returned without it: a notification ended the wait, or a signal.
+    ///
+    /// Errors: `EAGAIN` when the receiver took nothing for as long as the stall
+    /// limit.
+    #[inline(never)]
+    fn await_result(&mut self, index: usize) -> Result<Sent, Errno> {
+        let deadline = Deadline::after(self.stall_limit);
+        loop {
+            match self.exchange.wait(deadline.left()) {
+                Ok(true) | Err(Errno::EINTR) => {}
+                Ok(false) => return Err(Errno::EAGAIN),
+                Err(errno) => return Err(errno),
+            }
+            // The kernel goes on with the send in here.
+            self.stream.tally.calls += 1;
+            if let Some(sent) = self.reap(index)? {
+                return Ok(sent);
+            }
+        }
+    }
+
+    /// Goes on after a first send that did not take everything: each further
+    /// one has a notification of its own.
+    #[cold]
+    #[inline(never)]
+    fn send_rest(&mut self, index: usize, first: Sent) -> Result<(), Errno> {
+        let total = self.stream.ring.message_bytes();
+        let patience = Patience::begin();
+        let (mut from, mut sent) = (0, first);
+        loop {
+            match sent {
+                Ok(bytes) => {
+                    from += bytes;
+                    self.stream.tally.bytes += bytes as u64;
+                    if from == total {
+                        return Ok(());
+                    }
+                }
+                Err(Errno::EINTR) => {}
+                Err(Errno::ENOBUFS | Errno::ENOMEM) if self.zerocopy => {
+                    self.make_memory(patience)?
+                }
+                Err(errno) => return Err(errno),
+            }
+            self.await_spent()?;
+            if self.flight.is_full() {
+                self.await_until(|flight| !flight.is_full())?;
+            }
+            sent = self.send(index, from)?;
+        }
+    }
+
+    /// Waits until there may be memory to lock for another send.
+    fn make_memory(&mut self, patience: Patience) -> Result<(), Errno> {
+        self.await_spent()?;
+        self.flight.yield_memory(&mut self.exchange, self.stall_limit, patience)
+    }
+
+    /// Waits for the notification of a send that failed: it is none of those
+    /// that are counted, and its id is free again.
+    fn await_spent(&mut self) -> Result<(), Errno> {
+        let deadline = Deadline::after(self.stall_limit);
+        while self.spent.is_some() {
+            match self.exchange.completion() {
+                Some(Completed::Released { id, .. }) if self.spent == Some(id) => self.spent = None,
+                Some(Completed::Released { id, copied }) => {
+                    self.flight.completed(one(id, copied))?;
+                }
+                Some(Completed::Sent { .. }) => return Err(Errno::EBADMSG),
+                None => match Exchange::wait(&mut self.exchange, deadline.left()) {
+                    Ok(true) | Err(Errno::EINTR) => {}
+                    Ok(false) => return Err(Errno::ETIMEDOUT),
+                    Err(errno) => return Err(errno),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the kernel has released a message of the ring.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, index: usize) -> Result<(), Errno> {
+        self.await_until(|flight| !flight.holds(index) && !flight.is_full())
+    }
+
+    fn await_until(&mut self, enough: impl Fn(&InFlight) -> bool) -> Result<(), Errno> {
+        self.flight.await_until(&mut self.exchange, self.stall_limit, enough)
+    }
+}

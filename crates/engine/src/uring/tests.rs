@@ -1,0 +1,264 @@
+//! What the sending loop does with completions in every order, and with
+//! refusals: against a script in the place of the kernel.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::op::Budget;
+use crate::registry::Shape;
+
+const BYTES: usize = 1000;
+const MESSAGES: usize = 4;
+const LIMIT: Duration = Duration::from_millis(5);
+
+/// What one send comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Answer {
+    result: Result<usize, Errno>,
+    notifies: bool,
+}
+
+const WHOLE: Answer = Answer { result: Ok(usize::MAX), notifies: true };
+
+fn refused(errno: Errno, notifies: bool) -> Answer {
+    Answer { result: Err(errno), notifies }
+}
+
+/// A kernel that gives these answers in turn.
+#[derive(Debug, Default)]
+struct Script {
+    answers: VecDeque<Answer>,
+    /// What it answers after them; null for [`WHOLE`].
+    otherwise: Option<Answer>,
+    /// Completions that can be read.
+    ready: VecDeque<Completed>,
+    /// Notifications that come when somebody waits, latest last.
+    due: VecDeque<u32>,
+    /// Whether a result comes only when somebody waits, too, behind all
+    /// notifications.
+    late: VecDeque<Completed>,
+    slow: bool,
+    /// Whether it says what was copied.
+    reports: bool,
+    /// What was handed over: message, from, id.
+    sent: Vec<(usize, usize, u32)>,
+    silent: bool,
+    lost: u32,
+}
+
+impl Exchange for Script {
+    fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno> {
+        let under_way = !self.late.is_empty()
+            || self.ready.iter().any(|one| matches!(one, Completed::Sent { .. }));
+        assert!(!under_way, "two sends at once may overtake each other");
+        assert!(!self.due.contains(&id), "the id {id} is in use");
+        self.sent.push((message, from, id));
+        if self.silent {
+            return Ok(());
+        }
+        let Answer { result, notifies } =
+            self.answers.pop_front().or(self.otherwise).unwrap_or(WHOLE);
+        let result = result.map(|bytes| bytes.min(BYTES - from));
+        let completed = Completed::Sent { id, result, notifies };
+        if self.slow {
+            self.late.push_back(completed)
+        } else {
+            self.ready.push_back(completed)
+        }
+        if notifies {
+            self.due.push_back(id);
+        }
+        Ok(())
+    }
+
+    fn completion(&mut self) -> Option<Completed> {
+        self.ready.pop_front()
+    }
+
+    fn wait(&mut self, _: Duration) -> Result<bool, Errno> {
+        if self.silent {
+            return Ok(false);
+        }
+        // A notification never comes before its own result.
+        let held = self.late.front().map(|one| match one {
+            Completed::Sent { id, .. } | Completed::Released { id, .. } => *id,
+        });
+        let next = self.due.front().copied().filter(|&id| held != Some(id));
+        match next {
+            Some(id) => {
+                self.due.pop_front();
+                let copied = self.reports.then_some(true);
+                self.ready.push_back(Completed::Released { id, copied });
+            }
+            None => self.ready.extend(self.late.pop_front()),
+        }
+        Ok(!self.ready.is_empty())
+    }
+
+    fn lost(&mut self) -> u32 {
+        self.lost
+    }
+}
+
+fn uring(script: Script, zerocopy: bool) -> Uring<Script> {
+    let shape = Shape {
+        messages: MESSAGES,
+        message_bytes: BYTES,
+        fields: 1,
+        iovec: iolens_model::axes::Iovec::PerMessage,
+    };
+    Uring::new(script, Stream::new(&shape, Layout::Contiguous), zerocopy, 16, LIMIT)
+}
+
+fn after(answers: &[Answer]) -> Script {
+    Script { answers: answers.iter().copied().collect(), reports: true, ..Script::default() }
+}
+
+fn run(uring: &mut Uring<Script>, messages: u64) -> Result<(), Errno> {
+    uring.run(&Budget::messages(messages, 1))?;
+    Sender::settle(uring)
+}
+
+#[test]
+fn several_notifications_are_in_flight_and_none_at_the_end() {
+    let mut uring = uring(after(&[]), true);
+    for _ in 0..MESSAGES {
+        uring.message().unwrap();
+    }
+    assert_eq!(uring.flight.outstanding() as usize, MESSAGES, "nobody waited for one");
+    uring.message().unwrap();
+    assert!(!uring.exchange.due.contains(&0), "the first message was used again too early");
+    Sender::settle(&mut uring).unwrap();
+    let counts = Sender::tally(&uring).zerocopy.unwrap();
+    assert_eq!((counts.sends, counts.completions, counts.copied), (5, 5, Some(5)));
+    assert_eq!(Sender::tally(&uring).calls, 5);
+}
+
+#[test]
+fn what_the_kernel_does_not_report_is_unknown() {
+    let mut uring = uring(Script { reports: false, ..after(&[]) }, true);
+    run(&mut uring, 9).unwrap();
+    let counts = Sender::tally(&uring).zerocopy.unwrap();
+    assert_eq!((counts.sends, counts.completions, counts.copied), (9, 9, None));
+}
+
+#[test]
+fn the_flag_decides_whether_a_notification_is_awaited() {
+    let quiet = Answer { notifies: false, ..WHOLE };
+    let mut uring = uring(after(&[quiet, WHOLE, quiet]), true);
+    run(&mut uring, 3).unwrap();
+    let counts = Sender::tally(&uring).zerocopy.unwrap();
+    assert_eq!((counts.sends, counts.completions), (1, 1));
+    assert_eq!(uring.exchange.sent, [(0, 0, 0), (1, 0, 0), (2, 0, 1)]);
+}
+
+#[test]
+fn a_short_send_goes_on_where_it_ended() {
+    let short = |bytes| Answer { result: Ok(bytes), notifies: true };
+    let mut uring = uring(after(&[short(1), short(998), refused(Errno::EINTR, false)]), true);
+    run(&mut uring, 2).unwrap();
+    assert_eq!(uring.exchange.sent, [(0, 0, 0), (0, 1, 1), (0, 999, 2), (0, 999, 2), (1, 0, 3)]);
+    let tally = Sender::tally(&uring);
+    assert_eq!((tally.messages, tally.bytes, tally.calls), (2, 2000, 5));
+}
+
+#[test]
+fn without_memory_it_waits_for_what_is_in_flight_and_tries_again() {
+    for errno in [Errno::ENOMEM, Errno::ENOBUFS] {
+        for notifies in [false, true] {
+            let script = after(&[WHOLE, WHOLE, refused(errno, notifies), refused(errno, notifies)]);
+            let mut uring = uring(script, true);
+            run(&mut uring, 3).unwrap();
+            let tally = Sender::tally(&uring);
+            let counts = tally.zerocopy.unwrap();
+            assert_eq!((counts.sends, counts.completions, counts.enobufs), (3, 3, 2));
+            assert_eq!((tally.messages, tally.bytes), (3, 3000), "{errno}, {notifies}");
+        }
+    }
+}
+
+#[test]
+fn without_memory_and_with_nothing_in_flight_it_ends() {
+    for notifies in [false, true] {
+        let never = Some(refused(Errno::ENOMEM, notifies));
+        let mut uring = uring(Script { otherwise: never, ..after(&[]) }, true);
+        assert_eq!(run(&mut uring, 1), Err(Errno::ENOBUFS));
+        let counts = Sender::tally(&uring).zerocopy.unwrap();
+        assert_eq!((counts.sends, counts.completions), (0, 0));
+        assert!(counts.enobufs > 0);
+    }
+    let mut copies = uring(after(&[refused(Errno::ENOBUFS, false)]), false);
+    assert_eq!(run(&mut copies, 1), Err(Errno::ENOBUFS), "a copying send locks nothing");
+}
+
+#[test]
+fn a_peer_that_ends_in_the_middle_of_a_message_ends_the_slice() {
+    for (zerocopy, notifies) in [(false, false), (true, false), (true, true)] {
+        let half = Answer { result: Ok(500), notifies: zerocopy };
+        let mut uring = uring(after(&[half, refused(Errno::EPIPE, notifies)]), zerocopy);
+        assert_eq!(run(&mut uring, 3), Err(Errno::EPIPE));
+        let tally = Sender::tally(&uring);
+        assert_eq!((tally.messages, tally.bytes, tally.calls), (0, 500, 2));
+    }
+}
+
+#[test]
+fn a_result_that_never_comes_ends_at_the_stall_limit() {
+    let mut uring = uring(Script { silent: true, ..after(&[]) }, true);
+    assert_eq!(run(&mut uring, 1), Err(Errno::EAGAIN));
+}
+
+#[test]
+fn a_notification_that_never_comes_ends_at_the_stall_limit() {
+    let mut uring = uring(after(&[]), true);
+    uring.message().unwrap();
+    uring.exchange.silent = true;
+    assert_eq!(Sender::settle(&mut uring), Err(Errno::ETIMEDOUT));
+}
+
+#[test]
+fn completions_that_cannot_be_are_errors() {
+    let mut strange = uring(after(&[]), true);
+    strange.exchange.ready.push_back(Completed::Released { id: 3, copied: None });
+    assert_eq!(strange.message(), Err(Errno::EBADMSG));
+    let mut lossy = uring(Script { lost: 1, ..after(&[]) }, true);
+    assert_eq!(run(&mut lossy, 1), Err(Errno::EBADMSG));
+}
+
+fn answers() -> impl Strategy<Value = Answer> {
+    let result = prop_oneof![
+        5 => Just(Ok(usize::MAX)),
+        3 => (1..BYTES).prop_map(Ok),
+        1 => Just(Err(Errno::EINTR)),
+        1 => Just(Err(Errno::ENOMEM)),
+    ];
+    (result, any::<bool>()).prop_map(|(result, notifies)| Answer { result, notifies })
+}
+
+proptest! {
+    /// Whatever the kernel answers, the stream is the messages in order, each
+    /// byte once, and every notification has been read in the end.
+    #[test]
+    fn any_answers_make_the_same_stream(
+        script in prop::collection::vec(answers(), 0..40),
+        slow in any::<bool>(),
+    ) {
+        let accepted = |answer: &Answer| answer.result.unwrap_or(0);
+        let given: Vec<usize> = script.iter().map(accepted).collect();
+        let mut uring = uring(Script { slow, ..after(&script) }, true);
+        run(&mut uring, 20).unwrap();
+        let mut place = 0;
+        for (n, (message, from, _)) in uring.exchange.sent.iter().enumerate() {
+            prop_assert_eq!((place / BYTES % MESSAGES, place % BYTES), (*message, *from));
+            place += given.get(n).map_or(BYTES, |&bytes| bytes).min(BYTES - from);
+        }
+        prop_assert_eq!(place, 20 * BYTES);
+        let tally = Sender::tally(&uring);
+        prop_assert_eq!((tally.messages, tally.bytes), (20, 20 * BYTES as u64));
+        let counts = tally.zerocopy.unwrap();
+        prop_assert_eq!((counts.sends, counts.copied), (counts.completions, Some(counts.sends)));
+        prop_assert!(uring.exchange.due.is_empty() && uring.exchange.ready.is_empty());
+    }
+}

@@ -1,0 +1,373 @@
+//! A ring that sends the messages of a [`MessageRing`] over one socket.
+//!
+//! # Safety
+//! The kernel reads what an entry points at until the entry has completed, and
+//! the payload of a zero-copy send until its notification has come. So the ring
+//! owns a share of the messages, the msghdr and the iovec, all of which lie on
+//! the heap, and reads the payload only at places that it has checked against
+//! the messages. Dropping it cancels what is under way and waits for the
+//! result; what the kernel may still read after that is leaked. The kernel only
+//! ever reads.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
+
+use super::{Opcode, OpenError, REGISTERED_MAX};
+use crate::errno::Errno;
+use crate::ring::MessageRing;
+
+/// include/uapi/linux/io_uring.h: ask whether the bytes were copied after all,
+/// and the answer in a notification's result. Linux 6.2.
+const IORING_SEND_ZC_REPORT_USAGE: u16 = 1 << 3;
+const IORING_NOTIF_USAGE_ZC_COPIED: u32 = 1 << 31;
+
+/// Flags of every send, zero-copy or not. With `MSG_WAITALL` the kernel goes on
+/// with a send that was cut short, as send(2) does on a blocking socket.
+const MSG_FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+
+/// Entries that can be handed over at once: a stream has one send at a time.
+const SUBMISSIONS: u32 = 2;
+
+/// How long a ring that is dropped waits for the end of what is under way.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// How a ring is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wishes {
+    /// The operation that it sends with.
+    pub opcode: Opcode,
+    /// Whether iovecs are taken as the messages have them, not built each time.
+    pub prepared: bool,
+    /// Zero-copy sends whose notification may be awaited at once.
+    pub notifications_max: u32,
+    /// How long [`SendRing::send`] waits for a completion.
+    pub stall_limit: Duration,
+}
+
+/// What has completed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completed {
+    /// A send has its result.
+    Sent {
+        /// The id that it was handed over with.
+        id: u32,
+        /// Bytes that the kernel accepted, or why not.
+        result: Result<usize, Errno>,
+        /// Whether a notification follows (`IORING_CQE_F_MORE`).
+        notifies: bool,
+    },
+    /// The kernel has released the bytes of a send (`IORING_CQE_F_NOTIF`).
+    Released {
+        /// The id that it was handed over with.
+        id: u32,
+        /// Whether the kernel copied them after all; null where it does not
+        /// report that (before Linux 6.2).
+        copied: Option<bool>,
+    },
+}
+
+/// A ring with the flags that programs with one thread per ring use,
+/// `IORING_SETUP_SINGLE_ISSUER` and `IORING_SETUP_DEFER_TASKRUN`: only the
+/// thread that opened it can send with it.
+pub struct SendRing<'fd> {
+    uring: ManuallyDrop<IoUring>,
+    messages: MessageRing,
+    /// What an iovec send under way points at: where `pieces` are, and they.
+    header: Box<libc::msghdr>,
+    pieces: Box<[libc::iovec]>,
+    socket: BorrowedFd<'fd>,
+    wishes: Wishes,
+    timeout: Timespec,
+    /// Flags of zero-copy sends in `ioprio`; 0 where usage is not reported.
+    report: u16,
+    /// Sends without a result, and results without their notification.
+    unanswered: u32,
+    unreleased: u32,
+}
+
+// SAFETY: the raw pointers in `header` and `pieces` lead to memory that the
+// ring owns or shares immutably; nothing is tied to a thread but the kernel's
+// side, which refuses others with an error.
+unsafe impl Send for SendRing<'_> {}
+
+impl std::fmt::Debug for SendRing<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SendRing").field("wishes", &self.wishes).finish_non_exhaustive()
+    }
+}
+
+impl<'fd> SendRing<'fd> {
+    /// Makes a ring that sends `messages` over `socket`. One that sends from
+    /// registered buffers needs [`Self::register`] before.
+    ///
+    /// Errors: the first thing that the kernel lacks or refuses.
+    pub fn open(
+        socket: BorrowedFd<'fd>,
+        messages: MessageRing,
+        wishes: Wishes,
+    ) -> Result<SendRing<'fd>, OpenError> {
+        let uring = setup(wishes.notifications_max)?;
+        let mut probe = Probe::new();
+        uring.submitter().register_probe(&mut probe).map_err(|e| OpenError::Probe(e.into()))?;
+        if !probe.is_supported(code(wishes.opcode)) {
+            return Err(OpenError::Opcode(wishes.opcode));
+        }
+        // SAFETY: an all-zero msghdr is valid: no name, no iovec, no control data.
+        let header: Box<libc::msghdr> = Box::new(unsafe { std::mem::zeroed() });
+        let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        let mut ring = SendRing {
+            uring: ManuallyDrop::new(uring),
+            pieces: vec![none; messages.fields_per_message()].into_boxed_slice(),
+            messages,
+            header,
+            socket,
+            wishes,
+            timeout: Timespec::from(wishes.stall_limit),
+            report: 0,
+            unanswered: 0,
+            unreleased: 0,
+        };
+        if wishes.opcode.is_zerocopy() {
+            ring.report = ring.ask_for_reports()?;
+        }
+        Ok(ring)
+    }
+
+    /// Hands over what message `message` has behind its first `from` bytes, as
+    /// one send, and waits until something has completed, no longer than the
+    /// stall limit. The same call does both.
+    ///
+    /// Errors: see io_uring_enter(2): nothing was handed over.
+    #[inline]
+    pub fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno> {
+        let entry = match self.wishes.opcode {
+            Opcode::Send => self.one_buffer(message, from, None)?,
+            Opcode::SendZc => self.one_buffer(message, from, Some(None))?,
+            Opcode::SendZcFixed => {
+                let index = u16::try_from(message).map_err(|_| Errno::EINVAL)?;
+                self.one_buffer(message, from, Some(Some(index)))?
+            }
+            Opcode::Sendmsg | Opcode::SendmsgZc => self.iovec(message, from),
+        };
+        self.hand_over(&entry.user_data(u64::from(id)))
+    }
+
+    /// The next completion that has come; never waits.
+    #[inline]
+    pub fn completion(&mut self) -> Option<Completed> {
+        let entry = self.uring.completion().next()?;
+        let (raw, flags) = (entry.result(), entry.flags());
+        #[expect(clippy::cast_possible_truncation, reason = "ids are handed over as u32")]
+        let id = entry.user_data() as u32;
+        if cqueue::notif(flags) {
+            self.unreleased = self.unreleased.saturating_sub(1);
+            let copied = raw.cast_unsigned() & IORING_NOTIF_USAGE_ZC_COPIED != 0;
+            return Some(Completed::Released { id, copied: (self.report != 0).then_some(copied) });
+        }
+        self.unanswered = self.unanswered.saturating_sub(1);
+        let notifies = cqueue::more(flags);
+        self.unreleased += u32::from(notifies);
+        let result = usize::try_from(raw).map_err(|_| Errno::from_raw(-raw));
+        Some(Completed::Sent { id, result, notifies })
+    }
+
+    /// Waits until something has completed; `false` when the time is over.
+    ///
+    /// Errors: see io_uring_enter(2); `EINTR` when a handled signal arrived.
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool, Errno> {
+        let timeout = Timespec::from(timeout);
+        let args = SubmitArgs::new().timespec(&timeout);
+        match self.uring.submitter().submit_with_args(1, &args) {
+            Ok(_) => Ok(true),
+            Err(e) if e.raw_os_error() == Some(libc::ETIME) => Ok(false),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Completions that the kernel had no room for and lost.
+    pub fn lost(&mut self) -> u32 {
+        self.uring.completion().overflow()
+    }
+
+    /// A send from one piece of memory; `zerocopy` is null for one that copies,
+    /// and may name the registered buffer.
+    #[inline]
+    fn one_buffer(
+        &self,
+        message: usize,
+        from: usize,
+        zerocopy: Option<Option<u16>>,
+    ) -> Result<squeue::Entry, Errno> {
+        let rest = &self.messages.fields(message)[0][from..];
+        let length = u32::try_from(rest.len()).map_err(|_| Errno::EMSGSIZE)?;
+        let fd = Fd(self.socket.as_raw_fd());
+        Ok(match zerocopy {
+            None => opcode::Send::new(fd, rest.as_ptr(), length).flags(MSG_FLAGS).build(),
+            Some(buffer) => opcode::SendZc::new(fd, rest.as_ptr(), length)
+                .buf_index(buffer)
+                .flags(MSG_FLAGS)
+                .zc_flags(self.report)
+                .build(),
+        })
+    }
+
+    /// A send from an iovec over the fields of a message.
+    #[inline]
+    fn iovec(&mut self, message: usize, from: usize) -> squeue::Entry {
+        if self.wishes.prepared && from == 0 {
+            let iovec = self.messages.prepared(message);
+            // IoSlice is guaranteed to have the layout of iovec; the kernel only
+            // reads it.
+            self.header.msg_iov = iovec.as_ptr().cast::<libc::iovec>().cast_mut();
+            self.header.msg_iovlen = iovec.len();
+        } else {
+            let mut skip = from;
+            let mut count = 0;
+            for field in self.messages.fields(message) {
+                let rest = &field[skip.min(field.len())..];
+                skip -= field.len() - rest.len();
+                if !rest.is_empty() {
+                    let iov_base = rest.as_ptr().cast_mut().cast();
+                    self.pieces[count] = libc::iovec { iov_base, iov_len: rest.len() };
+                    count += 1;
+                }
+            }
+            self.header.msg_iov = self.pieces.as_mut_ptr();
+            self.header.msg_iovlen = count;
+        }
+        let (fd, header) = (Fd(self.socket.as_raw_fd()), &raw const *self.header);
+        let flags = MSG_FLAGS.cast_unsigned();
+        match self.wishes.opcode.is_zerocopy() {
+            false => opcode::SendMsg::new(fd, header).flags(flags).build(),
+            true => opcode::SendMsgZc::new(fd, header).ioprio(self.report).flags(flags).build(),
+        }
+    }
+
+    /// Hands an entry over and waits, in one call.
+    #[inline]
+    fn hand_over(&mut self, entry: &squeue::Entry) -> Result<(), Errno> {
+        // SAFETY: what the entry points at is part of `messages`, `header` or
+        // `pieces`, which this ring owns and does not change or free before the
+        // entry has completed: see the note of the module.
+        unsafe { self.uring.submission().push(entry) }.map_err(|_| Errno::EBUSY)?;
+        let args = SubmitArgs::new().timespec(&self.timeout);
+        // Once it is handed over the call succeeds, even if nothing completes
+        // in time or a signal ends the waiting.
+        self.uring.submitter().submit_with_args(1, &args)?;
+        self.unanswered += 1;
+        Ok(())
+    }
+
+    /// The flag that asks whether bytes were copied, if the kernel knows it. It
+    /// looks at flags before it looks at the descriptor (`io_send_zc_prep`,
+    /// io_uring/net.c): a send to none is `EINVAL` where it does not know them.
+    fn ask_for_reports(&mut self) -> Result<u16, OpenError> {
+        static BYTE: u8 = 0;
+        let entry = opcode::SendZc::new(Fd(-1), &raw const BYTE, 1)
+            .flags(MSG_FLAGS)
+            .zc_flags(IORING_SEND_ZC_REPORT_USAGE)
+            .build();
+        self.hand_over(&entry).map_err(OpenError::Probe)?;
+        let mut answer = None;
+        while self.unanswered + self.unreleased > 0 {
+            match self.completion() {
+                Some(Completed::Sent { result, .. }) => answer = result.err(),
+                Some(Completed::Released { .. }) => {}
+                None => match self.wait(self.wishes.stall_limit) {
+                    Ok(true) | Err(Errno::EINTR) => {}
+                    Ok(false) => return Err(OpenError::Probe(Errno::ETIMEDOUT)),
+                    Err(errno) => return Err(OpenError::Probe(errno)),
+                },
+            }
+        }
+        Ok(if answer == Some(Errno::EBADF) { IORING_SEND_ZC_REPORT_USAGE } else { 0 })
+    }
+
+    /// Registers every message as a buffer of its own, for
+    /// [`Opcode::SendZcFixed`].
+    ///
+    /// Errors: [`OpenError::TooMany`], [`OpenError::Register`]; after `ENOMEM` it
+    /// may be tried again.
+    pub fn register(&mut self) -> Result<(), OpenError> {
+        if self.messages.messages() > REGISTERED_MAX {
+            return Err(OpenError::TooMany(self.messages.messages()));
+        }
+        let buffer = |message: usize| {
+            let bytes = &self.messages.fields(message)[0];
+            libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() }
+        };
+        let buffers: Vec<libc::iovec> = (0..self.messages.messages()).map(buffer).collect();
+        let refused = |errno| OpenError::Register {
+            buffers: buffers.len(),
+            buffer_bytes: self.messages.message_bytes(),
+            errno,
+        };
+        // SAFETY: the buffers are the ring's share of the messages, which live
+        // as long as it does; the kernel pins them and only reads.
+        unsafe { self.uring.submitter().register_buffers(&buffers) }.map_err(|e| refused(e.into()))
+    }
+
+    /// Ends what is under way, and says whether the kernel may still read.
+    fn end(&mut self) -> bool {
+        if self.unanswered > 0 {
+            let limit = Some(Timespec::from(LAST_WAIT));
+            // Whether there was anything left to cancel shows in the completions.
+            let _ = self.uring.submitter().register_sync_cancel(limit, CancelBuilder::any());
+        }
+        while self.completion().is_some() {}
+        while self.unanswered > 0 && self.wait(LAST_WAIT) == Ok(true) {
+            while self.completion().is_some() {}
+        }
+        self.unanswered + self.unreleased > 0
+    }
+}
+
+impl Drop for SendRing<'_> {
+    fn drop(&mut self) {
+        if self.end() {
+            // A share that nobody gives back: the bytes stay as they are.
+            std::mem::forget(self.messages.clone());
+            std::mem::forget(std::mem::take(&mut self.pieces));
+            // SAFETY: an all-zero msghdr is valid; this one is never used.
+            let header =
+                std::mem::replace(&mut self.header, Box::new(unsafe { std::mem::zeroed() }));
+            std::mem::forget(header);
+        } else if self.wishes.opcode == Opcode::SendZcFixed {
+            // With the ring alone the kernel would give back what they lock, but
+            // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
+            let _ = self.uring.submitter().unregister_buffers();
+        }
+        // SAFETY: dropped here and nowhere else.
+        unsafe { ManuallyDrop::drop(&mut self.uring) };
+    }
+}
+
+/// A ring with room for all completions that can come at once.
+fn setup(notifications_max: u32) -> Result<IoUring, OpenError> {
+    let completions = (notifications_max + 2 * SUBMISSIONS).next_power_of_two();
+    let made = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_cqsize(completions)
+        .build(SUBMISSIONS);
+    made.map_err(|e| match Errno::from(e) {
+        // What is asked for is valid: the kernel does not know the flags.
+        Errno::EINVAL => OpenError::Flags,
+        errno => OpenError::Setup(errno),
+    })
+}
+
+fn code(opcode: Opcode) -> u8 {
+    match opcode {
+        Opcode::Send => opcode::Send::CODE,
+        Opcode::Sendmsg => opcode::SendMsg::CODE,
+        Opcode::SendZc | Opcode::SendZcFixed => opcode::SendZc::CODE,
+        Opcode::SendmsgZc => opcode::SendMsgZc::CODE,
+    }
+}

@@ -1,0 +1,176 @@
+//! Rings against the running kernel.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+use super::*;
+use crate::ring::{self, Layout, MessageRing};
+use crate::{skip, socket, tcp};
+
+const ALL: [Opcode; 5] =
+    [Opcode::Send, Opcode::Sendmsg, Opcode::SendZc, Opcode::SendZcFixed, Opcode::SendmsgZc];
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_ring_is_made_or_its_refusal_has_a_name() {
+    match try_ring() {
+        Ok(()) => {}
+        Err(errno) => {
+            let refusals = [libc::EPERM, libc::ENOSYS, libc::ENOMEM, libc::EACCES];
+            assert!(refusals.contains(&errno.raw()), "{errno}");
+        }
+    }
+}
+
+fn messages(opcode: Opcode, bytes: usize) -> MessageRing {
+    let layout = if opcode.takes_iovec() { Layout::Separate } else { Layout::Contiguous };
+    MessageRing::new(3, bytes, 8, layout)
+}
+
+/// A ring on one end of `pair`; a kernel that has none is a skip.
+fn open<'a>(
+    test: &str,
+    opcode: Opcode,
+    socket: &'a OwnedFd,
+    bytes: usize,
+    stall_limit: Duration,
+) -> Option<SendRing<'a>> {
+    let wishes = Wishes { opcode, prepared: false, notifications_max: 8, stall_limit };
+    let opened = SendRing::open(socket.as_fd(), messages(opcode, bytes), wishes);
+    let registered = opened.and_then(|mut ring| {
+        let fixed = opcode == Opcode::SendZcFixed;
+        if fixed { ring.register().map(|()| ring) } else { Ok(ring) }
+    });
+    match registered {
+        Ok(ring) => Some(ring),
+        Err(OpenError::Register { errno, .. }) => panic!("three buffers were refused: {errno}"),
+        Err(why) => {
+            skip::note(&format!("io_uring::tests::{test}"), &format!("{opcode:?}: {why:?}"));
+            None
+        }
+    }
+}
+
+/// Everything that completes until the send's result and its notification.
+fn all(ring: &mut SendRing<'_>) -> Vec<Completed> {
+    let mut found = Vec::new();
+    let (mut answered, mut due) = (false, 0);
+    while !answered || due > 0 {
+        match ring.completion() {
+            Some(one) => {
+                match one {
+                    Completed::Sent { notifies, .. } => {
+                        (answered, due) = (true, due + i32::from(notifies));
+                    }
+                    Completed::Released { .. } => due -= 1,
+                }
+                found.push(one);
+            }
+            None => assert!(ring.wait(LIMIT).unwrap(), "only {found:?}"),
+        }
+    }
+    found
+}
+
+fn received(rx: &OwnedFd, bytes: usize) -> Vec<u8> {
+    let (mut all, mut piece) = (Vec::new(), vec![0; 64 << 10]);
+    while all.len() < bytes {
+        let n = socket::recv(rx.as_fd(), &mut piece).unwrap();
+        assert_ne!(n, 0, "the stream ended");
+        all.extend_from_slice(&piece[..n]);
+    }
+    all
+}
+
+#[test]
+fn the_rest_of_a_message_is_sent_from_any_byte() {
+    const BYTES: usize = 4095;
+    for opcode in ALL {
+        let (tx, rx) = tcp::loopback_pair(256 << 10);
+        let test = "the_rest_of_a_message_is_sent_from_any_byte";
+        let Some(mut ring) = open(test, opcode, &tx, BYTES, LIMIT) else { continue };
+        for (message, from, id) in [(0, 0, 7), (2, 1, 8), (1, 511, 9), (0, 512, 10), (1, 4094, 11)]
+        {
+            ring.send(message, from, id).unwrap();
+            let expected: Vec<u8> = (from..BYTES).map(|at| ring::content(message, at)).collect();
+            assert_eq!(received(&rx, expected.len()), expected, "{opcode:?} from {from}");
+            let sent =
+                Completed::Sent { id, result: Ok(BYTES - from), notifies: opcode.is_zerocopy() };
+            let done = all(&mut ring);
+            assert_eq!(done[0], sent, "{opcode:?}");
+            assert_eq!(done.len(), if opcode.is_zerocopy() { 2 } else { 1 });
+            for released in &done[1..] {
+                let Completed::Released { id: of, copied } = *released else { panic!("{done:?}") };
+                assert_eq!((of, copied != Some(false)), (id, true), "loopback copies: {done:?}");
+            }
+        }
+        assert_eq!((ring.completion(), ring.lost()), (None, 0));
+    }
+}
+
+#[test]
+fn a_send_that_nobody_takes_is_cancelled_with_its_ring() {
+    for opcode in ALL {
+        let (tx, _rx) = tcp::loopback_pair(4096);
+        let test = "a_send_that_nobody_takes_is_cancelled_with_its_ring";
+        let patience = Duration::from_millis(5);
+        let Some(mut ring) = open(test, opcode, &tx, 4 << 20, patience) else { continue };
+        ring.send(0, 0, 0).unwrap();
+        assert_eq!(ring.completion(), None, "{opcode:?}");
+        assert_eq!(ring.wait(patience), Ok(false), "{opcode:?}");
+        drop(ring);
+    }
+}
+
+#[test]
+fn a_peer_that_is_gone_is_the_result_of_a_send() {
+    for opcode in ALL {
+        let (tx, rx) = tcp::loopback_pair(4096);
+        let test = "a_peer_that_is_gone_is_the_result_of_a_send";
+        let Some(mut ring) = open(test, opcode, &tx, 64, LIMIT) else { continue };
+        drop(rx);
+        let mut last = None;
+        for id in 0..1000 {
+            ring.send(0, 0, id).unwrap();
+            let done = all(&mut ring);
+            last = done.iter().find_map(|one| match one {
+                Completed::Sent { result, .. } => result.err(),
+                Completed::Released { .. } => None,
+            });
+            if last.is_some() {
+                break;
+            }
+        }
+        assert!(matches!(last, Some(Errno::EPIPE | Errno::ECONNRESET)), "{opcode:?}: {last:?}");
+    }
+}
+
+#[test]
+fn another_thread_is_refused_by_the_kernel() {
+    let (tx, _rx) = tcp::loopback_pair(4096);
+    let test = "another_thread_is_refused_by_the_kernel";
+    let Some(mut ring) = open(test, Opcode::Send, &tx, 64, LIMIT) else { return };
+    let refused = std::thread::scope(|scope| scope.spawn(|| ring.send(0, 0, 0)).join().unwrap());
+    assert_eq!(refused, Err(Errno::from_raw(libc::EEXIST)));
+}
+
+#[test]
+fn more_messages_than_buffers_can_be_registered_are_refused() {
+    let (tx, _rx) = tcp::loopback_pair(4096);
+    let messages = MessageRing::new(REGISTERED_MAX + 1, 1, 1, Layout::Contiguous);
+    let wishes = Wishes {
+        opcode: Opcode::SendZcFixed,
+        prepared: false,
+        notifications_max: 8,
+        stall_limit: LIMIT,
+    };
+    match SendRing::open(tx.as_fd(), messages, wishes).and_then(|mut ring| ring.register()) {
+        Err(OpenError::TooMany(buffers)) => assert_eq!(buffers, REGISTERED_MAX + 1),
+        Err(why @ (OpenError::Setup(_) | OpenError::Flags | OpenError::Opcode(_))) => skip::note(
+            "io_uring::tests::more_messages_than_buffers_can_be_registered_are_refused",
+            &format!("{why:?}"),
+        ),
+        other => panic!("{other:?}"),
+    }
+}
