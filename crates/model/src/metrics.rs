@@ -74,10 +74,6 @@ metrics! {
     "latency_p50_ns", "ns", "time that half of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
     "latency_p99_ns", "ns", "time that 99 % of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
     "latency_p999_ns", "ns", "time that 99.9 % of all requests do not exceed, in mode rr", "the arm's histogram, counts of all trials added";
-    "zerocopy_sends", "calls", "successful calls with MSG_ZEROCOPY", "count of the sending loop";
-    "zerocopy_completions", "ids", "zero-copy sends whose completion was read", "id ranges from the error queue, MSG_ERRQUEUE";
-    "zerocopy_copied_share", "share", "completed zero-copy sends that the kernel reported as copied after all, 0 to 1; exact only at 0 and 1", "SO_EE_CODE_ZEROCOPY_COPIED over zerocopy_completions";
-    "enobufs", "calls", "zero-copy calls that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls";
     "tx_messages_per_call", "messages/call", "messages over system calls of the sending end that moved payload", "messages / tx_calls";
     "tx_segments_per_message", "segments/message", "segments that the sender's kernel sent, over messages", "segments_out / messages";
     "rx_mapped_bytes", "bytes", "payload bytes that the kernel mapped into the receiver's address space instead of copying them; null for receivers that map none", "TCP_ZEROCOPY_RECEIVE, length of each call";
