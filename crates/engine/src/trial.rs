@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::axes::Mode;
+use iolens_model::data_path::DataPath;
 use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
 use iolens_model::profile::ProfileTrial;
 use iolens_model::trial::{Slice, SliceKind, Trial};
@@ -88,7 +89,7 @@ fn conduct(
         Ok((mut tx, mut rx)) => {
             samples = [tx.samples.take(), rx.samples.take()];
             outcome.slices = slices(trial, &tx, &rx);
-            tell_copies(&mut outcome);
+            tell_copies(&mut outcome, trial);
             for (arm, times) in outcome.arms.iter_mut().zip(&rx.latency) {
                 arm.latency = (times.total() > 0).then(|| times.clone());
             }
@@ -103,33 +104,43 @@ fn conduct(
 /// Every arm as it is before anything went wrong.
 fn arms(trial: &Trial) -> Vec<ArmOutcome> {
     let outcome = |arm: &iolens_model::arm::Arm| {
+        // What is copied late is known only after the trial.
         let path = registry::find(&arm.primitive).map(|entry| &entry.data_path);
+        let copies = path.filter(|path| !path.may_copy_late()).map(|path| copies(trial, path, 0.0));
         ArmOutcome {
             arm: arm.clone(),
             status: Status::Ok,
             reason: None,
-            // What is copied late is known only after the trial.
-            copies_sender: path.filter(|p| !p.may_copy_late()).map(|p| p.copies_sender(0.0)),
-            copies_end_to_end: path
-                .filter(|p| !p.may_copy_late())
-                .map(|p| p.copies_end_to_end(0.0)),
+            copies_sender: copies.map(|[sender, _]| sender),
+            copies_end_to_end: copies.map(|[_, end_to_end]| end_to_end),
             latency: None,
         }
     };
     trial.arms.iter().map(outcome).collect()
 }
 
+/// Copies at the sender and end to end. Without a receiver the path ends at
+/// the device.
+fn copies(trial: &Trial, path: &DataPath, late_share: f64) -> [f64; 2] {
+    let sender = path.copies_sender(late_share);
+    match trial.cell.topology.has_receiver() {
+        true => [sender, path.copies_end_to_end(late_share)],
+        false => [sender; 2],
+    }
+}
+
 /// Fills in the copies of arms whose bytes the kernel may have copied late,
 /// from the share that it reported.
-fn tell_copies(outcome: &mut TrialOutcome) {
+fn tell_copies(outcome: &mut TrialOutcome, trial: &Trial) {
     for (index, arm) in outcome.arms.iter_mut().enumerate() {
         let path = registry::find(&arm.arm.primitive).map(|entry| &entry.data_path);
         let Some(path) = path.filter(|path| path.may_copy_late()) else { continue };
         let measured = |s: &&SliceOutcome| s.arm == index && s.kind == SliceKind::Measured;
         let counts = outcome.slices.iter().filter(measured).filter_map(|s| s.tx.zerocopy);
         let share = counts.reduce(|a, b| a.plus(&b)).and_then(|sum| sum.copied_share());
-        arm.copies_sender = share.map(|share| path.copies_sender(share));
-        arm.copies_end_to_end = share.map(|share| path.copies_end_to_end(share));
+        let copies = share.map(|share| copies(trial, path, share));
+        arm.copies_sender = copies.map(|[sender, _]| sender);
+        arm.copies_end_to_end = copies.map(|[_, end_to_end]| end_to_end);
     }
 }
 

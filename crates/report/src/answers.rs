@@ -85,6 +85,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out.extend(headlines(run, analysis));
     out.extend(crossing::sentences(run, analysis));
     out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+    out.extend(cautions::without_receiver(run));
     out.extend(cautions::turns(run));
     out.push(cautions::noise_floor(run, analysis));
     out.extend(cautions::classic(run));

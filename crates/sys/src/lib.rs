@@ -29,5 +29,6 @@ pub mod socket;
 pub mod splice;
 pub mod storage;
 pub mod tcp;
+pub mod udp;
 pub mod usage;
 pub mod zerocopy;

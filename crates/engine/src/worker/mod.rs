@@ -27,7 +27,7 @@ use self::protocol::{
     BUILD, EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
     read_frame, write_frame,
 };
-use crate::stage::{Place, veth};
+use crate::stage::{self, Place};
 
 /// Ties this process to its parent; to be called first thing in a worker.
 ///
@@ -58,7 +58,7 @@ pub fn serve(mut control: impl Read, answers: impl Write + Send + 'static) -> io
     while let Some(message) = read_frame::<ToWorker>(&mut control, &mut buffer)? {
         match message {
             ToWorker::Hello { protocol } => check_version(protocol)?,
-            ToWorker::Stage(step) => say(&match veth::take(&step) {
+            ToWorker::Stage(step) => say(&match stage::take(&step) {
                 Ok(user_namespace) => FromWorker::Staged { user_namespace },
                 Err(failure) => FromWorker::Failed { failure },
             })?,

@@ -22,7 +22,7 @@ use super::requests::{self, Times};
 use super::sampling::StackSampler;
 use super::{facts, lead, link};
 use crate::op::{Budget, Span, Tally};
-use crate::registry::{self, Ends};
+use crate::registry;
 
 /// How far a slice is, over all threads.
 struct Progress {
@@ -68,7 +68,7 @@ pub(crate) fn run(crew: &Crew<'_>) -> Result<EndReport, Failure> {
 
 fn sends_something(trial: &Trial, arm: usize) -> bool {
     let id = &trial.arms[arm].primitive;
-    registry::find(id).is_some_and(|entry| entry.ends == Ends::Pair)
+    registry::find(id).is_some_and(|entry| entry.is_received(trial.cell.topology))
 }
 
 fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
@@ -149,7 +149,9 @@ impl Task<'_> {
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
         bracket.count(self.crew.trial.counts(self.slice.arm));
-        let outer_before = bracket.outer_before(Some(fd));
+        let connected = self.crew.trial.cell.topology.has_receiver();
+        let connection = connected.then_some(fd);
+        let outer_before = bracket.outer_before(connection);
         let mut inner_before = bracket.inner_before();
         link::send_byte(fd).map_err(Stop::at("say that it is ready"))?;
         let awaited = awaited(self.crew.trial, self.slice);
@@ -168,7 +170,7 @@ impl Task<'_> {
         if matches!(awaited, Awaited::Answers) {
             link::receive_byte(fd).map_err(Stop::at("hear that the slice is over"))?;
         }
-        let outer_after = bracket.outer_after(Some(fd));
+        let outer_after = bracket.outer_after(connection);
         let mut counts =
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;

@@ -52,7 +52,7 @@ fn thread_slices(
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
         let (entry, sender) = &mut senders[slice.arm];
-        let task = Task { crew, thread, slice, budget: &budgets[index], ends: entry.ends };
+        let task = Task { crew, thread, slice, budget: &budgets[index], entry };
         let done = task.run(sender.as_mut(), &mut bracket)?;
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
@@ -85,7 +85,7 @@ fn open_senders<'a>(
         let entry = registry::find(id)
             .ok_or_else(|| Stop::cause(format!("this build knows no primitive `{id}`")))?;
         let link = match entry.ends {
-            Ends::Pair => Link::Socket(crew.links.get(arm, thread)),
+            Ends::Pair => Link::Socket(crew.links.data(arm, thread)),
             Ends::SenderOnly => Link::None,
         };
         let setup = Setup { link, shape, stall_limit: link::stall_limit(trial) };
@@ -115,7 +115,7 @@ struct Task<'a> {
     thread: usize,
     slice: &'a Slice,
     budget: &'a Budget,
-    ends: Ends,
+    entry: &'a Entry,
 }
 
 impl Task<'_> {
@@ -127,18 +127,20 @@ impl Task<'_> {
             sender.touch();
         }
         let tally = sender.tally();
-        let outer_before = bracket.outer_before(Some(fd));
+        let connected = self.crew.trial.cell.topology.has_receiver();
+        let connection = connected.then_some(fd);
+        let outer_before = bracket.outer_before(connection);
         self.crew.meet()?;
         let inner_before = bracket.inner_before();
         let span = self.work(fd, sender)?;
-        let end_ns = match self.ends {
+        let end_ns = match self.entry.ends {
             Ends::Pair => clock::monotonic_ns(),
             Ends::SenderOnly => span.last_call_ns,
         };
         let inner_after = bracket.inner_after();
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
-        let outer_after = bracket.outer_after(Some(fd));
+        let outer_after = bracket.outer_after(connection);
         if !self.ends_the_stream() && !self.is_followed() {
             link::send_byte(fd).map_err(Stop::at("release the receiver"))?;
         }
@@ -152,16 +154,21 @@ impl Task<'_> {
         Ok(ThreadSlice { span, end_ns, counts })
     }
 
+    /// Whether there is a receiving end to what the slice sends.
+    fn is_received(&self) -> bool {
+        self.entry.is_received(self.crew.trial.cell.topology)
+    }
+
     /// Whether the slice ends with the connection.
     fn ends_the_stream(&self) -> bool {
         let windowed = matches!(self.slice.work, Work::Window(_));
         let counts = self.slice.kind != SliceKind::Warm;
-        counts && windowed && self.ends == Ends::Pair && self.crew.trial.cell.mode == Mode::Stream
+        counts && windowed && self.is_received() && self.crew.trial.cell.mode == Mode::Stream
     }
 
     /// Whether the receiver follows by count: no receipt, no release.
     fn is_followed(&self) -> bool {
-        self.slice.is_lead() && self.ends == Ends::Pair && self.crew.trial.cell.mode == Mode::Stream
+        self.slice.is_lead() && self.is_received() && self.crew.trial.cell.mode == Mode::Stream
     }
 
     /// All of the slice's work, to its receipt and its last completion.
@@ -171,10 +178,8 @@ impl Task<'_> {
             Errno::ENOBUFS => Stop::refused(Limits::here().refusal(&trial.cell)),
             errno => Stop::at("send")(errno),
         };
-        if self.ends == Ends::SenderOnly {
-            return sender.run(self.budget).map_err(failed);
-        }
         let span = match trial.cell.mode {
+            _ if !self.is_received() => sender.run(self.budget).map_err(failed)?,
             Mode::Rr => {
                 link::send_byte(fd).map_err(Stop::at("say that it is ready to answer"))?;
                 sender.answer(fd).map_err(failed)?

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use iolens_engine::lock::{LockError, MachineLock};
-use iolens_engine::registry::{self, Entry};
+use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, clock, host, stage};
 use iolens_model::arm::Role;
@@ -77,7 +77,7 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
         primitives: plan
             .primitives
             .iter()
-            .filter_map(|id| registry::find(id).map(Entry::facts))
+            .filter_map(|id| registry::find(id).map(|entry| entry.facts(&plan.topologies)))
             .collect(),
         calibration: calibrate::calibrate(cpus, &host, plan.probes),
         plan,

@@ -3,6 +3,7 @@
 
 use std::cmp::Reverse;
 
+use iolens_model::axes::Topology;
 use iolens_model::data_path::Movement;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -26,7 +27,8 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
              only their difference would show the price of zero-copy.",
         );
     };
-    let mut sentences = vec![where_copied(run, &both)];
+    let mut sentences: Vec<String> =
+        run.header.plan.topologies.iter().filter_map(|&on| where_copied(run, &both, on)).collect();
     sentences.extend(against(run, small));
     if small.cell != large.cell {
         sentences.extend(against(run, large));
@@ -49,8 +51,18 @@ fn pair(cell: &CellAnalysis) -> Option<(&ArmAnalysis, &ArmAnalysis)> {
     with_figures(ZERO).zip(with_figures(COPYING))
 }
 
-/// Where the copy happens now.
-fn where_copied(run: &Run, cells: &[&CellAnalysis]) -> String {
+/// Where the copy happens now, in one topology.
+fn where_copied(run: &Run, cells: &[&CellAnalysis], topology: Topology) -> Option<String> {
+    let there: Vec<&CellAnalysis> =
+        cells.iter().copied().filter(|cell| cell.cell.topology == topology).collect();
+    let said = (!there.is_empty()).then(|| said_of_copies(run, &there))?;
+    Some(match run.header.plan.topologies.len() {
+        1 => said,
+        _ => format!("On {topology}, {}", said.replacen("The", "the", 1)),
+    })
+}
+
+fn said_of_copies(run: &Run, cells: &[&CellAnalysis]) -> String {
     let late = arms::path(run, ZERO)
         .and_then(|path| path.hops.iter().find(|hop| hop.movement == Movement::LateCopy));
     let place = late.map_or_else(String::new, |hop| {

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use iolens_model::arm::Role;
+use iolens_model::axes::Topology;
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
@@ -42,7 +43,8 @@ fn row(run: &Run, analysis: &Analysis, arm: &ArmAnalysis) -> Vec<Entry> {
     let late = arms::copied(&analysis.cells, &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive);
     let mut row = vec![Entry::toned(arm.shown_label(), Tone::Arm(arm.arm.primitive.clone()))];
-    row.extend(Kind::ALL.map(|kind| Entry::from(count(path, kind, late))));
+    let topologies = &run.header.plan.topologies;
+    row.extend(Kind::ALL.map(|kind| Entry::from(count(path, kind, late, topologies))));
     row.push(range(all().map(|arm| arm.copies_sender)).into());
     row.push(range(all().map(|arm| arm.copies_end_to_end)).into());
     row.push(interval_text(arm.figures.as_ref().map(|f| f.ns_per_byte), 1.0).into());
@@ -73,14 +75,24 @@ impl Kind {
     }
 }
 
-/// Copies of one kind; a late one counts by its measured share.
-fn count(path: Option<&DataPath>, kind: Kind, late: Option<(f64, f64)>) -> String {
+/// Copies of one kind; a late one counts by its measured share, and one that a
+/// receiver makes where there is one.
+fn count(
+    path: Option<&DataPath>,
+    kind: Kind,
+    late: Option<(f64, f64)>,
+    topologies: &[Topology],
+) -> String {
     let Some(path) = path else { return NONE.to_owned() };
     let hops = path.hops.iter().filter(|hop| Kind::of(hop) == Some(kind)).count();
     match (kind, hops, late) {
         (Kind::Late, 1.., None) => "not measured".to_owned(),
         (Kind::Late, 1.., Some((low, high))) => {
             range([low, high].into_iter().map(|share| Some(share * hops as f64)))
+        }
+        (Kind::ToUser, _, _) => {
+            let made = |t: &Topology| if t.has_receiver() { hops as f64 } else { 0.0 };
+            range(topologies.iter().map(|topology| Some(made(topology))))
         }
         _ => hops.to_string(),
     }
@@ -124,7 +136,18 @@ mod tests {
     fn a_late_copy_without_a_share_is_not_counted_as_none() {
         let (run, _) = findings();
         let path = arms::path(&run, "sendmsg_zerocopy");
-        assert_eq!(count(path, Kind::Late, None), "not measured");
-        assert_eq!(count(path, Kind::Late, Some((0.0, 0.5))), "0 to 0.50");
+        let on = [Topology::Veth];
+        assert_eq!(count(path, Kind::Late, None, &on), "not measured");
+        assert_eq!(count(path, Kind::Late, Some((0.0, 0.5)), &on), "0 to 0.50");
+    }
+
+    #[test]
+    fn what_nobody_receives_nobody_copies() {
+        let (run, _) = findings();
+        let path = arms::path(&run, "send_staged");
+        let counted = |topologies: &[Topology]| count(path, Kind::ToUser, None, topologies);
+        assert_eq!(counted(&[Topology::Veth]), "1");
+        assert_eq!(counted(&[Topology::Sink]), "0");
+        assert_eq!(counted(&[Topology::Veth, Topology::Sink]), "0 to 1");
     }
 }
