@@ -16,7 +16,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use iolens_model::axes::{IpVersion, Topology};
+use iolens_model::axes::{Cell, IpVersion, Topology};
 use iolens_model::plan::NetworkOptions;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
@@ -71,6 +71,18 @@ pub(crate) fn endpoints(trial: &Trial) -> Option<[SocketAddr; 2]> {
     let [from, to] = [(Side::Tx, 0), (Side::Rx, PORT)]
         .map(|(side, port)| SocketAddr::new(address(side, ip), port));
     is_sink.then_some([from, to])
+}
+
+/// Why a datagram that is not copied cannot be sent: it refers to each page it
+/// lies on, or to each piece of one, and there is room for so many references
+/// (`MAX_SKB_FRAGS`; net/core/datagram.c, `__zerocopy_sg_from_iter`).
+pub(crate) fn too_scattered(cell: &Cell) -> String {
+    format!(
+        "a message of {} in {} fields lies on more pages than one datagram can refer to \
+         (EMSGSIZE; 17 with most kernels, see MAX_SKB_FRAGS): take fewer \
+         fields, such as --fields 1, or smaller messages",
+        cell.message_bytes, cell.fields
+    )
 }
 
 /// The MTU of the device as the kernel reads it back.

@@ -22,6 +22,7 @@ use super::{facts, lead, link};
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::registry::{self, Ends, Entry, Link, Setup, Shape};
+use crate::stage::sink;
 
 /// Runs the sending end to its last slice.
 ///
@@ -176,6 +177,9 @@ impl Task<'_> {
         let trial = self.crew.trial;
         let failed = |errno| match errno {
             Errno::ENOBUFS => Stop::refused(Limits::here().refusal(&trial.cell)),
+            Errno::EMSGSIZE if self.entry.locks_memory => {
+                Stop::refused(sink::too_scattered(&trial.cell))
+            }
             errno => Stop::at("send")(errno),
         };
         let span = match trial.cell.mode {
