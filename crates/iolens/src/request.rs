@@ -405,6 +405,31 @@ mod tests {
     }
 
     #[test]
+    fn what_a_sink_cannot_show_is_refused_before_the_start() {
+        let asked = |line: &str| planned(&format!("--topologies sink {line}"));
+        let plan = asked("--sizes 1KiB..64000").unwrap();
+        assert_eq!(plan.topologies, [Topology::Sink]);
+        assert_eq!(plan.sizes.last(), Some(&Bytes(64_000)));
+        let check = |line: &str, expect: &str| {
+            let error = asked(line).unwrap_err();
+            assert!(error.contains(expect), "{line}: {error}");
+        };
+        check("--sizes 1KiB --modes rr", "so nobody answers\n  take --modes stream");
+        check("", "a message of 64 KiB is too large");
+        check("--sizes 65508", "the largest over ipv4 has 65507 bytes");
+        check("--sizes 65488 --ip ipv6", "the largest over ipv6 has 65487 bytes");
+        assert!(asked("--sizes 65507").is_ok() && asked("--sizes 65487 --ip ipv6").is_ok());
+        for id in ["send_per_field", "sendfile", "sendfile_file", "splice"] {
+            check(
+                &format!("--sizes 1KiB --primitives send,{id}"),
+                &format!("`{id}` cannot be used in the topology sink"),
+            );
+        }
+        assert!(asked("--sizes 1KiB --primitives send,memcpy,null").is_ok());
+        check("--sizes 1KiB --primitives splice,send", "of --primitives: send, send_staged, ");
+    }
+
+    #[test]
     fn a_written_plan_reads_back_as_the_same_plan() {
         for line in [
             "",

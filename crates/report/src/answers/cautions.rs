@@ -210,7 +210,9 @@ fn signed(fraction: f64) -> String {
 /// What the harness costs beside what it measures.
 pub(super) fn harness(run: &Run) -> Sentence {
     let calibration = &run.header.calibration;
-    let receipt = calibration.receipt_round_trip_ns.map_or_else(String::new, |ns| {
+    let received = run.header.plan.topologies.iter().any(|topology| topology.has_receiver());
+    let receipt = calibration.receipt_round_trip_ns.filter(|_| received);
+    let receipt = receipt.map_or_else(String::new, |ns| {
         let slice = match run.header.plan.schedule {
             Schedule::Slices { slice, .. } => format!(" of {slice}"),
             Schedule::Window { .. } | Schedule::Messages { .. } => String::new(),

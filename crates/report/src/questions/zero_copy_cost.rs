@@ -2,6 +2,7 @@
 //! being told when they are free again, and where the copy happens instead.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use iolens_model::axes::Topology;
 use iolens_model::data_path::Movement;
@@ -27,8 +28,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
              only their difference would show the price of zero-copy.",
         );
     };
-    let mut sentences: Vec<String> =
-        run.header.plan.topologies.iter().filter_map(|&on| where_copied(run, &both, on)).collect();
+    let mut sentences = where_copied(run, &both);
     sentences.extend(against(run, small));
     if small.cell != large.cell {
         sentences.extend(against(run, large));
@@ -51,15 +51,21 @@ fn pair(cell: &CellAnalysis) -> Option<(&ArmAnalysis, &ArmAnalysis)> {
     with_figures(ZERO).zip(with_figures(COPYING))
 }
 
-/// Where the copy happens now, in one topology.
-fn where_copied(run: &Run, cells: &[&CellAnalysis], topology: Topology) -> Option<String> {
-    let there: Vec<&CellAnalysis> =
-        cells.iter().copied().filter(|cell| cell.cell.topology == topology).collect();
-    let said = (!there.is_empty()).then(|| said_of_copies(run, &there))?;
-    Some(match run.header.plan.topologies.len() {
-        1 => said,
-        _ => format!("On {topology}, {}", said.replacen("The", "the", 1)),
-    })
+/// Where the copy happens now, in each topology.
+fn where_copied(run: &Run, cells: &[&CellAnalysis]) -> Vec<String> {
+    let mut by_topology: BTreeMap<Topology, Vec<&CellAnalysis>> = BTreeMap::new();
+    for &cell in cells {
+        by_topology.entry(cell.cell.topology).or_default().push(cell);
+    }
+    let several = by_topology.len() > 1;
+    let said = by_topology.into_iter().map(|(topology, cells)| {
+        let said = said_of_copies(run, &cells);
+        match several {
+            true => format!("On {topology}, {}", said.replacen("The", "the", 1)),
+            false => said,
+        }
+    });
+    said.collect()
 }
 
 fn said_of_copies(run: &Run, cells: &[&CellAnalysis]) -> String {
@@ -221,6 +227,23 @@ mod tests {
         assert!(sentences[1].contains("1.40× the time of sendmsg_iov"), "{}", sentences[1]);
         assert!(sentences.iter().any(|s| s.contains("pinning pages")));
         assert!(evidence[0].contains("CPU time of sendmsg_zerocopy: sender"));
+    }
+
+    #[test]
+    fn what_became_of_the_copy_is_said_of_each_topology() {
+        let (run, mut analysis) = findings();
+        let mut cell =
+            analysis.cells.iter().find(|cell| pair(cell).is_some()).expect("a pair").clone();
+        cell.cell.topology = Topology::Sink;
+        let zero = cell.arms.iter_mut().find(|arm| arm.arm.primitive == ZERO).expect("an arm");
+        zero.zerocopy.as_mut().expect("counts").copied_share = Some(0.0);
+        analysis.cells.push(cell);
+        let Outcome::Answered { sentences, .. } = outcome(&run, &analysis) else {
+            panic!("decidable")
+        };
+        assert!(sentences[0].starts_with("On veth, the copy is postponed"), "{}", sentences[0]);
+        let sink = "On sink, the kernel reports none of the sends as copied";
+        assert!(sentences[1].starts_with(sink), "{}", sentences[1]);
     }
 
     #[test]
