@@ -308,6 +308,17 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_about_a_sink_says_what_that_is() {
+        let (_, analysis) = findings();
+        let mut crossover = analysis.crossovers[0].clone();
+        crossover.curve.topology = iolens_model::axes::Topology::Sink;
+        for shape in [CrossoverShape::Crosses, CrossoverShape::FirstThenUnknown] {
+            let text = claim(&analysis, &Crossover { shape, ..crossover.clone() });
+            assert!(text.contains(" on sink, a device that drops everything: "), "{text}");
+        }
+    }
+
+    #[test]
     fn open_ends_are_said() {
         use CrossoverShape as S;
         let contains = |shape, to, from, words: &str| {

@@ -21,7 +21,7 @@ fn on_a_machine_without_limits_everything_is_possible() {
     assert_eq!(diagnosis.machine, "Linux 6.12.0 on hardware, as far as it shows");
     let built: Vec<&str> =
         diagnosis.studies.iter().filter(|o| o.built).map(|o| o.study.as_str()).collect();
-    assert_eq!(built, ["net"; 7]);
+    assert_eq!(built, ["net"; 8]);
 }
 
 #[test]
