@@ -107,6 +107,7 @@ mod tests {
             ends: Ends::Pair,
             control: false,
             hidden: false,
+            datagrams: true,
             locks_memory: false,
             descriptors: 0,
         };

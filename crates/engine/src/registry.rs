@@ -6,7 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Iovec;
+use iolens_model::axes::{Iovec, Topology};
 use iolens_model::data_path::{DataPath, PrimitiveFacts};
 use iolens_model::kernel::KernelVersion;
 
@@ -14,7 +14,7 @@ pub use iolens_sys::tcp::SetupError;
 
 use crate::op::Sender;
 use crate::primitives::{
-    bare_send, memcpy, null, send, send_per_field, send_staged, sendfile, sendfile_file,
+    bare_send, dropped, memcpy, null, send, send_per_field, send_staged, sendfile, sendfile_file,
     sendmsg_iov, sendmsg_zerocopy, splice, uring_send, uring_send_zc, uring_send_zc_fixed,
     uring_sendmsg, uring_sendmsg_zc, write, writev,
 };
@@ -43,6 +43,8 @@ pub struct Entry {
     pub control: bool,
     /// Whether `list` shows it only with `--all`.
     pub hidden: bool,
+    /// Whether a message is one call, which over UDP is one datagram.
+    pub datagrams: bool,
     /// Whether it pins pages, which `RLIMIT_MEMLOCK` limits.
     pub locks_memory: bool,
     /// Descriptors that a thread's end of it opens besides its connection.
@@ -129,14 +131,24 @@ pub fn find(id: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
-    /// What a run keeps of the entry.
+    /// What a run in these topologies keeps of the entry.
     #[must_use]
-    pub fn facts(&self) -> PrimitiveFacts {
+    pub fn facts(&self, topologies: &[Topology]) -> PrimitiveFacts {
+        let received = topologies.iter().any(|topology| topology.has_receiver());
         PrimitiveFacts {
             id: self.id.to_owned(),
             summary: self.summary.to_owned(),
-            data_path: self.data_path.clone(),
+            data_path: match received || self.ends == Ends::SenderOnly {
+                true => self.data_path.clone(),
+                false => dropped(&self.data_path),
+            },
         }
+    }
+
+    /// Whether there is a receiving end to what an arm of it sends.
+    #[must_use]
+    pub fn is_received(&self, topology: Topology) -> bool {
+        self.ends == Ends::Pair && topology.has_receiver()
     }
 
     /// The part an arm of this primitive plays against `baseline`.

@@ -2,8 +2,10 @@
 //! make, asked before a plan is made, and what each worker needs to know of
 //! its place.
 
+mod namespace;
 mod refusal;
-pub(crate) mod veth;
+pub(crate) mod sink;
+mod veth;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -11,13 +13,15 @@ use std::time::Duration;
 use iolens_model::axes::{IpVersion, Topology};
 use iolens_model::outcome::EndFacts;
 use iolens_model::trial::Trial;
-use iolens_sys::netns;
+use iolens_sys::netns::{self, Step};
 use iolens_sys::proc::Root;
 
 use crate::worker::protocol::{Failure, Side};
 
+pub(crate) use self::namespace::take;
 pub(crate) use self::refusal::Refused;
 use self::refusal::User;
+pub use self::sink::SINK_DEVICE;
 pub use self::veth::{RX_DEVICE, TX_DEVICE};
 
 /// Whether a topology can be made here: it is made and thrown away.
@@ -31,11 +35,13 @@ pub fn available(topology: Topology) -> Result<(), String> {
 ///
 /// Errors: why not, and what would change it, apart.
 pub(crate) fn try_out(topology: Topology) -> Result<(), Refused> {
-    match topology {
-        Topology::Loopback => Ok(()),
-        Topology::Veth => netns::try_in_child(veth::SETTINGS)
-            .map_err(|refusal| refusal::explain(&refusal, &Root::real(), User::here())),
-    }
+    let (step, devices) = match topology {
+        Topology::Loopback => return Ok(()),
+        Topology::Veth => (Step::VethPair, vec![veth::trial_pair()]),
+        Topology::Sink => (Step::SinkDevice, sink::devices()),
+    };
+    netns::try_in_child(namespace::SETTINGS, step, devices)
+        .map_err(|refusal| refusal::explain(&refusal, &Root::real(), User::here()))
 }
 
 /// Where one end of a trial stands.
@@ -52,12 +58,13 @@ impl Place {
         Place { topology: trial.cell.topology, ip: trial.network.ip, side }
     }
 
-    /// The address of the end that stands here.
+    /// The address of the end that stands here, at which it is connected to
+    /// the other one.
     pub(crate) fn address(self) -> IpAddr {
         match (self.topology, self.ip) {
-            (Topology::Loopback, IpVersion::V4) => Ipv4Addr::LOCALHOST.into(),
-            (Topology::Loopback, IpVersion::V6) => Ipv6Addr::LOCALHOST.into(),
-            (Topology::Veth, ip) => veth::address(self.side, ip),
+            (Topology::Veth, ip) => namespace::address(self.side, ip),
+            (Topology::Loopback | Topology::Sink, IpVersion::V4) => Ipv4Addr::LOCALHOST.into(),
+            (Topology::Loopback | Topology::Sink, IpVersion::V6) => Ipv6Addr::LOCALHOST.into(),
         }
     }
 
@@ -68,6 +75,7 @@ impl Place {
         match self.topology {
             Topology::Loopback => Ok(()),
             Topology::Veth => veth::wait_until_usable(self.side, self.ip, limit),
+            Topology::Sink => sink::wait_until_usable(self.ip, limit),
         }
     }
 
@@ -77,6 +85,7 @@ impl Place {
         facts.mtu_bytes = match self.topology {
             Topology::Loopback => None,
             Topology::Veth => veth::mtu_bytes(self.side),
+            Topology::Sink => sink::mtu_bytes(),
         };
     }
 
@@ -85,6 +94,7 @@ impl Place {
         match self.topology {
             Topology::Loopback => failure,
             Topology::Veth => veth::explain(self.side, failure),
+            Topology::Sink => sink::explain(failure),
         }
     }
 }
@@ -113,8 +123,10 @@ mod tests {
             assert_eq!(tx.is_ipv6(), ip == IpVersion::V6);
             assert!(!tx.is_loopback() && !rx.is_loopback());
         }
-        let loopback = place(Topology::Loopback, IpVersion::V6, Side::Rx);
-        assert_eq!(loopback.address().to_string(), "::1");
+        for topology in [Topology::Loopback, Topology::Sink] {
+            let over_lo = place(topology, IpVersion::V6, Side::Rx);
+            assert_eq!(over_lo.address().to_string(), "::1");
+        }
     }
 
     #[test]

@@ -106,13 +106,13 @@ fn arms(trial: &Trial) -> Vec<ArmOutcome> {
     let outcome = |arm: &iolens_model::arm::Arm| {
         // What is copied late or mapped is known only after the trial.
         let path = path(&arm.primitive, &trial.cell).filter(|path| path.is_fixed());
-        let path = path.as_ref();
+        let copies = path.map(|path| copies(&trial.cell, &path, 0.0, 0.0));
         ArmOutcome {
             arm: arm.clone(),
             status: Status::Ok,
             reason: None,
-            copies_sender: path.map(|path| path.copies_sender(0.0)),
-            copies_end_to_end: path.map(|path| path.copies_end_to_end(0.0, 0.0)),
+            copies_sender: copies.map(|[sender, _]| sender),
+            copies_end_to_end: copies.map(|[_, end_to_end]| end_to_end),
             latency: None,
         }
     };
@@ -124,6 +124,16 @@ fn arms(trial: &Trial) -> Vec<ArmOutcome> {
 fn path(primitive: &str, cell: &Cell) -> Option<DataPath> {
     let path = &registry::find(primitive)?.data_path;
     Some(path.received_by(receivers::find(&cell.receiver)?.hops))
+}
+
+/// Copies at the sender and end to end. Without a receiver the path ends at
+/// the device.
+fn copies(cell: &Cell, path: &DataPath, late: f64, mapped: f64) -> [f64; 2] {
+    let sender = path.copies_sender(late);
+    match cell.topology.has_receiver() {
+        true => [sender, path.copies_end_to_end(late, mapped)],
+        false => [sender; 2],
+    }
 }
 
 /// Fills in the copies of arms whose bytes the kernel may have copied late or
@@ -144,7 +154,7 @@ fn tell_copies(outcome: &mut TrialOutcome) {
         let mapped = if path.may_map() { mapped_share(&slices) } else { Some(0.0) };
         arm.copies_sender = late.map(|late| path.copies_sender(late));
         arm.copies_end_to_end =
-            late.zip(mapped).map(|(late, mapped)| path.copies_end_to_end(late, mapped));
+            late.zip(mapped).map(|(late, mapped)| copies(&outcome.cell, &path, late, mapped)[1]);
     }
 }
 

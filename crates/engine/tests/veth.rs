@@ -1,5 +1,6 @@
-//! Trials between two network namespaces: whole ones, and ones whose device or
-//! worker or coordinator goes away. Started as `veth worker` this is a worker,
+//! Trials in network namespaces of our own, between two of them and into a
+//! device that drops everything: whole ones, and ones whose device or worker or
+//! coordinator goes away. Started as `veth worker` this is a worker,
 //! as `veth coordinate` a process that can be killed in the middle of a trial.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
@@ -10,24 +11,44 @@ mod skip;
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use iolens_engine::registry::{Ends, REGISTRY};
+use iolens_engine::registry::{Ends, Entry, REGISTRY};
 use iolens_engine::trial::{END_VARIABLE, Launch, run};
 use iolens_engine::{clock, stage, worker};
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Cell, Iovec, IpVersion, Mode, Topology, WorkingSet};
-use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::{Bytes, Nanos};
 
-type Test = (&'static str, fn());
+type Test = (&'static str, Topology, fn());
 
 const TESTS: &[Test] = &[
-    ("a_trial_reads_back_what_was_asked", a_trial_reads_back_what_was_asked),
-    ("an_impossible_mtu_is_one_failed_trial", an_impossible_mtu_is_one_failed_trial),
-    ("a_removed_device_is_one_failed_trial", a_removed_device_is_one_failed_trial),
-    ("a_killed_worker_is_one_failed_trial", a_killed_worker_is_one_failed_trial),
-    ("a_killed_coordinator_leaves_nothing", a_killed_coordinator_leaves_nothing),
+    ("a_trial_reads_back_what_was_asked", Topology::Veth, a_trial_reads_back_what_was_asked),
+    (
+        "an_impossible_mtu_is_one_failed_trial",
+        Topology::Veth,
+        an_impossible_mtu_is_one_failed_trial,
+    ),
+    ("a_removed_device_is_one_failed_trial", Topology::Veth, a_removed_device_is_one_failed_trial),
+    ("a_killed_worker_is_one_failed_trial", Topology::Veth, a_killed_worker_is_one_failed_trial),
+    ("a_killed_coordinator_leaves_nothing", Topology::Veth, a_killed_coordinator_leaves_nothing),
+    (
+        "a_datagram_that_is_too_scattered_is_refused",
+        Topology::Sink,
+        a_datagram_that_is_too_scattered_is_refused,
+    ),
+    (
+        "what_is_sent_into_a_sink_is_not_copied",
+        Topology::Sink,
+        what_is_sent_into_a_sink_is_not_copied,
+    ),
+    (
+        "a_sink_takes_one_datagram_and_no_more",
+        Topology::Sink,
+        a_sink_takes_one_datagram_and_no_more,
+    ),
+    ("a_removed_sink_is_one_failed_trial", Topology::Sink, a_removed_sink_is_one_failed_trial),
 ];
 
 fn main() {
@@ -38,7 +59,7 @@ fn main() {
             worker::serve(std::io::stdin(), std::io::stdout(), None).unwrap();
         }
         Some("coordinate") => {
-            conduct(&endless());
+            conduct(&endless(Topology::Veth));
         }
         filter => run_tests(filter.filter(|word| !word.starts_with('-'))),
     }
@@ -46,11 +67,11 @@ fn main() {
 
 fn run_tests(filter: Option<&str>) {
     loopback_has_both_protocols();
-    for (name, test) in TESTS {
+    for (name, topology, test) in TESTS {
         if filter.is_some_and(|filter| !name.contains(filter)) {
             continue;
         }
-        if let Err(why) = stage::available(Topology::Veth) {
+        if let Err(why) = stage::available(*topology) {
             skip::note(name, &why);
             continue;
         }
@@ -86,7 +107,9 @@ fn traces() -> [BTreeSet<String>; 4] {
 }
 
 fn trial(topology: Topology, network: NetworkOptions) -> Trial {
-    let pairs = REGISTRY.iter().filter(|entry| entry.ends == Ends::Pair && !entry.hidden);
+    let fits = |entry: &Entry| entry.datagrams || topology.has_receiver();
+    let pairs = REGISTRY.iter().copied().filter(|entry| entry.ends == Ends::Pair && !entry.hidden);
+    let pairs = pairs.filter(|entry| fits(entry));
     let arms: Vec<Arm> = pairs
         .map(|entry| Arm {
             label: entry.id.to_owned(),
@@ -107,7 +130,7 @@ fn trial(topology: Topology, network: NetworkOptions) -> Trial {
             iovec: Iovec::PerMessage,
             receiver: "recv".into(),
             threads: 2,
-            message_bytes: Bytes(100_000),
+            message_bytes: Bytes(if topology.has_receiver() { 100_000 } else { 1000 }),
         },
         slices: (0..arms.len()).map(slice).collect(),
         arms,
@@ -134,9 +157,11 @@ fn own_cpu() -> u32 {
 }
 
 /// A trial during which something can happen.
-fn endless() -> Trial {
-    let mut trial = trial(Topology::Veth, NetworkOptions::default());
-    trial.stall_limit = Nanos(1_000_000_000);
+fn endless(topology: Topology) -> Trial {
+    let mut trial = trial(topology, NetworkOptions::default());
+    // Without a receiver the other end waits for as long as the slice lasts.
+    let stall_limit_s = if topology.has_receiver() { 1 } else { 60 };
+    trial.stall_limit = Nanos(stall_limit_s * 1_000_000_000);
     trial.arms.truncate(1);
     trial.slices.truncate(1);
     trial.slices[0].work = Work::Window(Nanos(50_000_000_000));
@@ -150,11 +175,11 @@ fn conduct(trial: &Trial) -> TrialOutcome {
 
 /// Conducts an endless trial while `disturb` goes on beside it, and returns
 /// the reason of its failure.
-fn disturbed(disturb: fn()) -> String {
+fn disturbed(topology: Topology, disturb: fn()) -> String {
     let outcome = std::thread::scope(|scope| {
         // The workers die with the thread that starts them, which therefore
         // conducts the whole trial.
-        let conducting = scope.spawn(|| conduct(&endless()));
+        let conducting = scope.spawn(|| conduct(&endless(topology)));
         disturb();
         conducting.join().unwrap()
     });
@@ -211,16 +236,95 @@ fn an_impossible_mtu_is_one_failed_trial() {
 }
 
 fn a_removed_device_is_one_failed_trial() {
-    let reason = disturbed(|| {
-        let pid = worker_at_work("tx").to_string();
-        let mut command = Command::new("nsenter");
-        command.args(["--target", &pid, "--net"]);
-        if iolens_sys::process::effective_uid() != 0 {
-            command.args(["--user", "--preserve-credentials"]);
+    let reason = disturbed(Topology::Veth, || remove(stage::TX_DEVICE));
+    assert!(reason.contains("was removed while the trial ran"), "{reason}");
+}
+
+/// Removes a device from under the sending worker.
+fn remove(device: &str) {
+    let pid = worker_at_work("tx").to_string();
+    let mut command = Command::new("nsenter");
+    command.args(["--target", &pid, "--net"]);
+    if iolens_sys::process::effective_uid() != 0 {
+        command.args(["--user", "--preserve-credentials"]);
+    }
+    let removed = command.args(["ip", "link", "delete", device]).status();
+    assert!(removed.unwrap().success(), "nsenter and ip remove the device");
+}
+
+fn what_is_sent_into_a_sink_is_not_copied() {
+    for &ip in IpVersion::ALL {
+        for message_bytes in [1, 1000, 64_000] {
+            let mut trial = trial(Topology::Sink, NetworkOptions { ip, ..Default::default() });
+            trial.cell.message_bytes = Bytes(message_bytes);
+            trial.cell.fields = if message_bytes < 64_000 { 8 } else { 1 };
+            let outcome = conduct(&trial);
+            say_duration(&outcome, &format!("{ip}, {message_bytes} B into a sink"));
+            assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
+            assert_eq!(outcome.slices.len(), trial.arms.len());
+            for (slice, arm) in outcome.slices.iter().zip(&outcome.arms) {
+                let Counts { messages, bytes, calls, time_ns, zerocopy, .. } = slice.tx;
+                assert_eq!((messages, bytes, calls), (8, 8 * message_bytes, 8), "{arm:?}");
+                assert!(time_ns > 0 && slice.rx.is_none());
+                assert_eq!((slice.tx.retransmits, slice.tx.segments_out), (None, None));
+                assert_eq!(arm.copies_end_to_end, arm.copies_sender, "the path ends at the device");
+                if arm.arm.primitive == "sendmsg_zerocopy" {
+                    let counts = zerocopy.unwrap();
+                    assert_eq!((counts.sends, counts.completions, counts.copied), (8, 8, Some(0)));
+                    assert_eq!(arm.copies_sender, Some(0.0));
+                }
+            }
+            let facts = outcome.tx.unwrap();
+            assert_eq!(facts.mtu_bytes, Some(NetworkOptions::SINK_MTU_BYTES.into()));
+            assert!(facts.send_buffer_bytes.is_some());
+            assert_eq!((facts.congestion, facts.mss_bytes), (None, None), "it is not TCP");
+            assert!(facts.not_measured.iter().any(|missing| missing.metric == "segments_out"));
         }
-        let removed = command.args(["ip", "link", "delete", stage::TX_DEVICE]).status();
-        assert!(removed.unwrap().success(), "nsenter and ip remove the device");
-    });
+    }
+}
+
+fn copied_sends(outcome: &TrialOutcome) -> Option<u64> {
+    outcome.slices.iter().find_map(|slice| slice.tx.zerocopy).and_then(|counts| counts.copied)
+}
+
+fn a_sink_takes_one_datagram_and_no_more() {
+    for &ip in IpVersion::ALL {
+        let network = NetworkOptions { ip, ..Default::default() };
+        let with = |message_bytes| {
+            let mut trial = trial(Topology::Sink, network);
+            (trial.cell.message_bytes, trial.cell.fields) = (message_bytes, 1);
+            conduct(&trial)
+        };
+        let most = network.datagram_max();
+        let outcome = with(most);
+        assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
+        assert_eq!(copied_sends(&outcome), Some(0));
+        let outcome = with(Bytes(most.0 + 1));
+        match ip {
+            IpVersion::V4 => {
+                let reason = outcome.reason.unwrap();
+                assert!(reason.contains("EMSGSIZE"), "{reason}");
+            }
+            // Its datagrams may be longer, but go out in pieces, and a message
+            // that is cut is copied.
+            IpVersion::V6 => assert_eq!(copied_sends(&outcome), Some(8)),
+        }
+    }
+}
+
+/// Of 64 allocations no two lie side by side, and no kernel takes as many.
+fn a_datagram_that_is_too_scattered_is_refused() {
+    let mut trial = trial(Topology::Sink, NetworkOptions::default());
+    (trial.cell.message_bytes, trial.cell.fields) = (Bytes(6400), 64);
+    let outcome = conduct(&trial);
+    assert_eq!(outcome.status, Status::Skipped);
+    let reason = outcome.reason.unwrap();
+    assert!(reason.starts_with("while `sendmsg_zerocopy` ran: a message of"), "{reason}");
+    assert!(reason.contains("in 64 fields lies on more pages"), "{reason}");
+}
+
+fn a_removed_sink_is_one_failed_trial() {
+    let reason = disturbed(Topology::Sink, || remove(stage::SINK_DEVICE));
     assert!(reason.contains("was removed while the trial ran"), "{reason}");
 }
 
@@ -235,7 +339,7 @@ fn a_killed_worker_is_one_failed_trial() {
         || kill(&worker_at_work("rx").to_string(), "KILL"),
         || kill(&worker_at_work("tx").to_string(), "KILL"),
     ] {
-        let reason = disturbed(disturb);
+        let reason = disturbed(Topology::Veth, disturb);
         assert!(reason.contains("worker was killed by signal 9"), "{reason}");
     }
 }

@@ -100,11 +100,15 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     let mut notes = Vec::new();
     let topologies = topologies(&stated(asked.topologies, "topologies")?.0, available, &mut notes)?;
     let network = network(asked.ip, asked.mtu, &topologies, &mut notes)?;
+    let sizes = stated(asked.sizes, "sizes")?.0;
+    if topologies.contains(&Topology::Sink) {
+        check_sink(&primitives, &sizes, &modes, network)?;
+    }
     let plan = Plan {
         study: Study::Net,
         primitives,
         baseline,
-        sizes: stated(asked.sizes, "sizes")?.0,
+        sizes,
         threads: stated(asked.threads, "threads")?.0,
         topologies,
         modes,
@@ -223,6 +227,42 @@ fn check_modes(modes: &[Mode], schedule: &Schedule) -> Result<(), Failure> {
     )))
 }
 
+/// What a device that drops everything cannot show: whatever takes an answer,
+/// and whatever is more than one datagram per message.
+fn check_sink(
+    primitives: &[String],
+    sizes: &[Bytes],
+    modes: &[Mode],
+    network: NetworkOptions,
+) -> Result<(), Failure> {
+    if modes.contains(&Mode::Rr) {
+        return Err(Failure::usage(
+            "mode rr and the topology sink do not go together: what is sent into sink is \
+             dropped, so nobody answers\n  take --modes stream, or another topology",
+        ));
+    }
+    let largest = network.datagram_max();
+    if let Some(size) = sizes.iter().find(|&&size| size > largest) {
+        return Err(Failure::usage(format!(
+            "a message of {size} is too large for the topology sink, where each is one UDP \
+             datagram: the largest over {} has {} bytes\n  ask for smaller ones, such as --sizes \
+             1KiB..64000, or for another topology",
+            network.ip, largest.0
+        )));
+    }
+    let fits = |id: &&String| registry::find(id).is_some_and(|e| e.datagrams || e.control);
+    if let Some(id) = primitives.iter().find(|id| !fits(id)) {
+        let shown = registry::REGISTRY.iter().filter(|entry| entry.datagrams && !entry.hidden);
+        let known: Vec<&str> = shown.map(|entry| entry.id).collect();
+        return Err(Failure::usage(format!(
+            "`{id}` cannot be used in the topology sink: its message is not one UDP datagram\n  \
+             take another topology, or of --primitives: {}",
+            known.join(", ")
+        )));
+    }
+    Ok(())
+}
+
 /// Where the ends stand; `auto` is decided here, and said.
 fn topologies(
     stands: &[Stand],
@@ -272,7 +312,7 @@ fn network(
     }
     let is_made = topologies.contains(&Topology::Veth);
     if !is_made && network.mtu_bytes != default.mtu_bytes {
-        notes.push("the MTU has no effect: loopback keeps that of the machine's lo".to_owned());
+        notes.push("the MTU has no effect: only that of a veth pair can be chosen".to_owned());
     }
     Ok(network)
 }
@@ -389,6 +429,31 @@ mod tests {
         check("--modes rr --window 1s", "--window and mode rr do not go together");
         check("--modes stream,rr --messages 5", "--messages and mode rr");
         check("--ip ipv6 --mtu 1000", "too small for IPv6");
+    }
+
+    #[test]
+    fn what_a_sink_cannot_show_is_refused_before_the_start() {
+        let asked = |line: &str| planned(&format!("--topologies sink {line}"));
+        let plan = asked("--sizes 1KiB..64000").unwrap();
+        assert_eq!(plan.topologies, [Topology::Sink]);
+        assert_eq!(plan.sizes.last(), Some(&Bytes(64_000)));
+        let check = |line: &str, expect: &str| {
+            let error = asked(line).unwrap_err();
+            assert!(error.contains(expect), "{line}: {error}");
+        };
+        check("--sizes 1KiB --modes rr", "so nobody answers\n  take --modes stream");
+        check("", "a message of 64 KiB is too large");
+        check("--sizes 65508", "the largest over ipv4 has 65507 bytes");
+        check("--sizes 65488 --ip ipv6", "the largest over ipv6 has 65487 bytes");
+        assert!(asked("--sizes 65507").is_ok() && asked("--sizes 65487 --ip ipv6").is_ok());
+        for id in ["send_per_field", "sendfile", "sendfile_file", "splice"] {
+            check(
+                &format!("--sizes 1KiB --primitives send,{id}"),
+                &format!("`{id}` cannot be used in the topology sink"),
+            );
+        }
+        assert!(asked("--sizes 1KiB --primitives send,memcpy,null").is_ok());
+        check("--sizes 1KiB --primitives splice,send", "of --primitives: send, send_staged, ");
     }
 
     #[test]

@@ -21,7 +21,12 @@ pub(crate) enum Stand {
 }
 
 impl Stand {
-    const ALL: [Stand; 3] = [Stand::Auto, Stand::At(Topology::Loopback), Stand::At(Topology::Veth)];
+    const ALL: [Stand; 4] = [
+        Stand::Auto,
+        Stand::At(Topology::Loopback),
+        Stand::At(Topology::Veth),
+        Stand::At(Topology::Sink),
+    ];
 
     pub(crate) fn word(self) -> &'static str {
         match self {

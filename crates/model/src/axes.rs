@@ -58,6 +58,20 @@ axis! {
         /// Each end in an unnamed network namespace of its own, with a veth
         /// pair between them.
         Veth = "veth",
+        /// The sending end alone, with UDP into a device that drops all of it,
+        /// in a namespace of our own.
+        Sink = "sink",
+    }
+}
+
+impl Topology {
+    /// Whether anybody receives what is sent there.
+    #[must_use]
+    pub fn has_receiver(self) -> bool {
+        match self {
+            Topology::Loopback | Topology::Veth => true,
+            Topology::Sink => false,
+        }
     }
 }
 

@@ -85,6 +85,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out.extend(headlines(run, analysis));
     out.extend(crossing::sentences(run, analysis));
     out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+    out.extend(cautions::without_receiver(run));
     out.extend(cautions::turns(run));
     out.push(cautions::noise_floor(run, analysis));
     out.extend(cautions::classic(run));
@@ -397,6 +398,7 @@ fn count_more(n: u32) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use iolens_model::axes::Topology;
     use iolens_stats::analysis::Interval;
 
     fn texts((run, analysis): (Run, Analysis)) -> String {
@@ -422,6 +424,17 @@ mod tests {
         Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice of 5.00 ms holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
         Scope: one machine, one boot, one kernel (Linux 6.12.43), 12 trials per cell; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
         ");
+    }
+
+    #[test]
+    fn a_run_into_a_sink_says_what_it_leaves_out() {
+        let (mut run, analysis) = fixture::run();
+        let receipt = "holds one receipt";
+        assert!(texts((run.clone(), analysis.clone())).contains(receipt));
+        run.header.plan.topologies = vec![Topology::Sink];
+        let text = texts((run, analysis));
+        assert!(text.contains("drops everything: no receiver, no driver, no DMA."), "{text}");
+        assert!(!text.contains(receipt), "{text}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
-use iolens_model::axes::Cell;
+use iolens_model::axes::{Cell, Topology};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
@@ -30,6 +30,12 @@ pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
         parts.push(format!("received with {}", cell.receiver));
     }
     parts.join(", ")
+}
+
+/// Where a claim holds: `on veth`.
+pub(crate) fn on(topology: Topology) -> String {
+    let what = if topology.has_receiver() { "" } else { ", a device that drops everything" };
+    format!("on {topology}{what}")
 }
 
 /// `1 thread`, `4 threads`.
@@ -62,13 +68,13 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
 /// 8 fields, recv`.
 pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
     format!(
-        "{}, {}, {}, {}, {}, received with {}",
+        "{}, {}, {}, {}, {}, {}",
         plan.study,
         cell.topology,
         cell.mode,
         cell.working_set,
         count(cell.fields, "field"),
-        cell.receiver
+        received(&[cell.topology], std::slice::from_ref(&cell.receiver))
     )
 }
 
@@ -77,14 +83,25 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
 pub(crate) fn settings(plan: &Plan) -> String {
     let values = |words: Vec<String>| crate::number::list(&words);
     format!(
-        "{}, {}, {}, {}, {}, received with {}",
+        "{}, {}, {}, {}, {}, {}",
         plan.study,
         values(plan.topologies.iter().map(ToString::to_string).collect()),
         values(plan.modes.iter().map(ToString::to_string).collect()),
         values(plan.working_sets.iter().map(ToString::to_string).collect()),
         count(plan.fields, "field"),
-        values(plan.receivers.clone())
+        received(&plan.topologies, &plan.receivers)
     )
+}
+
+/// Who receives, in these topologies.
+fn received(topologies: &[Topology], receivers: &[String]) -> String {
+    let receiver = crate::number::list(receivers);
+    let has = |receiver: bool| topologies.iter().any(|t| t.has_receiver() == receiver);
+    match (has(true), has(false)) {
+        (false, true) => "received by nobody".to_owned(),
+        (true, true) => format!("received with {receiver}, on {} by nobody", Topology::Sink),
+        (_, false) => format!("received with {receiver}"),
+    }
 }
 
 /// How the trials were laid out, one clause.

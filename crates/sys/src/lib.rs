@@ -33,6 +33,7 @@ pub mod socket;
 pub mod splice;
 pub mod storage;
 pub mod tcp;
+pub mod udp;
 pub mod usage;
 pub mod zerocopy;
 pub mod zerocopy_receive;

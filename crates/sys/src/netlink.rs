@@ -1,8 +1,8 @@
-//! Route netlink, as much of it as a veth pair needs: make it, give it an
+//! Route netlink, as much of it as a device of ours needs: make it, give it an
 //! address, switch it on, ask for its state, hear of changes. See
 //! rtnetlink(7), linux/rtnetlink.h, linux/if_link.h and linux/veth.h.
 //!
-//! Written by hand because it is five messages; the libraries that encode
+//! Written by hand because it is six messages; the libraries that encode
 //! them bring all of route netlink and a compile time beyond our own.
 
 use std::net::IpAddr;
@@ -23,6 +23,8 @@ const LINK_BYTES: usize = 16;
 const ANSWER_BYTES: usize = 32 << 10;
 /// `VETH_INFO_PEER`, linux/veth.h.
 const VETH_INFO_PEER: u16 = 1;
+/// `TC_H_ROOT`, linux/pkt_sched.h.
+const TC_H_ROOT: u32 = 0xffff_ffff;
 
 /// Two devices, what one sends the other receives.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +39,21 @@ pub struct VethPair<'a> {
     /// MTU of both ends.
     pub mtu_bytes: u32,
 }
+
+/// A device that stands alone, of a kind that needs nothing but a name.
+#[derive(Debug, Clone, Copy)]
+pub struct Device<'a> {
+    /// Its name, in the namespace of the caller.
+    pub name: &'a str,
+    /// What makes it, such as `dummy` (`IFLA_INFO_KIND`).
+    pub kind: &'a str,
+    /// Its MTU.
+    pub mtu_bytes: u32,
+}
+
+/// The message that makes a device, ready to be sent.
+#[derive(Debug, Clone)]
+pub struct NewDevice(Vec<u8>);
 
 /// A device as the kernel describes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,13 +92,22 @@ impl Route {
         link_of(&answer[..length]).ok_or(Errno::EIO)
     }
 
-    /// Makes a veth pair.
+    /// Makes a device, or a pair of them. Allocates nothing.
     ///
-    /// Errors: `EPERM` without CAP_NET_ADMIN over both namespaces,
-    /// `EOPNOTSUPP` where the kernel has no veth, `ESRCH` if the process has
-    /// gone, `EINVAL` for an MTU out of range.
-    pub fn add_veth(&self, pair: &VethPair<'_>) -> Result<(), Errno> {
-        self.acknowledged(&veth_request(pair))
+    /// Errors: `EPERM` without CAP_NET_ADMIN over the namespaces they are made
+    /// in, `EOPNOTSUPP` where the kernel has none of that kind, `ESRCH` if the
+    /// process of a pair has gone, `EINVAL` for an MTU out of range.
+    pub fn add(&self, device: &NewDevice) -> Result<(), Errno> {
+        self.acknowledged(&device.0)
+    }
+
+    /// Takes the queue from before a device: what is sent is given to it at
+    /// once, by the thread that sends it (`noqueue`, net/sched/sch_generic.c).
+    /// Only for devices that never say that they are busy.
+    ///
+    /// Errors: `ENODEV` if there is none of that index.
+    pub fn remove_queue(&self, index: u32) -> Result<(), Errno> {
+        self.acknowledged(&noqueue_request(index))
     }
 
     /// Switches a device on.
@@ -131,7 +157,7 @@ impl Route {
 
     /// Sends a request and reads the answer, which the kernel has written by
     /// the time send(2) returns. Allocates nothing.
-    pub(crate) fn exchange(&self, request: &[u8], answer: &mut [u8]) -> Result<usize, Errno> {
+    fn exchange(&self, request: &[u8], answer: &mut [u8]) -> Result<usize, Errno> {
         send(&self.0, request, SendFlags::empty())?;
         let (length, _) = recv(&self.0, &mut *answer, RecvFlags::empty())?;
         match error_of(&answer[..length]) {
@@ -173,26 +199,57 @@ impl AsFd for News {
     }
 }
 
-/// The message that makes a veth pair.
-pub(crate) fn veth_request(pair: &VethPair<'_>) -> Vec<u8> {
-    let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
-    let mut request = Message::about_link(libc::RTM_NEWLINK, create, LinkHeader::default());
-    let mtu = pair.mtu_bytes.to_ne_bytes();
-    request.attribute(libc::IFLA_IFNAME, &c_string(pair.near));
-    request.attribute(libc::IFLA_MTU, &mtu);
-    request.nest(libc::IFLA_LINKINFO, |info| {
-        info.attribute(libc::IFLA_INFO_KIND, b"veth");
-        info.nest(libc::IFLA_INFO_DATA, |data| {
-            data.nest(VETH_INFO_PEER, |far| {
-                far.put(&LinkHeader::default().bytes());
-                far.attribute(libc::IFLA_IFNAME, &c_string(pair.far));
-                far.attribute(libc::IFLA_MTU, &mtu);
-                if let Some(process) = pair.far_process {
-                    far.attribute(libc::IFLA_NET_NS_PID, &process.to_ne_bytes());
-                }
+impl From<&VethPair<'_>> for NewDevice {
+    fn from(pair: &VethPair<'_>) -> NewDevice {
+        let mtu = pair.mtu_bytes.to_ne_bytes();
+        NewDevice::with(pair.near, b"veth", &mtu, |info| {
+            info.nest(libc::IFLA_INFO_DATA, |data| {
+                data.nest(VETH_INFO_PEER, |far| {
+                    far.put(&LinkHeader::default().bytes());
+                    far.attribute(libc::IFLA_IFNAME, &c_string(pair.far));
+                    far.attribute(libc::IFLA_MTU, &mtu);
+                    if let Some(process) = pair.far_process {
+                        far.attribute(libc::IFLA_NET_NS_PID, &process.to_ne_bytes());
+                    }
+                });
             });
+        })
+    }
+}
+
+impl From<&Device<'_>> for NewDevice {
+    fn from(device: &Device<'_>) -> NewDevice {
+        let mtu = device.mtu_bytes.to_ne_bytes();
+        NewDevice::with(device.name, device.kind.as_bytes(), &mtu, |_| {})
+    }
+}
+
+impl NewDevice {
+    /// The message for a device of this name, kind and MTU, and what else the
+    /// kind wants to know.
+    fn with(name: &str, kind: &[u8], mtu: &[u8], more: impl FnOnce(&mut Message)) -> NewDevice {
+        let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
+        let mut request = Message::about_link(libc::RTM_NEWLINK, create, LinkHeader::default());
+        request.attribute(libc::IFLA_IFNAME, &c_string(name));
+        request.attribute(libc::IFLA_MTU, mtu);
+        request.nest(libc::IFLA_LINKINFO, |info| {
+            info.attribute(libc::IFLA_INFO_KIND, kind);
+            more(info);
         });
-    });
+        NewDevice(request.finish())
+    }
+}
+
+fn noqueue_request(index: u32) -> Vec<u8> {
+    let flags = libc::NLM_F_CREATE | libc::NLM_F_REPLACE;
+    let mut request = Message::new(libc::RTM_NEWQDISC, flags);
+    // `struct tcmsg`: family, padding, device, handle, parent, info.
+    request.put(&[0; 4]);
+    request.put(&index.to_ne_bytes());
+    request.put(&[0; 4]);
+    request.put(&TC_H_ROOT.to_ne_bytes());
+    request.put(&[0; 4]);
+    request.attribute(libc::TCA_KIND, &c_string("noqueue"));
     request.finish()
 }
 
@@ -373,18 +430,21 @@ mod tests {
     #[test]
     fn lengths_cover_what_they_enclose() {
         let pair = VethPair { near: "n", far: "far", far_process: Some(1), mtu_bytes: 1500 };
-        let request = veth_request(&pair);
-        assert_eq!(request.len() % 4, 0);
-        assert_eq!(u32::from_ne_bytes(request[..4].try_into().unwrap()) as usize, request.len());
-        // The attributes of the outermost level end where the message does.
-        let mut rest = &request[HEADER_BYTES + LINK_BYTES..];
-        let mut kinds = Vec::new();
-        while !rest.is_empty() {
-            let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]]));
-            kinds.push(u16::from_ne_bytes([rest[2], rest[3]]));
-            rest = &rest[length.next_multiple_of(4)..];
+        let alone = Device { name: "alone", kind: "dummy", mtu_bytes: 1500 };
+        for NewDevice(request) in [NewDevice::from(&pair), NewDevice::from(&alone)] {
+            assert_eq!(request.len() % 4, 0);
+            let length = u32::from_ne_bytes(request[..4].try_into().unwrap());
+            assert_eq!(length as usize, request.len());
+            // The attributes of the outermost level end where the message does.
+            let mut rest = &request[HEADER_BYTES + LINK_BYTES..];
+            let mut kinds = Vec::new();
+            while !rest.is_empty() {
+                let length = usize::from(u16::from_ne_bytes([rest[0], rest[1]]));
+                kinds.push(u16::from_ne_bytes([rest[2], rest[3]]));
+                rest = &rest[length.next_multiple_of(4)..];
+            }
+            assert_eq!(kinds, [libc::IFLA_IFNAME, libc::IFLA_MTU, libc::IFLA_LINKINFO]);
         }
-        assert_eq!(kinds, [libc::IFLA_IFNAME, libc::IFLA_MTU, libc::IFLA_LINKINFO]);
     }
 
     #[test]

@@ -23,7 +23,7 @@ use rustix::thread::{
 };
 
 use crate::errno::Errno;
-use crate::netlink::{Route, VethPair, veth_request};
+use crate::netlink::{NewDevice, Route};
 
 /// A sysctl of a network namespace: its file and what is written to it.
 pub type Setting = (&'static str, &'static str);
@@ -37,7 +37,7 @@ pub enum Step {
     UserNamespace,
     /// Being root in it.
     Root,
-    /// Entering the user namespace of another process.
+    /// Entering the namespaces of another process.
     Join,
     /// A network namespace.
     NetworkNamespace,
@@ -45,10 +45,12 @@ pub enum Step {
     Setting,
     /// A veth pair in it.
     VethPair,
+    /// A device in it that drops what is sent.
+    SinkDevice,
 }
 
 impl Step {
-    const ALL: [Step; 7] = [
+    const ALL: [Step; 8] = [
         Step::Child,
         Step::UserNamespace,
         Step::Root,
@@ -56,6 +58,7 @@ impl Step {
         Step::NetworkNamespace,
         Step::Setting,
         Step::VethPair,
+        Step::SinkDevice,
     ];
 
     /// What was tried, as in "cannot …".
@@ -65,10 +68,11 @@ impl Step {
             Step::Child => "start a process",
             Step::UserNamespace => "make a user namespace",
             Step::Root => "become root in a user namespace of our own",
-            Step::Join => "enter the user namespace of the other worker",
+            Step::Join => "enter the namespaces of the other worker",
             Step::NetworkNamespace => "make a network namespace",
             Step::Setting => "change a sysctl in a network namespace of our own",
             Step::VethPair => "make a veth pair",
+            Step::SinkDevice => "make a device that drops what is sent",
         }
     }
 }
@@ -128,22 +132,55 @@ pub fn enter_beside(pid: u32, settings: &[Setting]) -> Result<(), Refusal> {
     enter_network(settings)
 }
 
-/// Tries in a child process what [`enter`] does, and a veth pair in it. The
-/// child ends before it becomes any program.
+/// Moves the calling process into the network namespace of the process `pid`,
+/// which must be the same user's, and into its user namespace first if that
+/// process made it for the purpose. Otherwise as [`enter`].
+///
+/// Errors: the step that was refused; `ESRCH` or `ENOENT` if the process has
+/// gone.
+pub fn join(pid: u32, owner: Owner) -> Result<(), Refusal> {
+    let open = |name: &str| at(Step::Join, File::open(format!("/proc/{pid}/ns/{name}")));
+    let (user, network) = (open("user")?, open("net")?);
+    let enter =
+        |file: &File, kind| at(Step::Join, move_into_link_name_space(file.as_fd(), Some(kind)));
+    if owner == Owner::Own {
+        enter(&user, LinkNameSpaceType::User)?;
+    }
+    enter(&network, LinkNameSpaceType::Network)
+}
+
+/// Makes the first of these devices that the kernel has the kind of. Allocates
+/// nothing.
+///
+/// Errors: `EOPNOTSUPP` where it has none of them; else as [`Route::add`].
+pub fn add_first(devices: &[NewDevice]) -> Result<(), Errno> {
+    let route = Route::open()?;
+    let mut result = Err(Errno::EOPNOTSUPP);
+    for device in devices {
+        result = route.add(device);
+        if result != Err(Errno::EOPNOTSUPP) {
+            break;
+        }
+    }
+    result
+}
+
+/// Tries in a child process what [`enter`] does, and `step`, the first of
+/// these devices that the kernel has. The child ends before it becomes any
+/// program.
 ///
 /// Errors: the step that was refused.
-pub fn try_in_child(settings: &[Setting]) -> Result<(), Refusal> {
+pub fn try_in_child(
+    settings: &[Setting],
+    step: Step,
+    devices: Vec<NewDevice>,
+) -> Result<(), Refusal> {
     let entry = Entry::prepare();
-    let pair = VethPair { near: "try-near", far: "try-far", far_process: None, mtu_bytes: 1500 };
-    let request = veth_request(&pair);
     // The name is never used: the attempt ends every child before that.
     let mut command = std::process::Command::new("/");
     let settings: Vec<Setting> = settings.to_vec();
     let attempt = move || {
-        let result = entry.enter(&settings).and_then(|_| {
-            let made = Route::open().and_then(|route| route.exchange(&request, &mut [0; 512]));
-            at(Step::VethPair, made).map(|_| ())
-        });
+        let result = entry.enter(&settings).and_then(|_| at(step, add_first(&devices)));
         Err(std::io::Error::from_raw_os_error(told(result)))
     };
     // SAFETY: the closure makes system calls on memory prepared above and

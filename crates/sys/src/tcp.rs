@@ -63,7 +63,7 @@ impl std::fmt::Display for SetupError {
 impl std::error::Error for SetupError {}
 
 /// Names the step in the error of a call.
-fn step<T>(
+pub(crate) fn step<T>(
     tried: impl Into<String>,
     result: Result<T, rustix::io::Errno>,
 ) -> Result<T, SetupError> {

@@ -9,6 +9,8 @@ use crate::stage;
 
 /// Name of the finding that says whether a veth pair can be made.
 pub(super) const VETH: &str = "veth pair";
+/// Name of the finding that says whether a device that drops can be made.
+pub(super) const SINK: &str = "sink device";
 /// Name of the finding that says whether sockets take zero-copy sends.
 pub(super) const ZEROCOPY: &str = "MSG_ZEROCOPY";
 /// Name of the finding that says how much memory may be locked.
@@ -18,6 +20,7 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     vec![
         namespaces(patient),
         veth(patient),
+        sink(patient),
         zerocopy(patient),
         locked_memory(patient),
         notifications(patient),
@@ -57,6 +60,20 @@ fn veth(patient: &Patient<'_>) -> Finding {
         }
         Err(_) => {
             ok(VETH, "not tried without a namespace", SOURCE).lacks(NO_VETH, "that of namespaces")
+        }
+    }
+}
+
+fn sink(patient: &Patient<'_>) -> Finding {
+    const SOURCE: &str = "rtnetlink(7)";
+    const NO_SINK: &str = "no topology sink: no zero-copy send is free of the copy here";
+    match &patient.tried.sink {
+        Ok(()) => ok(SINK, "made in a namespace, and gone with it", SOURCE),
+        Err(refused) if matches!(refused.step, Step::SinkDevice | Step::Setting) => {
+            ok(SINK, refused.why.as_str(), SOURCE).lacks(NO_SINK, in_container(patient, refused))
+        }
+        Err(_) => {
+            ok(SINK, "not tried without a namespace", SOURCE).lacks(NO_SINK, "that of namespaces")
         }
     }
 }

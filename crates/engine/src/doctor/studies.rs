@@ -8,9 +8,10 @@ use super::{Patient, counters, limits, network};
 /// What remains, in the order in which it is shown.
 pub(super) fn outlooks(patient: &Patient<'_>, findings: &[Finding]) -> Vec<Outlook> {
     let known = Known { patient, findings };
-    let [loopback, veth, stream, rr, zerocopy, counts, attribution] = [
+    let [loopback, veth, sink, stream, rr, zerocopy, counts, attribution] = [
         known.loopback(),
         known.veth(),
+        known.sink(),
         known.stream(),
         known.rr(),
         known.zerocopy(),
@@ -20,6 +21,7 @@ pub(super) fn outlooks(patient: &Patient<'_>, findings: &[Finding]) -> Vec<Outlo
     let net = [
         ("loopback", loopback),
         ("veth", veth),
+        ("sink", sink),
         ("stream", stream),
         ("rr", rr),
         ("zero-copy", zerocopy),
@@ -86,6 +88,14 @@ impl Known<'_> {
         }
     }
 
+    fn sink(&self) -> Remains {
+        match (&self.patient.tried.sink, self.has(Area::Network, network::ZEROCOPY)) {
+            (Ok(()), true) => all("sending alone; zero-copy sends are not copied there"),
+            (Ok(()), false) => some("sending alone; sockets take no zero-copy sends"),
+            (Err(_), _) => nothing("not possible; zero-copy sends are copied everywhere else"),
+        }
+    }
+
     fn stream(&self) -> Remains {
         match self.cpus() {
             0 | 1 => some("ratios; times hold the switches of one CPU"),
@@ -103,12 +113,15 @@ impl Known<'_> {
     }
 
     /// The kernel copies late whatever is delivered on the same machine
-    /// (`skb_orphan_frags_rx`), so its gain is nowhere to be seen.
+    /// (`skb_orphan_frags_rx`), so its gain is nowhere to be seen but in sink.
     fn zerocopy(&self) -> Remains {
         if !self.has(Area::Network, network::ZEROCOPY) {
             return nothing("sockets do not take it");
         }
-        let copied = "cost without gain: the kernel copies late on one machine";
+        let copied = match self.patient.tried.sink {
+            Ok(()) => "copied late wherever there is a receiver here, free of the copy in sink",
+            Err(_) => "cost without gain: the kernel copies late on one machine",
+        };
         match self.patient.tried.locked_memory.largest_message() {
             Some(largest) if self.state(Area::Network, network::LOCKED_MEMORY) != State::Ok => {
                 some(format!("messages to {largest}; {copied}"))

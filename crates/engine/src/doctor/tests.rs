@@ -70,6 +70,7 @@ fn healthy() -> Tried {
         tracepoint: Some(Ok(())),
         counters: (PmuCounts::NAMES.to_vec(), Vec::new()),
         veth: Ok(()),
+        sink: Ok(()),
         zerocopy: Ok(()),
         locked_memory: Limits { locked: None, optmem: Some(Bytes(131_072)) },
         congestion: vec![("reno".to_owned(), Ok(())), ("cubic".to_owned(), Ok(()))],

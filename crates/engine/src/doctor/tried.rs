@@ -44,6 +44,7 @@ pub struct Tried {
     /// Metrics of the PMU that pass their self-test, and those that do not.
     pub(super) counters: (Vec<&'static str>, Vec<NotMeasured>),
     pub(super) veth: Result<(), Refused>,
+    pub(super) sink: Result<(), Refused>,
     pub(super) zerocopy: Result<(), Errno>,
     pub(super) locked_memory: Limits,
     /// Congestion controls that there are, and whether a socket takes them.
@@ -104,6 +105,7 @@ impl Tried {
             tracepoint: tracefs::first(root).map(|kind| count(kind, Mode::Any, Scope::Thread)),
             counters: host::counters_on(root, cpus.first().copied().unwrap_or(0)),
             veth: stage::try_out(Topology::Veth),
+            sink: stage::try_out(Topology::Sink),
             zerocopy: zerocopy::try_enable(),
             locked_memory: Limits::here(),
             congestion: congestion(root),

@@ -27,6 +27,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::SenderOnly,
     control: true,
     hidden: false,
+    datagrams: false,
     locks_memory: false,
     descriptors: 0,
     since: None,

@@ -23,7 +23,7 @@ pub(crate) mod writev;
 
 use std::borrow::Cow;
 
-use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 
 /// The gather that a program makes which first collects its fields.
 pub(crate) const GATHER: Hop = Hop {
@@ -108,3 +108,53 @@ pub(crate) const COPY_OUT: Hop = Hop {
     function: Cow::Borrowed("skb_copy_datagram_iter"),
     movement: Movement::Copy,
 };
+
+/// Into a device that drops it the socket buffer goes as it is (`dummy_xmit`,
+/// `ifb_xmit`).
+const DROP: Hop = Hop {
+    from: Cow::Borrowed("send queue"),
+    to: Cow::Borrowed("device that drops it"),
+    end: End::Sender,
+    mover: Mover::Kernel,
+    function: Cow::Borrowed("dev_hard_start_xmit"),
+    movement: Movement::Reference,
+};
+
+/// The path of the bytes over UDP into a device that drops everything, from
+/// that over TCP to a receiver: UDP has functions of its own (net/ipv4/udp.c,
+/// `udp_sendmsg` → `ip_make_skb`), and what follows the device does not happen.
+/// A late copy stays, since a packet tap still forces it.
+pub(crate) fn dropped(path: &DataPath) -> DataPath {
+    let of_udp = |hop: &Hop| Hop {
+        function: match hop.function.as_ref() {
+            "skb_copy_to_page_nocache" => Cow::Borrowed("ip_generic_getfrag"),
+            "skb_zerocopy_iter_stream" => Cow::Borrowed("skb_zerocopy_iter_dgram"),
+            _ => hop.function.clone(),
+        },
+        ..hop.clone()
+    };
+    let at_sender = path.hops.iter().filter(|hop| hop.end == End::Sender);
+    let hops = at_sender.map(|hop| if *hop == HAND_OVER { DROP } else { of_udp(hop) });
+    DataPath { hops: hops.collect(), ..path.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::registry::REGISTRY;
+
+    use super::*;
+
+    #[test]
+    fn what_is_dropped_is_copied_at_the_sender_alone() {
+        for entry in REGISTRY.iter().filter(|entry| entry.datagrams) {
+            let path = dropped(&entry.data_path);
+            assert!(path.hops.iter().all(|hop| hop.end == End::Sender), "{}", entry.id);
+            assert!(path.hops.contains(&DROP) && !path.hops.contains(&HAND_OVER), "{}", entry.id);
+            for share in [0.0, 1.0] {
+                let before = entry.data_path.copies_sender(share);
+                assert_eq!(path.copies_sender(share), before, "{}", entry.id);
+                assert_eq!(path.copies_end_to_end(share, 0.0), before, "{}", entry.id);
+            }
+        }
+    }
+}

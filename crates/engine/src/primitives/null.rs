@@ -24,6 +24,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::SenderOnly,
     control: true,
     hidden: true,
+    datagrams: false,
     locks_memory: false,
     descriptors: 0,
     since: None,

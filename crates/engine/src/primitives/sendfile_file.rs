@@ -30,6 +30,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
+    datagrams: false,
     locks_memory: false,
     descriptors: 1,
     since: Some(KernelVersion::new(2, 6, 23)),

@@ -32,6 +32,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
+    datagrams: true,
     locks_memory: false,
     descriptors: 0,
     since: Some(KernelVersion::new(2, 0, 0)),

@@ -42,6 +42,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
+    datagrams: true,
     locks_memory: true,
     descriptors: 0,
     since: Some(KernelVersion::new(4, 14, 0)),

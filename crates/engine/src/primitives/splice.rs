@@ -73,6 +73,7 @@ pub(crate) static ENTRY: Entry = Entry {
     ends: Ends::Pair,
     control: false,
     hidden: false,
+    datagrams: false,
     locks_memory: false,
     descriptors: 2,
     since: Some(KernelVersion::new(2, 6, 17)),

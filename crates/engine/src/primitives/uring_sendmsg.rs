@@ -30,6 +30,7 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: false,
+    datagrams: true,
     descriptors: 1,
     since: Some(KernelVersion::new(5, 3, 0)),
     data_path: DataPath {

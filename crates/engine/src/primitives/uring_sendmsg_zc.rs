@@ -31,6 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
     control: false,
     hidden: false,
     locks_memory: true,
+    datagrams: true,
     descriptors: 1,
     since: Some(KernelVersion::new(6, 1, 0)),
     data_path: DataPath {

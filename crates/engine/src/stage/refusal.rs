@@ -58,7 +58,13 @@ pub(super) fn explain(refusal: &Refusal, root: &Root, user: User) -> Refused {
             "load the module (`sudo modprobe veth`), or use a kernel built with CONFIG_VETH"
                 .to_owned(),
         ),
-        (Step::VethPair, Errno::EPERM) => (
+        (Step::SinkDevice, Errno::EOPNOTSUPP) => (
+            "this kernel has neither dummy nor ifb devices".to_owned(),
+            "load a module (`sudo modprobe dummy`), or use a kernel built with CONFIG_DUMMY or \
+             CONFIG_IFB"
+                .to_owned(),
+        ),
+        (Step::VethPair | Step::SinkDevice, Errno::EPERM) => (
             format!("network devices may not be made even in a namespace of our own: {errno}"),
             "run outside the sandbox that forbids it".to_owned(),
         ),
@@ -195,6 +201,12 @@ mod tests {
             (Step::VethPair, Errno::EOPNOTSUPP),
             "this kernel has no veth devices: load the module (`sudo modprobe veth`), or use a \
              kernel built with CONFIG_VETH",
+        );
+        check(
+            &[],
+            (Step::SinkDevice, Errno::EOPNOTSUPP),
+            "this kernel has neither dummy nor ifb devices: load a module (`sudo modprobe \
+             dummy`), or use a kernel built with CONFIG_DUMMY or CONFIG_IFB",
         );
         check(
             &[("proc/sys/user/max_net_namespaces", "4\n")],

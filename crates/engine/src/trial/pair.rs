@@ -197,8 +197,10 @@ impl<'a> Pair<'a> {
     /// Takes the trial from its preparation to both reports (tx, rx).
     pub(crate) fn conduct(&mut self, trial: &Trial) -> Result<(EndReport, EndReport), Trouble> {
         let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
-        if trial.cell.topology == Topology::Veth {
-            self.stage_veth(trial, deadline_ns)?;
+        match trial.cell.topology {
+            Topology::Loopback => {}
+            Topology::Veth => self.stage_veth(trial, deadline_ns)?,
+            Topology::Sink => self.stage_sink(trial, deadline_ns)?,
         }
         let token = token();
         let prepare = |side, peer| {
@@ -244,6 +246,18 @@ impl<'a> Pair<'a> {
         for side in [Side::Rx, Side::Tx] {
             self.stage(side, StageStep::Open { side, network }, deadline_ns)?;
         }
+        Ok(())
+    }
+
+    /// Puts both workers into one network namespace, with a device in it that
+    /// drops what is sent.
+    fn stage_sink(&mut self, trial: &Trial, deadline_ns: u64) -> Result<(), Trouble> {
+        let network = trial.network;
+        let pid = self.worker(Side::Tx).child.id();
+        let user_namespace =
+            self.stage(Side::Tx, StageStep::Enter { beside: None }, deadline_ns)?;
+        self.stage(Side::Tx, StageStep::Sink { network }, deadline_ns)?;
+        self.stage(Side::Rx, StageStep::Join { pid, user_namespace }, deadline_ns)?;
         Ok(())
     }
 

@@ -2,8 +2,9 @@
 //! made of its options.
 
 use iolens_model::outcome::EndFacts;
+use iolens_model::reading::NotMeasured;
 use iolens_model::trial::Trial;
-use iolens_sys::{affinity, tcp};
+use iolens_sys::{affinity, tcp, udp};
 
 use super::bracket::Bracket;
 use super::crew::Stop;
@@ -20,23 +21,32 @@ pub(crate) fn pin(cpus: &[u32], thread: usize) -> Result<Vec<u32>, Stop> {
     affinity::thread_cpus().map_err(Stop::at("read back where a thread may run"))
 }
 
+/// A count of TCP where the messages go over UDP.
+fn not_over_udp(metric: &str) -> NotMeasured {
+    let why = "messages to a device that drops them go over UDP, which does not count it";
+    NotMeasured { metric: metric.to_owned(), why: why.to_owned() }
+}
+
 /// The facts of an end from its threads.
 pub(crate) fn end_facts<'a>(
     trial: &Trial,
     links: &Links,
     threads: impl Iterator<Item = (&'a Bracket, Vec<u32>)>,
 ) -> EndFacts {
-    let accepted = links.any().and_then(|fd| tcp::read_back(fd).ok());
+    // Connections that messages do not go over say nothing about them.
+    let connection = links.any().filter(|_| trial.cell.topology.has_receiver());
+    let accepted = connection.and_then(|fd| tcp::read_back(fd).ok());
+    let sent_from = || udp::send_buffer_bytes(links.any_sink()?).map(|bytes| bytes as u64);
     let mut facts = EndFacts {
         build: BUILD.to_owned(),
         message_bytes: trial.cell.message_bytes.0,
         threads: 0,
         thread_cpus: Vec::new(),
         congestion: accepted.as_ref().map(|a| a.congestion.clone()),
-        send_buffer_bytes: accepted.as_ref().map(|a| a.send_buffer_bytes as u64),
+        send_buffer_bytes: accepted.as_ref().map(|a| a.send_buffer_bytes as u64).or_else(sent_from),
         receive_buffer_bytes: accepted.as_ref().map(|a| a.receive_buffer_bytes as u64),
         nodelay: accepted.as_ref().map(|a| a.nodelay),
-        mss_bytes: links.any().and_then(|fd| tcp::info(fd).ok()).map(|info| info.send_mss_bytes),
+        mss_bytes: connection.and_then(|fd| tcp::info(fd).ok()).map(|info| info.send_mss_bytes),
         mtu_bytes: None,
         packet_taps: None,
         ring_bytes: None,
@@ -44,7 +54,10 @@ pub(crate) fn end_facts<'a>(
         thread_pmus: Vec::new(),
         by_pmu: Vec::new(),
         arm_facts: Vec::new(),
-        not_measured: Vec::new(),
+        not_measured: match connection {
+            Some(_) => Vec::new(),
+            None => ["retransmits", "segments_out"].map(not_over_udp).to_vec(),
+        },
     };
     for (bracket, cpus) in threads {
         facts.threads += 1;

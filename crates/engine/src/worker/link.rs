@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
-use iolens_sys::{socket, tcp};
+use iolens_sys::{socket, tcp, udp};
 
 use super::protocol::Failure;
+use crate::stage::sink;
 
 /// Connections by arm and thread. Arms that send nothing have them too: the
 /// receiving end waits on them until the slice is over.
@@ -18,6 +19,9 @@ pub(crate) struct Links {
     by_arm: Vec<Vec<OwnedFd>>,
     /// By thread; empty without leads.
     signals: Vec<OwnedFd>,
+    /// By arm and thread, where messages do not go over the connections:
+    /// sockets towards a device that drops them.
+    sinks: Vec<Vec<OwnedFd>>,
 }
 
 /// token, arm, thread.
@@ -27,7 +31,13 @@ impl Links {
     /// From connections by place.
     fn of(trial: &Trial, mut by_arm: Vec<Vec<OwnedFd>>) -> Links {
         let signals = by_arm.split_off(trial.arms.len()).pop().unwrap_or_default();
-        Links { by_arm, signals }
+        Links { by_arm, signals, sinks: Vec::new() }
+    }
+
+    /// What an arm's thread sends its messages over.
+    pub(crate) fn data(&self, arm: usize, thread: usize) -> BorrowedFd<'_> {
+        let sink = self.sinks.get(arm).and_then(|threads| threads.get(thread));
+        sink.map_or_else(|| self.get(arm, thread), AsFd::as_fd)
     }
 
     /// The connection of an arm's thread.
@@ -51,9 +61,15 @@ impl Links {
         self.by_arm.iter().flatten().next().map(AsFd::as_fd)
     }
 
+    /// Any socket at all towards a device that drops what is sent.
+    pub(crate) fn any_sink(&self) -> Option<BorrowedFd<'_>> {
+        self.sinks.iter().flatten().next().map(AsFd::as_fd)
+    }
+
     /// Ends every connection, which wakes whoever waits on one.
     pub(crate) fn hang_up(&self) {
-        for fd in self.by_arm.iter().flatten().chain(&self.signals) {
+        let sinks = self.sinks.iter().flatten();
+        for fd in self.by_arm.iter().flatten().chain(&self.signals).chain(sinks) {
             // The peer may have gone already, which is as good.
             let _ = tcp::hang_up(fd.as_fd());
         }
@@ -155,7 +171,15 @@ pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Lin
             }
         }
     }
-    Ok(Links::of(trial, by_arm))
+    Ok(Links { sinks: sinks(trial)?, ..Links::of(trial, by_arm) })
+}
+
+/// A UDP socket for each arm and thread, where a trial sends over these.
+fn sinks(trial: &Trial) -> Result<Vec<Vec<OwnedFd>>, Failure> {
+    let Some([from, to]) = sink::endpoints(trial) else { return Ok(Vec::new()) };
+    let tcp::Options { buffer_bytes, stall_limit, .. } = options(trial);
+    let open = |_| udp::connected(from, to, buffer_bytes, stall_limit).map_err(Failure::from);
+    trial.arms.iter().map(|_| (0..trial.cell.threads).map(open).collect()).collect()
 }
 
 /// Takes all connections at the receiving end; a stranger's is closed and

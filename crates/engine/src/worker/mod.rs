@@ -29,7 +29,7 @@ use self::protocol::{
     read_frame, write_frame,
 };
 use crate::perf_control::{Listener, PerfControl};
-use crate::stage::{Place, veth};
+use crate::stage::{self, Place};
 
 /// Ties this process to its parent; to be called first thing in a worker.
 ///
@@ -66,7 +66,7 @@ pub fn serve(
     while let Some(message) = read_frame::<ToWorker>(&mut control, &mut buffer)? {
         match message {
             ToWorker::Hello { protocol } => check_version(protocol)?,
-            ToWorker::Stage(step) => say(&match veth::take(&step) {
+            ToWorker::Stage(step) => say(&match stage::take(&step) {
                 Ok(user_namespace) => FromWorker::Staged { user_namespace },
                 Err(failure) => FromWorker::Failed { failure },
             })?,

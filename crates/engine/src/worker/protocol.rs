@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Version of this protocol; another one is refused by either side.
-pub const PROTOCOL_VERSION: u32 = 3;
+pub const PROTOCOL_VERSION: u32 = 4;
 
 /// Longest frame either side accepts. A report of 100 000 slices has 40 MB.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
@@ -71,8 +71,10 @@ pub enum ToWorker {
     Run,
 }
 
-/// A step towards two network namespaces with a veth pair between them: both
-/// workers enter, the sending one makes the pair, both open their end.
+/// A step towards network namespaces of our own. For a veth pair both workers
+/// enter, the sending one makes the pair, both open their end. For a device
+/// that drops what is sent, the sending one enters and makes it, and the other
+/// one joins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StageStep {
@@ -81,6 +83,18 @@ pub enum StageStep {
         /// The process whose user namespace shall own it; null for this
         /// process's own, or a new one if that grants too little.
         beside: Option<u32>,
+    },
+    /// Move into the network namespace of another worker.
+    Join {
+        /// Its process.
+        pid: u32,
+        /// Whether it made a user namespace for it, which is joined too.
+        user_namespace: bool,
+    },
+    /// Make the device that drops what is sent, and switch it on.
+    Sink {
+        /// Its protocol.
+        network: NetworkOptions,
     },
     /// Make the veth pair.
     Pair {

@@ -24,7 +24,7 @@ use super::{facts, link};
 use crate::op::{Budget, Span};
 use crate::receive::{Quota, Received, Receiver, Setup};
 use crate::receivers;
-use crate::registry::{self, Ends};
+use crate::registry;
 
 /// How far a slice is, over all threads.
 struct Progress {
@@ -70,7 +70,7 @@ pub(crate) fn run(crew: &Crew<'_>) -> Result<EndReport, Failure> {
 
 fn sends_something(trial: &Trial, arm: usize) -> bool {
     let id = &trial.arms[arm].primitive;
-    registry::find(id).is_some_and(|entry| entry.ends == Ends::Pair)
+    registry::find(id).is_some_and(|entry| entry.is_received(trial.cell.topology))
 }
 
 fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
@@ -148,7 +148,9 @@ impl Task<'_> {
     ) -> Result<ThreadSlice, Stop> {
         let fd = self.crew.links.get(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
-        let outer_before = bracket.outer_before(Some(fd));
+        let connected = self.crew.trial.cell.topology.has_receiver();
+        let connection = connected.then_some(fd);
+        let outer_before = bracket.outer_before(connection);
         let mut inner_before = bracket.inner_before();
         link::send_byte(fd).map_err(Stop::at("say that it is ready"))?;
         let awaited = awaited(self.crew.trial, self.slice);
@@ -167,7 +169,7 @@ impl Task<'_> {
         if matches!(awaited, Awaited::Answers) {
             link::receive_byte(fd).map_err(Stop::at("hear that the slice is over"))?;
         }
-        let outer_after = bracket.outer_after(Some(fd));
+        let outer_after = bracket.outer_after(connection);
         let mut counts =
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;

@@ -23,6 +23,7 @@ use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::perf_control::{Counting, Listener};
 use crate::registry::{self, Ends, Entry, Link, Setup, Shape};
+use crate::stage::sink;
 
 /// Runs the sending end to its last slice.
 ///
@@ -54,7 +55,7 @@ fn thread_slices(
         *current = Some(index);
         sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
         let (entry, sender) = &mut senders[slice.arm];
-        let task = Task { crew, thread, slice, budget: &budgets[index], ends: entry.ends };
+        let task = Task { crew, thread, slice, budget: &budgets[index], entry };
         let done = task.run(sender.as_mut(), &mut bracket)?;
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
@@ -87,7 +88,7 @@ fn open_senders<'a>(
         let entry = registry::find(id)
             .ok_or_else(|| Stop::cause(format!("this build knows no primitive `{id}`")))?;
         let link = match entry.ends {
-            Ends::Pair => Link::Socket(crew.links.get(arm, thread)),
+            Ends::Pair => Link::Socket(crew.links.data(arm, thread)),
             Ends::SenderOnly => Link::None,
         };
         let setup = Setup { link, shape, stall_limit: link::stall_limit(trial) };
@@ -115,7 +116,7 @@ struct Task<'a> {
     thread: usize,
     slice: &'a Slice,
     budget: &'a Budget,
-    ends: Ends,
+    entry: &'a Entry,
 }
 
 impl Task<'_> {
@@ -127,12 +128,14 @@ impl Task<'_> {
             sender.touch();
         }
         let tally = sender.tally();
-        let outer_before = bracket.outer_before(Some(fd));
+        let connected = self.crew.trial.cell.topology.has_receiver();
+        let connection = connected.then_some(fd);
+        let outer_before = bracket.outer_before(connection);
         let counting = self.tell_perf()?;
         self.crew.meet()?;
         let inner_before = bracket.inner_before();
         let span = self.work(fd, sender)?;
-        let end_ns = match self.ends {
+        let end_ns = match self.entry.ends {
             Ends::Pair => clock::monotonic_ns(),
             Ends::SenderOnly => span.last_call_ns,
         };
@@ -140,7 +143,7 @@ impl Task<'_> {
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
         counting.map_or(Ok(()), Counting::stop).map_err(Stop::cause)?;
-        let outer_after = bracket.outer_after(Some(fd));
+        let outer_after = bracket.outer_after(connection);
         if !self.ends_the_stream() && !self.is_followed() {
             link::send_byte(fd).map_err(Stop::at("release the receiver"))?;
         }
@@ -162,16 +165,21 @@ impl Task<'_> {
         perf.map(Listener::enable).transpose().map_err(Stop::cause)
     }
 
+    /// Whether there is a receiving end to what the slice sends.
+    fn is_received(&self) -> bool {
+        self.entry.is_received(self.crew.trial.cell.topology)
+    }
+
     /// Whether the slice ends with the connection.
     fn ends_the_stream(&self) -> bool {
         let windowed = matches!(self.slice.work, Work::Window(_));
         let counts = self.slice.kind != SliceKind::Warm;
-        counts && windowed && self.ends == Ends::Pair && self.crew.trial.cell.mode == Mode::Stream
+        counts && windowed && self.is_received() && self.crew.trial.cell.mode == Mode::Stream
     }
 
     /// Whether the receiver follows by count: no receipt, no release.
     fn is_followed(&self) -> bool {
-        self.slice.is_lead() && self.ends == Ends::Pair && self.crew.trial.cell.mode == Mode::Stream
+        self.slice.is_lead() && self.is_received() && self.crew.trial.cell.mode == Mode::Stream
     }
 
     /// All of the slice's work, to its receipt and its last completion.
@@ -179,12 +187,13 @@ impl Task<'_> {
         let trial = self.crew.trial;
         let failed = |errno| match errno {
             Errno::ENOBUFS => Stop::refused(Limits::here().refusal(&trial.cell)),
+            Errno::EMSGSIZE if self.entry.locks_memory => {
+                Stop::refused(sink::too_scattered(&trial.cell))
+            }
             errno => Stop::at("send")(errno),
         };
-        if self.ends == Ends::SenderOnly {
-            return sender.run(self.budget).map_err(failed);
-        }
         let span = match trial.cell.mode {
+            _ if !self.is_received() => sender.run(self.budget).map_err(failed)?,
             Mode::Rr => {
                 link::send_byte(fd).map_err(Stop::at("say that it is ready to answer"))?;
                 sender.answer(fd).map_err(failed)?

@@ -90,6 +90,10 @@ fn topology(topology: Topology) -> Value {
     let what = match topology {
         Topology::Loopback => "both ends in the namespace iolens was started in, over lo",
         Topology::Veth => "each end in an unnamed namespace, a veth pair between them",
+        Topology::Sink => {
+            "UDP into a device that drops everything: no receiver, no driver, no DMA; the one \
+             place without a NIC where zero-copy sends are not copied"
+        }
     };
     let refused = stage::available(topology).err();
     let summary = match &refused {

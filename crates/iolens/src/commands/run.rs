@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use iolens_engine::lock::{LockError, MachineLock};
 use iolens_engine::perf_control::PerfControl;
-use iolens_engine::registry::{self, Entry};
+use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, clock, host, receivers, stage};
 use iolens_model::arm::Role;
@@ -87,7 +87,7 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
         primitives: plan
             .primitives
             .iter()
-            .filter_map(|id| registry::find(id).map(Entry::facts))
+            .filter_map(|id| registry::find(id).map(|entry| entry.facts(&plan.topologies)))
             .collect(),
         receivers: plan
             .receivers

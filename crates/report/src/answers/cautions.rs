@@ -1,6 +1,7 @@
 //! Sentences around the answers: what spoils a run, how noisy it was, what
 //! its numbers hold for.
 
+use iolens_model::axes::Topology;
 use iolens_model::plan::Schedule;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
@@ -69,6 +70,16 @@ pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
         ),
     };
     Sentence::plain(Kind::NoiseFloor, text)
+}
+
+/// What the topology without a receiver leaves out.
+pub(super) fn without_receiver(run: &Run) -> Option<Sentence> {
+    let text = "On sink, messages go by UDP into a device that drops everything: no receiver, no \
+                driver, no DMA. It shows what a send costs down to the device, where zero-copy \
+                sends are not copied; nothing there was delivered, so there is no goodput, and a \
+                rank there is none of a connection.";
+    let sends_nowhere = run.header.plan.topologies.contains(&Topology::Sink);
+    sends_nowhere.then(|| Sentence::plain(Kind::Caution, text))
 }
 
 /// What thread counts mean where threads share CPUs.
@@ -199,7 +210,9 @@ fn signed(fraction: f64) -> String {
 /// What the harness costs beside what it measures.
 pub(super) fn harness(run: &Run) -> Sentence {
     let calibration = &run.header.calibration;
-    let receipt = calibration.receipt_round_trip_ns.map_or_else(String::new, |ns| {
+    let received = run.header.plan.topologies.iter().any(|topology| topology.has_receiver());
+    let receipt = calibration.receipt_round_trip_ns.filter(|_| received);
+    let receipt = receipt.map_or_else(String::new, |ns| {
         let slice = match run.header.plan.schedule {
             Schedule::Slices { slice, .. } => format!(" of {slice}"),
             Schedule::Window { .. } | Schedule::Messages { .. } => String::new(),

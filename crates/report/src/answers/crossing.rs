@@ -75,7 +75,7 @@ fn brief(analysis: &Analysis, crossover: &Crossover) -> String {
 pub(crate) fn claim(analysis: &Analysis, crossover: &Crossover) -> String {
     let teller = Teller::new(analysis, crossover);
     let (first, second) = (&teller.first, &teller.second);
-    let on = format!(" on {}", crossover.curve.topology);
+    let on = format!(" {}", words::on(crossover.curve.topology));
     let said = match crossover.shape {
         CrossoverShape::Crosses => teller.crosses(),
         CrossoverShape::FirstThroughout => {
@@ -179,10 +179,10 @@ impl<'a> Teller<'a> {
             open => format!("; at {} neither is surely ahead by more than δ", list(open)),
         };
         format!(
-            "{} overtakes {} between {below} and {above} on {}: {}, {}{open}",
+            "{} overtakes {} between {below} and {above} {}: {}, {}{open}",
             self.second,
             self.first,
-            c.curve.topology,
+            words::on(c.curve.topology),
             self.at(below),
             self.at(above)
         )
@@ -192,12 +192,12 @@ impl<'a> Teller<'a> {
         let c = self.crossover;
         let to = c.first_ahead_to.unwrap_or(c.smallest);
         format!(
-            "{} does not surely overtake {} in {} on {}: {} is ahead up to {to}, and from there \
+            "{} does not surely overtake {} in {} {}: {} is ahead up to {to}, and from there \
              on neither is by more than δ = {}, so a crossover could lie above {to}: {}",
             self.second,
             self.first,
             self.sizes(),
-            c.curve.topology,
+            words::on(c.curve.topology),
             c.first,
             self.delta,
             self.ends()
@@ -208,11 +208,11 @@ impl<'a> Teller<'a> {
         let c = self.crossover;
         let from = c.second_ahead_from.unwrap_or(c.largest);
         format!(
-            "{} is ahead of {} from {from} on over {}; below that neither is surely ahead by more \
+            "{} is ahead of {} from {from} on, {}; below that neither is surely ahead by more \
              than δ = {}, so a crossover, if there is one, lies below {from}: {}",
             self.second,
             self.first,
-            c.curve.topology,
+            words::on(c.curve.topology),
             self.delta,
             self.ends()
         )
@@ -305,6 +305,17 @@ mod tests {
              between 64 B and 4 KiB on loopback: 0.89× as fast at 64 B (0.88–0.91), 1.05× as fast \
              at 4 KiB (1.04–1.07) (simultaneous 95 % intervals, n = 12)."
         );
+    }
+
+    #[test]
+    fn a_claim_about_a_sink_says_what_that_is() {
+        let (_, analysis) = findings();
+        let mut crossover = analysis.crossovers[0].clone();
+        crossover.curve.topology = iolens_model::axes::Topology::Sink;
+        for shape in [CrossoverShape::Crosses, CrossoverShape::FirstThenUnknown] {
+            let text = claim(&analysis, &Crossover { shape, ..crossover.clone() });
+            assert!(text.contains(" on sink, a device that drops everything: "), "{text}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Where the copies are.
 
+use iolens_model::axes::Topology;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
@@ -18,6 +19,10 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                 "into a copy later, with the share of sends of which it said so, or that it maps "
                 "for the receiver as far as it can. "
                 "A device has a lane where a path uses one: over loopback and veth none does."
+                @if run.header.plan.topologies.contains(&Topology::Sink) {
+                    " On sink a path ends at a device that drops everything: what follows the "
+                    "send queue does not happen there."
+                }
             }
             (super::paths::diagrams(run, analysis))
             (results::ledger(run, analysis).html())

@@ -54,6 +54,10 @@ pub(super) fn fold(run: &Run, analysis: &Analysis) -> Markup {
                 dt { "loopback, veth" }
                 dd { "Both ends in one network namespace, or each in its own, joined by a pair of "
                     "virtual Ethernet devices." }
+                dt { "sink" }
+                dd { "Messages go by UDP into a device that drops everything: no receiver, no "
+                    "driver, no DMA. The one place on a machine without a network card where a "
+                    "zero-copy send is not copied." }
                 dt { "hot, cold" }
                 dd { "The memory that is sent from fits the L2 cache, or is larger than the "
                     "last-level cache." }

@@ -2,6 +2,7 @@
 
 use iolens_model::axes::Topology;
 use iolens_model::host::{Fact, SwitchCost};
+use iolens_model::plan::NetworkOptions;
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos, three_digits};
@@ -78,6 +79,9 @@ fn in_effect(run: &Run) -> Markup {
                 dt { "TCP congestion control" } dd { (plan.socket.congestion) }
                 @if plan.topologies.contains(&Topology::Veth) {
                     dt { "MTU of veth" } dd { (plan.network.mtu_bytes) " bytes" }
+                }
+                @if plan.topologies.contains(&Topology::Sink) {
+                    dt { "MTU of sink" } dd { (NetworkOptions::SINK_MTU_BYTES) " bytes" }
                 }
                 dt { "socket buffers asked for" } dd { (plan.socket.buffer_bytes) }
                 dt { "TCP_NODELAY" } dd { (if plan.socket.nodelay { "on" } else { "off" }) }

@@ -33,6 +33,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
         );
     }
     sentences.extend(receivers(run, analysis));
+    sentences.extend(without_receiver(run));
     sentences.push(removed(run, analysis));
     sentences.extend(iovec_itself(run, analysis));
     sentences.push(
@@ -42,6 +43,15 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
     );
     let evidence = analysis.removed_copies.iter().map(|copy| line(run, copy)).collect();
     Outcome::Answered { sentences, evidence }
+}
+
+/// What is true of one topology only, where there are others in the run too.
+fn without_receiver(run: &Run) -> Option<String> {
+    let topologies = &run.header.plan.topologies;
+    let both = [true, false].map(|has| topologies.iter().any(|t| t.has_receiver() == has));
+    let text = "On sink a path ends at the device: nobody copies for a receiver, and end to end \
+                is what was copied at the sender.";
+    (both == [true; 2]).then(|| text.to_owned())
 }
 
 /// One primitive: how often each byte is copied, and by whom.
@@ -177,6 +187,8 @@ fn line(run: &Run, copy: &RemovedCopy) -> String {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::axes::Topology;
+
     use super::*;
     use crate::fixture_findings::findings;
 
@@ -196,6 +208,17 @@ mod tests {
         assert!(sentences[2].contains("late, 100 % of completions"), "{}", sentences[2]);
         assert!(sentences[3].contains("0.0620 ns per byte (95 % interval 0.0580 to 0.0660"));
         assert_eq!(evidence.len(), analysis.removed_copies.len());
+    }
+
+    #[test]
+    fn a_path_that_ends_at_a_device_is_told_from_the_others() {
+        let (mut run, _) = findings();
+        assert_eq!(without_receiver(&run), None);
+        run.header.plan.topologies = vec![Topology::Veth, Topology::Sink];
+        assert!(without_receiver(&run).is_some_and(|text| text.starts_with("On sink")));
+        // Then the paths themselves are those into the device.
+        run.header.plan.topologies = vec![Topology::Sink];
+        assert_eq!(without_receiver(&run), None);
     }
 
     #[test]

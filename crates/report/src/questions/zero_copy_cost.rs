@@ -2,7 +2,9 @@
 //! being told when they are free again, and where the copy happens instead.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
+use iolens_model::axes::Topology;
 use iolens_model::data_path::Movement;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -26,7 +28,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
              only their difference would show the price of zero-copy.",
         );
     };
-    let mut sentences = vec![where_copied(run, &both)];
+    let mut sentences = where_copied(run, &both);
     sentences.extend(against(run, small));
     if small.cell != large.cell {
         sentences.extend(against(run, large));
@@ -49,8 +51,23 @@ fn pair(cell: &CellAnalysis) -> Option<(&ArmAnalysis, &ArmAnalysis)> {
     with_figures(ZERO).zip(with_figures(COPYING))
 }
 
-/// Where the copy happens now.
-fn where_copied(run: &Run, cells: &[&CellAnalysis]) -> String {
+/// Where the copy happens now; said of each topology where that matters.
+fn where_copied(run: &Run, cells: &[&CellAnalysis]) -> Vec<String> {
+    let mut by_topology: BTreeMap<Topology, Vec<&CellAnalysis>> = BTreeMap::new();
+    for &cell in cells {
+        by_topology.entry(cell.cell.topology).or_default().push(cell);
+    }
+    let said = by_topology.iter().map(|(on, cells)| (on, said_of_copies(run, cells)));
+    let said: Vec<(&Topology, String)> = said.collect();
+    let all_the_same = said.windows(2).all(|pair| pair[0].1 == pair[1].1);
+    let each = said.iter().map(|(on, said)| match all_the_same {
+        true => said.clone(),
+        false => format!("On {on}, {}", said.replacen("The", "the", 1)),
+    });
+    each.take(if all_the_same { 1 } else { said.len() }).collect()
+}
+
+fn said_of_copies(run: &Run, cells: &[&CellAnalysis]) -> String {
     let path = arms::path(run, ZERO, arms::receiver(run));
     let mut hops = path.iter().flat_map(|path| path.hops.iter());
     let late = hops.find(|hop| hop.movement == Movement::LateCopy);
@@ -210,6 +227,23 @@ mod tests {
         assert!(sentences[1].contains("1.40× the time of sendmsg_iov"), "{}", sentences[1]);
         assert!(sentences.iter().any(|s| s.contains("pinning pages")));
         assert!(evidence[0].contains("CPU time of sendmsg_zerocopy: sender"));
+    }
+
+    #[test]
+    fn what_became_of_the_copy_is_said_of_each_topology() {
+        let (run, mut analysis) = findings();
+        let mut cell =
+            analysis.cells.iter().find(|cell| pair(cell).is_some()).expect("a pair").clone();
+        cell.cell.topology = Topology::Sink;
+        let zero = cell.arms.iter_mut().find(|arm| arm.arm.primitive == ZERO).expect("an arm");
+        zero.zerocopy.as_mut().expect("counts").copied_share = Some(0.0);
+        analysis.cells.push(cell);
+        let Outcome::Answered { sentences, .. } = outcome(&run, &analysis) else {
+            panic!("decidable")
+        };
+        let begins = |words: &str| sentences.iter().any(|s| s.starts_with(words));
+        assert!(begins("On veth, the copy is postponed"), "{sentences:?}");
+        assert!(begins("On sink, the kernel reports none of the sends as copied"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use iolens_model::arm::Role;
+use iolens_model::axes::Topology;
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
@@ -67,7 +68,9 @@ fn row<'a>(
     let shares = Shares::of(cells.clone(), &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive, receiver);
     let mut row = vec![Entry::toned(arm.shown_label(), Tone::Arm(arm.arm.primitive.clone()))];
-    row.extend(Kind::ALL.map(|kind| Entry::from(count(path.as_ref(), kind, shares))));
+    let topologies = &run.header.plan.topologies;
+    let count = |kind| Entry::from(count(path.as_ref(), kind, shares, topologies));
+    row.extend(Kind::ALL.map(count));
     row.push(range(all().map(|arm| arm.copies_sender)).into());
     row.push(range(all().map(|arm| arm.copies_end_to_end)).into());
     row.push(interval_text(arm.figures.as_ref().map(|f| f.ns_per_byte), 1.0).into());
@@ -100,8 +103,8 @@ impl Kind {
 }
 
 /// Copies of one kind; a late one, and one that is left where pages map, counts
-/// by its measured share.
-fn count(path: Option<&DataPath>, kind: Kind, shares: Shares) -> String {
+/// by its measured share, and one that a receiver makes where there is one.
+fn count(path: Option<&DataPath>, kind: Kind, shares: Shares, topologies: &[Topology]) -> String {
     let Some(path) = path else { return NONE.to_owned() };
     let hops = path.hops.iter().filter(|hop| Kind::of(hop) == Some(kind)).count();
     let counted =
@@ -110,6 +113,10 @@ fn count(path: Option<&DataPath>, kind: Kind, shares: Shares) -> String {
         (Kind::Late, 1..) => shares.late.map_or_else(unknown, |(low, high)| counted(low, high)),
         (Kind::ToUser, 1..) if path.may_map() => {
             shares.mapped.map_or_else(unknown, |(low, high)| counted(1.0 - high, 1.0 - low))
+        }
+        (Kind::ToUser, _) => {
+            let made = |t: &Topology| if t.has_receiver() { hops as f64 } else { 0.0 };
+            range(topologies.iter().map(|topology| Some(made(topology))))
         }
         _ => hops.to_string(),
     }
@@ -158,7 +165,20 @@ mod tests {
         let (run, _) = findings();
         let path = arms::path(&run, "sendmsg_zerocopy", "recv");
         let late = |late| Shares { late, mapped: None };
-        assert_eq!(count(path.as_ref(), Kind::Late, late(None)), "not measured");
-        assert_eq!(count(path.as_ref(), Kind::Late, late(Some((0.0, 0.5)))), "0 to 0.50");
+        let on = [Topology::Veth];
+        assert_eq!(count(path.as_ref(), Kind::Late, late(None), &on), "not measured");
+        assert_eq!(count(path.as_ref(), Kind::Late, late(Some((0.0, 0.5))), &on), "0 to 0.50");
+    }
+
+    #[test]
+    fn what_nobody_receives_nobody_copies() {
+        let (run, _) = findings();
+        let path = arms::path(&run, "send_staged", "recv");
+        let none = Shares { late: None, mapped: None };
+        let counted =
+            |topologies: &[Topology]| count(path.as_ref(), Kind::ToUser, none, topologies);
+        assert_eq!(counted(&[Topology::Veth]), "1");
+        assert_eq!(counted(&[Topology::Sink]), "0");
+        assert_eq!(counted(&[Topology::Veth, Topology::Sink]), "0 to 1");
     }
 }

@@ -1,7 +1,7 @@
 //! Gates 9 and 14 to 16: whether what was measured is what was asked for.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::{Topology, WorkingSet};
+use iolens_model::axes::WorkingSet;
 use iolens_model::outcome::{Counts, EndFacts};
 use iolens_model::units::Bytes;
 
@@ -95,14 +95,9 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
         let asked = socket.nodelay;
         return Some(format!("reads TCP_NODELAY back as {nodelay}, asked for was {asked}"));
     }
-    let network = case.header.plan.network;
-    let made_by_us = cell.topology == Topology::Veth;
-    if let Some(mtu) = facts.mtu_bytes.filter(|&mtu| made_by_us && mtu != network.mtu_bytes.into())
-    {
-        let asked = network.mtu_bytes;
-        return Some(format!("has a device with an MTU of {mtu} B, asked for were {asked} B"));
-    }
-    None
+    let asked = case.header.plan.network.device_mtu_bytes(cell.topology)?;
+    let mtu = facts.mtu_bytes.filter(|&mtu| mtu != asked.into())?;
+    Some(format!("has a device with an MTU of {mtu} B, asked for were {asked} B"))
 }
 
 /// The kernel grants a socket buffer of twice what was asked, up to twice
@@ -203,6 +198,7 @@ fn events(case: &Case<'_>, what: &'static str, read: fn(&Counts) -> Option<u64>)
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::axes::Topology;
     use iolens_model::reading::NotMeasured;
     use iolens_model::run::Run;
 

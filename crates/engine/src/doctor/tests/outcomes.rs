@@ -21,7 +21,7 @@ fn on_a_machine_without_limits_everything_is_possible() {
     assert_eq!(diagnosis.machine, "Linux 6.12.0 on hardware, as far as it shows");
     let built: Vec<&str> =
         diagnosis.studies.iter().filter(|o| o.built).map(|o| o.study.as_str()).collect();
-    assert_eq!(built, ["net"; 7]);
+    assert_eq!(built, ["net"; 8]);
 }
 
 #[test]
@@ -221,8 +221,24 @@ fn a_kernel_without_veth_still_has_namespaces() {
     let case = Case::healthy().tried(|tried| tried.veth = Err(lacks));
     case.check("namespaces", State::Ok, "made and left", "nothing");
     case.check("veth pair", State::Missing, "no veth devices", "modprobe veth");
+    case.check("sink device", State::Ok, "made in a namespace", "nothing");
     let root = Case::healthy().tried(|tried| tried.user = 0);
     root.check("namespaces", State::Ok, "by right", "nothing");
+}
+
+#[test]
+fn a_kernel_without_a_device_that_drops_has_no_sink() {
+    Case::healthy().check_possible("sink", State::Ok, "not copied there");
+    let why = "this kernel has neither dummy nor ifb devices";
+    let lacks = refused(Step::SinkDevice, why, "`sudo modprobe dummy`");
+    let case = Case::healthy().tried(|tried| tried.sink = Err(lacks));
+    case.check("sink device", State::Missing, "neither dummy nor ifb", "modprobe dummy");
+    case.check("veth pair", State::Ok, "made in a namespace", "nothing");
+    case.check_possible("sink", State::Missing, "copied everywhere else");
+    case.check_possible("zero-copy", State::Ok, "cost without gain");
+    let sandbox = refused(Step::UserNamespace, "refused: EPERM", "outside the sandbox");
+    let case = Case::healthy().tried(|tried| tried.sink = Err(sandbox));
+    case.check("sink device", State::Missing, "not tried", "that of namespaces");
 }
 
 #[test]
