@@ -32,7 +32,7 @@ pub(crate) struct Wishes {
     /// Thread pairs, one connection each [default: 1,4]
     #[arg(long, value_name = "LIST", value_parser = values::threads, help_heading = COMPARE)]
     pub(crate) threads: Option<List<u32>>,
-    /// loopback, veth, or auto: veth where permitted [default: auto]
+    /// loopback, veth, sink (dropped), or auto: veth where permitted [default: auto]
     #[arg(long, value_name = "LIST", value_parser = values::topologies, help_heading = COMPARE)]
     pub(crate) topologies: Option<List<Stand>>,
     /// stream, rr (request and response) [default: stream]
