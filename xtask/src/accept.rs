@@ -13,6 +13,7 @@ mod iperf;
 mod issue_2;
 mod issue_3;
 mod issue_4;
+mod issue_5;
 mod kill;
 mod overhead;
 mod page;
@@ -49,7 +50,7 @@ struct Line {
 
 /// Every line there is, by issue.
 fn all_lines() -> impl Iterator<Item = &'static Line> {
-    issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES)
+    issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES).chain(issue_5::LINES)
 }
 
 /// Runs the lines of an issue, one line, or all there are.

@@ -258,9 +258,16 @@ pub(crate) fn loopback_pair(buffer_bytes: usize) -> (OwnedFd, OwnedFd) {
         nodelay: true,
         stall_limit: Duration::from_secs(20),
     };
-    let listener = Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
-    let tx = connect_to(&listener.address().unwrap(), &options).unwrap();
-    (tx, listener.accept().unwrap())
+    loop {
+        let listener = Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
+        let tx = connect_to(&listener.address().unwrap(), &options);
+        match tx.and_then(|tx| Ok((tx, listener.accept()?))) {
+            Ok(both) => return both,
+            // The end of a ring is work that its thread is interrupted for, some
+            // time later, and waits with a time limit do not go on by themselves.
+            Err(error) => assert_eq!(error.errno, Errno::EINTR, "{error}"),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! A link whose rate is known: a token bucket on the sending end's veth, put
 //! there from outside while the run goes on.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
 use super::process::{Job, need};
-use super::{Bench, Judged, Outcome, results};
+use super::results::{self, ArmResult};
+use super::{Bench, Judged, Outcome};
 
 const RATE_BITS_PER_S: f64 = 100e6;
 
@@ -18,7 +19,25 @@ const DEVICE: &str = "iolens-tx";
 
 const MTU_BYTES: f64 = 1500.0;
 
+/// No run of this takes longer.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// `send` over a throttled link.
 pub(crate) fn check(bench: &Bench) -> Judged {
+    judged(bench, "throttle", &["send"], 3)
+}
+
+/// Every primitive that sends a stream here, over a throttled link.
+pub(crate) fn check_all(bench: &Bench) -> Judged {
+    let listed = bench.iolens_json("throttle", &["list", "primitives", "--json"], 1)?.json;
+    let entries = listed["primitives"].as_array().into_iter().flatten();
+    let sends = entries.filter(|entry| entry["control"] == false && entry["available"] == true);
+    let names: Vec<&str> = sends.filter_map(|entry| entry["name"].as_str()).collect();
+    judged(bench, "throttle-all", &names, 1)
+}
+
+/// Each primitive reads as the rate of the link less the headers.
+fn judged(bench: &Bench, name: &str, primitives: &[&str], passes: u32) -> Judged {
     if crate::testing::own_user()? != 0 {
         return Ok(Outcome::Skip("needs root to put a qdisc on the device".to_owned()));
     }
@@ -27,38 +46,53 @@ pub(crate) fn check(bench: &Bench) -> Judged {
             return Ok(Outcome::Skip(missing));
         }
     }
-    let args = "run net --primitives send --sizes 16KiB --threads 1 --topologies veth \
-                --window 4s --passes 3 --db throttle.db";
-    let args: Vec<&str> = args.split_whitespace().collect();
-    let mut run = bench.iolens("throttle", &args)?.limit_minutes(2).start()?;
-    let mut throttled = BTreeMap::new();
+    let (arms, throttled) = measure(bench, name, primitives, passes)?;
+    // Of each frame of MTU and Ethernet header (14 B), which is what tbf
+    // counts, the segment carries MTU less 20 B of IP, 20 B of TCP and 12 B of
+    // its timestamps.
+    let expected = RATE_BITS_PER_S * (MTU_BYTES - 52.0) / (MTU_BYTES + 14.0);
+    let mut evidence = vec![format!("{:.3} Mbit/s expected", expected / 1e6)];
+    let mut all = throttled >= primitives.len() * passes as usize;
+    for primitive in primitives {
+        let of_it = |arm: &&ArmResult| arm.primitive == *primitive && arm.role != "self_check";
+        let goodput = arms.iter().filter(of_it).find_map(|arm| arm.goodput_bits_per_s);
+        let goodput = goodput.ok_or_else(|| format!("no goodput of {primitive}"))?;
+        let ratio = goodput / expected;
+        all &= (ratio - 1.0).abs() <= TOLERANCE;
+        evidence.push(format!("{primitive}: {:.3} received, {ratio:.4}", goodput / 1e6));
+    }
+    let evidence = format!("{}; {throttled} workers throttled", evidence.join("; "));
+    Ok(if all { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+/// Runs with a token bucket on the device of each sending end; the arms, and
+/// how many ends were throttled.
+fn measure(
+    bench: &Bench,
+    name: &str,
+    primitives: &[&str],
+    passes: u32,
+) -> Result<(Vec<ArmResult>, usize), String> {
+    let (passes, primitives) = (passes.to_string(), primitives.join(","));
+    let fixed = "run net --baseline send --sizes 16KiB --threads 1 --topologies veth --window 4s \
+                 --db throttle.db";
+    let asked = ["--primitives", &primitives, "--passes", &passes];
+    let args: Vec<&str> = fixed.split_whitespace().chain(asked).collect();
+    let mut run = bench.iolens(name, &args)?.limit_minutes(LIMIT.as_secs() / 60).start()?;
+    let mut throttled = BTreeSet::new();
     let begin = Instant::now();
-    while run.is_running() && begin.elapsed() < Duration::from_secs(100) {
+    while run.is_running() && begin.elapsed() < LIMIT {
         for pid in workers() {
-            if !throttled.contains_key(&pid) && put(pid).is_ok() {
-                throttled.insert(pid, begin.elapsed());
+            if !throttled.contains(&pid) && put(pid).is_ok() {
+                throttled.insert(pid);
             }
         }
         std::thread::sleep(Duration::from_millis(5));
     }
     run.finish()?.success()?;
     let show = ["show", "last", "--db", "throttle.db", "--json"];
-    let json = bench.iolens_json("throttle", &show, 1)?.json;
-    let arms = results::arms(&json);
-    let goodput = arms.iter().find_map(|arm| arm.goodput_bits_per_s).ok_or("no goodput")?;
-    // Of each frame of MTU and Ethernet header (14 B), which is what tbf
-    // counts, the segment carries MTU less 20 B of IP, 20 B of TCP and 12 B of
-    // its timestamps.
-    let expected = RATE_BITS_PER_S * (MTU_BYTES - 52.0) / (MTU_BYTES + 14.0);
-    let ratio = goodput / expected;
-    let evidence = format!(
-        "{:.3} Mbit/s received, {:.3} expected: {ratio:.4}; {} workers throttled",
-        goodput / 1e6,
-        expected / 1e6,
-        throttled.len()
-    );
-    let passes = (ratio - 1.0).abs() <= TOLERANCE && throttled.len() >= 3;
-    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+    let json = bench.iolens_json(name, &show, 1)?.json;
+    Ok((results::arms(&json), throttled.len()))
 }
 
 /// Processes that are workers of the tool.

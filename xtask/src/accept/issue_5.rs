@@ -1,0 +1,127 @@
+//! Issue 5: every way through a socket, with proof of what the kernel did.
+
+use serde_json::Value;
+
+use super::{Bench, Judged, Line, Outcome, results, throttle};
+
+pub(crate) const LINES: &[Line] = &[
+    Line {
+        issue: 5,
+        id: "b",
+        promise: "`run net --topologies sink` shows a copied share of 0 for zero-copy sends and a \
+                  crossover band, and veth 100 %",
+        check: check_sink,
+    },
+    Line {
+        issue: 5,
+        id: "c",
+        promise: "`tcp_zerocopy_receive` maps over 90 % at 1 MiB on loopback, and where nothing \
+                  maps its row says why",
+        check: check_mapped,
+    },
+    Line {
+        issue: 5,
+        id: "d",
+        promise: "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1 % \
+                  for every stream primitive",
+        check: throttle::check_all,
+    },
+    Line {
+        issue: 5,
+        id: "f",
+        promise: "on `sink` at 64 000 B `uring_send_zc_fixed` is at least 1.3 times as fast as a \
+                  plain send (lower end of the interval)",
+        check: check_fixed,
+    },
+];
+
+/// A message of one field: several lie on more pages than one datagram's
+/// references hold.
+const SINK: &str = "run net --topologies sink,veth --fields 1 --threads 1 --quick --primitives \
+                    send_staged,sendmsg_iov,sendmsg_zerocopy,uring_send_zc --sizes \
+                    1KiB,4KiB,16KiB,32KiB,64000";
+
+fn check_sink(bench: &Bench) -> Judged {
+    let run = bench.iolens("sink", &words(SINK))?.limit_minutes(3).run()?.success()?;
+    let json = bench.iolens_json("sink", &["show", "last", "--json"], 1)?.json;
+    let share_of = |topology: &'static str| {
+        let rows = rows(&json).filter(move |row| row["topology"] == topology);
+        let shares = rows.filter_map(|row| row["zerocopy_copied_share"].as_f64());
+        shares.collect::<Vec<f64>>()
+    };
+    let complete = rows(&json)
+        .filter(|row| !row["zerocopy_sends"].is_null())
+        .all(|row| row["zerocopy_sends"] == row["zerocopy_completions"]);
+    let (sink, veth) = (share_of("sink"), share_of("veth"));
+    let text = run.stdout().replace("\n  ", " ");
+    let band = text.lines().find(|line| {
+        ["sendmsg_zerocopy", "overtakes send_staged", " between ", "sink"]
+            .iter()
+            .all(|word| line.contains(word))
+    });
+    let evidence = format!(
+        "copied shares on sink {sink:?}, on veth {veth:?}; completions {} sends\n{}",
+        if complete { "=" } else { "≠" },
+        band.unwrap_or("no band"),
+    );
+    let passes = complete
+        && sink.len() == 10
+        && sink.iter().all(|&share| share == 0.0)
+        && veth.len() == 10
+        && veth.iter().all(|&share| share == 1.0)
+        && band.is_some();
+    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+const MAPPED: &str = "run net --topologies loopback --threads 1 --quick --primitives \
+                      send,sendmsg_zerocopy --baseline send --sizes 1MiB --receivers \
+                      tcp_zerocopy_receive --json";
+const MAPPED_MIN: f64 = 0.9;
+
+fn check_mapped(bench: &Bench) -> Judged {
+    let json = bench.iolens_json("mapped", &words(MAPPED), 3)?.json;
+    let row = |arm: &str| {
+        rows(&json).find(|row| row["arm"] == arm).ok_or_else(|| format!("no row of {arm}"))
+    };
+    let share = |row: &Value| row["rx_mapped_share"].as_f64();
+    let (of_zerocopy, of_send) = (share(row("sendmsg_zerocopy")?), share(row("send")?));
+    let said = bench.iolens("mapped", &["show", "last", "1"])?.run()?.success()?.stdout();
+    let why = said.replace("\n  ", " ");
+    let why = why.lines().find(|line| line.contains("mapped") && line.contains("page"));
+    let evidence = format!(
+        "sendmsg_zerocopy: {of_zerocopy:?} mapped; send: {of_send:?}: {}",
+        why.unwrap_or("no reason").trim()
+    );
+    let passes = of_zerocopy.is_some_and(|share| share > MAPPED_MIN)
+        && (of_send.is_some_and(|share| share > MAPPED_MIN) || why.is_some());
+    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+const FIXED: &str = "run net --topologies sink --fields 1 --threads 1 --quick --primitives \
+                     send,uring_send_zc_fixed --baseline send --sizes 64000 --json";
+const FIXED_MIN: f64 = 1.3;
+
+fn check_fixed(bench: &Bench) -> Judged {
+    let json = bench.iolens_json("fixed", &words(FIXED), 3)?.json;
+    let row = rows(&json).find(|row| row["arm"] == "uring_send_zc_fixed");
+    let row = row.ok_or("no row of uring_send_zc_fixed")?;
+    let number = |key: &str| row[key].as_f64().ok_or_else(|| format!("the row has no {key}"));
+    let low = number("ratio_low")?;
+    let evidence = format!(
+        "{}: {:.2} [{low:.2}, {:.2}], copied share {}",
+        results::cell_words(row),
+        number("ratio")?,
+        number("ratio_high")?,
+        row["zerocopy_copied_share"],
+    );
+    Ok(if low >= FIXED_MIN { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+fn words(line: &'static str) -> Vec<&'static str> {
+    line.split_whitespace().collect()
+}
+
+/// The arms of every cell.
+fn rows(json: &Value) -> impl Iterator<Item = &Value> {
+    json["cells"].as_array().into_iter().flatten()
+}
