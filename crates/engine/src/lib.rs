@@ -17,6 +17,7 @@ mod inflight;
 pub mod layout;
 pub mod lock;
 pub mod locked_memory;
+mod one_call;
 pub mod op;
 pub mod perf_control;
 mod primitives;

@@ -66,31 +66,23 @@ pub(crate) fn first(root: &Root) -> Option<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A machine with one file.
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = dir.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, format!("{text}\n")).unwrap();
-        }
-        let root = Root::at(dir.path());
-        (dir, root)
-    }
+    use crate::scripted::Machine;
 
     #[test]
     fn a_tracepoint_has_a_number_or_a_reason() {
         const NAME: &str = "sched:sched_switch";
         const PATH: &str = "sys/kernel/tracing/events/sched/sched_switch/id";
-        let (_dir, root) = machine(&[(PATH, "314")]);
+        let machine = Machine::with(&[(PATH, "314")]);
+        let root = machine.root();
         assert_eq!(number(&root, NAME), Ok(314));
         let missing = number(&root, "tcp:tcp_retransmit_skb").unwrap_err();
         assert_eq!(missing, "this kernel has no tracepoint `tcp:tcp_retransmit_skb`");
-        let (_dir, root) =
-            machine(&[("sys/kernel/debug/tracing/events/sched/sched_switch/id", "7")]);
+        let machine =
+            Machine::with(&[("sys/kernel/debug/tracing/events/sched/sched_switch/id", "7")]);
+        let root = machine.root();
         assert_eq!(number(&root, NAME), Ok(7));
-        let (_dir, root) = machine(&[]);
+        let machine = Machine::with(&[]);
+        let root = machine.root();
         let missing = number(&root, NAME).unwrap_err();
         assert!(missing.contains("not mounted; run `sudo mount -t tracefs"), "{missing}");
     }
@@ -98,7 +90,8 @@ mod tests {
     #[test]
     fn one_that_is_there_and_cannot_be_read_says_how() {
         // A folder in its place: no mode would keep root from reading it.
-        let (_dir, root) = machine(&[("sys/kernel/tracing/events/a/b/id/x", "1")]);
+        let machine = Machine::with(&[("sys/kernel/tracing/events/a/b/id/x", "1")]);
+        let root = machine.root();
         let why = number(&root, "a:b").unwrap_err();
         assert!(why.contains("; run `sudo mount -o remount,mode=750,gid=$(id -g) /sys"), "{why}");
     }

@@ -125,17 +125,6 @@ fn rest_of_iovec(
     }
 }
 
-/// Sends all of an iovec of `total` bytes with sendmsg(2).
-#[inline]
-pub(crate) fn sendmsg_all(
-    fd: BorrowedFd<'_>,
-    iovec: &[IoSlice<'_>],
-    total: usize,
-    tally: &mut Tally,
-) -> Result<(), Errno> {
-    whole_iovec(iovec, total, tally, |left| socket::sendmsg(fd, left))
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read;

@@ -134,34 +134,26 @@ mod tests {
     use iolens_sys::perf_event::Kind;
 
     use super::*;
-
-    /// A machine with these files.
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = dir.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, format!("{text}\n")).unwrap();
-        }
-        let root = Root::at(dir.path());
-        (dir, root)
-    }
+    use crate::scripted::Machine;
 
     const TYPE: &str = "sys/bus/event_source/devices/cpu/type";
 
     #[test]
     fn a_machine_without_a_pmu_says_what_it_has() {
-        let (_dir, root) = machine(&[("sys/bus/event_source/devices/software/type", "1")]);
+        let machine = Machine::with(&[("sys/bus/event_source/devices/software/type", "1")]);
+        let root = machine.root();
         let why = core_pmus(&root).unwrap_err();
         assert_eq!(why, "no PMU in this machine: its event sources are software");
-        let (_dir, root) = machine(&[]);
+        let machine = Machine::with(&[]);
+        let root = machine.root();
         assert!(core_pmus(&root).unwrap_err().contains("is empty"));
     }
 
     #[test]
     fn the_only_pmu_needs_no_number() {
-        let (_dir, root) =
-            machine(&[(TYPE, "4"), ("sys/bus/event_source/devices/uncore_imc/cpumask", "0")]);
+        let machine =
+            Machine::with(&[(TYPE, "4"), ("sys/bus/event_source/devices/uncore_imc/cpumask", "0")]);
+        let root = machine.root();
         let pmus = core_pmus(&root).unwrap();
         assert_eq!(pmus.len(), 1);
         assert_eq!(pmu_of(&pmus, 3), Ok(None));
@@ -169,12 +161,13 @@ mod tests {
 
     #[test]
     fn a_hybrid_machine_counts_on_the_pmu_of_the_processor() {
-        let (_dir, root) = machine(&[
+        let machine = Machine::with(&[
             ("sys/bus/event_source/devices/cpu_core/type", "4"),
             ("sys/bus/event_source/devices/cpu_core/cpus", "0-3"),
             ("sys/bus/event_source/devices/cpu_atom/type", "10"),
             ("sys/bus/event_source/devices/cpu_atom/cpus", "4-7"),
         ]);
+        let root = machine.root();
         let pmus = core_pmus(&root).unwrap();
         let number = |cpu| pmu_of(&pmus, cpu).unwrap().and_then(|pmu| pmu.number);
         assert_eq!((number(2), number(5)), (Some(4), Some(10)));
@@ -185,7 +178,8 @@ mod tests {
     #[test]
     fn the_vendor_decides_what_the_last_level_cache_is() {
         let check = |cpuinfo: &str, expected: Llc| {
-            let (_dir, root) = machine(&[("proc/cpuinfo", cpuinfo)]);
+            let machine = Machine::with(&[("proc/cpuinfo", cpuinfo)]);
+            let root = machine.root();
             assert_eq!(llc(&root), expected);
         };
         check("processor\t: 0\nvendor_id\t: GenuineIntel\nmodel\t: 1", Llc::Architectural);
@@ -195,7 +189,8 @@ mod tests {
 
     /// The text of a refusal at a level of kernel.perf_event_paranoid.
     fn refusal(level: &str, event: Event, scope: Scope, raw: i32) -> String {
-        let (_dir, root) = machine(&[("proc/sys/kernel/perf_event_paranoid", level)]);
+        let machine = Machine::with(&[("proc/sys/kernel/perf_event_paranoid", level)]);
+        let root = machine.root();
         let text = refused(&root, event, scope, Errno::from_raw(raw));
         assert!(!text.contains("root"), "{text}");
         text

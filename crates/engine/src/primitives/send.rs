@@ -8,18 +8,15 @@
 //! Does not show: what it cost to bring the message into one piece.
 
 use std::borrow::Cow;
-use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
-use iolens_sys::errno::Errno;
-use iolens_sys::ring::Layout;
+use iolens_sys::socket;
 
-use crate::op::{Op, Sender};
+use crate::one_call;
+use crate::op::Sender;
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
 use crate::registry::{Ends, Entry, Setup, SetupError};
-use crate::stream::Stream;
-use crate::transmit::send_all;
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -40,27 +37,6 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-struct Send<'a> {
-    fd: BorrowedFd<'a>,
-    stream: Stream,
-}
-
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
-    let stream = Stream::new(&setup.shape, Layout::Contiguous);
-    Ok(Box::new(Send { fd: setup.link.socket(), stream }))
-}
-
-impl Op for Send<'_> {
-    #[inline]
-    fn message(&mut self) -> Result<(), Errno> {
-        let index = self.stream.turn();
-        let Stream { ring, tally, .. } = &mut self.stream;
-        send_all(self.fd, &ring.fields(index)[0], tally)?;
-        tally.messages += 1;
-        Ok(())
-    }
-
-    fn stream(&self) -> &Stream {
-        &self.stream
-    }
+    Ok(one_call::contiguous(&setup, socket::send))
 }

@@ -9,20 +9,15 @@
 //! Does not show: sends that copy nothing.
 
 use std::borrow::Cow;
-use std::io::IoSlice;
-use std::os::fd::BorrowedFd;
 
-use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
-use iolens_sys::errno::Errno;
-use iolens_sys::ring::Layout;
+use iolens_sys::socket;
 
-use crate::op::{Op, Sender};
+use crate::one_call;
+use crate::op::Sender;
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
 use crate::registry::{Ends, Entry, Setup, SetupError};
-use crate::stream::Stream;
-use crate::transmit::{Iovecs, sendmsg_all};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -43,54 +38,6 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-/// Builds the iovec for every message.
-struct PerMessage<'a> {
-    fd: BorrowedFd<'a>,
-    stream: Stream,
-}
-
-/// Uses the iovec that the ring was made with.
-struct Prepared<'a> {
-    fd: BorrowedFd<'a>,
-    stream: Stream,
-}
-
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
-    let (fd, stream) = (setup.link.socket(), Stream::new(&setup.shape, Layout::Separate));
-    match setup.shape.iovec {
-        Iovec::PerMessage => Ok(Box::new(PerMessage { fd, stream })),
-        Iovec::Prepared => Ok(Box::new(Prepared { fd, stream })),
-    }
-}
-
-impl Op for PerMessage<'_> {
-    #[inline]
-    fn message(&mut self) -> Result<(), Errno> {
-        let index = self.stream.turn();
-        let Stream { ring, tally, .. } = &mut self.stream;
-        let iovec: Iovecs<'_> =
-            ring.fields(index).iter().map(|field| IoSlice::new(field)).collect();
-        sendmsg_all(self.fd, &iovec, ring.message_bytes(), tally)?;
-        tally.messages += 1;
-        Ok(())
-    }
-
-    fn stream(&self) -> &Stream {
-        &self.stream
-    }
-}
-
-impl Op for Prepared<'_> {
-    #[inline]
-    fn message(&mut self) -> Result<(), Errno> {
-        let index = self.stream.turn();
-        let Stream { ring, tally, .. } = &mut self.stream;
-        sendmsg_all(self.fd, ring.prepared(index), ring.message_bytes(), tally)?;
-        tally.messages += 1;
-        Ok(())
-    }
-
-    fn stream(&self) -> &Stream {
-        &self.stream
-    }
+    Ok(one_call::fields(&setup, socket::sendmsg))
 }

@@ -10,21 +10,15 @@
 //! Does not show: sends that copy nothing.
 
 use std::borrow::Cow;
-use std::io::IoSlice;
-use std::os::fd::BorrowedFd;
 
-use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
-use iolens_sys::errno::Errno;
-use iolens_sys::ring::Layout;
 use iolens_sys::socket;
 
-use crate::op::{Op, Sender};
+use crate::one_call;
+use crate::op::Sender;
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
 use crate::registry::{Ends, Entry, Setup, SetupError};
-use crate::stream::Stream;
-use crate::transmit::{Iovecs, whole_iovec};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -45,37 +39,6 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-struct Writev<'a> {
-    fd: BorrowedFd<'a>,
-    stream: Stream,
-    prepared: bool,
-}
-
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
-    Ok(Box::new(Writev {
-        fd: setup.link.socket(),
-        stream: Stream::new(&setup.shape, Layout::Separate),
-        prepared: setup.shape.iovec == Iovec::Prepared,
-    }))
-}
-
-impl Op for Writev<'_> {
-    #[inline]
-    fn message(&mut self) -> Result<(), Errno> {
-        let index = self.stream.turn();
-        let Stream { ring, tally, .. } = &mut self.stream;
-        let call = |left: &[IoSlice<'_>]| socket::writev(self.fd, left);
-        if self.prepared {
-            whole_iovec(ring.prepared(index), ring.message_bytes(), tally, call)?;
-        } else {
-            let iovec: Iovecs<'_> = ring.fields(index).iter().map(|f| IoSlice::new(f)).collect();
-            whole_iovec(&iovec, ring.message_bytes(), tally, call)?;
-        }
-        tally.messages += 1;
-        Ok(())
-    }
-
-    fn stream(&self) -> &Stream {
-        &self.stream
-    }
+    Ok(one_call::fields(&setup, socket::writev))
 }
