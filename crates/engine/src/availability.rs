@@ -1,17 +1,18 @@
 //! Whether a primitive works here. It is tried: one short message goes through
 //! a connection over loopback, in this process, outside of any measurement.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
-use iolens_sys::{process, ring, socket};
+use iolens_sys::{process, ring, socket, tcp};
 
 use crate::op::Budget;
 use crate::registry::{Ends, Entry, Link, Setup, Shape};
-use crate::worker::link::connected_pair;
+use crate::worker::link;
 
 /// How long the kernel may take to say that it released the message.
 const STALL_LIMIT: Duration = Duration::from_secs(1);
@@ -37,8 +38,17 @@ fn attempt(entry: &Entry) -> Result<(), String> {
     if entry.ends == Ends::SenderOnly {
         return send_one(entry, Link::None, || Ok(()));
     }
-    let (near, far) = connected_pair().map_err(|error| format!("over loopback: {error}"))?;
-    send_one(entry, Link::Socket(near.as_fd()), || expect_message(far.as_fd()))
+    let options = tcp::Options {
+        congestion: "reno".to_owned(),
+        buffer_bytes: 64 << 10,
+        nodelay: true,
+        stall_limit: STALL_LIMIT,
+        multipath: false,
+    };
+    let [near, far] = link::pair(entry.transport, &options)
+        .map_err(|error| format!("over {}: {error}", entry.transport))?;
+    let is_pipe = entry.transport == Transport::Pipe;
+    send_one(entry, Link::Socket(near.data()), || expect_message(far.data(), is_pipe))
 }
 
 /// Sends one message; `receive` is called when it was sent.
@@ -56,11 +66,12 @@ fn send_one(
 }
 
 /// Receives the message and looks at every byte.
-fn expect_message(fd: BorrowedFd<'_>) -> Result<(), String> {
+fn expect_message(fd: BorrowedFd<'_>, is_pipe: bool) -> Result<(), String> {
+    let receive = if is_pipe { socket::read } else { socket::recv };
     let mut message = [0; SHAPE.message_bytes];
     let mut filled = 0;
     while filled < message.len() {
-        match socket::recv(fd, &mut message[filled..]) {
+        match receive(fd, &mut message[filled..]) {
             Ok(0) => return Err("the message was cut off".to_owned()),
             Ok(n) => filled += n,
             Err(Errno::EINTR) => {}
@@ -105,6 +116,7 @@ mod tests {
             },
             data_path: find("send").unwrap().data_path.clone(),
             ends: Ends::Pair,
+            transport: Transport::Tcp,
             control: false,
             hidden: false,
             datagrams: true,

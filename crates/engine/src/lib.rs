@@ -26,6 +26,7 @@ pub mod receivers;
 pub mod registry;
 #[cfg(test)]
 mod scripted;
+mod several;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
@@ -35,6 +36,7 @@ mod surroundings;
 mod symbols;
 mod tracefs;
 mod transmit;
+pub mod transports;
 pub mod trial;
 mod uring;
 pub mod work;
@@ -43,3 +45,4 @@ pub mod worker;
 pub use iolens_sys::clock;
 pub use iolens_sys::signal::Interrupts;
 pub use transmit::FIELDS_MAX;
+pub use worker::link::{Lane, pair as lane_pair};

@@ -8,7 +8,7 @@ use iolens_model::axes::Iovec;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
-use crate::op::{Op, Sender};
+use crate::op::{Fact, Op, Sender};
 use crate::registry::Setup;
 use crate::stream::Stream;
 use crate::transmit::{Iovecs, whole, whole_iovec};
@@ -18,8 +18,17 @@ pub(crate) fn contiguous<'a>(
     setup: &Setup<'a>,
     call: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<usize, Errno> + Send + 'a,
 ) -> Box<dyn Sender + 'a> {
+    contiguous_with(setup, call, Vec::new())
+}
+
+/// The same for who has something to say of what it was opened with.
+pub(crate) fn contiguous_with<'a>(
+    setup: &Setup<'a>,
+    call: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<usize, Errno> + Send + 'a,
+    facts: Vec<Fact>,
+) -> Box<dyn Sender + 'a> {
     let stream = Stream::new(&setup.shape, Layout::Contiguous);
-    Box::new(Contiguous { fd: setup.link.socket(), stream, call })
+    Box::new(Contiguous { fd: setup.link.socket(), stream, call, facts })
 }
 
 /// Sends messages that lie in fields with `call`, which takes an iovec.
@@ -38,6 +47,7 @@ struct Contiguous<'a, C> {
     fd: BorrowedFd<'a>,
     stream: Stream,
     call: C,
+    facts: Vec<Fact>,
 }
 
 impl<C: Fn(BorrowedFd<'_>, &[u8]) -> Result<usize, Errno> + Send> Op for Contiguous<'_, C> {
@@ -53,6 +63,10 @@ impl<C: Fn(BorrowedFd<'_>, &[u8]) -> Result<usize, Errno> + Send> Op for Contigu
 
     fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        self.facts.clone()
     }
 }
 

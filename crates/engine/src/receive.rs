@@ -19,6 +19,8 @@ use crate::worker::requests::{self, Exchanged, Times};
 pub(crate) struct Setup<'a> {
     /// The thread's connections; a slice names one by its index here.
     pub(crate) links: Vec<BorrowedFd<'a>>,
+    /// Which of them are pipes, and no sockets.
+    pub(crate) pipes: Vec<bool>,
     /// Bytes asked of one call.
     pub(crate) receive_bytes: usize,
     /// Fields of a message.
@@ -30,19 +32,24 @@ pub(crate) struct Setup<'a> {
 /// The connections of a thread, and the one whose turn it is.
 pub(crate) struct Turn<'a> {
     links: Vec<BorrowedFd<'a>>,
+    pipes: Vec<bool>,
     pub(crate) fd: BorrowedFd<'a>,
+    /// Whether it is a pipe, which the calls of sockets refuse.
+    pub(crate) is_pipe: bool,
 }
 
 impl<'a> Turn<'a> {
     /// The first connection has its turn. There is one at least: every trial
     /// has an arm.
-    pub(crate) fn of(links: Vec<BorrowedFd<'a>>) -> Turn<'a> {
-        Turn { fd: links[0], links }
+    pub(crate) fn of(links: Vec<BorrowedFd<'a>>, pipes: Vec<bool>) -> Turn<'a> {
+        let is_pipe = pipes.first() == Some(&true);
+        Turn { fd: links[0], is_pipe, links, pipes }
     }
 
     /// Gives the turn to another connection.
     pub(crate) fn pass_to(&mut self, link: usize) {
         self.fd = self.links[link];
+        self.is_pipe = self.pipes.get(link) == Some(&true);
     }
 }
 
@@ -149,9 +156,11 @@ pub(crate) trait Receiver: Send {
     /// Receives a lead; see [`lead::follow`].
     fn follow(&mut self, signal: BorrowedFd<'_>, limit: Duration) -> Result<(), Errno>;
 
-    /// Asks for messages and receives them; see [`requests::exchange`].
+    /// Asks over `requests` for messages and receives them; see
+    /// [`requests::exchange`].
     fn exchange(
         &mut self,
+        requests: BorrowedFd<'_>,
         budget: &Budget,
         message_bytes: usize,
         times: Option<&mut Times>,
@@ -181,11 +190,12 @@ impl<T: Take> Receiver for T {
 
     fn exchange(
         &mut self,
+        requests: BorrowedFd<'_>,
         budget: &Budget,
         message_bytes: usize,
         times: Option<&mut Times>,
     ) -> Result<Exchanged, Errno> {
-        requests::exchange(self, budget, message_bytes, times)
+        requests::exchange(self, requests, budget, message_bytes, times)
     }
 
     #[cfg(test)]

@@ -9,14 +9,15 @@ use iolens_model::arm::Role;
 use iolens_model::axes::{Iovec, Topology};
 use iolens_model::data_path::{DataPath, PrimitiveFacts};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 
 pub use iolens_sys::tcp::SetupError;
 
 use crate::op::Sender;
 use crate::primitives::{
-    bare_send, dropped, memcpy, null, send, send_per_field, send_staged, sendfile, sendfile_file,
-    sendmsg_iov, sendmsg_zerocopy, splice, uring_send, uring_send_zc, uring_send_zc_fixed,
-    uring_sendmsg, uring_sendmsg_zc, write, writev,
+    bare_send, dropped, memcpy, mptcp, null, pipe, send, send_per_field, send_staged, sendfile,
+    sendfile_file, sendmmsg, sendmsg_iov, sendmsg_zerocopy, sendto, splice, udp_gso, unix_stream,
+    uring_send, uring_send_zc, uring_send_zc_fixed, uring_sendmsg, uring_sendmsg_zc, write, writev,
 };
 
 /// Which ends an arm of this primitive has.
@@ -39,6 +40,8 @@ pub struct Entry {
     pub summary: &'static str,
     /// Which ends it has.
     pub ends: Ends,
+    /// What its messages travel over.
+    pub transport: Transport,
     /// Whether it only shows what a part costs.
     pub control: bool,
     /// Whether `list` shows it only with `--all`.
@@ -106,15 +109,21 @@ pub struct Shape {
 pub const REGISTRY: &[&Entry] = &[
     &bare_send::ENTRY,
     &memcpy::ENTRY,
+    &mptcp::ENTRY,
     &null::ENTRY,
+    &pipe::ENTRY,
     &send::ENTRY,
     &send_per_field::ENTRY,
     &send_staged::ENTRY,
     &sendfile::ENTRY,
     &sendfile_file::ENTRY,
+    &sendmmsg::ENTRY,
     &sendmsg_iov::ENTRY,
     &sendmsg_zerocopy::ENTRY,
+    &sendto::ENTRY,
     &splice::ENTRY,
+    &udp_gso::ENTRY,
+    &unix_stream::ENTRY,
     &uring_send::ENTRY,
     &uring_send_zc::ENTRY,
     &uring_send_zc_fixed::ENTRY,
@@ -138,10 +147,25 @@ impl Entry {
         PrimitiveFacts {
             id: self.id.to_owned(),
             summary: self.summary.to_owned(),
+            transport: self.transport,
             data_path: match received || self.ends == Ends::SenderOnly {
                 true => self.data_path.clone(),
                 false => dropped(&self.data_path),
             },
+        }
+    }
+
+    /// Whether an arm of it can run in a topology at all.
+    ///
+    /// Errors: why not.
+    pub fn fits(&self, topology: Topology) -> Result<(), &'static str> {
+        match topology {
+            Topology::Loopback | Topology::Veth => Ok(()),
+            Topology::Sink if self.ends == Ends::SenderOnly || self.datagrams => Ok(()),
+            Topology::Sink if !self.transport.passes_device() => {
+                Err("what it sends passes no device, and nobody else is there to take it")
+            }
+            Topology::Sink => Err("its message is not one UDP datagram"),
         }
     }
 

@@ -11,7 +11,8 @@ use crate::registry::Shape;
 pub(crate) struct Stream {
     pub(crate) ring: MessageRing,
     pub(crate) tally: Tally,
-    next: usize,
+    /// Index of the message whose turn it is.
+    pub(crate) next: usize,
 }
 
 impl Stream {

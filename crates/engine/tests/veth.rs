@@ -11,13 +11,15 @@ mod skip;
 use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
-use iolens_engine::registry::{Ends, Entry, REGISTRY};
+use iolens_engine::registry::{self, Ends, Entry, REGISTRY};
 use iolens_engine::trial::{END_VARIABLE, Launch, run};
 use iolens_engine::{clock, stage, worker};
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Cell, Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::data_path::CallsPerMessage;
 use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
+use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -25,6 +27,16 @@ type Test = (&'static str, Topology, fn());
 
 const TESTS: &[Test] = &[
     ("a_trial_reads_back_what_was_asked", Topology::Veth, a_trial_reads_back_what_was_asked),
+    (
+        "every_transport_passes_between_namespaces",
+        Topology::Veth,
+        every_transport_passes_between_namespaces,
+    ),
+    (
+        "a_segment_larger_than_the_mtu_is_refused",
+        Topology::Veth,
+        a_segment_larger_than_the_mtu_is_refused,
+    ),
     (
         "an_impossible_mtu_is_one_failed_trial",
         Topology::Veth,
@@ -106,11 +118,26 @@ fn traces() -> [BTreeSet<String>; 4] {
     [names("/sys/class/net"), names("/run/netns"), mounts, workers]
 }
 
+/// A message of every entry that fits, as large as most of them take.
 fn trial(topology: Topology, network: NetworkOptions) -> Trial {
-    let fits = |entry: &Entry| entry.datagrams || topology.has_receiver();
+    let fits = |entry: &&Entry| match topology.has_receiver() {
+        true => !entry.transport.loses(),
+        false => entry.fits(topology).is_ok(),
+    };
+    let size = if topology.has_receiver() { 100_000 } else { 1000 };
+    trial_of(fits, topology, network, size, Mode::Stream)
+}
+
+fn trial_of(
+    fits: impl Fn(&&Entry) -> bool,
+    topology: Topology,
+    network: NetworkOptions,
+    message_bytes: u64,
+    mode: Mode,
+) -> Trial {
     let pairs = REGISTRY.iter().copied().filter(|entry| entry.ends == Ends::Pair && !entry.hidden);
-    let pairs = pairs.filter(|entry| fits(entry));
     let arms: Vec<Arm> = pairs
+        .filter(fits)
         .map(|entry| Arm {
             label: entry.id.to_owned(),
             primitive: entry.id.to_owned(),
@@ -124,13 +151,13 @@ fn trial(topology: Topology, network: NetworkOptions) -> Trial {
         isolated: false,
         cell: Cell {
             topology,
-            mode: Mode::Stream,
+            mode,
             working_set: WorkingSet::Hot,
             fields: 8,
             iovec: Iovec::PerMessage,
             receiver: "recv".into(),
             threads: 2,
-            message_bytes: Bytes(if topology.has_receiver() { 100_000 } else { 1000 }),
+            message_bytes: Bytes(message_bytes),
         },
         slices: (0..arms.len()).map(slice).collect(),
         arms,
@@ -158,7 +185,8 @@ fn own_cpu() -> u32 {
 
 /// A trial during which something can happen.
 fn endless(topology: Topology) -> Trial {
-    let mut trial = trial(topology, NetworkOptions::default());
+    let plain = |entry: &&Entry| entry.id == "send";
+    let mut trial = trial_of(plain, topology, NetworkOptions::default(), 1000, Mode::Stream);
     // Without a receiver the other end waits for as long as the slice lasts.
     let stall_limit_s = if topology.has_receiver() { 1 } else { 60 };
     trial.stall_limit = Nanos(stall_limit_s * 1_000_000_000);
@@ -227,6 +255,45 @@ fn a_trial_reads_back_what_was_asked() {
     }
 }
 
+/// Every transport, between namespaces, as a stream and by request; what may be
+/// lost is not lost when so little is under way.
+fn every_transport_passes_between_namespaces() {
+    for ip in [IpVersion::V4, IpVersion::V6] {
+        for mode in [Mode::Stream, Mode::Rr] {
+            let network = NetworkOptions { ip, mtu_bytes: 1500 };
+            let trial = trial_of(|_| true, Topology::Veth, network, 1400, mode);
+            let transports: BTreeSet<_> = trial.arms.iter().filter_map(transport).collect();
+            assert_eq!(transports.len(), Transport::ALL.len());
+            let outcome = conduct(&trial);
+            say_duration(&outcome, &format!("{ip}, {mode}, every transport"));
+            assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
+            for slice in &outcome.slices {
+                let arm = &trial.arms[slice.arm];
+                assert_eq!(slice.tx.bytes, 8 * 1400, "{}", arm.label);
+                assert_eq!(slice.rx.unwrap().bytes, slice.tx.bytes, "{}", arm.label);
+                let is_tcp = transport(arm) == Some(Transport::Tcp);
+                assert!(!is_tcp || slice.tx.retransmits.is_some(), "{}", arm.label);
+            }
+            assert_eq!(outcome.slices.len(), trial.arms.len());
+        }
+    }
+}
+
+fn transport(arm: &Arm) -> Option<Transport> {
+    Some(registry::find(&arm.primitive)?.transport)
+}
+
+fn a_segment_larger_than_the_mtu_is_refused() {
+    let network = NetworkOptions { ip: IpVersion::V4, mtu_bytes: 1500 };
+    let cut = |entry: &&Entry| entry.id == "udp_gso";
+    let outcome = conduct(&trial_of(cut, Topology::Veth, network, 1473, Mode::Stream));
+    assert_eq!(outcome.status, Status::Skipped);
+    let reason = outcome.reason.unwrap();
+    assert!(reason.contains("segments of 1473 B where the MTU leaves room for 1472"), "{reason}");
+    let fits = conduct(&trial_of(cut, Topology::Veth, network, 1472, Mode::Stream));
+    assert_eq!((fits.status, fits.reason), (Status::Ok, None));
+}
+
 fn an_impossible_mtu_is_one_failed_trial() {
     let network = NetworkOptions { ip: IpVersion::V4, mtu_bytes: 70_000 };
     let outcome = conduct(&trial(Topology::Veth, network));
@@ -264,7 +331,12 @@ fn what_is_sent_into_a_sink_is_not_copied() {
             assert_eq!(outcome.slices.len(), trial.arms.len());
             for (slice, arm) in outcome.slices.iter().zip(&outcome.arms) {
                 let Counts { messages, bytes, calls, time_ns, zerocopy, .. } = slice.tx;
-                assert_eq!((messages, bytes, calls), (8, 8 * message_bytes, 8), "{arm:?}");
+                assert_eq!((messages, bytes), (8, 8 * message_bytes), "{arm:?}");
+                let entry = registry::find(&arm.arm.primitive).unwrap();
+                match entry.data_path.calls {
+                    CallsPerMessage::Shared(_) => assert!((1..=8).contains(&calls), "{arm:?}"),
+                    _ => assert_eq!(calls, 8, "{arm:?}"),
+                }
                 assert!(time_ns > 0 && slice.rx.is_none());
                 assert_eq!((slice.tx.retransmits, slice.tx.segments_out), (None, None));
                 assert_eq!(arm.copies_end_to_end, arm.copies_sender, "the path ends at the device");
@@ -290,9 +362,12 @@ fn copied_sends(outcome: &TrialOutcome) -> Option<u64> {
 fn a_sink_takes_one_datagram_and_no_more() {
     for &ip in IpVersion::ALL {
         let network = NetworkOptions { ip, ..Default::default() };
-        let with = |message_bytes| {
-            let mut trial = trial(Topology::Sink, network);
-            (trial.cell.message_bytes, trial.cell.fields) = (message_bytes, 1);
+        let with = |message_bytes: Bytes| {
+            // Those made for UDP refuse by themselves.
+            let fits = |entry: &&Entry| entry.datagrams && !entry.transport.loses();
+            let size = message_bytes.0;
+            let mut trial = trial_of(fits, Topology::Sink, network, size, Mode::Stream);
+            trial.cell.fields = 1;
             conduct(&trial)
         };
         let most = network.datagram_max();

@@ -250,12 +250,14 @@ fn check_sink(
             network.ip, largest.0
         )));
     }
-    let fits = |id: &&String| registry::find(id).is_some_and(|e| e.datagrams || e.control);
-    if let Some(id) = primitives.iter().find(|id| !fits(id)) {
+    let refused = primitives
+        .iter()
+        .find_map(|id| Some((id, registry::find(id)?.fits(Topology::Sink).err()?)));
+    if let Some((id, why)) = refused {
         let shown = registry::REGISTRY.iter().filter(|entry| entry.datagrams && !entry.hidden);
         let known: Vec<&str> = shown.map(|entry| entry.id).collect();
         return Err(Failure::usage(format!(
-            "`{id}` cannot be used in the topology sink: its message is not one UDP datagram\n  \
+            "`{id}` cannot be used in the topology sink: {why}\n  \
              take another topology, or of --primitives: {}",
             known.join(", ")
         )));

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::transport::Transport;
+
 /// Who moves the bytes over a hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -72,6 +74,8 @@ pub enum CallsPerMessage {
     Fixed(u32),
     /// One per non-empty field.
     PerField,
+    /// One for up to this many messages.
+    Shared(u32),
 }
 
 /// All hops of a message in order, and the system calls that cause them.
@@ -158,6 +162,9 @@ pub struct PrimitiveFacts {
     pub id: String,
     /// What it does, in one line.
     pub summary: String,
+    /// What its messages travel over. Runs of older builds knew TCP alone.
+    #[serde(default)]
+    pub transport: Transport,
     /// The path of the bytes, received with `recv`.
     pub data_path: DataPath,
 }

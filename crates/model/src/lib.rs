@@ -19,5 +19,6 @@ pub mod plan;
 pub mod profile;
 pub mod reading;
 pub mod run;
+pub mod transport;
 pub mod trial;
 pub mod units;

@@ -11,6 +11,7 @@ use iolens_model::data_path::{
 };
 use iolens_model::latency::Histogram;
 use iolens_model::run::Run;
+use iolens_model::transport::Transport;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, CostModel, Crossover, CrossoverPoint,
@@ -279,7 +280,8 @@ fn primitives() -> Vec<PrimitiveFacts> {
 
 fn facts(id: &str, summary: &str, hops: Vec<Hop>) -> PrimitiveFacts {
     let data_path = DataPath { hops: Cow::Owned(hops), calls: CallsPerMessage::Fixed(1) };
-    PrimitiveFacts { id: id.into(), summary: summary.into(), data_path }
+    let transport = Transport::Tcp;
+    PrimitiveFacts { id: id.into(), summary: summary.into(), transport, data_path }
 }
 
 fn hop(

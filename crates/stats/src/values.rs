@@ -70,9 +70,10 @@ pub(crate) struct Sums {
 }
 
 impl Sums {
-    /// Time over messages; null where either is zero.
+    /// Time over messages that arrived; null where either is zero.
     pub(crate) fn time_per_message(&self) -> Option<Parts> {
-        let parts = Parts { over: self.tx.time_ns as f64, under: self.tx.messages as f64 };
+        let under = arrived(&self.tx, self.received());
+        let parts = Parts { over: self.tx.time_ns as f64, under };
         (parts.over > 0.0 && parts.under > 0.0).then_some(parts)
     }
 
@@ -107,6 +108,16 @@ impl Sums {
             self.rx_slices += 1;
         }
     }
+}
+
+/// Messages that arrived: those that were sent, less the share of the bytes that
+/// was lost on the way, which only some transports may do. Without a receiver, all.
+fn arrived(tx: &Counts, rx: Option<&Counts>) -> f64 {
+    let share = rx.filter(|rx| rx.bytes < tx.bytes).map_or(1.0, |rx| {
+        // Smaller than what was sent, so that is not zero.
+        rx.bytes as f64 / tx.bytes as f64
+    });
+    tx.messages as f64 * share
 }
 
 /// Sum of two counts, saturating; null where either is null.
@@ -235,16 +246,16 @@ fn typical_ratios(trial: &TrialOutcome, sums: &[Sums], sliced: bool) -> Vec<Opti
         let of = |index: usize| sums[index].time_per_message().map(|p| p.over / p.under);
         return (0..sums.len()).map(|arm| Some((of(baseline)? / of(arm)?).ln())).collect();
     }
-    let mut rounds: BTreeMap<u32, Vec<(u64, u64)>> = BTreeMap::new();
+    let mut rounds: BTreeMap<u32, Vec<(u64, f64)>> = BTreeMap::new();
     for slice in measured(trial) {
-        let round = rounds.entry(slice.round).or_insert_with(|| vec![(0, 0); sums.len()]);
+        let round = rounds.entry(slice.round).or_insert_with(|| vec![(0, 0.0); sums.len()]);
         if let Some((time_ns, messages)) = round.get_mut(slice.arm) {
             *time_ns = time_ns.saturating_add(slice.tx.time_ns);
-            *messages = messages.saturating_add(slice.tx.messages);
+            *messages += arrived(&slice.tx, slice.rx.as_ref());
         }
     }
-    let per_message = |&(time_ns, messages): &(u64, u64)| time_ns as f64 / messages as f64;
-    let ratio = |round: &Vec<(u64, u64)>, arm: usize| {
+    let per_message = |&(time_ns, messages): &(u64, f64)| time_ns as f64 / messages;
+    let ratio = |round: &Vec<(u64, f64)>, arm: usize| {
         let ln = (per_message(&round[baseline]) / per_message(&round[arm])).ln();
         ln.is_finite().then_some(ln)
     };

@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrAny, SocketFlags, SocketType, acceptfrom_with, bind,
-    connect, getsockname, listen, shutdown, socket_with,
+    connect, getpeername, getsockname, ipproto, listen, shutdown, socket_with,
 };
 
 use crate::errno::Errno;
@@ -30,6 +30,8 @@ pub struct Options {
     pub nodelay: bool,
     /// `SO_SNDTIMEO` and `SO_RCVTIMEO`: how long a blocking call may wait.
     pub stall_limit: Duration,
+    /// Whether it may have several paths (`IPPROTO_MPTCP`, RFC 8684; Linux 5.6).
+    pub multipath: bool,
 }
 
 /// What the kernel made of the options.
@@ -73,9 +75,13 @@ pub(crate) fn step<T>(
 /// A TCP socket with the options, not yet connected.
 fn socket(address: &SocketAddr, options: &Options) -> Result<OwnedFd, SetupError> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let (protocol, name) = match options.multipath {
+        false => (None, "a TCP"),
+        true => (Some(ipproto::MPTCP), "an MPTCP"),
+    };
     let fd = step(
-        "open a TCP socket",
-        socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None),
+        format!("open {name} socket"),
+        socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, protocol),
     )?;
     let congestion = options.congestion.as_str();
     step(
@@ -161,6 +167,15 @@ pub fn connect_to(address: &SocketAddr, options: &Options) -> Result<OwnedFd, Se
     limit_waits(fd.as_fd(), options.stall_limit)?;
     step(format!("connect to {address}"), connect(&fd, address))?;
     Ok(fd)
+}
+
+/// The address of the other end.
+///
+/// Errors: `ENOTCONN` if the peer has gone.
+pub fn peer_address(fd: BorrowedFd<'_>) -> Result<SocketAddr, SetupError> {
+    let tried = "read the address of the other end";
+    let any = step(tried, getpeername(fd))?.ok_or(rustix::io::Errno::NOTCONN);
+    step(tried, any.and_then(SocketAddr::try_from))
 }
 
 /// Reads the options of a connection back.
@@ -257,6 +272,7 @@ pub(crate) fn loopback_pair(buffer_bytes: usize) -> (OwnedFd, OwnedFd) {
         buffer_bytes,
         nodelay: true,
         stall_limit: Duration::from_secs(20),
+        multipath: false,
     };
     loop {
         let listener = Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
@@ -280,6 +296,7 @@ mod tests {
             buffer_bytes: 65_536,
             nodelay: true,
             stall_limit: Duration::from_secs(5),
+            multipath: false,
         }
     }
 

@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::{Layout, MessageRing};
 use iolens_sys::{clock, socket};
@@ -26,6 +27,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "controls",
     summary: "the calls of `send` in a bare loop, to check the harness",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: true,
     datagrams: true,

@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;
 use iolens_sys::ring::Layout;
@@ -25,6 +26,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "controls",
     summary: "gather the fields into a staging buffer and send nothing",
     ends: Ends::SenderOnly,
+    transport: Transport::Tcp,
     control: true,
     hidden: false,
     datagrams: false,

@@ -4,15 +4,21 @@
 
 pub(crate) mod bare_send;
 pub(crate) mod memcpy;
+pub(crate) mod mptcp;
 pub(crate) mod null;
+pub(crate) mod pipe;
 pub(crate) mod send;
 pub(crate) mod send_per_field;
 pub(crate) mod send_staged;
 pub(crate) mod sendfile;
 pub(crate) mod sendfile_file;
+pub(crate) mod sendmmsg;
 pub(crate) mod sendmsg_iov;
 pub(crate) mod sendmsg_zerocopy;
+pub(crate) mod sendto;
 pub(crate) mod splice;
+pub(crate) mod udp_gso;
+pub(crate) mod unix_stream;
 pub(crate) mod uring_send;
 pub(crate) mod uring_send_zc;
 pub(crate) mod uring_send_zc_fixed;
@@ -44,6 +50,10 @@ pub(crate) const COPY_IN: Hop = Hop {
     function: Cow::Borrowed("skb_copy_to_page_nocache"),
     movement: Movement::Copy,
 };
+
+/// The copy that a plain UDP send makes.
+pub(crate) const COPY_IN_DATAGRAM: Hop =
+    Hop { function: Cow::Borrowed("ip_generic_getfrag"), ..COPY_IN };
 
 /// The references in a pipe go into the socket buffer as they are
 /// (`MSG_SPLICE_PAGES`, Linux 6.5; `tcp_sendpage` before).

@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
@@ -22,6 +23,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "controls",
     summary: "the measuring loop around nothing: what iolens itself costs",
     ends: Ends::SenderOnly,
+    transport: Transport::Tcp,
     control: true,
     hidden: true,
     datagrams: false,

@@ -12,6 +12,7 @@ use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 
@@ -27,6 +28,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "plain",
     summary: "one send(2) per field",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     datagrams: false,

@@ -12,6 +12,7 @@ use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;
 use iolens_sys::ring::Layout;
@@ -28,6 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "the classic three",
     summary: "gather the fields into a staging buffer by memcpy, then send(2)",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     datagrams: true,

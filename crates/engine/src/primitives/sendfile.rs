@@ -25,6 +25,7 @@ use std::os::unix::fs::FileExt;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::{file, ring, splice};
 
@@ -49,6 +50,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "splice",
     summary: "sendfile(2) of a message that lies in a file in memory (memfd)",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     datagrams: false,

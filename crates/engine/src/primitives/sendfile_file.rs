@@ -15,6 +15,7 @@ use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::file;
 
 use crate::op::Sender;
@@ -28,6 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "splice",
     summary: "sendfile(2) of a message that lies in a regular file, page cache warm",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     datagrams: false,

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::socket;
 
 use crate::one_call;
@@ -25,6 +26,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "the classic three",
     summary: "sendmsg(2) with an iovec straight over the fields",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     datagrams: true,

@@ -23,6 +23,7 @@ use std::time::Duration;
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
 use iolens_sys::zerocopy::{self, Completion};
@@ -40,6 +41,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "the classic three",
     summary: "sendmsg(2) with MSG_ZEROCOPY straight over the fields, completions awaited",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     datagrams: true,

@@ -44,6 +44,7 @@ use std::time::Duration;
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::Root;
 use iolens_sys::ring::{Layout, MessageRing};
@@ -71,6 +72,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "splice",
     summary: "vmsplice(2) of the fields' pages into a pipe, splice(2) from there to the socket",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     datagrams: false,

@@ -16,6 +16,7 @@ use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::io_uring::Opcode;
 
 use crate::op::Sender;
@@ -29,6 +30,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "io_uring",
     summary: "a contiguous message through a ring, one send at a time",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     locks_memory: false,

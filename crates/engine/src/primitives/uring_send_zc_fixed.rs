@@ -15,6 +15,7 @@ use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::transport::Transport;
 use iolens_sys::io_uring::Opcode;
 
 use crate::op::Sender;
@@ -28,6 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
     family: "io_uring",
     summary: "a message in a registered buffer through a ring, zero-copy, notifications awaited",
     ends: Ends::Pair,
+    transport: Transport::Tcp,
     control: false,
     hidden: false,
     locks_memory: true,

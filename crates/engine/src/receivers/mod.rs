@@ -14,6 +14,7 @@ mod tests;
 use std::borrow::Cow;
 
 use iolens_model::data_path::{Hop, ReceiverFacts};
+use iolens_model::transport::Transport;
 use iolens_sys::tcp::SetupError;
 
 use crate::receive::{Receiver, Setup};
@@ -29,6 +30,8 @@ pub struct Entry {
     pub needs: &'static str,
     /// Its hops, which take the place of those of `recv` in a cell's path.
     pub hops: &'static [Hop],
+    /// What it can receive from.
+    pub transports: &'static [Transport],
     /// Whether this process has the bytes in the end.
     pub has_bytes: bool,
     /// Tries whether it works here; why not.

@@ -2,12 +2,14 @@
 //!
 //! Path through the kernel: recv(2) → `tcp_recvmsg_locked` →
 //! `skb_copy_datagram_msg` → copy into the buffer. One copy.
-//! Needs: nothing beyond TCP.
+//! Needs: nothing beyond TCP. Other sockets have functions of their own, and a pipe,
+//! which is no socket, read(2) in its place.
 //! Does not show: what a program pays that looks at the bytes, since nothing
 //! here does.
 
 use std::os::fd::BorrowedFd;
 
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::socket;
 use iolens_sys::tcp::SetupError;
@@ -22,6 +24,7 @@ pub(crate) static ENTRY: Entry = Entry {
     summary: "recv(2) into one buffer",
     needs: "any",
     hops: &[COPY_OUT],
+    transports: &Transport::ALL,
     has_bytes: true,
     available: everywhere,
     open,
@@ -36,14 +39,20 @@ pub(crate) struct Recv<'a> {
 impl<'a> Recv<'a> {
     pub(crate) fn new(setup: Setup<'a>) -> Recv<'a> {
         // Written to, so that every page is there before a clock runs.
-        Recv { turn: Turn::of(setup.links), buffer: vec![1; setup.receive_bytes] }
+        Recv { turn: Turn::of(setup.links, setup.pipes), buffer: vec![1; setup.receive_bytes] }
     }
 
     /// Of one connection.
     #[cfg(test)]
     pub(crate) fn one(fd: BorrowedFd<'a>, receive_bytes: usize) -> Recv<'a> {
         let stall_limit = std::time::Duration::from_secs(20);
-        Recv::new(Setup { links: vec![fd], receive_bytes, fields: 1, stall_limit })
+        Recv::new(Setup {
+            links: vec![fd],
+            pipes: vec![false],
+            receive_bytes,
+            fields: 1,
+            stall_limit,
+        })
     }
 }
 
@@ -62,7 +71,10 @@ impl Take for Recv<'_> {
 
     #[inline]
     fn take(&mut self) -> Result<Taken, Errno> {
-        let bytes = socket::recv(self.turn.fd, &mut self.buffer)?;
+        let bytes = match self.turn.is_pipe {
+            false => socket::recv(self.turn.fd, &mut self.buffer)?,
+            true => socket::read(self.turn.fd, &mut self.buffer)?,
+        };
         Ok(Taken::by_one_call(bytes))
     }
 

@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::socket;
 use iolens_sys::tcp::SetupError;
@@ -35,6 +36,7 @@ pub(crate) static ENTRY: Entry = Entry {
     summary: "recv(2) with MSG_TRUNC: no receive copy, the bytes are thrown away",
     needs: "2.4",
     hops: &[DROP],
+    transports: &[Transport::Tcp],
     has_bytes: false,
     available: everywhere,
     open,
@@ -46,7 +48,10 @@ struct RecvTrunc<'a> {
 }
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Receiver + '_>, SetupError> {
-    Ok(Box::new(RecvTrunc { turn: Turn::of(setup.links), receive_bytes: setup.receive_bytes }))
+    Ok(Box::new(RecvTrunc {
+        turn: Turn::of(setup.links, setup.pipes),
+        receive_bytes: setup.receive_bytes,
+    }))
 }
 
 impl Take for RecvTrunc<'_> {

@@ -15,6 +15,7 @@ use std::io::IoSliceMut;
 use std::os::fd::BorrowedFd;
 
 use arrayvec::ArrayVec;
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::socket;
 use iolens_sys::tcp::SetupError;
@@ -30,6 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
     summary: "recvmsg(2) into an iovec of as many buffers as a message has fields",
     needs: "any",
     hops: &[COPY_OUT],
+    transports: &Transport::ALL,
     has_bytes: true,
     available: everywhere,
     open,
@@ -47,7 +49,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Receiver + '_>, SetupError> {
     // Written to, so that every page is there before a clock runs.
     let buffer = |i: usize| vec![1; each + usize::from(i < more)].into_boxed_slice();
     let buffers = (0..count).map(buffer).collect();
-    Ok(Box::new(RecvmsgIov { turn: Turn::of(setup.links), buffers }))
+    Ok(Box::new(RecvmsgIov { turn: Turn::of(setup.links, setup.pipes), buffers }))
 }
 
 impl Take for RecvmsgIov<'_> {
@@ -64,7 +66,10 @@ impl Take for RecvmsgIov<'_> {
         // In place: collecting moves room for 64 buffers, whatever their number.
         let mut iovec = ArrayVec::<IoSliceMut<'_>, FIELDS_MAX>::new();
         iovec.extend(self.buffers.iter_mut().map(|buffer| IoSliceMut::new(buffer)));
-        let bytes = socket::recvmsg(self.turn.fd, &mut iovec)?;
+        let bytes = match self.turn.is_pipe {
+            false => socket::recvmsg(self.turn.fd, &mut iovec)?,
+            true => socket::readv(self.turn.fd, &mut iovec)?,
+        };
         Ok(Taken::by_one_call(bytes))
     }
 

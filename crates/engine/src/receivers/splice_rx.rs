@@ -18,6 +18,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::splice::Pipe;
 use iolens_sys::tcp::SetupError;
@@ -52,6 +53,7 @@ pub(crate) static ENTRY: Entry = Entry {
     summary: "splice(2) into a pipe and on into /dev/null: no receive copy",
     needs: "2.6.25",
     hops: &[INTO_PIPE, INTO_NULL],
+    transports: &[Transport::Tcp, Transport::UnixStream, Transport::Pipe],
     has_bytes: false,
     available: everywhere,
     open,
@@ -78,7 +80,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Receiver + '_>, SetupError> {
         failed("open /dev/null")(errno)
     })?;
     let receive_bytes = setup.receive_bytes;
-    Ok(Box::new(SpliceRx { turn: Turn::of(setup.links), pipe, null, receive_bytes }))
+    Ok(Box::new(SpliceRx { turn: Turn::of(setup.links, setup.pipes), pipe, null, receive_bytes }))
 }
 
 impl SpliceRx<'_> {

@@ -24,6 +24,7 @@ use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp::SetupError;
 use iolens_sys::zerocopy_receive::{self, Brought, PAGE_BYTES, Window};
@@ -47,6 +48,7 @@ pub(crate) static ENTRY: Entry = Entry {
     summary: "getsockopt(2) with TCP_ZEROCOPY_RECEIVE: maps whole pages, copies the rest",
     needs: "5.11",
     hops: &[MAP],
+    transports: &[Transport::Tcp],
     has_bytes: true,
     available: || Linux::try_here().map_err(refusal),
     open: |setup| Ok(Box::new(ZerocopyReceive::<Linux>::open(setup)?)),
@@ -130,7 +132,7 @@ impl<'a, K: Kernel> ZerocopyReceive<'a, K> {
         let windows = setup.links.iter().map(open).collect::<Result<Vec<Window>, Errno>>();
         Ok(ZerocopyReceive {
             windows: windows.map_err(failed("map a TCP socket"))?,
-            turn: Turn::of(setup.links),
+            turn: Turn::of(setup.links, setup.pipes),
             link: 0,
             // Written to, so that every page is there before a clock runs.
             copies: vec![1; PAGE_BYTES - 1].into_boxed_slice(),

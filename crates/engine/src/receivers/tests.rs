@@ -32,6 +32,7 @@ pub(super) fn connection(stall_limit: Duration) -> (OwnedFd, OwnedFd) {
         buffer_bytes: 256 << 10,
         nodelay: true,
         stall_limit,
+        multipath: false,
     };
     let listener = tcp::Listener::open(&([127, 0, 0, 1], 0).into(), &options, 1).unwrap();
     let tx = tcp::connect_to(&listener.address().unwrap(), &options).unwrap();
@@ -41,7 +42,13 @@ pub(super) fn connection(stall_limit: Duration) -> (OwnedFd, OwnedFd) {
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
 pub(super) fn setup(fd: &OwnedFd, stall_limit: Duration) -> Setup<'_> {
-    Setup { links: vec![fd.as_fd()], receive_bytes: RECEIVE_BYTES, fields: 8, stall_limit }
+    Setup {
+        links: vec![fd.as_fd()],
+        pipes: vec![false],
+        receive_bytes: RECEIVE_BYTES,
+        fields: 8,
+        stall_limit,
+    }
 }
 
 fn receiver<'a>(entry: &Entry, fd: &'a OwnedFd) -> Box<dyn Receiver + 'a> {
@@ -184,7 +191,7 @@ fn requests_are_answered_one_at_a_time() {
             let mut done = None;
             let budget = Budget::messages(MESSAGES as u64, 1);
             let allocated = allocation_counter::measure(|| {
-                done = Some(receiver.exchange(&budget, size, Some(&mut times)));
+                done = Some(receiver.exchange(rx.as_fd(), &budget, size, Some(&mut times)));
             });
             assert_eq!(allocated.count_total, 0, "{} allocates while it asks", entry.id);
             let done = done.unwrap().unwrap();
@@ -267,7 +274,7 @@ fn an_interrupted_call_is_made_again_and_not_counted() {
             });
         });
         let budget = Budget::messages(MESSAGES as u64, 1);
-        let done = interrupted(rx.as_fd()).exchange(&budget, 4095, None).unwrap();
+        let done = interrupted(rx.as_fd()).exchange(rx.as_fd(), &budget, 4095, None).unwrap();
         assert_eq!(done.tally.messages, MESSAGES as u64);
     });
 }

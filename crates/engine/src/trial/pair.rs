@@ -207,11 +207,11 @@ impl<'a> Pair<'a> {
             ToWorker::Prepare(Box::new(Task { side, trial: trial.clone(), peer, token }))
         };
         self.worker(Side::Rx).say(prepare(Side::Rx, None));
-        let address = match self.answer(deadline_ns)? {
-            (Side::Rx, FromWorker::Listening { address }) => address,
+        let peer = match self.answer(deadline_ns)? {
+            (Side::Rx, FromWorker::Listening { peer }) => peer,
             (side, _) => return Err(out_of_turn(side)),
         };
-        self.worker(Side::Tx).say(prepare(Side::Tx, Some(address)));
+        self.worker(Side::Tx).say(prepare(Side::Tx, Some(peer)));
         for _ in 0..2 {
             match self.answer(deadline_ns)? {
                 (_, FromWorker::Ready) => {}

@@ -48,7 +48,10 @@ impl Stop {
         const LACKS: [Errno; 4] =
             [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENODEV, Errno::ENOSYS];
         const FORBIDS: [Errno; 4] = [Errno::EPERM, Errno::EACCES, Errno::ENOMEM, Errno::ENOBUFS];
-        let refuses = LACKS.contains(&error.errno) || FORBIDS.contains(&error.errno);
+        // What the cell's network has no room for.
+        let is_too_large = error.errno == Errno::EMSGSIZE;
+        let refuses =
+            is_too_large || LACKS.contains(&error.errno) || FORBIDS.contains(&error.errno);
         let stop = if refuses { Stop::refused } else { Stop::cause };
         stop(error.to_string())
     }

@@ -1,14 +1,16 @@
 //! What an end says about itself: where its threads ran and what the kernel
 //! made of its options.
 
+use iolens_model::axes::Topology;
 use iolens_model::outcome::EndFacts;
 use iolens_model::reading::NotMeasured;
+use iolens_model::transport::Transport;
 use iolens_model::trial::Trial;
 use iolens_sys::{affinity, tcp, udp};
 
 use super::bracket::Bracket;
 use super::crew::Stop;
-use super::link::Links;
+use super::link::{Lane, Links};
 use super::protocol::BUILD;
 
 /// Binds the calling thread to its processor and reads back where it may run.
@@ -21,10 +23,13 @@ pub(crate) fn pin(cpus: &[u32], thread: usize) -> Result<Vec<u32>, Stop> {
     affinity::thread_cpus().map_err(Stop::at("read back where a thread may run"))
 }
 
-/// A count of TCP where the messages go over UDP.
-fn not_over_udp(metric: &str) -> NotMeasured {
-    let why = "messages to a device that drops them go over UDP, which does not count it";
-    NotMeasured { metric: metric.to_owned(), why: why.to_owned() }
+/// A count of TCP where no message goes over it.
+fn not_over_tcp(topology: Topology) -> impl Fn(&str) -> NotMeasured {
+    let why = match topology.has_receiver() {
+        true => "no message goes over TCP, which alone counts it",
+        false => "messages to a device that drops them go over UDP, which does not count it",
+    };
+    move |metric| NotMeasured { metric: metric.to_owned(), why: why.to_owned() }
 }
 
 /// The facts of an end from its threads.
@@ -34,9 +39,13 @@ pub(crate) fn end_facts<'a>(
     threads: impl Iterator<Item = (&'a Bracket, Vec<u32>)>,
 ) -> EndFacts {
     // Connections that messages do not go over say nothing about them.
-    let connection = links.any().filter(|_| trial.cell.topology.has_receiver());
+    let received = trial.cell.topology.has_receiver();
+    let connection = links.any(Transport::Tcp).filter(|_| received).map(Lane::data);
     let accepted = connection.and_then(|fd| tcp::read_back(fd).ok());
-    let sent_from = || udp::send_buffer_bytes(links.any_sink()?).map(|bytes| bytes as u64);
+    let sent_from = || {
+        let lane = links.any(Transport::Udp)?;
+        udp::send_buffer_bytes(lane.data()).map(|bytes| bytes as u64)
+    };
     let mut facts = EndFacts {
         build: BUILD.to_owned(),
         message_bytes: trial.cell.message_bytes.0,
@@ -56,7 +65,7 @@ pub(crate) fn end_facts<'a>(
         arm_facts: Vec::new(),
         not_measured: match connection {
             Some(_) => Vec::new(),
-            None => ["retransmits", "segments_out"].map(not_over_udp).to_vec(),
+            None => ["retransmits", "segments_out"].map(not_over_tcp(trial.cell.topology)).to_vec(),
         },
     };
     for (bracket, cpus) in threads {

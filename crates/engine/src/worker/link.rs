@@ -1,52 +1,64 @@
-//! The connections of a trial: one per arm and thread, each of which says at
-//! its start to which arm and thread it belongs and that it is one of ours.
+//! What a trial's messages travel over: a lane for each arm and thread, of the
+//! arm's transport, and the bytes with which the ends keep step.
 
-use std::net::{IpAddr, SocketAddr};
+mod accept;
+mod connect;
+mod lane;
+
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use iolens_model::axes::Mode;
+use iolens_model::transport::Transport;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
-use iolens_sys::{socket, tcp, udp};
+use iolens_sys::{pipe, poll, socket, tcp, udp};
+use serde::{Deserialize, Serialize};
 
 use super::protocol::Failure;
-use crate::stage::sink;
+use crate::registry;
 
-/// Connections by arm and thread. Arms that send nothing have them too: the
-/// receiving end waits on them until the slice is over.
+pub(crate) use self::accept::{Doors, accept};
+pub(crate) use self::connect::connect;
+pub use self::lane::{Lane, pair};
+
+/// Where the receiving end can be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// By TCP.
+    pub tcp: SocketAddr,
+    /// By MPTCP; null where no arm needs it.
+    pub mptcp: Option<SocketAddr>,
+    /// The abstract name of its Unix socket; null where no arm needs one.
+    pub unix: Option<Vec<u8>>,
+}
+
+/// Lanes by arm and thread. Arms that send nothing have them too: the receiving
+/// end waits on them until the slice is over.
 #[derive(Debug)]
 pub(crate) struct Links {
-    by_arm: Vec<Vec<OwnedFd>>,
+    by_arm: Vec<Vec<Lane>>,
     /// By thread; empty without leads.
     signals: Vec<OwnedFd>,
-    /// By arm and thread, where messages do not go over the connections:
-    /// sockets towards a device that drops them.
-    sinks: Vec<Vec<OwnedFd>>,
 }
 
 /// token, arm, thread.
 const GREETING_BYTES: usize = 16;
 
 impl Links {
-    /// From connections by place.
-    fn of(trial: &Trial, mut by_arm: Vec<Vec<OwnedFd>>) -> Links {
-        let signals = by_arm.split_off(trial.arms.len()).pop().unwrap_or_default();
-        Links { by_arm, signals, sinks: Vec::new() }
+    /// The lane of an arm's thread.
+    pub(crate) fn lane(&self, arm: usize, thread: usize) -> &Lane {
+        &self.by_arm[arm][thread]
     }
 
-    /// What an arm's thread sends its messages over.
+    /// What an arm's thread sends its messages over, or receives them from.
     pub(crate) fn data(&self, arm: usize, thread: usize) -> BorrowedFd<'_> {
-        let sink = self.sinks.get(arm).and_then(|threads| threads.get(thread));
-        sink.map_or_else(|| self.get(arm, thread), AsFd::as_fd)
+        self.lane(arm, thread).data()
     }
 
-    /// The connection of an arm's thread.
-    pub(crate) fn get(&self, arm: usize, thread: usize) -> BorrowedFd<'_> {
-        self.by_arm[arm][thread].as_fd()
-    }
-
-    /// All connections of an arm.
-    pub(crate) fn of_arm(&self, arm: usize) -> &[OwnedFd] {
+    /// All lanes of an arm.
+    pub(crate) fn of_arm(&self, arm: usize) -> &[Lane] {
         &self.by_arm[arm]
     }
 
@@ -56,20 +68,15 @@ impl Links {
         self.signals.get(thread).map(AsFd::as_fd)
     }
 
-    /// Any connection at all, to read options back from.
-    pub(crate) fn any(&self) -> Option<BorrowedFd<'_>> {
-        self.by_arm.iter().flatten().next().map(AsFd::as_fd)
-    }
-
-    /// Any socket at all towards a device that drops what is sent.
-    pub(crate) fn any_sink(&self) -> Option<BorrowedFd<'_>> {
-        self.sinks.iter().flatten().next().map(AsFd::as_fd)
+    /// Any lane at all of a transport, to read options back from.
+    pub(crate) fn any(&self, transport: Transport) -> Option<&Lane> {
+        self.by_arm.iter().flatten().find(|lane| lane.transport() == transport)
     }
 
     /// Ends every connection, which wakes whoever waits on one.
     pub(crate) fn hang_up(&self) {
-        let sinks = self.sinks.iter().flatten();
-        for fd in self.by_arm.iter().flatten().chain(&self.signals).chain(sinks) {
+        self.by_arm.iter().flatten().for_each(Lane::hang_up);
+        for fd in &self.signals {
             // The peer may have gone already, which is as good.
             let _ = tcp::hang_up(fd.as_fd());
         }
@@ -83,6 +90,7 @@ fn options(trial: &Trial) -> tcp::Options {
         buffer_bytes: usize::try_from(trial.socket.buffer_bytes.0).unwrap_or(usize::MAX),
         nodelay: trial.socket.nodelay,
         stall_limit: stall_limit(trial),
+        multipath: false,
     }
 }
 
@@ -101,19 +109,9 @@ pub(crate) fn connected_pair() -> Result<(OwnedFd, OwnedFd), tcp::SetupError> {
         buffer_bytes: 64 << 10,
         nodelay: true,
         stall_limit: Duration::from_secs(1),
+        multipath: false,
     };
-    let listener = tcp::Listener::open(&SocketAddr::from(([127, 0, 0, 1], 0)), &options, 1)?;
-    let near = tcp::connect_to(&listener.address()?, &options)?;
-    Ok((near, listener.accept()?))
-}
-
-/// Opens the listening socket of the receiving end at its address.
-///
-/// Errors: what was tried and what the system said.
-pub(crate) fn listen(trial: &Trial, address: IpAddr) -> Result<tcp::Listener, Failure> {
-    let address = SocketAddr::new(address, 0);
-    let connections = places(trial) * trial.cell.threads as usize;
-    Ok(tcp::Listener::open(&address, &options(trial), connections)?)
+    lane::over_loopback(&options)
 }
 
 /// Whether an error only says that the process at the other end has gone,
@@ -137,96 +135,45 @@ impl From<tcp::SetupError> for Failure {
     }
 }
 
+/// A failure of what was tried with the other end.
+fn failed(what: &str, errno: Errno) -> Failure {
+    let consequence = tells_of_the_peer(errno);
+    Failure { consequence, ..Failure::cause(format!("cannot {what}: {errno}")) }
+}
+
+/// What an arm's messages travel over in this trial.
+pub(crate) fn transport(trial: &Trial, arm: usize) -> Transport {
+    let entry = registry::find(&trial.arms[arm].primitive);
+    entry.map_or(Transport::Tcp, |entry| entry.transport)
+}
+
 /// Connections of each thread: one per arm, and one for signals if needed.
 /// In greetings the signals come as one arm more.
 fn places(trial: &Trial) -> usize {
     trial.arms.len() + usize::from(trial.has_lead())
 }
 
-/// Makes all connections of the sending end.
-///
-/// Errors: what was tried and what the system said.
-pub(crate) fn connect(trial: &Trial, peer: SocketAddr, token: u64) -> Result<Links, Failure> {
-    let options = options(trial);
-    let mut by_arm: Vec<Vec<OwnedFd>> = (0..places(trial)).map(|_| Vec::new()).collect();
-    for arm in trial.arms_as_they_run().into_iter().chain(trial.arms.len()..places(trial)) {
-        for thread in 0..trial.cell.threads {
-            let fd = tcp::connect_to(&peer, &options)?;
-            let mut greeting = [0; GREETING_BYTES];
-            greeting[..8].copy_from_slice(&token.to_le_bytes());
-            greeting[8..12].copy_from_slice(&(arm as u64).to_le_bytes()[..4]);
-            greeting[12..].copy_from_slice(&thread.to_le_bytes());
-            // The first bytes of a connection always find room in its buffer.
-            match socket::send(fd.as_fd(), &greeting) {
-                Ok(GREETING_BYTES) => by_arm[arm].push(fd),
-                Ok(n) => {
-                    let what = format!("cannot greet the receiving end: sent {n} of 16 bytes");
-                    return Err(Failure::cause(what));
-                }
-                Err(errno) => {
-                    let what = format!("cannot greet the receiving end: {errno}");
-                    let consequence = tells_of_the_peer(errno);
-                    return Err(Failure { consequence, ..Failure::cause(what) });
-                }
-            }
-        }
-    }
-    Ok(Links { sinks: sinks(trial)?, ..Links::of(trial, by_arm) })
+/// The transport of a place: an arm's own, and TCP for signals.
+fn transport_of_place(trial: &Trial, place: usize) -> Transport {
+    if place < trial.arms.len() { transport(trial, place) } else { Transport::Tcp }
 }
 
-/// A UDP socket for each arm and thread, where a trial sends over these.
-fn sinks(trial: &Trial) -> Result<Vec<Vec<OwnedFd>>, Failure> {
-    let Some([from, to]) = sink::endpoints(trial) else { return Ok(Vec::new()) };
-    let tcp::Options { buffer_bytes, stall_limit, .. } = options(trial);
-    let open = |_| udp::connected(from, to, buffer_bytes, stall_limit).map_err(Failure::from);
-    trial.arms.iter().map(|_| (0..trial.cell.threads).map(open).collect()).collect()
+/// Whether a place needs this process's Unix socket.
+fn is_local(transport: Transport) -> bool {
+    matches!(transport, Transport::UnixStream | Transport::Pipe)
 }
 
-/// Takes all connections at the receiving end; a stranger's is closed and
-/// not counted.
-///
-/// Errors: as [`connect`]; also when too many strangers came.
-pub(crate) fn accept(
-    trial: &Trial,
-    listener: &tcp::Listener,
-    token: u64,
-) -> Result<Links, Failure> {
-    const STRANGERS_MAX: usize = 64;
-    let threads = trial.cell.threads as usize;
-    let expected = places(trial) * threads;
-    let slots = || std::iter::repeat_with(|| None).take(threads).collect();
-    let mut by_arm: Vec<Vec<Option<OwnedFd>>> = (0..places(trial)).map(|_| slots()).collect();
-    let (mut accepted, mut strangers) = (0, 0);
-    while accepted < expected {
-        let fd = listener.accept()?;
-        let place = greeted(&fd, token).and_then(|(arm, thread)| {
-            by_arm.get_mut(arm)?.get_mut(thread).filter(|slot| slot.is_none())
-        });
-        match place {
-            Some(slot) => {
-                *slot = Some(fd);
-                accepted += 1;
-            }
-            None if strangers < STRANGERS_MAX => strangers += 1,
-            None => return Err(Failure::cause("too many connections that are not ours")),
-        }
-    }
-    let by_arm = by_arm.into_iter().map(|arm| arm.into_iter().flatten().collect()).collect();
-    Ok(Links::of(trial, by_arm))
-}
-
-/// Reads the greeting of a connection: its arm and thread, if it is ours.
-fn greeted(fd: &OwnedFd, token: u64) -> Option<(usize, usize)> {
+/// What a connection says first: that it is one of ours, and its place.
+fn greeting(token: u64, place: usize, thread: u32) -> [u8; GREETING_BYTES] {
     let mut greeting = [0; GREETING_BYTES];
-    let mut filled = 0;
-    while filled < GREETING_BYTES {
-        match socket::recv(fd.as_fd(), &mut greeting[filled..]) {
-            Ok(0) => return None,
-            Ok(n) => filled += n,
-            Err(Errno::EINTR) => {}
-            Err(_) => return None,
-        }
-    }
+    greeting[..8].copy_from_slice(&token.to_le_bytes());
+    greeting[8..12].copy_from_slice(&(place as u64).to_le_bytes()[..4]);
+    greeting[12..].copy_from_slice(&thread.to_le_bytes());
+    greeting
+}
+
+/// The place and the thread in a greeting, if it is ours.
+fn place_in(greeting: &[u8; GREETING_BYTES], token: u64) -> Option<(usize, usize)> {
     let (sent, place) = greeting.split_at(8);
     if sent != token.to_le_bytes() {
         return None;
@@ -235,18 +182,43 @@ fn greeted(fd: &OwnedFd, token: u64) -> Option<(usize, usize)> {
     Some((number(&place[..4])? as usize, number(&place[4..])? as usize))
 }
 
+/// Says over a connection which port a UDP socket has.
+fn say_port(connection: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> Result<(), Failure> {
+    const SAY: &str = "say a UDP port to the other end";
+    match socket::send(connection, &udp::port(fd)?.to_le_bytes()) {
+        Ok(2) => Ok(()),
+        Ok(_) => Err(Failure::cause(format!("cannot {SAY}: half of it was sent"))),
+        Err(errno) => Err(failed(SAY, errno)),
+    }
+}
+
+/// Hears over a connection which port the other end's UDP socket has.
+fn hear_port(connection: BorrowedFd<'_>) -> Result<u16, Failure> {
+    let mut port = [0; 2];
+    receive_exactly(connection, &mut port)
+        .map_err(|errno| failed("hear of the UDP port of the other end", errno))?;
+    Ok(u16::from_le_bytes(port))
+}
+
 /// Receives one byte: a `ready`, a receipt or a release.
 ///
 /// Errors: `ENODATA` when the peer ended the stream, else of recv(2).
 pub(crate) fn receive_byte(fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    loop {
-        match socket::recv(fd, &mut [0]) {
+    receive_exactly(fd, &mut [0])
+}
+
+/// Receives as many bytes as there is room for.
+fn receive_exactly(fd: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<(), Errno> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match socket::recv(fd, &mut bytes[filled..]) {
             Ok(0) => return Err(Errno::ENODATA),
-            Ok(_) => return Ok(()),
+            Ok(n) => filled += n,
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
     }
+    Ok(())
 }
 
 /// Sends one such byte.
@@ -267,5 +239,57 @@ pub(crate) fn send(fd: BorrowedFd<'_>, byte: u8) -> Result<(), Errno> {
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
+    }
+}
+
+impl Lane {
+    /// Sets the receiving thread free that still waits for messages, or for the
+    /// word that the slice is over.
+    ///
+    /// Errors: of write(2) and send(2).
+    pub(crate) fn release(&self, mode: Mode) -> Result<(), Errno> {
+        match (self.transport(), mode) {
+            // What a reader of the pipe waits for comes through the pipe.
+            (Transport::Pipe, Mode::Stream) => loop {
+                match socket::write(self.data(), &[0]) {
+                    Ok(_) => return Ok(()),
+                    Err(Errno::EINTR) => {}
+                    Err(errno) => return Err(errno),
+                }
+            },
+            _ => send_byte(self.back()),
+        }
+    }
+
+    /// Ends the stream of messages of this end.
+    ///
+    /// Errors: of shutdown(2), or of what a pipe has instead.
+    pub(crate) fn finish_sending(&self) -> Result<(), Errno> {
+        match self.transport() {
+            Transport::Pipe => pipe::finish_writing(self.data()),
+            _ => tcp::finish_sending(self.data()),
+        }
+    }
+
+    /// Says that all datagrams of a slice were sent, with an empty one, until the
+    /// receipt comes: it may be lost like any other.
+    ///
+    /// Errors: `EAGAIN` when no receipt came within `limit`; of send(2) and poll(2).
+    pub(crate) fn finish_datagrams(&self, limit: Duration) -> Result<(), Errno> {
+        const AGAIN_NS: u64 = 2_000_000;
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let mut waited_ns = 0;
+        while waited_ns < limit_ns {
+            match socket::send(self.data(), &[]) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno),
+            }
+            match poll::readable(&[self.back()], AGAIN_NS) {
+                Ok(ready) if ready == [true] => return receive_byte(self.back()),
+                Ok(_) | Err(Errno::EINTR) => waited_ns += AGAIN_NS,
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::EAGAIN)
     }
 }

@@ -7,7 +7,7 @@ mod crew;
 mod facts;
 mod gate;
 pub(crate) mod lead;
-pub(crate) mod link;
+pub mod link;
 pub mod protocol;
 mod report;
 pub(crate) mod requests;
@@ -16,14 +16,15 @@ mod sampling;
 mod tx;
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolens_model::trial::Trial;
-use iolens_sys::{process, signal};
+use iolens_sys::{process, signal, unix};
 
 use self::crew::Crew;
 use self::gate::Latch;
-use self::link::Links;
+use self::link::{Doors, Links};
 use self::protocol::{
     BUILD, EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
     read_frame, write_frame,
@@ -63,6 +64,9 @@ pub fn serve(
     say(&FromWorker::Hello { protocol: PROTOCOL_VERSION, build: BUILD.to_owned() })?;
     let mut buffer = FrameBuffer::default();
     let go = Arc::new(Latch::default());
+    // Made here, before this process moves into another network namespace: both
+    // ends can reach each other with it, wherever they go.
+    let unix = Arc::new(unix::socket().ok());
     while let Some(message) = read_frame::<ToWorker>(&mut control, &mut buffer)? {
         match message {
             ToWorker::Hello { protocol } => check_version(protocol)?,
@@ -72,9 +76,10 @@ pub fn serve(
             })?,
             ToWorker::Prepare(task) => {
                 let (say, go, perf) = (say.clone(), Arc::clone(&go), perf.clone());
+                let unix = Arc::clone(&unix);
                 // Not on this thread, which must hear when control ends.
                 std::thread::spawn(move || {
-                    let last = conduct(&task, perf.as_ref(), &say, &go);
+                    let last = conduct(&task, unix.as_ref().as_ref(), perf.as_ref(), &say, &go);
                     // If nobody listens any more, there is nobody to tell.
                     let _ = say(&last);
                 });
@@ -88,12 +93,13 @@ pub fn serve(
 /// This end from its connections to its last word.
 fn conduct(
     task: &Task,
+    unix: Option<&OwnedFd>,
     perf: Option<&PerfControl>,
     say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
     go: &Latch,
 ) -> FromWorker {
     let place = Place::of(&task.trial, task.side);
-    match take_part(task, perf, place, say, go) {
+    match take_part(task, unix, perf, place, say, go) {
         Ok(mut report) => {
             place.describe(&mut report.facts);
             FromWorker::Finished { report: Box::new(report) }
@@ -105,13 +111,14 @@ fn conduct(
 /// Connects, waits for the word to go, and runs every slice.
 fn take_part(
     task: &Task,
+    unix: Option<&OwnedFd>,
     perf: Option<&PerfControl>,
     place: Place,
     say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
     go: &Latch,
 ) -> Result<EndReport, Failure> {
     place.wait_until_usable(link::stall_limit(&task.trial))?;
-    let links = connect(task, place, say)?;
+    let links = connect(task, unix, place, say)?;
     let say_ready = || {
         let _ = say(&FromWorker::Ready);
     };
@@ -145,21 +152,22 @@ fn check_version(protocol: u32) -> io::Result<()> {
 /// Connects this end.
 fn connect(
     task: &Task,
+    unix: Option<&OwnedFd>,
     place: Place,
     say: &impl Fn(&FromWorker) -> io::Result<()>,
 ) -> Result<Links, Failure> {
-    let trial = &task.trial;
-    match (task.side, task.peer) {
+    let (trial, address) = (&task.trial, place.address());
+    match (task.side, &task.peer) {
         (Side::Rx, _) => {
-            let listener = link::listen(trial, place.address())?;
-            let address = listener.address()?;
-            say(&FromWorker::Listening { address }).map_err(|e| Failure {
+            let doors = Doors::open(trial, address, unix)?;
+            let peer = doors.peer()?;
+            say(&FromWorker::Listening { peer }).map_err(|e| Failure {
                 consequence: true,
                 ..Failure::cause(format!("cannot answer the coordinator: {e}"))
             })?;
-            link::accept(trial, &listener, task.token)
+            link::accept(trial, &doors, task.token, address)
         }
-        (Side::Tx, Some(peer)) => link::connect(trial, peer, task.token),
+        (Side::Tx, Some(peer)) => link::connect(trial, peer, task.token, address, unix),
         (Side::Tx, None) => Err(Failure::cause("the sending end was not told whom to connect to")),
     }
 }

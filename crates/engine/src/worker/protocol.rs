@@ -2,7 +2,6 @@
 //! length before them, over the worker's stdin and stdout.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
 
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, EndFacts};
@@ -13,8 +12,10 @@ use iolens_model::trial::Trial;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use super::link::Peer;
+
 /// Version of this protocol; another one is refused by either side.
-pub const PROTOCOL_VERSION: u32 = 4;
+pub const PROTOCOL_VERSION: u32 = 5;
 
 /// Longest frame either side accepts. A report of 100 000 slices has 40 MB.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
@@ -120,7 +121,7 @@ pub struct Task {
     /// What to do.
     pub trial: Trial,
     /// Where the receiving end listens; null for that end itself.
-    pub peer: Option<SocketAddr>,
+    pub peer: Option<Peer>,
     /// Proves that a connection belongs to this trial.
     pub token: u64,
 }
@@ -144,8 +145,8 @@ pub enum FromWorker {
     },
     /// The receiving end waits for connections here.
     Listening {
-        /// Address and port.
-        address: SocketAddr,
+        /// How it is reached.
+        peer: Peer,
     },
     /// Everything is connected, allocated and warm.
     Ready,

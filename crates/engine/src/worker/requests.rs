@@ -2,6 +2,8 @@
 //! and the time between is recorded; one request in flight per connection.
 //! This end holds the clock of the slice, and the budget of its threads.
 
+use std::os::fd::BorrowedFd;
+
 use hdrhistogram::Histogram as Recorder;
 use iolens_model::latency::Histogram;
 use iolens_sys::clock;
@@ -45,12 +47,13 @@ pub(crate) struct Exchanged {
     pub(crate) span: Span,
 }
 
-/// Asks for messages until the budget is used up, then says that there will
+/// Asks over `requests` for messages until the budget is used up, then says that there will
 /// be no more. `times` is null in slices that do not count.
 ///
 /// Errors: of send(2) and of the receiver; `ENODATA` when the answering end has gone.
 pub(crate) fn exchange<T: Take>(
     receiver: &mut T,
+    requests: BorrowedFd<'_>,
     budget: &Budget,
     message_bytes: usize,
     mut times: Option<&mut Times>,
@@ -64,7 +67,7 @@ pub(crate) fn exchange<T: Take>(
                 span.first_call_ns = begin_ns;
                 budget.begin(begin_ns);
             }
-            link::send(receiver.fd(), REQUEST)?;
+            link::send(requests, REQUEST)?;
             mapped += receive_message(receiver, message_bytes, &mut tally)?;
             span.last_call_ns = clock::monotonic_ns();
             if let Some(Times(times)) = times.as_deref_mut() {
@@ -72,7 +75,7 @@ pub(crate) fn exchange<T: Take>(
             }
         }
     }
-    link::send(receiver.fd(), NO_MORE)?;
+    link::send(requests, NO_MORE)?;
     Ok(Exchanged { tally, mapped_bytes: T::MAPS.then_some(mapped), span })
 }
 
@@ -129,7 +132,7 @@ mod tests {
         let mut times = Times::new();
         let budget = Budget::messages(50, 1);
         let mut recv = Recv::one(near.as_fd(), 4096);
-        let done = exchange(&mut recv, &budget, 1000, Some(&mut times)).unwrap();
+        let done = exchange(&mut recv, near.as_fd(), &budget, 1000, Some(&mut times)).unwrap();
         assert_eq!(answering.join().unwrap(), 50);
         assert_eq!((done.tally.messages, done.tally.bytes), (50, 50_000));
         let histogram = times.histogram();
@@ -156,7 +159,7 @@ mod tests {
         let mut times = Times::new();
         let budget = Budget::messages(40, 1);
         let mut recv = Recv::one(near.as_fd(), 64);
-        exchange(&mut recv, &budget, 10, Some(&mut times)).unwrap();
+        exchange(&mut recv, near.as_fd(), &budget, 10, Some(&mut times)).unwrap();
         answering.join().unwrap();
         let histogram = times.histogram();
         assert!(histogram.buckets[0].0 >= DELAY_NS, "{histogram:?}");

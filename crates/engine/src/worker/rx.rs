@@ -6,16 +6,17 @@
 //! to know how the work was divided, or to look at what it got.
 //! In mode `rr` this end asks for each message and holds the clock.
 
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use iolens_model::axes::Mode;
+use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
-use iolens_sys::clock;
 use iolens_sys::errno::Errno;
+use iolens_sys::{clock, udp};
 
 use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
+use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
 use super::requests::Times;
@@ -55,6 +56,8 @@ enum Awaited {
     Answers,
     /// As much as the sender will have sent.
     Announced,
+    /// The empty datagram that ends a slice, and whatever comes before it.
+    Datagrams,
 }
 
 /// Runs the receiving end to its last slice.
@@ -77,6 +80,7 @@ fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
     match slice.work {
         _ if !sends_something(trial, slice.arm) => Awaited::Bytes(0),
         _ if trial.cell.mode == Mode::Rr => Awaited::Answers,
+        _ if link::transport(trial, slice.arm).loses() => Awaited::Datagrams,
         _ if slice.is_lead() => Awaited::Announced,
         Work::Messages(messages) => {
             Awaited::Bytes(messages.saturating_mul(trial.cell.message_bytes.0))
@@ -123,12 +127,17 @@ fn open_receiver<'a>(crew: &Crew<'a>, thread: usize) -> Result<Box<dyn Receiver 
     let entry = receivers::find(id)
         .ok_or_else(|| Stop::cause(format!("this build knows no receiver `{id}`")))?;
     let setup = Setup {
-        links: (0..trial.arms.len()).map(|arm| crew.links.get(arm, thread)).collect(),
+        links: (0..trial.arms.len()).map(|arm| crew.links.data(arm, thread)).collect(),
+        pipes: (0..trial.arms.len()).map(|arm| is_pipe(trial, arm)).collect(),
         receive_bytes: usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX),
         fields: trial.cell.fields as usize,
         stall_limit: link::stall_limit(trial),
     };
     (entry.open)(setup).map_err(|error| Stop::not_set_up(&error))
+}
+
+fn is_pipe(trial: &Trial, arm: usize) -> bool {
+    link::transport(trial, arm) == Transport::Pipe
 }
 
 /// One slice of one thread.
@@ -146,28 +155,32 @@ impl Task<'_> {
         times: Option<&mut Times>,
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
-        let fd = self.crew.links.get(self.slice.arm, self.thread);
+        let lane = self.crew.links.lane(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
-        let connected = self.crew.trial.cell.topology.has_receiver();
-        let connection = connected.then_some(fd);
+        let received = self.crew.trial.cell.topology.has_receiver();
+        let connection = lane.tcp().filter(|_| received);
         let outer_before = bracket.outer_before(connection);
         let mut inner_before = bracket.inner_before();
-        link::send_byte(fd).map_err(Stop::at("say that it is ready"))?;
+        link::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
         let awaited = awaited(self.crew.trial, self.slice);
         let received = match awaited {
             Awaited::Bytes(target) => self.receive(receiver, target),
-            Awaited::End => self.receive_until_end(receiver),
+            Awaited::End | Awaited::Datagrams => self.receive_until_end(receiver),
             Awaited::Announced => self.follow(receiver),
             Awaited::Answers => {
-                link::receive_byte(fd).map_err(Stop::at("hear that it may ask"))?;
+                link::receive_byte(lane.back()).map_err(Stop::at("hear that it may ask"))?;
                 inner_before = bracket.inner_before();
-                self.ask(receiver, times)
+                self.ask(receiver, lane, times)
             }
         };
         let received = received.map_err(Stop::at("receive"))?;
         let inner_after = bracket.inner_after();
-        if matches!(awaited, Awaited::Answers) {
-            link::receive_byte(fd).map_err(Stop::at("hear that the slice is over"))?;
+        if matches!(awaited, Awaited::Answers | Awaited::Datagrams) {
+            link::receive_byte(lane.back()).map_err(Stop::at("hear that the slice is over"))?;
+        }
+        if matches!(awaited, Awaited::Datagrams) {
+            // The end of a slice may have been said more than once.
+            udp::drain(lane.data()).map_err(Stop::at("receive what is left of a slice"))?;
         }
         let outer_after = bracket.outer_after(connection);
         let mut counts =
@@ -192,10 +205,11 @@ impl Task<'_> {
     fn ask(
         &self,
         receiver: &mut dyn Receiver,
+        lane: &Lane,
         times: Option<&mut Times>,
     ) -> Result<Received, Errno> {
         let size = usize::try_from(self.crew.trial.cell.message_bytes.0).unwrap_or(usize::MAX);
-        let done = receiver.exchange(&self.progress.requests, size, times)?;
+        let done = receiver.exchange(lane.requests(), &self.progress.requests, size, times)?;
         Ok(Received {
             tally: done.tally,
             mapped_bytes: done.mapped_bytes,
@@ -211,7 +225,7 @@ impl Task<'_> {
         receiver.receive(&Quota { total: &self.progress.bytes, target, complete: &complete })
     }
 
-    /// Receives until the sender ends the stream; the last thread to see the
+    /// Receives until the sender ends the stream, or the slice; the last thread to see the
     /// end returns the receipts.
     fn receive_until_end(&self, receiver: &mut dyn Receiver) -> Result<Received, Errno> {
         let mut received = receiver.receive_until_end()?;
@@ -225,7 +239,7 @@ impl Task<'_> {
 
     /// Tells every sending thread of the slice that all of it has arrived.
     fn receipt(&self) -> Result<(), Errno> {
-        let mut connections = self.crew.links.of_arm(self.slice.arm).iter();
-        connections.try_for_each(|fd| link::send_byte(fd.as_fd()))
+        let mut lanes = self.crew.links.of_arm(self.slice.arm).iter();
+        lanes.try_for_each(|lane| link::send_byte(lane.back()))
     }
 }

@@ -5,16 +5,15 @@
 //! thread to the receipt of the last one, or to its last completion.
 //! In mode `rr` this end answers requests, and the other one holds the clock.
 
-use std::os::fd::BorrowedFd;
-
 use iolens_model::axes::{Mode, WorkingSet};
 use iolens_model::outcome::ArmFact;
 use iolens_model::trial::{Slice, SliceKind, Work};
+use iolens_sys::clock;
 use iolens_sys::errno::Errno;
-use iolens_sys::{clock, tcp};
 
 use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
+use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
 use super::sampling::StackSampler;
@@ -121,20 +120,19 @@ struct Task<'a> {
 
 impl Task<'_> {
     fn run(&self, sender: &mut dyn Sender, bracket: &mut Bracket) -> Result<ThreadSlice, Stop> {
-        let fd = self.crew.links.get(self.slice.arm, self.thread);
+        let lane = self.crew.links.lane(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
-        link::receive_byte(fd).map_err(Stop::at("hear that the receiver is ready"))?;
+        link::receive_byte(lane.back()).map_err(Stop::at("hear that the receiver is ready"))?;
         if self.crew.trial.cell.working_set == WorkingSet::Hot {
             sender.touch();
         }
         let tally = sender.tally();
-        let connected = self.crew.trial.cell.topology.has_receiver();
-        let connection = connected.then_some(fd);
+        let connection = lane.tcp();
         let outer_before = bracket.outer_before(connection);
         let counting = self.tell_perf()?;
         self.crew.meet()?;
         let inner_before = bracket.inner_before();
-        let span = self.work(fd, sender)?;
+        let span = self.work(lane, sender)?;
         let end_ns = match self.entry.ends {
             Ends::Pair => clock::monotonic_ns(),
             Ends::SenderOnly => span.last_call_ns,
@@ -145,7 +143,8 @@ impl Task<'_> {
         counting.map_or(Ok(()), Counting::stop).map_err(Stop::cause)?;
         let outer_after = bracket.outer_after(connection);
         if !self.ends_the_stream() && !self.is_followed() {
-            link::send_byte(fd).map_err(Stop::at("release the receiver"))?;
+            let mode = self.crew.trial.cell.mode;
+            lane.release(mode).map_err(Stop::at("release the receiver"))?;
         }
         let done = sender.tally().since(tally);
         let mut counts =
@@ -170,20 +169,26 @@ impl Task<'_> {
         self.entry.is_received(self.crew.trial.cell.topology)
     }
 
+    /// Whether there is a stream, from which nothing is lost.
+    fn is_stream(&self) -> bool {
+        let loses = self.entry.transport.loses();
+        !loses && self.is_received() && self.crew.trial.cell.mode == Mode::Stream
+    }
+
     /// Whether the slice ends with the connection.
     fn ends_the_stream(&self) -> bool {
         let windowed = matches!(self.slice.work, Work::Window(_));
         let counts = self.slice.kind != SliceKind::Warm;
-        counts && windowed && self.is_received() && self.crew.trial.cell.mode == Mode::Stream
+        counts && windowed && self.is_stream()
     }
 
     /// Whether the receiver follows by count: no receipt, no release.
     fn is_followed(&self) -> bool {
-        self.slice.is_lead() && self.is_received() && self.crew.trial.cell.mode == Mode::Stream
+        self.slice.is_lead() && self.is_stream()
     }
 
     /// All of the slice's work, to its receipt and its last completion.
-    fn work(&self, fd: BorrowedFd<'_>, sender: &mut dyn Sender) -> Result<Span, Stop> {
+    fn work(&self, lane: &Lane, sender: &mut dyn Sender) -> Result<Span, Stop> {
         let trial = self.crew.trial;
         let failed = |errno| match errno {
             Errno::ENOBUFS => Stop::refused(Limits::here().refusal(&trial.cell)),
@@ -195,24 +200,36 @@ impl Task<'_> {
         let span = match trial.cell.mode {
             _ if !self.is_received() => sender.run(self.budget).map_err(failed)?,
             Mode::Rr => {
-                link::send_byte(fd).map_err(Stop::at("say that it is ready to answer"))?;
-                sender.answer(fd).map_err(failed)?
+                let ready = link::send_byte(lane.back());
+                ready.map_err(Stop::at("say that it is ready to answer"))?;
+                sender.answer(lane.requests()).map_err(failed)?
             }
             Mode::Stream => {
                 let before = sender.tally();
                 let span = sender.run(self.budget).map_err(failed)?;
-                if self.ends_the_stream() {
-                    tcp::finish_sending(fd).map_err(Stop::at("end the stream"))?;
-                }
-                match self.crew.links.signal(self.thread).filter(|_| self.is_followed()) {
-                    Some(signal) => lead::announce(signal, sender.tally().since(before).bytes)
-                        .map_err(Stop::at("say how much was sent"))?,
-                    None => link::receive_byte(fd).map_err(Stop::at("hear of the receipt"))?,
-                }
+                self.end(lane, sender.tally().since(before).bytes)?;
                 span
             }
         };
         sender.settle().map_err(Stop::at("hear that everything was released"))?;
         Ok(span)
+    }
+
+    /// Has the receiving end know that `bytes` were all, and waits for its receipt
+    /// where there is one.
+    fn end(&self, lane: &Lane, bytes: u64) -> Result<(), Stop> {
+        if self.entry.transport.loses() {
+            let limit = link::stall_limit(self.crew.trial);
+            return lane.finish_datagrams(limit).map_err(Stop::at("hear of the receipt"));
+        }
+        if self.ends_the_stream() {
+            lane.finish_sending().map_err(Stop::at("end the stream"))?;
+        }
+        match self.crew.links.signal(self.thread).filter(|_| self.is_followed()) {
+            Some(signal) => {
+                lead::announce(signal, bytes).map_err(Stop::at("say how much was sent"))
+            }
+            None => link::receive_byte(lane.back()).map_err(Stop::at("hear of the receipt")),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
-use iolens_engine::{registry, work};
+use iolens_engine::{registry, transports, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::Cell;
 use iolens_model::host::HostFacts;
@@ -111,7 +111,7 @@ impl CellState {
         let group = |arms: Vec<Arm>| {
             let mut group = Group { arms: Vec::new(), refused: Vec::new(), failures_of_nobody: 0 };
             for arm in arms {
-                match allowed(&arm, &cell, &limits) {
+                match allowed(&arm, &cell, plan, &limits) {
                     Ok(()) => group.arms.push(GroupArm::new(arm, message_ns)),
                     Err(why) => group.refused.push((arm, why)),
                 }
@@ -441,14 +441,14 @@ fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
     }
 }
 
-/// Whether this machine's limits allow an arm in a cell.
+/// Whether an arm can take part in a cell: by its transport, and by this machine's
+/// limits.
 ///
 /// Errors: why not, with the arithmetic.
-fn allowed(arm: &Arm, cell: &Cell, limits: &Limits) -> Result<(), String> {
-    match registry::find(&arm.primitive) {
-        Some(entry) if entry.locks_memory => limits.allow(cell),
-        _ => Ok(()),
-    }
+fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), String> {
+    let Some(entry) = registry::find(&arm.primitive) else { return Ok(()) };
+    transports::allow(entry, cell, plan.network, plan.socket.receive_bytes.0)?;
+    if entry.locks_memory { limits.allow(cell) } else { Ok(()) }
 }
 
 /// How the slices of a trial are to be, and how long they take, about, in ns.

@@ -302,8 +302,12 @@ mod tests {
         let (end, mover) = (End::Sender, Mover::Kernel);
         let hop = Hop { from: word(), to: word(), end, mover, function: word(), movement };
         let data_path = DataPath { hops: vec![hop].into(), calls: CallsPerMessage::Fixed(1) };
-        run.header.primitives =
-            vec![PrimitiveFacts { id: "base".to_owned(), summary: String::new(), data_path }];
+        run.header.primitives = vec![PrimitiveFacts {
+            id: "base".to_owned(),
+            summary: String::new(),
+            transport: iolens_model::transport::Transport::Tcp,
+            data_path,
+        }];
         run
     }
 

@@ -1,9 +1,10 @@
 //! Gates 5 and 6: counts that must add up.
 
+use iolens_model::data_path::PrimitiveFacts;
 use iolens_model::outcome::Counts;
 use iolens_model::plan::Schedule;
 
-use super::{Case, Check, in_flight_bytes};
+use super::{Case, Check, Flag, in_flight_bytes};
 use crate::physics;
 
 /// The receiver cannot have more than was sent, and has all of it where the
@@ -24,6 +25,9 @@ pub(super) fn received_bytes(case: &Case<'_>) -> Check {
     let windowed = matches!(case.header.plan.schedule, Schedule::Window { .. });
     if received > sent {
         Check::Invalid(format!("{received} bytes received, only {sent} sent"))
+    } else if received < sent && loses(case) {
+        let share = 1.0 - received as f64 / sent as f64;
+        Check::Flag(Flag::Share { what: "of the messages were lost", share })
     } else if received < sent && !windowed {
         Check::Invalid(format!("{received} bytes received of {sent} sent, in slices of fixed work"))
     } else if let Some(most) = in_flight_bytes(case)
@@ -35,6 +39,12 @@ pub(super) fn received_bytes(case: &Case<'_>) -> Check {
     } else {
         Check::Pass
     }
+}
+
+/// Whether the arm's messages may be lost although they were sent.
+fn loses(case: &Case<'_>) -> bool {
+    let own = |primitive: &&PrimitiveFacts| primitive.id == case.outcome.arm.primitive;
+    case.header.primitives.iter().find(own).is_some_and(|found| found.transport.loses())
 }
 
 /// Messages and bytes are counted apart, so a short write that was taken for
@@ -103,6 +113,8 @@ pub(super) fn time_within_trial(case: &Case<'_>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::data_path::{CallsPerMessage, DataPath};
+    use iolens_model::transport::Transport;
     use iolens_model::units::Nanos;
 
     use super::*;
@@ -137,6 +149,25 @@ mod tests {
             slice.rx.as_mut().unwrap().bytes -= (4 << 20) + 1;
         }
         check_gate(received_bytes, &less, Some("the socket buffers hold 4194304"));
+    }
+
+    #[test]
+    fn what_a_transport_may_lose_is_said_and_not_refused() {
+        let mut less = one_arm_trial(|slice| {
+            let rx = slice.rx.as_mut().unwrap();
+            rx.bytes -= rx.bytes / 4;
+        });
+        check_gate(received_bytes, &less, Some("in slices of fixed work"));
+        less.header.primitives = vec![PrimitiveFacts {
+            id: "base".to_owned(),
+            summary: String::new(),
+            transport: Transport::Udp,
+            data_path: DataPath { hops: Vec::new().into(), calls: CallsPerMessage::Fixed(1) },
+        }];
+        check_gate(received_bytes, &less, Some("flag"));
+        let [whole, lossy] = [&one_arm_trial(|_| {}), &less]
+            .map(|run| crate::values::sums(&run.trials[0])[0].time_per_message().unwrap());
+        assert_eq!((whole.over, whole.under * 0.75), (lossy.over, lossy.under));
     }
 
     #[test]

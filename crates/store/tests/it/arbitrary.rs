@@ -16,6 +16,7 @@ use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketO
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::transport::Transport;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::{Bytes, Nanos};
 use proptest::collection::vec;
@@ -143,6 +144,7 @@ prop_compose! {
         calls in prop_oneof![
             any::<u32>().prop_map(CallsPerMessage::Fixed),
             Just(CallsPerMessage::PerField),
+            any::<u32>().prop_map(CallsPerMessage::Shared),
         ],
     ) -> PrimitiveFacts {
         let hop = Hop {
@@ -153,13 +155,15 @@ prop_compose! {
             function: function.into(),
             movement,
         };
-        PrimitiveFacts { id, summary, data_path: DataPath { hops: vec![hop].into(), calls } }
+        let transport = Transport::Udp;
+        let data_path = DataPath { hops: vec![hop].into(), calls };
+        PrimitiveFacts { id, summary, transport, data_path }
     }
 }
 
 prop_compose! {
     fn receiver()(primitive in primitive()) -> ReceiverFacts {
-        let PrimitiveFacts { id, summary, data_path } = primitive;
+        let PrimitiveFacts { id, summary, data_path, .. } = primitive;
         ReceiverFacts { id, summary, hops: data_path.hops }
     }
 }

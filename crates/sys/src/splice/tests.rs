@@ -15,6 +15,7 @@ fn connection() -> (OwnedFd, OwnedFd) {
         buffer_bytes: 256 << 10,
         nodelay: true,
         stall_limit: Duration::from_secs(5),
+        multipath: false,
     };
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let listener = tcp::Listener::open(&any, &options, 1).unwrap();

@@ -41,6 +41,7 @@ pub(super) fn calls(calls: CallsPerMessage) -> String {
     match calls {
         CallsPerMessage::Fixed(calls) => calls.to_string(),
         CallsPerMessage::PerField => "one per field".to_owned(),
+        CallsPerMessage::Shared(messages) => format!("one for up to {messages}"),
     }
 }
 

@@ -1,0 +1,117 @@
+//! What the transports of arms ask of a cell: the same rules before a run, in its
+//! plan, as a worker would find by failing.
+
+use iolens_model::axes::Cell;
+use iolens_model::plan::NetworkOptions;
+use iolens_model::transport::Transport;
+
+use crate::receivers;
+use crate::registry::{Ends, Entry};
+
+/// Whether what an entry sends can be sent and received in a cell, where one call
+/// receives at most `receive_bytes`.
+///
+/// Errors: why not, one clause.
+pub fn allow(
+    entry: &Entry,
+    cell: &Cell,
+    network: NetworkOptions,
+    receive_bytes: u64,
+) -> Result<(), String> {
+    if entry.ends == Ends::SenderOnly {
+        return Ok(());
+    }
+    received(entry, cell)?;
+    if entry.transport == Transport::Udp {
+        datagram(cell, network, receive_bytes)?;
+    }
+    Ok(())
+}
+
+/// Whether the cell's receiver can take it.
+fn received(entry: &Entry, cell: &Cell) -> Result<(), String> {
+    let Some(receiver) = receivers::find(&cell.receiver) else { return Ok(()) };
+    if !cell.topology.has_receiver() || receiver.transports.contains(&entry.transport) {
+        return Ok(());
+    }
+    let words: Vec<&str> = receiver.transports.iter().map(|t| t.word()).collect();
+    Err(format!(
+        "{} goes over {}, and {} receives from {} alone",
+        entry.id,
+        entry.transport,
+        receiver.id,
+        words.join(", ")
+    ))
+}
+
+/// Whether a message is one datagram that arrives whole.
+fn datagram(cell: &Cell, network: NetworkOptions, receive_bytes: u64) -> Result<(), String> {
+    let (size, most) = (cell.message_bytes, network.datagram_max());
+    if size > most {
+        return Err(format!(
+            "a message of {size} is no datagram: the largest over {} has {} B",
+            network.ip, most.0
+        ));
+    }
+    if cell.topology.has_receiver() && size.0 > receive_bytes {
+        return Err(format!(
+            "a datagram of {size} does not fit what is received at once, {receive_bytes} B, and \
+             its rest would be lost"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+    use iolens_model::units::Bytes;
+
+    use super::*;
+    use crate::registry::{REGISTRY, find};
+
+    fn cell(topology: Topology, receiver: &str, message_bytes: u64) -> Cell {
+        Cell {
+            topology,
+            mode: Mode::Stream,
+            working_set: WorkingSet::Hot,
+            fields: 1,
+            iovec: Iovec::PerMessage,
+            receiver: receiver.to_owned(),
+            threads: 1,
+            message_bytes: Bytes(message_bytes),
+        }
+    }
+
+    fn allowed(id: &str, cell: &Cell) -> Result<(), String> {
+        allow(find(id).unwrap(), cell, NetworkOptions::default(), 256 << 10)
+    }
+
+    #[test]
+    fn every_arm_can_be_received_with_recv() {
+        for entry in REGISTRY {
+            let cell = cell(Topology::Veth, "recv", 1024);
+            assert_eq!(allow(entry, &cell, NetworkOptions::default(), 1 << 20), Ok(()));
+        }
+    }
+
+    #[test]
+    fn what_a_receiver_cannot_take_is_said() {
+        let said = allowed("pipe", &cell(Topology::Veth, "recv_trunc", 64)).unwrap_err();
+        assert_eq!(said, "pipe goes over pipe, and recv_trunc receives from tcp alone");
+        // Nobody receives there.
+        assert_eq!(allowed("sendto", &cell(Topology::Sink, "recv_trunc", 64)), Ok(()));
+    }
+
+    #[test]
+    fn a_message_that_is_no_datagram_is_refused_with_the_arithmetic() {
+        let large = cell(Topology::Loopback, "recv", 65_508);
+        let said = allowed("sendto", &large).unwrap_err();
+        assert!(said.ends_with("the largest over ipv4 has 65507 B"), "{said}");
+        assert_eq!(allowed("send", &large), Ok(()));
+        let fits = cell(Topology::Loopback, "recv", 65_507);
+        assert_eq!(allowed("sendto", &fits), Ok(()));
+        let said = allow(find("sendto").unwrap(), &fits, NetworkOptions::default(), 4096);
+        assert!(said.unwrap_err().contains("received at once, 4096 B"));
+    }
+}

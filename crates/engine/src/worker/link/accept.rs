@@ -1,0 +1,227 @@
+//! The receiving end takes all lanes of a trial. A stranger's connection is
+//! closed and not counted.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use iolens_model::transport::Transport;
+use iolens_model::trial::Trial;
+use iolens_sys::errno::Errno;
+use iolens_sys::{socket, tcp, udp, unix};
+
+use super::{
+    GREETING_BYTES, Lane, Links, Peer, failed, hear_port, is_local, options, place_in, places,
+    say_port, stall_limit, transport_of_place,
+};
+use crate::worker::protocol::Failure;
+
+const STRANGERS_MAX: usize = 64;
+
+/// What the receiving end is reached through.
+pub(crate) struct Doors<'a> {
+    tcp: tcp::Listener,
+    mptcp: Option<tcp::Listener>,
+    unix: Option<(BorrowedFd<'a>, Vec<u8>)>,
+}
+
+impl<'a> Doors<'a> {
+    /// Opens those that the trial needs. `unix` is a socket of the network
+    /// namespace that both ends began in.
+    ///
+    /// Errors: what was tried and what the system said.
+    pub(crate) fn open(
+        trial: &Trial,
+        address: IpAddr,
+        unix: Option<&'a OwnedFd>,
+    ) -> Result<Doors<'a>, Failure> {
+        let any = SocketAddr::new(address, 0);
+        let connections = places(trial) * trial.cell.threads as usize;
+        let options = options(trial);
+        let needs = |wanted: fn(Transport) -> bool| {
+            (0..places(trial)).any(|place| wanted(transport_of_place(trial, place)))
+        };
+        let open = |multipath| {
+            let options = tcp::Options { multipath, ..options.clone() };
+            tcp::Listener::open(&any, &options, connections)
+        };
+        let mptcp = needs(|transport| transport == Transport::Mptcp).then(|| open(true));
+        let named = match unix.filter(|_| needs(is_local)) {
+            Some(fd) => {
+                Some((fd.as_fd(), unix::listen_at_any_name(fd.as_fd(), options.stall_limit)?))
+            }
+            None => None,
+        };
+        Ok(Doors { tcp: open(false)?, mptcp: mptcp.transpose()?, unix: named })
+    }
+
+    /// Where they are.
+    ///
+    /// Errors: of getsockname(2).
+    pub(crate) fn peer(&self) -> Result<Peer, Failure> {
+        Ok(Peer {
+            tcp: self.tcp.address()?,
+            mptcp: self.mptcp.as_ref().map(tcp::Listener::address).transpose()?,
+            unix: self.unix.as_ref().map(|(_, name)| name.clone()),
+        })
+    }
+}
+
+/// Takes all lanes of the receiving end, which stands at `address`.
+///
+/// Errors: what was tried and what the system said; also when too many strangers
+/// came.
+pub(crate) fn accept(
+    trial: &Trial,
+    doors: &Doors<'_>,
+    token: u64,
+    address: IpAddr,
+) -> Result<Links, Failure> {
+    let mut taken = Taken::none(trial, token);
+    taken.connections(&doors.tcp, |t| !is_local(t) && t != Transport::Mptcp)?;
+    if let Some(mptcp) = &doors.mptcp {
+        taken.connections(mptcp, |t| t == Transport::Mptcp)?;
+    }
+    if let Some((door, _)) = doors.unix {
+        taken.handed_over(door)?;
+    }
+    let mut by_place: Vec<Vec<Lane>> =
+        taken.by_place.into_iter().map(|lanes| lanes.into_iter().flatten().collect()).collect();
+    let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
+    let signals = signals.map(Lane::into_connection).collect();
+    let whole = |lane| with_datagrams(trial, lane, address);
+    let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(whole).collect());
+    Ok(Links { by_arm: by_arm.collect::<Result<_, Failure>>()?, signals })
+}
+
+/// What has come so far, by place and thread.
+struct Taken<'a> {
+    trial: &'a Trial,
+    token: u64,
+    by_place: Vec<Vec<Option<Lane>>>,
+    strangers: usize,
+}
+
+impl<'a> Taken<'a> {
+    fn none(trial: &'a Trial, token: u64) -> Taken<'a> {
+        let slots = || std::iter::repeat_with(|| None).take(trial.cell.threads as usize).collect();
+        let by_place = (0..places(trial)).map(|_| slots()).collect();
+        Taken { trial, token, by_place, strangers: 0 }
+    }
+
+    /// How many lanes there will be of such transports.
+    fn expected(&self, of: impl Fn(Transport) -> bool) -> usize {
+        let places = (0..places(self.trial)).filter(|&p| of(transport_of_place(self.trial, p)));
+        places.count() * self.trial.cell.threads as usize
+    }
+
+    /// The free slot that a greeting names, if it is one of ours.
+    fn slot(&mut self, greeting: &[u8; GREETING_BYTES]) -> Option<(usize, &mut Option<Lane>)> {
+        let (place, thread) = place_in(greeting, self.token)?;
+        let slot = self.by_place.get_mut(place)?.get_mut(thread)?;
+        slot.is_none().then_some((place, slot))
+    }
+
+    fn note_stranger(&mut self) -> Result<(), Failure> {
+        self.strangers += 1;
+        if self.strangers <= STRANGERS_MAX {
+            return Ok(());
+        }
+        Err(Failure::cause("too many connections that are not ours"))
+    }
+
+    /// Takes those that come over the network.
+    fn connections(
+        &mut self,
+        listener: &tcp::Listener,
+        of: impl Fn(Transport) -> bool,
+    ) -> Result<(), Failure> {
+        let trial = self.trial;
+        let mut missing = self.expected(of);
+        while missing > 0 {
+            let fd = listener.accept()?;
+            match greeted(fd.as_fd()).and_then(|greeting| self.slot(&greeting)) {
+                Some((place, slot)) => {
+                    *slot = Some(Lane::connection(transport_of_place(trial, place), fd));
+                    missing -= 1;
+                }
+                None => self.note_stranger()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what the sending end has made and hands over.
+    fn handed_over(&mut self, door: BorrowedFd<'_>) -> Result<(), Failure> {
+        let trial = self.trial;
+        let mut missing = self.expected(is_local);
+        while missing > 0 {
+            let giver = unix::accept(door, stall_limit(trial))?;
+            // A stranger gives nothing that has a place here.
+            while missing > 0 {
+                let Some((greeting, fds)) = received(giver.as_fd())? else { break };
+                let Some((place, slot)) = self.slot(&greeting) else { break };
+                let mut fds = fds.into_iter();
+                let transport = transport_of_place(trial, place);
+                *slot = match (transport, fds.next(), fds.next()) {
+                    (Transport::Pipe, Some(back), Some(read)) => {
+                        Some(Lane::beside(transport, read, back))
+                    }
+                    (_, Some(fd), None) => Some(Lane::connection(transport, fd)),
+                    _ => return Err(Failure::cause("the sending end handed over too little")),
+                };
+                missing -= 1;
+            }
+            if missing > 0 {
+                self.note_stranger()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the greeting of a connection; nothing where there is none.
+fn greeted(fd: BorrowedFd<'_>) -> Option<[u8; GREETING_BYTES]> {
+    let mut greeting = [0; GREETING_BYTES];
+    let mut filled = 0;
+    while filled < GREETING_BYTES {
+        match socket::recv(fd, &mut greeting[filled..]) {
+            Ok(0) => return None,
+            Ok(n) => filled += n,
+            Err(Errno::EINTR) => {}
+            Err(_) => return None,
+        }
+    }
+    Some(greeting)
+}
+
+/// A greeting with what came along.
+type HandedOver = ([u8; GREETING_BYTES], Vec<OwnedFd>);
+
+/// Receives one greeting with its descriptors; nothing at the end, or where it is
+/// no greeting.
+fn received(fd: BorrowedFd<'_>) -> Result<Option<HandedOver>, Failure> {
+    let mut greeting = [0; GREETING_BYTES];
+    loop {
+        // Bytes with descriptors are never merged with others (unix(7)).
+        match unix::receive_with(fd, &mut greeting) {
+            Ok((GREETING_BYTES, fds)) => return Ok(Some((greeting, fds))),
+            Ok(_) => return Ok(None),
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(failed("take what the sending end hands over", errno)),
+        }
+    }
+}
+
+/// Puts a UDP socket beside a connection whose messages are datagrams.
+fn with_datagrams(trial: &Trial, lane: Lane, address: IpAddr) -> Result<Lane, Failure> {
+    if lane.transport() != Transport::Udp || !trial.cell.topology.has_receiver() {
+        return Ok(lane);
+    }
+    let tcp::Options { buffer_bytes, stall_limit, .. } = options(trial);
+    let fd = udp::bound(SocketAddr::new(address, 0), buffer_bytes, stall_limit)?;
+    say_port(lane.back(), fd.as_fd())?;
+    let port = hear_port(lane.back())?;
+    let peer = tcp::peer_address(lane.back())?;
+    udp::connect_to(fd.as_fd(), SocketAddr::new(peer.ip(), port))?;
+    Ok(Lane::beside(Transport::Udp, fd, lane.into_connection()))
+}

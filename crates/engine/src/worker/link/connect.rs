@@ -1,0 +1,120 @@
+//! The sending end makes all lanes of a trial. Every connection says at its
+//! start to which arm and thread it belongs and that it is one of ours.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use iolens_model::transport::Transport;
+use iolens_model::trial::Trial;
+use iolens_sys::{socket, tcp, udp, unix};
+
+use super::lane::open_pipe;
+use super::{
+    GREETING_BYTES, Lane, Links, Peer, failed, greeting, hear_port, is_local, options, places,
+    say_port, transport_of_place,
+};
+use crate::stage::sink;
+use crate::worker::protocol::Failure;
+
+const GREET: &str = "greet the receiving end";
+
+/// Makes all lanes of the sending end, which stands at `address`. `unix` is a
+/// socket of the network namespace that both ends began in.
+///
+/// Errors: what was tried and what the system said.
+pub(crate) fn connect(
+    trial: &Trial,
+    peer: &Peer,
+    token: u64,
+    address: IpAddr,
+    unix: Option<&OwnedFd>,
+) -> Result<Links, Failure> {
+    let connector = Connector { trial, peer, token, options: options(trial) };
+    let mut by_place: Vec<Vec<Lane>> = (0..places(trial)).map(|_| Vec::new()).collect();
+    if let Some(name) = &peer.unix {
+        let unix = unix.ok_or_else(|| Failure::cause("there is no Unix socket to connect"))?;
+        unix::connect_to(unix.as_fd(), name, connector.options.stall_limit)?;
+    }
+    for place in trial.arms_as_they_run().into_iter().chain(trial.arms.len()..places(trial)) {
+        for thread in 0..trial.cell.threads {
+            by_place[place].push(connector.lane(place, thread, unix)?);
+        }
+    }
+    let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
+    let signals = signals.map(Lane::into_connection).collect();
+    // The other end has every connection before it is asked for more.
+    let whole = |lane| connector.with_datagrams(lane, address);
+    let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(whole).collect());
+    Ok(Links { by_arm: by_arm.collect::<Result<_, Failure>>()?, signals })
+}
+
+struct Connector<'a> {
+    trial: &'a Trial,
+    peer: &'a Peer,
+    token: u64,
+    options: tcp::Options,
+}
+
+impl Connector<'_> {
+    fn lane(&self, place: usize, thread: u32, unix: Option<&OwnedFd>) -> Result<Lane, Failure> {
+        let transport = transport_of_place(self.trial, place);
+        let greeting = greeting(self.token, place, thread);
+        match unix.filter(|_| is_local(transport)) {
+            Some(unix) => self.hand_over(transport, &greeting, unix.as_fd()),
+            None => self.dial(transport, &greeting),
+        }
+    }
+
+    /// Connects over the network.
+    fn dial(&self, transport: Transport, greeting: &[u8; GREETING_BYTES]) -> Result<Lane, Failure> {
+        let multipath = self.peer.mptcp.filter(|_| transport == Transport::Mptcp);
+        let options = tcp::Options { multipath: multipath.is_some(), ..self.options.clone() };
+        let fd = tcp::connect_to(&multipath.unwrap_or(self.peer.tcp), &options)?;
+        // The first bytes of a connection always find room in its buffer.
+        match socket::send(fd.as_fd(), greeting) {
+            Ok(GREETING_BYTES) => Ok(Lane::connection(transport, fd)),
+            Ok(n) => Err(Failure::cause(format!("cannot {GREET}: sent {n} of 16 bytes"))),
+            Err(errno) => Err(failed(GREET, errno)),
+        }
+    }
+
+    /// Makes what stays on this machine, and hands the other end of it over.
+    fn hand_over(
+        &self,
+        transport: Transport,
+        greeting: &[u8; GREETING_BYTES],
+        unix: BorrowedFd<'_>,
+    ) -> Result<Lane, Failure> {
+        let tcp::Options { buffer_bytes, stall_limit, .. } = self.options;
+        let (near, far) = unix::pair(buffer_bytes, stall_limit)?;
+        let sent = |fds: &[BorrowedFd<'_>]| {
+            unix::send_with(unix, greeting, fds).map_err(|errno| failed(GREET, errno))
+        };
+        if transport == Transport::Pipe {
+            let (read, write) = open_pipe(buffer_bytes)?;
+            sent(&[far.as_fd(), read.as_fd()])?;
+            return Ok(Lane::beside(transport, write, near));
+        }
+        sent(&[far.as_fd()])?;
+        Ok(Lane::connection(transport, near))
+    }
+
+    /// Puts a UDP socket beside a connection whose messages are datagrams: towards
+    /// a device that drops them, or towards that of the other end, which says its
+    /// port and hears ours.
+    fn with_datagrams(&self, lane: Lane, address: IpAddr) -> Result<Lane, Failure> {
+        let tcp::Options { buffer_bytes, stall_limit, .. } = self.options;
+        let fd = if let Some([from, to]) = sink::endpoints(self.trial) {
+            udp::connected(from, to, buffer_bytes, stall_limit)?
+        } else if lane.transport() == Transport::Udp {
+            let fd = udp::bound(SocketAddr::new(address, 0), buffer_bytes, stall_limit)?;
+            let port = hear_port(lane.back())?;
+            udp::connect_to(fd.as_fd(), SocketAddr::new(self.peer.tcp.ip(), port))?;
+            say_port(lane.back(), fd.as_fd())?;
+            fd
+        } else {
+            return Ok(lane);
+        };
+        Ok(Lane::beside(Transport::Udp, fd, lane.into_connection()))
+    }
+}

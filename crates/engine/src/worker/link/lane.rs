@@ -1,0 +1,128 @@
+//! A lane: what one thread of an arm sends over or receives from, and the
+//! connection on which the ends keep step where that is another one.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use iolens_model::transport::Transport;
+use iolens_sys::tcp::{self, SetupError};
+use iolens_sys::{pipe, udp, unix};
+
+/// One end of a lane.
+#[derive(Debug)]
+pub struct Lane {
+    transport: Transport,
+    data: OwnedFd,
+    /// Goes both ways and loses nothing; null where `data` does that itself.
+    back: Option<OwnedFd>,
+}
+
+impl Lane {
+    /// A connection, which does for both.
+    pub(super) fn connection(transport: Transport, fd: OwnedFd) -> Lane {
+        Lane { transport, data: fd, back: None }
+    }
+
+    /// What does not go both ways or may lose something, and a connection beside.
+    pub(super) fn beside(transport: Transport, data: OwnedFd, back: OwnedFd) -> Lane {
+        Lane { transport, data, back: Some(back) }
+    }
+
+    /// The connection alone.
+    pub(super) fn into_connection(self) -> OwnedFd {
+        self.back.unwrap_or(self.data)
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// What messages are sent over or received from.
+    #[must_use]
+    pub fn data(&self) -> BorrowedFd<'_> {
+        self.data.as_fd()
+    }
+
+    /// The connection on which the ends keep step.
+    #[must_use]
+    pub fn back(&self) -> BorrowedFd<'_> {
+        self.back.as_ref().unwrap_or(&self.data).as_fd()
+    }
+
+    /// What a request for a message goes over: the way of the messages, unless
+    /// that is a one-way street.
+    #[must_use]
+    pub fn requests(&self) -> BorrowedFd<'_> {
+        match self.transport {
+            Transport::Pipe => self.back(),
+            _ => self.data(),
+        }
+    }
+
+    /// The way of the messages, where it is a TCP connection that knows its
+    /// segments.
+    pub(crate) fn tcp(&self) -> Option<BorrowedFd<'_>> {
+        matches!(self.transport, Transport::Tcp | Transport::Mptcp).then(|| self.data())
+    }
+
+    /// Ends it, which wakes whoever waits on it.
+    pub(super) fn hang_up(&self) {
+        // The peer may have gone already, which is as good.
+        let _ = tcp::hang_up(self.back());
+        let _ = match self.transport {
+            // At the end that reads this fails, and the other end's does it.
+            Transport::Pipe => pipe::finish_writing(self.data()),
+            _ => tcp::hang_up(self.data()),
+        };
+    }
+}
+
+/// Both ends of a lane within this process, between addresses of loopback: to try
+/// things. The sender's is the first.
+///
+/// Errors: the step that failed.
+pub fn pair(transport: Transport, options: &tcp::Options) -> Result<[Lane; 2], SetupError> {
+    let tcp::Options { buffer_bytes, stall_limit, .. } = *options;
+    match transport {
+        Transport::Tcp | Transport::Mptcp => {
+            let multipath = transport == Transport::Mptcp;
+            let (near, far) = over_loopback(&tcp::Options { multipath, ..options.clone() })?;
+            Ok([near, far].map(|fd| Lane::connection(transport, fd)))
+        }
+        Transport::UnixStream => {
+            let (near, far) = unix::pair(buffer_bytes, stall_limit)?;
+            Ok([near, far].map(|fd| Lane::connection(transport, fd)))
+        }
+        Transport::Pipe => {
+            let (near, far) = unix::pair(buffer_bytes, stall_limit)?;
+            let (read, write) = open_pipe(buffer_bytes)?;
+            Ok([Lane::beside(transport, write, near), Lane::beside(transport, read, far)])
+        }
+        Transport::Udp => {
+            let (near, far) = over_loopback(options)?;
+            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let open = || udp::bound(any, buffer_bytes, stall_limit);
+            let (tx, rx) = (open()?, open()?);
+            for (from, to) in [(&tx, &rx), (&rx, &tx)] {
+                let port = udp::port(to.as_fd())?;
+                udp::connect_to(from.as_fd(), SocketAddr::new(any.ip(), port))?;
+            }
+            Ok([Lane::beside(transport, tx, near), Lane::beside(transport, rx, far)])
+        }
+    }
+}
+
+/// Both ends of a TCP connection over loopback.
+pub(super) fn over_loopback(options: &tcp::Options) -> Result<(OwnedFd, OwnedFd), SetupError> {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let listener = tcp::Listener::open(&any, options, 1)?;
+    let near = tcp::connect_to(&listener.address()?, options)?;
+    Ok((near, listener.accept()?))
+}
+
+/// A pipe: the end to read from, the end to write to.
+pub(super) fn open_pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd), SetupError> {
+    pipe::open(bytes).map_err(|errno| SetupError { tried: "make a pipe".to_owned(), errno })
+}
