@@ -8,7 +8,7 @@ use iolens_model::axes::Iovec;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
-use iolens_sys::{process, ring, socket, tcp};
+use iolens_sys::{process, ring, socket};
 
 use crate::op::Budget;
 use crate::registry::{Ends, Entry, Link, Setup, Shape};
@@ -38,14 +38,7 @@ fn attempt(entry: &Entry) -> Result<(), String> {
     if entry.ends == Ends::SenderOnly {
         return send_one(entry, Link::None, || Ok(()));
     }
-    let options = tcp::Options {
-        congestion: "reno".to_owned(),
-        buffer_bytes: 64 << 10,
-        nodelay: true,
-        stall_limit: STALL_LIMIT,
-        multipath: false,
-    };
-    let [near, far] = link::pair(entry.transport, &options)
+    let [near, far] = link::pair(entry.transport, &link::short_options(STALL_LIMIT))
         .map_err(|error| format!("over {}: {error}", entry.transport))?;
     let is_pipe = entry.transport == Transport::Pipe;
     send_one(entry, Link::Socket(near.data()), || expect_message(far.data(), is_pipe))

@@ -1,12 +1,16 @@
 //! What the transports of arms ask of a cell: the same rules before a run, in its
 //! plan, as a worker would find by failing.
 
+mod listed;
+
 use iolens_model::axes::Cell;
 use iolens_model::plan::NetworkOptions;
 use iolens_model::transport::Transport;
 
 use crate::receivers;
 use crate::registry::{Ends, Entry};
+
+pub use self::listed::{Listing, all};
 
 /// Whether what an entry sends can be sent and received in a cell, where one call
 /// receives at most `receive_bytes`.

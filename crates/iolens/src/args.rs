@@ -127,6 +127,8 @@ pub(crate) enum Listed {
     Primitives,
     /// How messages can be received
     Receivers,
+    /// What messages can travel over
+    Transports,
     /// Where the ends can stand
     Topologies,
     /// What is counted

@@ -95,6 +95,17 @@ impl Opcode {
     }
 }
 
+/// Whether the kernel has an operation, by its number in
+/// include/uapi/linux/io_uring.h.
+///
+/// Errors: why there is no ring to ask.
+pub fn has_operation(number: u8) -> Result<bool, Errno> {
+    let uring = io_uring::IoUring::new(2)?;
+    let mut probe = io_uring::Probe::new();
+    uring.submitter().register_probe(&mut probe)?;
+    Ok(probe.is_supported(number))
+}
+
 /// Buffers that the kernel registers at most for one ring:
 /// `IORING_MAX_REG_BUFFERS` of io_uring/rsrc.h.
 pub const REGISTERED_MAX: usize = 1 << 14;

@@ -37,5 +37,6 @@ pub mod tcp;
 pub mod udp;
 pub mod unix;
 pub mod usage;
+pub mod vsock;
 pub mod zerocopy;
 pub mod zerocopy_receive;

@@ -95,6 +95,27 @@ fn socket(address: &SocketAddr, options: &Options) -> Result<OwnedFd, SetupError
     Ok(fd)
 }
 
+/// Puts an upper-layer protocol of the kernel on a connection (`TCP_ULP`), such as
+/// `tls`; root's attempt also loads its module.
+///
+/// Errors: `ENOENT` where there is no such one.
+pub fn try_ulp(connection: &OwnedFd, name: &str) -> Result<(), SetupError> {
+    #[expect(clippy::cast_possible_truncation, reason = "a kernel's name has 16 bytes at most")]
+    let length = name.len() as libc::socklen_t;
+    // SAFETY: pointer and length are those of `name`, which the kernel only reads.
+    let result = unsafe {
+        libc::setsockopt(
+            connection.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_ULP,
+            name.as_ptr().cast(),
+            length,
+        )
+    };
+    let tried = || format!("set TCP_ULP to `{name}`");
+    if result == 0 { Ok(()) } else { Err(SetupError { tried: tried(), errno: Errno::last() }) }
+}
+
 /// Whether a socket here may use a congestion control; root's attempt also
 /// loads the module, as a run's would.
 ///

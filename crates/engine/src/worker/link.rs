@@ -104,14 +104,18 @@ pub(crate) fn stall_limit(trial: &Trial) -> Duration {
 ///
 /// Errors: the step that failed.
 pub(crate) fn connected_pair() -> Result<(OwnedFd, OwnedFd), tcp::SetupError> {
-    let options = tcp::Options {
+    lane::over_loopback(&short_options(Duration::from_secs(1)))
+}
+
+/// Options for what is only tried.
+pub(crate) fn short_options(stall_limit: Duration) -> tcp::Options {
+    tcp::Options {
         congestion: "reno".to_owned(),
         buffer_bytes: 64 << 10,
         nodelay: true,
-        stall_limit: Duration::from_secs(1),
+        stall_limit,
         multipath: false,
-    };
-    lane::over_loopback(&options)
+    }
 }
 
 /// Whether an error only says that the process at the other end has gone,

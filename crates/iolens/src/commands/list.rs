@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use iolens_engine::receivers::{self, RECEIVERS};
 use iolens_engine::stage;
+use iolens_engine::transports::{self, Listing};
 use iolens_model::axes::{Study, Topology};
 use iolens_model::metrics::METRICS;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
             Listed::Studies,
             Listed::Primitives,
             Listed::Receivers,
+            Listed::Transports,
             Listed::Topologies,
             Listed::Metrics,
         ],
@@ -61,6 +63,7 @@ fn heading(kind: Listed) -> &'static str {
         Listed::Studies => "studies",
         Listed::Primitives => "primitives",
         Listed::Receivers => "receivers",
+        Listed::Transports => "transports",
         Listed::Topologies => "topologies",
         Listed::Metrics => "metrics",
     }
@@ -77,12 +80,30 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),
         Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
+        Listed::Transports => transports::all().into_iter().map(transport).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS
             .iter()
             .map(|m| json!({"name": m.name, "summary": m.what, "unit": m.unit, "source": m.source}))
             .collect(),
     }
+}
+
+/// A transport, what sends over it, and whether this kernel has it.
+fn transport(listing: Listing) -> Value {
+    let Listing { name, summary, primitives, refused } = listing;
+    let with = match &primitives[..] {
+        [] => "; no primitive of this build sends over it".to_owned(),
+        many if many.len() > 4 => format!("; {} primitives", many.len()),
+        few => format!("; {}", few.join(", ")),
+    };
+    json!({
+        "name": name,
+        "summary": format!("{summary}{with}"),
+        "primitives": primitives,
+        "available": refused.is_none(),
+        "unavailable_reason": refused,
+    })
 }
 
 /// A topology and whether it can be made here, which is tried.
@@ -96,13 +117,9 @@ fn topology(topology: Topology) -> Value {
         }
     };
     let refused = stage::available(topology).err();
-    let summary = match &refused {
-        None => what.to_owned(),
-        Some(why) => format!("{what}; not here: {why}"),
-    };
     json!({
         "name": topology.word(),
-        "summary": summary,
+        "summary": what,
         "available": refused.is_none(),
         "unavailable_reason": refused,
     })
@@ -111,13 +128,9 @@ fn topology(topology: Topology) -> Value {
 /// A receiver and whether it works here, which is tried.
 fn receiver(entry: &receivers::Entry) -> Value {
     let refused = (entry.available)().err();
-    let summary = match &refused {
-        None => entry.summary.to_owned(),
-        Some(why) => format!("{}; not here: {why}", entry.summary),
-    };
     json!({
         "name": entry.id,
-        "summary": summary,
+        "summary": entry.summary,
         "needs": entry.needs,
         "available": refused.is_none(),
         "unavailable_reason": refused,
@@ -125,12 +138,15 @@ fn receiver(entry: &receivers::Entry) -> Value {
     })
 }
 
-/// Name and summary in two columns.
+/// Name and summary in two columns, and below it why something is not here.
 fn rows(items: &[Value]) -> String {
     let text = |item: &Value, key: &str| item[key].as_str().unwrap_or_default().to_owned();
     let width = items.iter().map(|item| text(item, "name").len()).max().unwrap_or(0);
     items.iter().fold(String::new(), |mut rows, item| {
         let _ = writeln!(rows, "  {:width$}  {}", text(item, "name"), text(item, "summary"));
+        if let Some(why) = item["unavailable_reason"].as_str() {
+            let _ = writeln!(rows, "  {:width$}  not here: {why}", "");
+        }
         rows
     })
 }

@@ -151,7 +151,13 @@ fn lists_come_from_the_registry() {
     let listed = place.json("list primitives --json");
     let send = listed["primitives"].as_array().unwrap().iter().find(|p| p["name"] == "send");
     assert_eq!(send.unwrap()["available"], true, "{listed}");
+    let shown = place.run("list transports").stdout;
+    assert!(shown.contains("unix_stream") && shown.contains("vsock"), "{shown}");
     let all = place.json("list --json");
+    for transport in all["transports"].as_array().unwrap() {
+        let here = transport["available"] == true;
+        assert_eq!(here, transport["unavailable_reason"].is_null(), "{transport}");
+    }
     assert!(all["metrics"].as_array().unwrap().iter().any(|m| m["name"] == "goodput_bits_per_s"));
 }
 
