@@ -22,22 +22,55 @@ const MTU_BYTES: f64 = 1500.0;
 /// No run of this takes longer.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// `send` over a throttled link.
-pub(crate) fn check(bench: &Bench) -> Judged {
-    judged(bench, "throttle", &["send"], 3)
+/// Of each frame of MTU and Ethernet header (14 B), which is what tbf counts, the
+/// segment carries MTU less 20 B of IP, 20 B of TCP and 12 B of its timestamps.
+const STREAM: Carried = Carried { size: "16KiB", share: (MTU_BYTES - 52.0) / (MTU_BYTES + 14.0) };
+
+/// A datagram has 20 B of IP and 8 B of UDP, and is a frame of its own.
+const DATAGRAM: Carried = Carried { size: "1400", share: 1400.0 / (1400.0 + 28.0 + 14.0) };
+
+/// What of a frame is payload.
+#[derive(Clone, Copy)]
+struct Carried {
+    /// The message size.
+    size: &'static str,
+    share: f64,
 }
 
-/// Every primitive that sends a stream here, over a throttled link.
+/// `send` over a throttled link.
+pub(crate) fn check(bench: &Bench) -> Judged {
+    judged(bench, "throttle", &["send"], 3, STREAM)
+}
+
+/// Every primitive that sends over TCP here, and those that send datagrams, over a
+/// throttled link.
 pub(crate) fn check_all(bench: &Bench) -> Judged {
     let listed = bench.iolens_json("throttle", &["list", "primitives", "--json"], 1)?.json;
-    let entries = listed["primitives"].as_array().into_iter().flatten();
-    let sends = entries.filter(|entry| entry["control"] == false && entry["available"] == true);
-    let names: Vec<&str> = sends.filter_map(|entry| entry["name"].as_str()).collect();
-    judged(bench, "throttle-all", &names, 1)
+    let over = |transport: &str| {
+        let entries = listed["primitives"].as_array().into_iter().flatten();
+        let sends = entries.filter(|entry| {
+            entry["control"] == false
+                && entry["available"] == true
+                && entry["transport"] == transport
+        });
+        sends.filter_map(|entry| entry["name"].as_str()).collect::<Vec<&str>>()
+    };
+    let streams = judged(bench, "throttle-all", &over("tcp"), 1, STREAM)?;
+    let datagrams = judged(bench, "throttle-datagrams", &over("udp"), 1, DATAGRAM)?;
+    Ok(match (streams, datagrams) {
+        (Outcome::Pass(first), Outcome::Pass(second)) => {
+            Outcome::Pass(format!("{first}\n{second}"))
+        }
+        (Outcome::Fail(first), Outcome::Pass(second) | Outcome::Fail(second))
+        | (Outcome::Pass(first), Outcome::Fail(second)) => {
+            Outcome::Fail(format!("{first}\n{second}"))
+        }
+        (Outcome::Skip(why), _) | (_, Outcome::Skip(why)) => Outcome::Skip(why),
+    })
 }
 
 /// Each primitive reads as the rate of the link less the headers.
-fn judged(bench: &Bench, name: &str, primitives: &[&str], passes: u32) -> Judged {
+fn judged(bench: &Bench, name: &str, primitives: &[&str], passes: u32, carried: Carried) -> Judged {
     if crate::testing::own_user()? != 0 {
         return Ok(Outcome::Skip("needs root to put a qdisc on the device".to_owned()));
     }
@@ -46,11 +79,8 @@ fn judged(bench: &Bench, name: &str, primitives: &[&str], passes: u32) -> Judged
             return Ok(Outcome::Skip(missing));
         }
     }
-    let (arms, throttled) = measure(bench, name, primitives, passes)?;
-    // Of each frame of MTU and Ethernet header (14 B), which is what tbf
-    // counts, the segment carries MTU less 20 B of IP, 20 B of TCP and 12 B of
-    // its timestamps.
-    let expected = RATE_BITS_PER_S * (MTU_BYTES - 52.0) / (MTU_BYTES + 14.0);
+    let (arms, throttled) = measure(bench, name, primitives, passes, carried.size)?;
+    let expected = RATE_BITS_PER_S * carried.share;
     let mut evidence = vec![format!("{:.3} Mbit/s expected", expected / 1e6)];
     // The arms of a pass take turns in one pair of workers.
     let mut all = throttled >= passes as usize;
@@ -73,11 +103,13 @@ fn measure(
     name: &str,
     primitives: &[&str],
     passes: u32,
+    size: &str,
 ) -> Result<(Vec<ArmResult>, usize), String> {
+    let baseline = if primitives.contains(&"send") { "send" } else { primitives[0] };
     let (passes, primitives) = (passes.to_string(), primitives.join(","));
-    let fixed = "run net --baseline send --sizes 16KiB --threads 1 --topologies veth --window 4s \
-                 --db throttle.db";
-    let asked = ["--primitives", &primitives, "--passes", &passes];
+    let fixed = "run net --threads 1 --topologies veth --window 4s --db throttle.db";
+    let asked = ["--baseline", baseline, "--sizes", size];
+    let asked = asked.into_iter().chain(["--primitives", &primitives, "--passes", &passes]);
     let args: Vec<&str> = fixed.split_whitespace().chain(asked).collect();
     let mut run = bench.iolens(name, &args)?.limit_minutes(LIMIT.as_secs() / 60).start()?;
     let mut throttled = BTreeSet::new();
