@@ -190,14 +190,6 @@ impl AsFd for Listener {
     }
 }
 
-/// Who is at the other end of a connection.
-///
-/// Errors: `ENOTCONN` if the peer has gone.
-pub fn peer(fd: BorrowedFd<'_>) -> Result<SocketAddr, Errno> {
-    let any = getpeername(fd)?.ok_or(Errno::ENOTCONN)?;
-    Ok(SocketAddr::try_from(any)?)
-}
-
 /// Connects to `address`.
 ///
 /// Errors: the step that failed.
@@ -434,7 +426,7 @@ mod tests {
         let chosen = listener.address().unwrap();
         let client = connect_to(&chosen, &options()).unwrap();
         let server = listener.accept().unwrap();
-        assert_eq!(peer(client.as_fd()), Ok(chosen));
+        assert_eq!(peer_address(client.as_fd()), Ok(chosen));
         let taken = Listener::open(&chosen, &options(), 1).unwrap_err();
         assert_eq!(taken.errno, Errno::EADDRINUSE);
         drop(listener);

@@ -24,6 +24,7 @@ pub(super) fn item(entry: &Entry) -> Value {
         "name": entry.id,
         "summary": entry.summary,
         "family": entry.family,
+        "transport": entry.transport.word(),
         "control": entry.control,
         "hidden": entry.hidden,
         "since_linux": entry.since.map(|version| version.to_string()),
