@@ -24,14 +24,33 @@ const SHAPE: Shape = Shape { messages: 1, message_bytes: 64, fields: 1, iovec: I
 /// Errors: why it does not work here: what was tried and what the system said,
 /// and the kernel that it needs where this one is older.
 pub fn try_here(entry: &Entry) -> Result<(), String> {
+    attempt(entry).map_err(|why| with_kernel(entry, why))
+}
+
+/// Tries whether a primitive can be opened, and sends nothing: for who counts
+/// the calls of this process.
+///
+/// Errors: as [`try_here`].
+pub fn open_here(entry: &Entry) -> Result<(), String> {
+    let [near, _far] = link::pair(entry.transport, &link::short_options(STALL_LIMIT))
+        .map_err(|error| format!("over {}: {error}", entry.transport))?;
+    let link = match entry.ends {
+        Ends::Pair => Link::Socket(near.data()),
+        Ends::SenderOnly => Link::None,
+    };
+    let setup = Setup { link, shape: SHAPE, stall_limit: STALL_LIMIT };
+    (entry.open)(setup).map(drop).map_err(|error| with_kernel(entry, error.to_string()))
+}
+
+/// The reason, with the kernel that it needs where this one is older.
+fn with_kernel(entry: &Entry, why: String) -> String {
     let [_, release, ..] = process::uname();
-    let here = KernelVersion::of_release(&release);
-    attempt(entry).map_err(|why| match (entry.since, here) {
+    match (entry.since, KernelVersion::of_release(&release)) {
         (Some(since), Some(here)) if here < since => {
             format!("{why}; it needs Linux {since}, and this is {here}")
         }
         _ => why,
-    })
+    }
 }
 
 fn attempt(entry: &Entry) -> Result<(), String> {
@@ -83,7 +102,8 @@ mod tests {
     #[test]
     fn what_needs_nothing_special_works_here() {
         for id in ["send", "write", "writev", "sendfile", "splice", "memcpy", "null"] {
-            assert_eq!(try_here(find(id).unwrap()), Ok(()), "{id}");
+            let entry = find(id).unwrap();
+            assert_eq!((try_here(entry), open_here(entry)), (Ok(()), Ok(())), "{id}");
         }
     }
 
@@ -117,6 +137,7 @@ mod tests {
             descriptors: 0,
         };
         let why = try_here(&entry).unwrap_err();
+        assert_eq!(open_here(&entry), Err(why.clone()));
         assert!(why.starts_with("cannot take the bytes along: EOPNOTSUPP"), "{why}");
         assert!(why.contains("it needs Linux 999.0, and this is "), "{why}");
         entry.since = Some(KernelVersion::new(2, 0, 0));

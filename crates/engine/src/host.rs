@@ -16,28 +16,30 @@ use crate::{cgroup, surroundings};
 /// Reads the machine below `root`; processors and limits are this process's.
 #[must_use]
 pub fn read(root: &Root) -> HostFacts {
-    let (descriptors_max, _) = process::descriptor_limits();
-    let cpus = affinity::thread_cpus().unwrap_or_else(|_| vec![0]);
-    let [l1d, l2, llc] = caches(root, cpus[0]);
+    let host = limits(root);
+    let caches =
+        [("L1d cache", &host.l1d), ("L2 cache", &host.l2), ("last-level cache", &host.llc)];
     let mut facts = Facts::default();
-    cpu_facts(&mut facts, root, &cpus);
-    for (name, cache) in [("L1d cache", &l1d), ("L2 cache", &l2), ("last-level cache", &llc)] {
+    cpu_facts(&mut facts, root, &host.cpus);
+    for (name, cache) in caches {
         facts.push("cpu", name, cache.clone().map(|bytes| bytes.to_string()));
     }
     memory_facts(&mut facts, root);
-    counter_facts(&mut facts, root, &cpus);
+    counter_facts(&mut facts, root, &host.cpus);
     kernel_facts(&mut facts, root);
     network_facts(&mut facts, root);
-    limit_facts(&mut facts, root, descriptors_max);
-    HostFacts {
-        cpus,
-        l1d,
-        l2,
-        llc,
-        memory: memory(root),
-        descriptors_max: Reading::Exact(descriptors_max),
-        facts: facts.0,
-    }
+    limit_facts(&mut facts, root, process::descriptor_limits().0);
+    HostFacts { facts: facts.0, ..host }
+}
+
+/// What decides alone, without the facts for readers: nothing is tried.
+#[must_use]
+pub fn limits(root: &Root) -> HostFacts {
+    let (descriptors_max, _) = process::descriptor_limits();
+    let cpus = affinity::thread_cpus().unwrap_or_else(|_| vec![0]);
+    let [l1d, l2, llc] = caches(root, cpus[0]);
+    let (memory, descriptors_max) = (memory(root), Reading::Exact(descriptors_max));
+    HostFacts { cpus, l1d, l2, llc, memory, descriptors_max, facts: Vec::new() }
 }
 
 /// Open descriptors that a worker can have at most.

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod availability;
+pub mod by_hand;
 pub mod calibrate;
 mod cgroup;
 mod counters;

@@ -76,6 +76,13 @@ impl Budget {
         }
     }
 
+    /// Gives out nothing more.
+    pub(crate) fn stop(&self) {
+        // As above: threads see it with their next batch.
+        self.remaining.store(0, Ordering::Relaxed);
+        self.deadline_ns.store(0, Ordering::Relaxed);
+    }
+
     /// The next batch, or `None` when the slice's work is given out.
     #[inline]
     pub fn take(&self) -> Option<u64> {
@@ -317,5 +324,15 @@ mod tests {
         assert_eq!(budget.take(), Some(4));
         while budget.take().is_some() {}
         assert!(clock::monotonic_ns() >= start + 1_000_000);
+    }
+
+    #[test]
+    fn what_is_stopped_gives_out_nothing_more() {
+        for budget in [Budget::messages(1 << 20, 1), Budget::window(u64::MAX / 2, 1)] {
+            assert!(budget.take().is_some());
+            budget.stop();
+            budget.begin(clock::monotonic_ns());
+            assert_eq!(budget.take(), None);
+        }
     }
 }

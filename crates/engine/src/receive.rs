@@ -151,7 +151,16 @@ pub(crate) trait Receiver: Send {
     /// note.
     ///
     /// Errors: as [`Self::receive`].
-    fn receive_until_end(&mut self) -> Result<Received, Errno>;
+    fn receive_until_end(&mut self) -> Result<Received, Errno> {
+        let mut received = Received::default();
+        self.receive_into(&mut received)?;
+        Ok(received)
+    }
+
+    /// The same; after an error `received` has what came before it.
+    ///
+    /// Errors: as [`Self::receive`].
+    fn receive_into(&mut self, received: &mut Received) -> Result<(), Errno>;
 
     /// Receives a lead; see [`lead::follow`].
     fn follow(&mut self, signal: BorrowedFd<'_>, limit: Duration) -> Result<(), Errno>;
@@ -180,8 +189,8 @@ impl<T: Take> Receiver for T {
         drive(self, quota)
     }
 
-    fn receive_until_end(&mut self) -> Result<Received, Errno> {
-        drive_until_end(self)
+    fn receive_into(&mut self, received: &mut Received) -> Result<(), Errno> {
+        drive_until_end(self, received)
     }
 
     fn follow(&mut self, signal: BorrowedFd<'_>, limit: Duration) -> Result<(), Errno> {
@@ -237,11 +246,11 @@ fn drive<T: Take>(receiver: &mut T, quota: &Quota<'_>) -> Result<Received, Errno
 }
 
 #[inline(never)]
-fn drive_until_end<T: Take>(receiver: &mut T) -> Result<Received, Errno> {
-    let mut received = Received::by::<T>();
+fn drive_until_end<T: Take>(receiver: &mut T, received: &mut Received) -> Result<(), Errno> {
+    *received = Received::by::<T>();
     loop {
         match receiver.take() {
-            Ok(Taken { bytes: 0, .. }) => return Ok(received),
+            Ok(Taken { bytes: 0, .. }) => return Ok(()),
             Ok(taken) => received.note(taken),
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),

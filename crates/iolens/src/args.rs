@@ -11,6 +11,10 @@ use iolens_model::parse;
 
 use crate::wishes::{MACHINE, Wishes};
 
+mod net;
+
+pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
@@ -32,6 +36,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Measure: run a study or a plan and answer from it
     Run(Box<Run>),
+    /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
+    Net(Net),
     /// Show what exists: studies, primitives, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that

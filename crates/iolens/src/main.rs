@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+mod address;
 mod args;
 mod built_in;
 mod commands;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     }
     let result = match args.command {
         Command::Run(run) => commands::run::run(&run),
+        Command::Net(net) => commands::net::net(&net),
         Command::List(list) => commands::list::list(&list),
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Runs(runs) => commands::stored::runs(&runs),

@@ -30,10 +30,14 @@ const DISCARDED_ROUNDS: u32 = 3;
 const ROUNDS: u32 = 10;
 
 /// Asked of both socket buffers; see docs/journal for the measurements.
-const SOCKET_BUFFER: Bytes = Bytes(512 << 10);
+pub(crate) const SOCKET_BUFFER: Bytes = Bytes(512 << 10);
 
 /// Asked of one recv(2); see docs/journal for the measurements.
-const RECEIVE_BYTES: Bytes = Bytes(128 << 10);
+pub(crate) const RECEIVE_BYTES: Bytes = Bytes(128 << 10);
+
+/// Of every socket unless another one is asked for: it does not pace, and every
+/// user may have it.
+pub(crate) const CONGESTION: &str = "reno";
 
 /// Smallest MTU that IPv6 goes over: RFC 8200, section 5.
 const IPV6_MTU_MIN: u32 = 1280;
@@ -126,7 +130,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         seed: asked.seed.unwrap_or(seed),
         cpus: asked.cpus.map(|cpus| cpus.0),
         socket: SocketOptions {
-            congestion: asked.congestion.unwrap_or_else(|| "reno".to_owned()),
+            congestion: asked.congestion.unwrap_or_else(|| CONGESTION.to_owned()),
             buffer_bytes: asked.socket_buffer.unwrap_or(SOCKET_BUFFER),
             nodelay: true,
             receive_bytes: asked.receive_size.unwrap_or(RECEIVE_BYTES),
@@ -168,18 +172,21 @@ fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
     Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
 }
 
-fn known_primitive(id: &str) -> Result<(), String> {
-    if registry::find(id).is_some() {
-        return Ok(());
-    }
-    let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
-    let known: Vec<&str> = shown.map(|entry| entry.id).collect();
-    Err(unknown("primitive", id, &known, "`iolens list primitives` shows all of them"))
+pub(crate) fn known_primitive(id: &str) -> Result<&'static registry::Entry, String> {
+    registry::find(id).ok_or_else(|| {
+        let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
+        let known: Vec<&str> = shown.map(|entry| entry.id).collect();
+        unknown("primitive", id, &known, "`iolens list primitives` shows all of them")
+    })
 }
 
 /// Whether there is such an id under a key of a plan.
 fn known(key: &str, id: &str) -> Result<(), String> {
-    if key == "receivers" { known_receiver(id).map(|_| ()) } else { known_primitive(id) }
+    if key == "receivers" {
+        known_receiver(id).map(|_| ())
+    } else {
+        known_primitive(id).map(|_| ())
+    }
 }
 
 /// The receivers, each of which works here.
@@ -193,7 +200,7 @@ fn receivers(asked: Option<List<String>>) -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-fn known_receiver(id: &str) -> Result<&'static receivers::Entry, String> {
+pub(crate) fn known_receiver(id: &str) -> Result<&'static receivers::Entry, String> {
     receivers::find(id).ok_or_else(|| {
         let known: Vec<&str> = receivers::RECEIVERS.iter().map(|entry| entry.id).collect();
         unknown("receiver", id, &known, "`iolens list receivers` shows all of them")

@@ -51,15 +51,26 @@ pub(crate) fn word(text: &str) -> Parsed<String> {
 
 /// Message sizes. The largest is what the memory for rings sets, not the kernel.
 pub(crate) fn sizes(text: &str) -> Parsed<List<Bytes>> {
-    const MESSAGE_BYTES_MAX: Bytes = Bytes(Bytes::GIB);
     let sizes = parse::sizes(text).map_err(|e| e.to_string())?;
-    match sizes.iter().find(|&&size| size > MESSAGE_BYTES_MAX) {
-        Some(size) => Err(format!(
-            "a message of {size} is too large: the rings of all arms must fit memory; the \
-             largest size is {MESSAGE_BYTES_MAX}"
-        )),
-        None => Ok(List(sizes)),
+    sizes.iter().try_for_each(|&size| fits(size))?;
+    Ok(List(sizes))
+}
+
+/// One message size.
+pub(crate) fn size(text: &str) -> Parsed<Bytes> {
+    let size = parse::size(text).map_err(|e| e.to_string())?;
+    fits(size).map(|()| size)
+}
+
+fn fits(size: Bytes) -> Parsed<()> {
+    const MESSAGE_BYTES_MAX: Bytes = Bytes(Bytes::GIB);
+    if size <= MESSAGE_BYTES_MAX {
+        return Ok(());
     }
+    Err(format!(
+        "a message of {size} is too large: the rings of all arms must fit memory; the largest size \
+         is {MESSAGE_BYTES_MAX}"
+    ))
 }
 
 /// Thread pairs. Each has a thread and a connection per arm at each end.
@@ -72,6 +83,11 @@ pub(crate) fn threads(text: &str) -> Parsed<List<u32>> {
         }
         None => Ok(List(threads)),
     }
+}
+
+/// Connections of one end, each with a thread.
+pub(crate) fn connections(text: &str) -> Parsed<u32> {
+    at_most(text, 1024, "connections").and_then(narrow)
 }
 
 pub(crate) fn cpus(text: &str) -> Parsed<List<u32>> {
@@ -88,6 +104,10 @@ pub(crate) fn modes(text: &str) -> Parsed<List<Mode>> {
 
 pub(crate) fn working_sets(text: &str) -> Parsed<List<WorkingSet>> {
     list(text, "working set", WorkingSet::ALL, WorkingSet::word)
+}
+
+pub(crate) fn working_set(text: &str) -> Parsed<WorkingSet> {
+    lookup(text.trim(), "working set", WorkingSet::ALL, WorkingSet::word)
 }
 
 pub(crate) fn iovec(text: &str) -> Parsed<Iovec> {

@@ -19,6 +19,7 @@ pub mod plan;
 pub mod profile;
 pub mod reading;
 pub mod run;
+pub mod transfer;
 pub mod transport;
 pub mod trial;
 pub mod units;

@@ -17,6 +17,7 @@ pub mod png;
 pub mod questions;
 pub mod table;
 pub mod text;
+pub mod transfer;
 
 mod arm_facts;
 mod arms;

@@ -19,7 +19,7 @@ mod receivers;
 mod validity;
 
 pub(crate) use decision::decision;
-pub(crate) use detail::{cell, decided, latency, percentile};
+pub(crate) use detail::{cell, decided, latency, percentile, sends};
 pub(crate) use ledger::ledger;
 pub(crate) use receivers::{READING as RECEIVERS_READ, receivers};
 pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};

@@ -55,6 +55,12 @@ impl Errno {
     pub const EINVAL: Errno = Errno(libc::EINVAL);
     /// The kernel lacks the facility.
     pub const EOPNOTSUPP: Errno = Errno(libc::EOPNOTSUPP);
+    /// Somebody has this address already.
+    pub const EADDRINUSE: Errno = Errno(libc::EADDRINUSE);
+    /// This machine has no such address.
+    pub const EADDRNOTAVAIL: Errno = Errno(libc::EADDRNOTAVAIL);
+    /// It was begun and has not ended.
+    pub const EINPROGRESS: Errno = Errno(libc::EINPROGRESS);
     /// There is no route there.
     pub const ENETUNREACH: Errno = Errno(libc::ENETUNREACH);
     /// A limit on the number of things is reached.

@@ -153,6 +153,10 @@ impl Listener {
         connections: usize,
     ) -> Result<Listener, SetupError> {
         let fd = socket(address, options)?;
+        // Or a port that somebody chooses is taken for a minute by what is left of
+        // the last connection to it. Two that listen are refused all the same, and
+        // a port of the kernel's choosing is a free one (socket(7)).
+        step("set SO_REUSEADDR", sockopt::set_socket_reuseaddr(&fd, true))?;
         step(format!("bind to {address}"), bind(&fd, address))?;
         let backlog = i32::try_from(connections).unwrap_or(i32::MAX);
         step(format!("listen on {address}"), listen(&fd, backlog))?;
@@ -177,6 +181,12 @@ impl Listener {
             step("accept a connection", acceptfrom_with(&self.fd, SocketFlags::CLOEXEC))?;
         limit_waits(fd.as_fd(), self.stall_limit)?;
         Ok(fd)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }
 
@@ -218,6 +228,35 @@ pub fn finish_sending(fd: BorrowedFd<'_>) -> Result<(), Errno> {
     Ok(shutdown(fd, Shutdown::Write)?)
 }
 
+/// Ends the receiving direction, which wakes every thread that waits for bytes.
+/// Those that are there can still be received; the peer is not told.
+///
+/// Errors: `ENOTCONN` if the peer has gone.
+pub fn finish_receiving(fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    Ok(shutdown(fd, Shutdown::Read)?)
+}
+
+/// What closing a connection does to the peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closing {
+    /// It reads the rest and then the end.
+    Ends,
+    /// Its connection is reset (`SO_LINGER` with a time of 0; socket(7)): also
+    /// where the kernel closes for a process that was killed.
+    Resets,
+}
+
+/// Says what closing a connection is to do.
+///
+/// Errors: passed on from setsockopt(2).
+pub fn set_closing(fd: BorrowedFd<'_>, closing: Closing) -> Result<(), SetupError> {
+    let linger = match closing {
+        Closing::Ends => None,
+        Closing::Resets => Some(Duration::ZERO),
+    };
+    step("set SO_LINGER", sockopt::set_socket_linger(fd, linger))
+}
+
 /// Ends both directions, which wakes every thread that waits on the socket.
 ///
 /// Errors: `ENOTCONN` if the peer has gone.
@@ -227,7 +266,7 @@ pub fn hang_up(fd: BorrowedFd<'_>) -> Result<(), Errno> {
 
 /// Bytes that were given to the connection and that the peer's kernel has not
 /// acknowledged (`SIOCOUTQ`, tcp(7)). The peer's program may not have read
-/// those that were.
+/// those that were. After [`finish_sending`] the end counts as one.
 ///
 /// Errors: `EINVAL` for a listening socket, `ENOTTY` where it is not TCP.
 pub fn unacknowledged_bytes(fd: BorrowedFd<'_>) -> Result<u64, Errno> {
@@ -251,7 +290,19 @@ pub struct Info {
     pub segments_out: Option<u64>,
     /// Largest segment it sends, in bytes.
     pub send_mss_bytes: u64,
+    /// Whether the peer has ended its sending direction, or the connection.
+    pub peer_has_ended: bool,
 }
+
+/// States in which the peer has ended its sending direction
+/// (include/net/tcp_states.h).
+const PEER_HAS_ENDED: [libc::c_int; 5] =
+    [TCP_TIME_WAIT, TCP_CLOSE, TCP_CLOSE_WAIT, TCP_LAST_ACK, TCP_CLOSING];
+const TCP_TIME_WAIT: libc::c_int = 6;
+const TCP_CLOSE: libc::c_int = 7;
+const TCP_CLOSE_WAIT: libc::c_int = 8;
+const TCP_LAST_ACK: libc::c_int = 9;
+const TCP_CLOSING: libc::c_int = 11;
 
 /// Where `tcpi_segs_out` ends in `struct tcp_info`, which grows with kernels.
 const SEGS_OUT_END: usize = std::mem::offset_of!(libc::tcp_info, tcpi_segs_out) + 4;
@@ -282,6 +333,7 @@ pub fn info(fd: BorrowedFd<'_>) -> Result<Info, Errno> {
         retransmits: u64::from(info.tcpi_total_retrans),
         segments_out: (length as usize >= SEGS_OUT_END).then(|| u64::from(info.tcpi_segs_out)),
         send_mss_bytes: u64::from(info.tcpi_snd_mss),
+        peer_has_ended: PEER_HAS_ENDED.contains(&info.tcpi_state.into()),
     })
 }
 
@@ -365,6 +417,54 @@ mod tests {
             error,
             "cannot set TCP_CONGESTION to `warp`: ENOENT (no such file or directory)"
         );
+    }
+
+    #[test]
+    fn a_chosen_port_is_free_again_at_once_and_never_twice() {
+        let any = "127.0.0.1:0".parse().unwrap();
+        let listener = Listener::open(&any, &options(), 1).unwrap();
+        let chosen = listener.address().unwrap();
+        let client = connect_to(&chosen, &options()).unwrap();
+        let server = listener.accept().unwrap();
+        assert_eq!(peer_address(client.as_fd()), Ok(chosen));
+        let taken = Listener::open(&chosen, &options(), 1).unwrap_err();
+        assert_eq!(taken.errno, Errno::EADDRINUSE);
+        drop(listener);
+        // The end that closes first keeps the port for a minute (TIME_WAIT).
+        finish_sending(server.as_fd()).unwrap();
+        assert_eq!(crate::socket::recv(client.as_fd(), &mut [0]), Ok(0));
+        assert!(info(client.as_fd()).unwrap().peer_has_ended);
+        assert!(!info(server.as_fd()).unwrap().peer_has_ended);
+        drop(client);
+        assert_eq!(crate::socket::recv(server.as_fd(), &mut [0]), Ok(0));
+        drop(server);
+        Listener::open(&chosen, &options(), 1).unwrap();
+    }
+
+    #[test]
+    fn closing_ends_or_resets() {
+        for (closing, expect) in [(Closing::Ends, Ok(0)), (Closing::Resets, Err(Errno::ECONNRESET))]
+        {
+            let (tx, rx) = loopback_pair(65_536);
+            set_closing(tx.as_fd(), Closing::Resets).unwrap();
+            set_closing(tx.as_fd(), closing).unwrap();
+            crate::socket::send(tx.as_fd(), b"abc").unwrap();
+            drop(tx);
+            let mut buffer = [0; 9];
+            assert_eq!(crate::socket::recv(rx.as_fd(), &mut buffer), Ok(3), "{closing:?}");
+            assert_eq!(crate::socket::recv(rx.as_fd(), &mut buffer), expect);
+        }
+    }
+
+    #[test]
+    fn an_ended_receiving_direction_wakes_who_waits() {
+        let (tx, rx) = loopback_pair(65_536);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| crate::socket::recv(rx.as_fd(), &mut [0]));
+            finish_receiving(rx.as_fd()).unwrap();
+            assert_eq!(waiting.join().unwrap(), Ok(0));
+        });
+        assert!(!info(tx.as_fd()).unwrap().peer_has_ended, "the peer is not told");
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod list;
+pub(crate) mod net;
 mod outlook;
 pub(crate) mod report;
 mod resume;

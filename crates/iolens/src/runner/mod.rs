@@ -24,7 +24,7 @@ pub(crate) use self::cells::is_compared;
 use self::cells::{CellState, Place};
 pub(crate) use self::explain::{Question, explain};
 use self::preflight::both_ways;
-pub(crate) use self::preflight::{FirstLook, check, first_look};
+pub(crate) use self::preflight::{FirstLook, check, check_congestion, check_cpus, first_look};
 pub(crate) use self::resume::resume;
 use crate::failure::Failure;
 use crate::progress::Progress;

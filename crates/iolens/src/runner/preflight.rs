@@ -72,11 +72,15 @@ pub(crate) fn both_ways(plan: &Plan, cells: usize) -> Option<usize> {
 
 /// Refuses what cannot work on this machine.
 pub(crate) fn check(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
-    check_cpus(plan, host)?;
+    check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
     check_descriptors(plan, host)?;
     check_memory(plan, host)?;
     check_budget(plan, host)?;
-    let name = &plan.socket.congestion;
+    check_congestion(&plan.socket.congestion)
+}
+
+/// Refuses a congestion control that sockets here cannot use.
+pub(crate) fn check_congestion(name: &str) -> Result<(), Failure> {
     host::try_congestion(name).map_err(|errno| {
         Failure::usage(format!(
             "cannot use the congestion control `{name}`: {errno}\n  \
@@ -85,12 +89,12 @@ pub(crate) fn check(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     })
 }
 
-fn check_cpus(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
-    let asked = plan.cpus.iter().flatten();
-    match asked.copied().find(|cpu| !host.cpus.contains(cpu)) {
+/// Refuses processors that are asked for and not usable.
+pub(crate) fn check_cpus(asked: &[u32], usable: &[u32]) -> Result<(), Failure> {
+    match asked.iter().find(|cpu| !usable.contains(cpu)) {
         None => Ok(()),
         Some(cpu) => {
-            let usable: Vec<String> = host.cpus.iter().map(u32::to_string).collect();
+            let usable: Vec<String> = usable.iter().map(u32::to_string).collect();
             Err(Failure::usage(format!(
                 "cannot use CPU {cpu}: iolens may run on {} only",
                 usable.join(",")

@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::harness::{Finished, Place, finished};
 
 /// The binary with 64 KiB of locked memory and no right to exceed it.
-fn run_with_little_locked_memory(place: &Place, line: &str) -> Finished {
+pub(crate) fn run_with_little_locked_memory(place: &Place, line: &str) -> Finished {
     let inner = place.command(line);
     let mut command = Command::new("prlimit");
     command.arg("--memlock=65536:65536");

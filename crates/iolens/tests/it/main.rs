@@ -13,6 +13,7 @@ mod harness;
 mod limits;
 mod main_job;
 mod mistakes;
+mod net;
 mod perf_control;
 mod plans;
 mod receivers;

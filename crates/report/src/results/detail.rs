@@ -3,7 +3,9 @@
 
 use iolens_model::arm::Role;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Figures, LatencyFigures};
+use iolens_stats::analysis::{
+    ArmAnalysis, CellAnalysis, Estimate, Figures, LatencyFigures, ZerocopyFigures,
+};
 
 use super::{Detail, entry, interval_text, label, remark};
 use crate::arms::span;
@@ -137,22 +139,22 @@ pub(crate) fn decided(cell: &CellAnalysis) -> Vec<String> {
 
 /// What became of the zero-copy sends of a cell, one sentence per arm.
 fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
-    let sentence = |arm: &ArmAnalysis| {
-        let found = arm.zerocopy?;
-        let copied = found.copied_share.map_or_else(
-            || "the kernel did not say which of them it copied".to_owned(),
-            |share| format!("{} of them reported as copied", percent(share)),
-        );
-        Some(format!(
-            "{}: {} zero-copy sends, {} completions read back, {copied}, {} sends refused with \
-             ENOBUFS or ENOMEM and repeated.",
-            arm.shown_label(),
-            found.sends,
-            found.completions,
-            found.enobufs
-        ))
-    };
+    let sentence =
+        |arm: &ArmAnalysis| Some(format!("{}: {}.", arm.shown_label(), sends(&arm.zerocopy?)));
     cell.arms.iter().filter_map(sentence).collect()
+}
+
+/// What became of zero-copy sends.
+pub(crate) fn sends(found: &ZerocopyFigures) -> String {
+    let copied = found.copied_share.map_or_else(
+        || "the kernel did not say which of them it copied".to_owned(),
+        |share| format!("{} of them reported as copied", percent(share)),
+    );
+    format!(
+        "{} zero-copy sends, {} completions read back, {copied}, {} sends refused with ENOBUFS or \
+         ENOMEM and repeated",
+        found.sends, found.completions, found.enobufs
+    )
 }
 
 #[cfg(test)]

@@ -1,0 +1,526 @@
+//! One transfer by hand: both ends as a user starts them, against each other
+//! and against programs of others.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+
+use serde_json::Value;
+
+use crate::harness::{Finished, Place, Running};
+use crate::limits::run_with_little_locked_memory;
+use crate::skip;
+
+/// A sending end on a free port, and where it listens.
+fn sending(place: &Place, what: &str) -> (Running, String) {
+    sending_at(place, "127.0.0.1:0", what)
+}
+
+fn sending_at(place: &Place, address: &str, what: &str) -> (Running, String) {
+    let mut sender = place.start(&format!("net send {what} --listen {address}"));
+    let line = sender.wait_for("listening on ");
+    (sender, line.trim().strip_prefix("listening on ").unwrap().to_owned())
+}
+
+fn json(done: &Finished) -> Value {
+    serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"))
+}
+
+/// Both ends of a transfer as JSON, after checking that they agree.
+fn agreeing(place: &Place, send: &str, recv: &str) -> [Value; 2] {
+    let (sender, address) = sending(place, &format!("{send} --json"));
+    let received = place.run(&format!("net recv {address} {recv} --json"));
+    let sent = sender.finish();
+    assert_eq!(
+        (sent.code, received.code),
+        (Some(0), Some(0)),
+        "{}{}",
+        sent.stderr,
+        received.stderr
+    );
+    let [sent, received] = [json(&sent), json(&received)];
+    assert_eq!(sent["bytes"], received["bytes"], "{send}, {recv}");
+    assert_eq!(sent["address"], received["address"]);
+    assert_eq!([&sent["status"], &received["status"]], ["ok", "ok"]);
+    assert_eq!([&sent["time_until"], &received["time_until"]], ["receipt", "end_of_stream"]);
+    [sent, received]
+}
+
+/// What sends and works here.
+fn primitives(place: &Place) -> Vec<Value> {
+    let listed = place.json("list primitives --all --json");
+    let all = listed["primitives"].as_array().unwrap().clone();
+    let sends = |entry: &Value| {
+        entry["transport"] == "tcp" && entry["name"] != "memcpy" && entry["name"] != "null"
+    };
+    all.into_iter().filter(|entry| entry["available"] == true && sends(entry)).collect()
+}
+
+#[test]
+fn both_ends_agree_for_every_primitive() {
+    let place = Place::new();
+    let all = primitives(&place);
+    assert!(all.len() > 8, "{all:?}");
+    for (index, entry) in all.iter().enumerate() {
+        let name = entry["name"].as_str().unwrap();
+        let size = [1, 4095, 65_536, 100_000][index % 4];
+        let send = format!("{name} --size {size} --messages 50");
+        let [sent, received] = agreeing(&place, &send, &format!("--size {size}"));
+        assert_eq!(number(&sent, "bytes"), 50 * size, "{sent}");
+        assert_eq!([number(&sent, "messages"), number(&received, "messages")], [50, 50]);
+        assert_eq!(sent["primitive"], name);
+        assert!(number(&sent, "calls") > 0 && number(&sent, "time_ns") > 0, "{sent}");
+        let is_zerocopy = sent["zerocopy_sends"].is_u64();
+        assert_eq!(is_zerocopy, name.contains("zerocopy") || name.contains("_zc"), "{sent}");
+        if is_zerocopy {
+            assert_eq!(sent["zerocopy_sends"], sent["zerocopy_completions"], "{sent}");
+            // Over loopback all is copied, where the kernel tells.
+            assert!([Value::Null, 1.0.into()].contains(&sent["zerocopy_copied_share"]), "{sent}");
+        }
+    }
+}
+
+#[test]
+fn every_receiver_gets_all_of_it() {
+    let place = Place::new();
+    let listed = place.json("list receivers --json");
+    for entry in listed["receivers"].as_array().unwrap() {
+        if entry["available"] != true {
+            continue;
+        }
+        let name = entry["name"].as_str().unwrap();
+        let send = "sendmsg_zerocopy --size 256KiB --messages 20";
+        let recv = format!("--receiver {name} --receive-size 1MiB --fields 4");
+        let [_, received] = agreeing(&place, send, &recv);
+        assert_eq!(number(&received, "bytes"), 20 << 18, "{received}");
+        assert_eq!(
+            (received["messages"].is_null(), &received["primitive"]),
+            (true, &entry["name"])
+        );
+        assert_eq!(received["mapped_bytes"].is_u64(), name == "tcp_zerocopy_receive", "{received}");
+    }
+}
+
+#[test]
+fn each_client_has_a_stream_of_its_own() {
+    let place = Place::new();
+    let (mut sender, address) =
+        sending(&place, "sendmsg_iov --size 4KiB --messages 100 --clients 3 --json");
+    let two = place.start(&format!("net recv {address} --connections 2 --size 4096 --json"));
+    sender.wait_for("2 of 3 connected: 127.0.0.1:");
+    let one = json(&place.run(&format!("net recv {address} --size 4096 --json")));
+    let (two, sent) = (json(&two.finish()), json(&sender.finish()));
+    assert_eq!((number(&one, "messages"), number(&two, "messages")), (100, 200));
+    assert_eq!((number(&sent, "messages"), number(&sent, "connections")), (300, 3), "{sent}");
+    assert_eq!(number(&sent, "bytes"), 300 * 4096);
+    let late = place.run(&format!("net recv {address}"));
+    assert_eq!(late.code, Some(4), "it listens no more: {}", late.stdout);
+}
+
+#[test]
+fn a_window_ends_by_the_clock() {
+    let place = Place::new();
+    let [sent, received] = agreeing(&place, "send --size 64 --window 30ms", "--size 64");
+    assert_eq!(sent["messages"], received["messages"]);
+    assert!(number(&sent, "time_ns") >= 30_000_000, "{sent}");
+}
+
+#[test]
+fn ipv6_stands_in_brackets() {
+    if TcpListener::bind("[::1]:0").is_err() {
+        return skip::note("net::ipv6_stands_in_brackets", "needs IPv6 on lo");
+    }
+    let place = Place::new();
+    let (sender, address) = sending_at(&place, "[::1]:0", "send --size 1KiB --messages 3");
+    assert!(address.starts_with("[::1]:"), "{address}");
+    let received = place.run(&format!("net recv {address}"));
+    assert_eq!((received.code, sender.finish().code), (Some(0), Some(0)), "{}", received.stderr);
+}
+
+/// Reads a stream to its end.
+fn read_all(stream: &mut TcpStream) -> usize {
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    all.len()
+}
+
+#[test]
+fn anybody_can_receive() {
+    let place = Place::new();
+    // Closes at the end, as `nc </dev/null` does.
+    let (sender, address) = sending(&place, "send --size 1000 --messages 500 --json");
+    assert_eq!(read_all(&mut TcpStream::connect(&address).unwrap()), 500_000);
+    let sent = json(&sender.finish());
+    assert_eq!((number(&sent, "bytes"), &sent["time_until"]), (500_000, &"receipt".into()));
+    // Stays until it is ended itself.
+    let (sender, address) = sending(&place, "send --size 1000 --messages 500");
+    let mut stays = TcpStream::connect(&address).unwrap();
+    stays.write_all(b"hello?\n").unwrap();
+    assert_eq!(read_all(&mut stays), 500_000);
+    let sent = sender.finish();
+    assert_eq!(sent.code, Some(0), "{}", sent.stderr);
+    assert!(sent.stdout.contains("no receipt, since a"), "{}", sent.stdout);
+    drop(stays);
+    // Ends its own direction before it reads, as `nc -N </dev/null` does.
+    let (sender, address) = sending(&place, "send --size 1000 --messages 500 --json");
+    let mut silent = TcpStream::connect(&address).unwrap();
+    silent.shutdown(Shutdown::Write).unwrap();
+    assert_eq!(read_all(&mut silent), 500_000);
+    assert_eq!(json(&sender.finish())["status"], "ok");
+}
+
+/// Runs a line that must fail and leave nothing behind.
+fn refused(line: &str, code: i32, expect: &str) {
+    let place = Place::new();
+    let done = place.run(line);
+    assert_eq!(done.code, Some(code), "{line}: {}{}", done.stdout, done.stderr);
+    assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
+    assert_eq!(done.stdout, "", "{line}");
+    assert_eq!(std::fs::read_dir(place.folder.path()).unwrap().count(), 0, "{line}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anybody_connects() {
+    let send = |rest: &str| format!("net send {rest} --listen :0");
+    refused(&send("sendd --size 1KiB"), 2, "unknown primitive `sendd`, did you mean `send`?");
+    refused(&send("memcpy --size 1KiB"), 2, "`memcpy` cannot send to anybody: it is a control");
+    refused(&send("null --size 1KiB"), 2, "`null` cannot send to anybody: it is a control");
+    refused(&send("unix_stream --size 1KiB"), 2, "by hand it is TCP");
+    refused(&send("send --size 0"), 2, "a size of zero moves nothing");
+    refused(&send("send --size 2GiB"), 2, "the largest size is 1 GiB");
+    refused(&send("send"), 2, "--size <SIZE>");
+    refused(&send("send --size 1 --clients 0"), 2, "at least 1");
+    refused(&send("send --size 1 --messages 1 --window 1s"), 2, "cannot be used with");
+    refused(&send("send --size 1 --cpus 8000"), 2, "cannot use CPU 8000");
+    refused(&send("send --size 1 --congestion warp"), 2, "the congestion control `warp`: ENOENT");
+    refused(&send("send --size 1 --working-set tepid"), 2, "unknown working set `tepid`");
+    refused("net send send --size 1 --listen 5001", 2, "`5001` is not an address: it has no port");
+    refused("net send send --size 1 --listen ::1:0", 2, "stands in brackets");
+    refused("net send send --size 1 --listen 192.0.2.1:0", 4, "no device of this machine");
+    refused("net recv localhost", 2, "it has no port");
+    refused("net recv :1 --receiver rcv", 2, "unknown receiver `rcv`, did you mean `recv`?");
+    refused("net recv :1 --receive-size 1GiB", 2, "the largest is 64 MiB");
+    refused("net receive :1", 2, "recv");
+}
+
+#[test]
+fn an_address_that_is_taken_and_one_where_nobody_listens_are_told() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let said = format!("cannot bind to {address}: EADDRINUSE");
+    refused(&format!("net send send --size 1 --listen {address}"), 4, &said);
+    drop(taken);
+    let said = format!("iolens net send PRIMITIVE --listen {address}");
+    refused(&format!("net recv {address}"), 4, &said);
+}
+
+#[test]
+fn locked_memory_that_is_too_little_is_refused_with_the_arithmetic() {
+    let place = Place::new();
+    let line = "net send sendmsg_zerocopy --size 1MiB --listen :0";
+    let done = run_with_little_locked_memory(&place, line);
+    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    let said = "cannot send with sendmsg_zerocopy here: message needs 1.01 MiB of locked memory, \
+                RLIMIT_MEMLOCK is 64 KiB";
+    assert!(done.stderr.contains(said), "{}", done.stderr);
+}
+
+/// A client that has read this much of a stream, in the middle of it.
+fn client_in_the_middle(address: &str) -> TcpStream {
+    let mut client = TcpStream::connect(address).unwrap();
+    client.read_exact(&mut vec![0; 4 << 20]).unwrap();
+    client
+}
+
+#[test]
+fn a_receiver_that_goes_away_is_told_with_what_had_gone() {
+    let place = Place::new();
+    let (sender, address) = sending(&place, "sendmsg_iov --size 64KiB --window 1h");
+    drop(client_in_the_middle(&address));
+    let sent = sender.finish();
+    assert_eq!(sent.code, Some(4), "{}", sent.stderr);
+    assert!(sent.stderr.contains("the receiver went away after "), "{}", sent.stderr);
+    assert!(sent.stderr.contains(" bytes) in ") && sent.stdout.contains("; failed\n"));
+    // One of ours that is killed.
+    let (mut sender, address) = sending(&place, "sendmsg_iov --size 64KiB --window 1h");
+    let mut receiver = place.start(&format!("net recv {address}"));
+    sender.wait_for("1 of 1 connected");
+    receiver.child.kill().unwrap();
+    receiver.child.wait().unwrap();
+    let sent = sender.finish();
+    assert_eq!(sent.code, Some(4), "{}", sent.stderr);
+    assert!(sent.stderr.contains("the receiver went away after "), "{}", sent.stderr);
+}
+
+#[test]
+fn a_sender_that_is_killed_does_not_look_like_the_end() {
+    let place = Place::new();
+    let (mut sender, address) = sending(&place, "send --size 64KiB --window 1h");
+    let receiver = place.start(&format!("net recv {address} --json"));
+    sender.wait_for("1 of 1 connected");
+    sender.child.kill().unwrap();
+    sender.child.wait().unwrap();
+    let received = receiver.finish();
+    assert_eq!(received.code, Some(4), "{}", received.stderr);
+    assert!(received.stderr.contains("the sender went away after "), "{}", received.stderr);
+    assert_eq!(json(&received)["status"], "failed");
+}
+
+#[test]
+fn whoever_does_not_move_is_given_up() {
+    let place = Place::new();
+    let (sender, address) = sending(&place, "send --size 64KiB --window 1h --stall-limit 50ms");
+    let sleeps = TcpStream::connect(&address).unwrap();
+    let sent = sender.finish();
+    assert_eq!(sent.code, Some(4), "{}", sent.stderr);
+    let said = "the receiver did not move for 50.0 ms (--stall-limit) after ";
+    assert!(sent.stderr.contains(said), "{}", sent.stderr);
+    drop(sleeps);
+    let ours = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = ours.local_addr().unwrap();
+    let receiver = place.start(&format!("net recv {address} --stall-limit 50ms"));
+    let (mut silent, _) = ours.accept().unwrap();
+    silent.write_all(&[1; 100]).unwrap();
+    let received = receiver.finish();
+    assert_eq!(received.code, Some(4), "{}", received.stderr);
+    let said = "the sender did not move for 50.0 ms (--stall-limit) after 100 B";
+    assert!(received.stderr.contains(said), "{}", received.stderr);
+}
+
+#[test]
+fn a_message_that_was_cut_off_is_told() {
+    let place = Place::new();
+    let ours = TcpListener::bind("127.0.0.1:0").unwrap();
+    let receiver =
+        place.start(&format!("net recv {} --size 64 --json", ours.local_addr().unwrap()));
+    let (mut stranger, _) = ours.accept().unwrap();
+    stranger.write_all(&[1; 100]).unwrap();
+    drop(stranger);
+    let received = receiver.finish();
+    assert_eq!(received.code, Some(4), "{}", received.stderr);
+    assert!(received.stderr.contains("36 bytes into a message of 64 B"), "{}", received.stderr);
+    assert_eq!((number(&json(&received), "messages"), number(&json(&received), "bytes")), (1, 100));
+}
+
+#[test]
+fn an_interrupted_sender_ends_its_stream_and_says_what_it_did() {
+    let place = Place::new();
+    let (sender, address) = sending(&place, "send --size 64KiB --window 1h --json");
+    let mut client = client_in_the_middle(&address);
+    sender.signal("INT");
+    let received = read_all(&mut client) + (4 << 20);
+    drop(client);
+    let sent = sender.finish();
+    assert_eq!(sent.code, Some(130), "{}", sent.stderr);
+    let sent = json(&sent);
+    assert_eq!((number(&sent, "bytes"), &sent["status"]), (received as u64, &"interrupted".into()));
+}
+
+#[test]
+fn a_sender_that_nobody_reads_from_can_be_interrupted() {
+    let place = Place::new();
+    let (mut sender, address) = sending(&place, "sendmsg_zerocopy --size 1MiB --window 1h");
+    let sleeps = TcpStream::connect(&address).unwrap();
+    sender.wait_for("1 of 1 connected");
+    sender.signal("INT");
+    let sent = sender.finish();
+    assert_eq!(sent.code, Some(130), "{}", sent.stderr);
+    assert!(sent.stdout.contains("; interrupted\n"), "{}", sent.stdout);
+    drop(sleeps);
+    // Before anybody has come.
+    let (sender, _) = sending(&place, "send --size 1KiB --clients 2");
+    sender.signal("INT");
+    let sent = sender.finish();
+    assert_eq!(sent.code, Some(130));
+    assert!(sent.stderr.contains("interrupted before anything moved: 0 of 2"), "{}", sent.stderr);
+}
+
+#[test]
+fn an_interrupted_receiver_gives_no_receipt() {
+    let place = Place::new();
+    let ours = TcpListener::bind("127.0.0.1:0").unwrap();
+    let receiver = place.start(&format!("net recv {} --json", ours.local_addr().unwrap()));
+    let (mut stranger, _) = ours.accept().unwrap();
+    // More than all buffers between hold.
+    stranger.write_all(&vec![1; 64 << 20]).unwrap();
+    receiver.signal("INT");
+    let broken = std::iter::repeat_with(|| stranger.write_all(&[1; 4096])).find_map(Result::err);
+    let kinds = [std::io::ErrorKind::ConnectionReset, std::io::ErrorKind::BrokenPipe];
+    assert!(broken.is_some_and(|error| kinds.contains(&error.kind())));
+    let received = receiver.finish();
+    assert_eq!(received.code, Some(130), "{}", received.stderr);
+    let received = json(&received);
+    assert_eq!(received["status"], "interrupted");
+    assert!(number(&received, "bytes") > 1 << 20, "{received}");
+}
+
+#[test]
+fn an_affinity_from_outside_stays_and_one_that_is_asked_for_is_set() {
+    let place = Place::new();
+    let allowed = |running: &Running| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", running.child.id()));
+        let status = status.unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
+        line.unwrap().to_owned()
+    };
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    for (cpus, pinned) in [("", false), ("--cpus 0", true)] {
+        let (mut sender, address) =
+            sending(&place, &format!("send --size 64KiB --window 1h {cpus}"));
+        let client = client_in_the_middle(&address);
+        sender.wait_for("connected");
+        let list = allowed(&sender);
+        match pinned {
+            true => assert_eq!(list, "0"),
+            false => assert!(own.contains(&format!("Cpus_allowed_list:\t{list}\n")), "{list}"),
+        }
+        drop(client);
+        assert_eq!(sender.finish().code, Some(4));
+    }
+}
+
+/// Numbers and the units that follow their size, and folded lines, as one.
+fn normalised(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.replace("\n              ", " ").chars() {
+        match c {
+            '0'..='9' | '.' if out.ends_with('#') => {}
+            '0'..='9' => out.push('#'),
+            c => out.push(c),
+        }
+    }
+    for unit in ["ns", "µs", "ms", "s"] {
+        out = out
+            .replace(&format!("# {unit} ("), "# T (")
+            .replace(&format!("# {unit} per"), "# T per");
+    }
+    out
+}
+
+#[test]
+fn both_ends_print_the_same_things() {
+    let place = Place::new();
+    let (sender, address) = sending(&place, "sendmsg_zerocopy --size 64KiB --messages 200");
+    let received = place.run(&format!("net recv {address}"));
+    insta::assert_snapshot!(normalised(&sender.finish().stdout), @r#"
+    sendmsg_zerocopy (copied): sent messages of # KiB from #:# to # client
+      bytes       # (# MiB)
+      messages    #
+      seconds     #, from the first call to the last receipt
+      goodput     # Gbit/s
+      calls       #, # messages per call
+      zero-copy   # zero-copy sends, # completions read back, # % of them reported as copied, # sends refused with ENOBUFS or ENOMEM and repeated
+      CPU time    user # T (# T per message), system # T (# T per message)
+      socket      congestion control reno, send buffer # MiB, receive buffer # MiB, TCP_NODELAY on
+    "#);
+    insta::assert_snapshot!(normalised(&received.stdout), @r#"
+    recv: received from #:#, # connection
+      bytes       # (# MiB)
+      messages    –, a stream has none in it: their size is told with --size
+      seconds     #, from the first bytes to the end of the last stream
+      goodput     # Gbit/s
+      calls       #, # KiB per call
+      CPU time    user # T (# ns/B), system # T (# ns/B)
+      socket      congestion control reno, send buffer # MiB, receive buffer # MiB, TCP_NODELAY on
+    "#);
+}
+
+fn help(line: &str) -> String {
+    Place::new().run(line).stdout
+}
+
+#[test]
+fn the_help_of_both_ends_has_examples() {
+    insta::assert_snapshot!(help("net --help"), @r#"
+    One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
+
+    Usage: iolens net <COMMAND>
+
+    Commands:
+      send  Listen, send to those who connect, and say what that took
+      recv  Connect, receive to the end, and say what that took
+      help  Print this message or the help of the given subcommand(s)
+
+    Options:
+      -h, --help  Print help
+
+    One terminal:      perf stat iolens net send sendmsg_iov --listen :5001 --size 64KiB
+    The other:         iolens net recv :5001 --size 64KiB
+    Without iolens:    nc 127.0.0.1 5001 </dev/null | wc -c
+    "#);
+}
+
+#[test]
+fn the_help_of_the_sending_end_says_who_is_a_client() {
+    insta::assert_snapshot!(help("net send --help"), @r#"
+    Listen, send to those who connect, and say what that took
+
+    Usage: iolens net send [OPTIONS] --listen <ADDR> --size <SIZE> <PRIMITIVE>
+
+    Arguments:
+      <PRIMITIVE>  How to send, by id (see `iolens list primitives`)
+
+    Options:
+          --listen <ADDR>      Where to listen: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for
+                               127.0.0.1; port 0 is a free one, which stderr names
+          --size <SIZE>        Size of a message
+          --clients <N>        Connections to take, each with a thread and a stream of its own [default:
+                               1]
+          --messages <N>       Messages for each client
+          --window <TIME>      Send for this long [default: 5s]
+          --fields <N>         Fields per message, 1 to 64 [default: 8]
+          --iovec <WHEN>       When an iovec is built: per_message, prepared [default: per_message]
+          --working-set <HOW>  Memory that is sent from: hot, cold [default: hot]
+          --json               Print the result as JSON
+      -h, --help               Print help
+
+    The machine and its network:
+          --cpus <LIST>           Processors to bind the threads to, in turn [default: none is bound]
+          --congestion <NAME>     TCP congestion control [default: reno]
+          --socket-buffer <SIZE>  SO_SNDBUF and SO_RCVBUF [default: 512KiB]
+          --stall-limit <TIME>    Give up when the other end does not move for this long [default: 10s]
+
+    Any program that connects and reads is a client: nothing travels but messages.
+    `nc 127.0.0.1 5001 </dev/null | wc -c` is one. The clock ends when every client
+    has read the end of its stream and closed its own end. One that does not close
+    (some `nc` wait for the end of their own input first) is not waited for: then the
+    clock ends with its kernel's last acknowledgement, and the result says so.
+
+    With one client all of it happens on the main thread, which `strace -c` sees
+    without -f. Processors that taskset sets are kept unless --cpus names others.
+    "#);
+}
+
+#[test]
+fn the_help_of_the_receiving_end_says_what_counts_messages() {
+    insta::assert_snapshot!(help("net recv --help"), @r#"
+    Connect, receive to the end, and say what that took
+
+    Usage: iolens net recv [OPTIONS] <ADDR>
+
+    Arguments:
+      <ADDR>  Where `net send` listens: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for 127.0.0.1
+
+    Options:
+          --receiver <ID>        How to receive, by id (see `iolens list receivers`) [default: recv]
+          --size <SIZE>          Size of a message, to count them
+          --connections <N>      Connections to make, each with a thread of its own [default: 1]
+          --receive-size <SIZE>  Bytes asked of one call, whatever the message size [default: 128KiB]
+          --fields <N>           Fields per message, for a receiver that scatters, 1 to 64 [default: 8]
+          --json                 Print the result as JSON
+      -h, --help                 Print help
+
+    The machine and its network:
+          --cpus <LIST>           Processors to bind the threads to, in turn [default: none is bound]
+          --congestion <NAME>     TCP congestion control [default: reno]
+          --socket-buffer <SIZE>  SO_SNDBUF and SO_RCVBUF [default: 512KiB]
+          --stall-limit <TIME>    Give up when the other end does not move for this long [default: 10s]
+
+    A stream has no messages in it: --size says how large they are, to count them.
+    With one connection all of it happens on the main thread, which `strace -c` sees
+    without -f. Processors that taskset sets are kept unless --cpus names others.
+    "#);
+}

@@ -1,0 +1,130 @@
+//! One transfer by hand: what one end of it did.
+
+use serde::{Deserialize, Serialize};
+
+use crate::data_path::End;
+use crate::outcome::{Status, ZerocopyCounts};
+use crate::units::{Bytes, Nanos};
+
+/// What one end of a transfer did, summed over its connections.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transfer {
+    /// Which end this is.
+    pub end: End,
+    /// The primitive that sent, or the receiver that received.
+    pub primitive: String,
+    /// The address that the sending end listened on.
+    pub address: String,
+    /// Connections, each with a thread of its own.
+    pub connections: u32,
+    /// Whether it ran to its end.
+    pub status: Status,
+    /// Why not.
+    pub reason: Option<String>,
+    /// Payload bytes of a message; null at a receiving end that was not told.
+    pub message_bytes: Option<Bytes>,
+    /// Payload bytes the kernel accepted, or delivered.
+    pub bytes: u64,
+    /// Messages sent, or received in whole; null where their size is not known.
+    pub messages: Option<u64>,
+    /// System calls that moved, or tried to move, payload.
+    pub calls: u64,
+    /// From the first call to `until` at the sending end, from the first bytes
+    /// at the receiving one.
+    pub time: Nanos,
+    /// What ended the time.
+    pub until: Until,
+    /// Zero-copy sends; null for primitives that make none.
+    pub zerocopy: Option<ZerocopyCounts>,
+    /// Payload bytes that were mapped; null for receivers that map none.
+    pub mapped_bytes: Option<u64>,
+    /// CPU time of this process over the transfer, set-up left out; null where
+    /// it cannot be read.
+    pub cpu: Option<Cpu>,
+    /// What the kernel made of the options of the first connection, and what
+    /// the primitive says about itself: names and values.
+    pub facts: Vec<(String, String)>,
+}
+
+/// What ended the time of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// The last receiver had read everything and closed its end: the receipt.
+    Receipt,
+    /// The last receiver's kernel had acknowledged everything; the receiver
+    /// itself gave no receipt, and may have read it later.
+    Acknowledgement,
+    /// The last call of a transfer that was cut short.
+    LastCall,
+    /// The end of the last stream was received.
+    EndOfStream,
+}
+
+/// CPU time of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cpu {
+    /// In user mode.
+    pub user: Nanos,
+    /// In the kernel.
+    pub system: Nanos,
+}
+
+impl Transfer {
+    /// Payload bits per second; null where no time passed.
+    #[must_use]
+    pub fn goodput_bits_per_s(&self) -> Option<f64> {
+        (self.time.0 > 0).then(|| self.bytes as f64 * 8e9 / self.time.0 as f64)
+    }
+
+    /// Messages over calls; null where messages are not known or nothing was
+    /// called.
+    #[must_use]
+    pub fn messages_per_call(&self) -> Option<f64> {
+        let messages = self.messages.filter(|_| self.calls > 0)?;
+        Some(messages as f64 / self.calls as f64)
+    }
+
+    /// Share of the bytes that were mapped, 0 to 1; null for receivers that map
+    /// none.
+    #[must_use]
+    pub fn mapped_share(&self) -> Option<f64> {
+        let mapped = self.mapped_bytes.filter(|_| self.bytes > 0)?;
+        Some(mapped as f64 / self.bytes as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_has_no_ratio() {
+        let transfer = Transfer {
+            end: End::Receiver,
+            primitive: "recv".to_owned(),
+            address: "127.0.0.1:1".to_owned(),
+            connections: 1,
+            status: Status::Ok,
+            reason: None,
+            message_bytes: None,
+            bytes: 1000,
+            messages: None,
+            calls: 4,
+            time: Nanos(2_000),
+            until: Until::EndOfStream,
+            zerocopy: None,
+            mapped_bytes: Some(250),
+            cpu: None,
+            facts: Vec::new(),
+        };
+        assert_eq!(transfer.goodput_bits_per_s(), Some(4e9));
+        assert_eq!((transfer.messages_per_call(), transfer.mapped_share()), (None, Some(0.25)));
+        let known = Transfer { messages: Some(8), mapped_bytes: None, ..transfer.clone() };
+        assert_eq!((known.messages_per_call(), known.mapped_share()), (Some(2.0), None));
+        let nothing =
+            Transfer { bytes: 0, messages: Some(0), calls: 0, time: Nanos(0), ..transfer };
+        assert_eq!((nothing.goodput_bits_per_s(), nothing.messages_per_call()), (None, None));
+        assert_eq!(nothing.mapped_share(), None);
+    }
+}

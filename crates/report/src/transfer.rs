@@ -1,0 +1,348 @@
+//! What one end of a transfer by hand prints: for a person, a line for each
+//! thing; for programs, one object.
+
+use std::fmt::Write;
+
+use iolens_model::data_path::End;
+use iolens_model::outcome::{Status, ZerocopyCounts};
+use iolens_model::transfer::{Cpu, Transfer, Until};
+use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_stats::analysis::ZerocopyFigures;
+use serde_json::json as object;
+
+use crate::json;
+use crate::number::{NONE, count, nanoseconds, percent};
+use crate::results;
+use crate::text::{BOLD, Style};
+use crate::wrap;
+
+/// Where the values stand, behind the names.
+const INDENT: usize = 14;
+
+/// A transfer for a terminal.
+#[must_use]
+pub fn text(transfer: &Transfer, style: &Style) -> String {
+    let mut out = style.paint(BOLD, &wrap::hanging(&headline(transfer), style.width, 2));
+    out.push('\n');
+    for (name, value) in rows(transfer) {
+        // The value is folded as if the name stood before it.
+        let folded = wrap::hanging(&format!("{}{value}", " ".repeat(INDENT)), style.width, INDENT);
+        let folded = folded.trim_start();
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "  {name:0$}{folded}", INDENT - 2);
+    }
+    out
+}
+
+/// A transfer for programs. A null is what is not known, or what this end does
+/// not have.
+#[must_use]
+pub fn json(transfer: &Transfer) -> String {
+    let counts = transfer.zerocopy;
+    let facts: serde_json::Map<String, serde_json::Value> =
+        transfer.facts.iter().map(|(name, value)| (name.clone(), object!(value))).collect();
+    json::print(&object!({
+        "schema": json::SCHEMA,
+        "end": transfer.end,
+        "primitive": transfer.primitive,
+        "address": transfer.address,
+        "connections": transfer.connections,
+        "status": transfer.status,
+        "reason": transfer.reason,
+        "message_bytes": transfer.message_bytes,
+        "bytes": transfer.bytes,
+        "messages": transfer.messages,
+        "calls": transfer.calls,
+        "messages_per_call": transfer.messages_per_call(),
+        "time_ns": transfer.time,
+        "time_until": transfer.until,
+        "goodput_bits_per_s": transfer.goodput_bits_per_s(),
+        "zerocopy_sends": counts.map(|z| z.sends),
+        "zerocopy_completions": counts.map(|z| z.completions),
+        "zerocopy_copied_share": counts.and_then(|z| z.copied_share()),
+        "zerocopy_enobufs": counts.map(|z| z.enobufs),
+        "mapped_bytes": transfer.mapped_bytes,
+        "mapped_share": transfer.mapped_share(),
+        "cpu_user_ns": transfer.cpu.map(|cpu| cpu.user),
+        "cpu_system_ns": transfer.cpu.map(|cpu| cpu.system),
+        "facts": facts,
+    }))
+}
+
+/// `sendmsg_zerocopy (copied): sent messages of 64 KiB from 127.0.0.1:4000 to 1 client`.
+fn headline(transfer: &Transfer) -> String {
+    let name = match transfer.zerocopy.is_some_and(|counts| figures(&counts).is_copied()) {
+        true => format!("{} (copied)", transfer.primitive),
+        false => transfer.primitive.clone(),
+    };
+    let messages = transfer.message_bytes.map(|size| format!(" messages of {size}"));
+    let messages = messages.unwrap_or_default();
+    let (address, n) = (&transfer.address, transfer.connections);
+    let what = match transfer.end {
+        End::Sender => format!("sent{messages} from {address} to {}", count(n, "client")),
+        End::Receiver => format!("received{messages} from {address}, {}", count(n, "connection")),
+    };
+    match transfer.status {
+        Status::Ok => format!("{name}: {what}"),
+        status => format!("{name}: {what}; {}", status.word()),
+    }
+}
+
+fn figures(counts: &ZerocopyCounts) -> ZerocopyFigures {
+    ZerocopyFigures {
+        sends: counts.sends,
+        completions: counts.completions,
+        copied_share: counts.copied_share(),
+        enobufs: counts.enobufs,
+    }
+}
+
+/// Names and values, in the order of the page.
+fn rows(transfer: &Transfer) -> Vec<(&'static str, String)> {
+    let mut rows = vec![
+        ("bytes", bytes(transfer.bytes)),
+        ("messages", messages(transfer)),
+        ("seconds", format!("{:.6}, {}", transfer.time.as_seconds(), clock(transfer))),
+        ("goodput", goodput(transfer)),
+        ("calls", calls(transfer)),
+    ];
+    if let Some(counts) = &transfer.zerocopy {
+        rows.push(("zero-copy", zerocopy(counts)));
+    }
+    if let Some(mapped) = transfer.mapped_bytes {
+        let share = transfer.mapped_share().map_or_else(|| NONE.to_owned(), percent);
+        rows.push(("mapped", format!("{share} of the bytes, {}", bytes(mapped))));
+    }
+    rows.push(("CPU time", transfer.cpu.map_or_else(unread, |cpu| cpu_time(transfer, &cpu))));
+    let facts: Vec<String> =
+        transfer.facts.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    if !facts.is_empty() {
+        rows.push(("socket", facts.join(", ")));
+    }
+    rows
+}
+
+fn unread() -> String {
+    format!("{NONE}, getrusage(2) failed")
+}
+
+/// `1048576000 (1000 MiB)`.
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        Bytes::KIB.. => format!("{bytes} ({})", Bytes(bytes)),
+        _ => bytes.to_string(),
+    }
+}
+
+fn messages(transfer: &Transfer) -> String {
+    match transfer.messages {
+        Some(messages) => messages.to_string(),
+        None => format!("{NONE}, a stream has none in it: their size is told with --size"),
+    }
+}
+
+/// Which time it is.
+fn clock(transfer: &Transfer) -> &'static str {
+    match (transfer.end, transfer.until) {
+        (End::Sender, Until::Receipt) => "from the first call to the last receipt",
+        (End::Sender, Until::Acknowledgement) => {
+            "from the first call to the last acknowledgement, which TCP may delay by 40 ms: no \
+             receipt, since a receiver did not close its end when it had read everything"
+        }
+        (End::Sender, _) => "from the first call to the last one",
+        (End::Receiver, Until::EndOfStream) => "from the first bytes to the end of the last stream",
+        (End::Receiver, _) => "from the first bytes to the last ones",
+    }
+}
+
+fn goodput(transfer: &Transfer) -> String {
+    let rate = transfer.goodput_bits_per_s();
+    rate.map_or_else(|| NONE.to_owned(), |bits| format!("{} Gbit/s", three_digits(bits / 1e9)))
+}
+
+fn calls(transfer: &Transfer) -> String {
+    let calls = transfer.calls;
+    match transfer.messages_per_call() {
+        Some(messages) => format!("{calls}, {} messages per call", three_digits(messages)),
+        None if calls > 0 => format!("{calls}, {} per call", Bytes(transfer.bytes / calls)),
+        None => calls.to_string(),
+    }
+}
+
+/// A share between none and all is only about right for `MSG_ZEROCOPY`.
+fn zerocopy(counts: &ZerocopyCounts) -> String {
+    if counts.sends == 0 {
+        return "no send was one".to_owned();
+    }
+    let said = results::sends(&figures(counts));
+    match counts.copied_share() {
+        Some(share) if share > 0.0 && share < 1.0 => {
+            format!("{said}; a share between 0 and 100 % may be off, since notifications merge")
+        }
+        _ => said,
+    }
+}
+
+fn cpu_time(transfer: &Transfer, cpu: &Cpu) -> String {
+    let part = |name: &str, time: Nanos| {
+        let ns = time.0 as f64;
+        let per = match transfer.messages {
+            Some(messages) if messages > 0 => {
+                format!(" ({} per message)", nanoseconds(ns / messages as f64))
+            }
+            _ if transfer.bytes > 0 => {
+                format!(" ({} ns/B)", three_digits(ns / transfer.bytes as f64))
+            }
+            _ => String::new(),
+        };
+        format!("{name} {time}{per}")
+    };
+    format!("{}, {}", part("user", cpu.user), part("system", cpu.system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: Style = Style { colour: false, width: 100 };
+
+    fn sent() -> Transfer {
+        Transfer {
+            end: End::Sender,
+            primitive: "sendmsg_zerocopy".to_owned(),
+            address: "127.0.0.1:4000".to_owned(),
+            connections: 2,
+            status: Status::Ok,
+            reason: None,
+            message_bytes: Some(Bytes(65_536)),
+            bytes: 1000 << 20,
+            messages: Some(16_000),
+            calls: 16_004,
+            time: Nanos(312_345_678),
+            until: Until::Receipt,
+            zerocopy: Some(ZerocopyCounts {
+                sends: 16_002,
+                completions: 16_002,
+                copied: Some(16_002),
+                enobufs: 2,
+            }),
+            mapped_bytes: None,
+            cpu: Some(Cpu { user: Nanos(12_100_000), system: Nanos(300_000_000) }),
+            facts: vec![("congestion control".to_owned(), "reno".to_owned())],
+        }
+    }
+
+    fn received() -> Transfer {
+        Transfer {
+            end: End::Receiver,
+            primitive: "tcp_zerocopy_receive".to_owned(),
+            message_bytes: None,
+            messages: None,
+            until: Until::EndOfStream,
+            zerocopy: None,
+            mapped_bytes: Some(500 << 20),
+            facts: Vec::new(),
+            connections: 1,
+            ..sent()
+        }
+    }
+
+    #[test]
+    fn the_sending_end_says_what_became_of_its_sends() {
+        insta::assert_snapshot!(text(&sent(), &PLAIN), @r#"
+        sendmsg_zerocopy (copied): sent messages of 64 KiB from 127.0.0.1:4000 to 2 clients
+          bytes       1048576000 (1000 MiB)
+          messages    16000
+          seconds     0.312346, from the first call to the last receipt
+          goodput     26.9 Gbit/s
+          calls       16004, 1.00 messages per call
+          zero-copy   16002 zero-copy sends, 16002 completions read back, 100 % of them reported as copied,
+                      2 sends refused with ENOBUFS or ENOMEM and repeated
+          CPU time    user 12.1 ms (756 ns per message), system 300 ms (18.8 µs per message)
+          socket      congestion control reno
+        "#);
+    }
+
+    #[test]
+    fn the_receiving_end_has_no_messages_unless_told() {
+        insta::assert_snapshot!(text(&received(), &PLAIN), @r#"
+        tcp_zerocopy_receive: received from 127.0.0.1:4000, 1 connection
+          bytes       1048576000 (1000 MiB)
+          messages    –, a stream has none in it: their size is told with --size
+          seconds     0.312346, from the first bytes to the end of the last stream
+          goodput     26.9 Gbit/s
+          calls       16004, 64.0 KiB per call
+          mapped      50 % of the bytes, 524288000 (500 MiB)
+          CPU time    user 12.1 ms (0.0115 ns/B), system 300 ms (0.286 ns/B)
+        "#);
+        let told = Transfer { message_bytes: Some(Bytes(100)), messages: Some(7), ..received() };
+        assert!(text(&told, &PLAIN).contains("messages    7\n"));
+    }
+
+    #[test]
+    fn what_was_cut_short_says_so_and_divides_by_nothing() {
+        let nothing = Transfer {
+            status: Status::Interrupted,
+            bytes: 0,
+            messages: Some(0),
+            calls: 0,
+            time: Nanos(0),
+            until: Until::LastCall,
+            zerocopy: Some(ZerocopyCounts::default()),
+            cpu: None,
+            ..sent()
+        };
+        insta::assert_snapshot!(text(&nothing, &PLAIN), @r#"
+        sendmsg_zerocopy: sent messages of 64 KiB from 127.0.0.1:4000 to 2 clients; interrupted
+          bytes       0
+          messages    0
+          seconds     0.000000, from the first call to the last one
+          goodput     –
+          calls       0
+          zero-copy   no send was one
+          CPU time    –, getrusage(2) failed
+          socket      congestion control reno
+        "#);
+        let some = ZerocopyCounts { sends: 4, copied: Some(1), completions: 4, enobufs: 0 };
+        assert!(zerocopy(&some).ends_with("may be off, since notifications merge"));
+        let unsure = Transfer { until: Until::Acknowledgement, ..sent() };
+        assert!(text(&unsure, &PLAIN).contains("no receipt"));
+    }
+
+    #[test]
+    fn programs_get_base_units_and_nulls() {
+        insta::assert_snapshot!(json(&sent()), @r#"
+        {
+          "address": "127.0.0.1:4000",
+          "bytes": 1048576000,
+          "calls": 16004,
+          "connections": 2,
+          "cpu_system_ns": 300000000,
+          "cpu_user_ns": 12100000,
+          "end": "sender",
+          "facts": {
+            "congestion control": "reno"
+          },
+          "goodput_bits_per_s": 26856808308.389656,
+          "mapped_bytes": null,
+          "mapped_share": null,
+          "message_bytes": 65536,
+          "messages": 16000,
+          "messages_per_call": 0.9997500624843789,
+          "primitive": "sendmsg_zerocopy",
+          "reason": null,
+          "schema": "iolens/1",
+          "status": "ok",
+          "time_ns": 312345678,
+          "time_until": "receipt",
+          "zerocopy_completions": 16002,
+          "zerocopy_copied_share": 1.0,
+          "zerocopy_enobufs": 2,
+          "zerocopy_sends": 16002
+        }
+        "#);
+        let received: serde_json::Value = serde_json::from_str(&json(&received())).expect("JSON");
+        assert_eq!(received["zerocopy_sends"], serde_json::Value::Null);
+        assert_eq!(received["mapped_share"], 0.5);
+    }
+}
