@@ -36,6 +36,7 @@ pub fn read(root: &Root) -> HostFacts {
         llc,
         memory: memory(root),
         descriptors_max: Reading::Exact(descriptors_max),
+        changed: Vec::new(),
         facts: facts.0,
     }
 }

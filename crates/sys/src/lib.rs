@@ -10,6 +10,7 @@
 pub mod affinity;
 pub mod clock;
 pub mod cpuid;
+pub mod durable;
 pub mod errno;
 pub mod fault;
 pub mod fifo;
@@ -33,6 +34,7 @@ mod skip;
 pub mod socket;
 pub mod splice;
 pub mod storage;
+pub mod sysctl;
 pub mod tcp;
 pub mod udp;
 pub mod unix;

@@ -20,3 +20,4 @@ mod resume;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 mod storage;
+mod sysctls;
