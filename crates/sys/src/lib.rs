@@ -12,6 +12,7 @@ pub mod clock;
 pub mod cpuid;
 pub mod durable;
 pub mod errno;
+pub mod ethtool;
 pub mod fault;
 pub mod fifo;
 pub mod file;
@@ -20,6 +21,7 @@ pub mod lock;
 pub mod netlink;
 pub mod netns;
 pub mod null_call;
+pub mod packet;
 pub mod perf_event;
 pub mod pipe;
 pub mod poll;
@@ -27,6 +29,7 @@ pub mod proc;
 pub mod process;
 pub mod ring;
 pub mod scan;
+pub mod seccomp;
 pub mod signal;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
