@@ -12,7 +12,7 @@ use iolens_model::run::RunHeader;
 
 use super::cell::{CellVisits, Draft};
 use crate::analysis::{ArmAnalysis, Contrast, Rejected, SelfCheck};
-use crate::gates::Flag;
+use crate::gates::{Flag, TAPPED};
 use crate::interval::count;
 use crate::passes::{Passes, Visits};
 use crate::self_check;
@@ -88,7 +88,7 @@ pub(super) fn notes(
             notes.push(format!("{label}: not used in {passes} {plural}: {}", latest.reason));
         }
         notes.extend(flags(draft).into_iter().map(|note| format!("{label}: {note}")));
-        notes.extend(copied_note(arm));
+        notes.extend(copied_note(draft, arm));
         notes.extend(mapped_note(header, cell, arm));
         notes.extend(isolation_note(arm));
     }
@@ -109,11 +109,14 @@ fn self_check_note(arm: &ArmAnalysis) -> Option<String> {
 }
 
 /// Gate 12: a zero-copy row that is none.
-fn copied_note(arm: &ArmAnalysis) -> Option<String> {
+fn copied_note(draft: &Draft<'_>, arm: &ArmAnalysis) -> Option<String> {
     let zerocopy = arm.zerocopy.filter(|zerocopy| zerocopy.is_copied())?;
+    let flags = draft.used.iter().flat_map(|(_, arm)| &arm.flags);
+    let is_tapped = flags.into_iter().any(|flag| *flag == Flag::Once(TAPPED.to_owned()));
+    let tapped = if is_tapped { "; a packet tap was there, which forces it" } else { "" };
     Some(format!(
         "{}: gate 12: the kernel reports {} of the zero-copy sends as copied, so the row is \
-         labelled \"copied\"",
+         labelled \"copied\"{tapped}",
         arm.arm.label,
         percent(zerocopy.copied_share?)
     ))
