@@ -15,6 +15,7 @@ mod issue_3;
 mod issue_4;
 mod issue_5;
 mod kill;
+mod mapped;
 mod overhead;
 mod page;
 mod process;

@@ -187,6 +187,7 @@ mod tests {
             llc: Reading::Exact(Bytes(4 << 20)),
             memory: Reading::Exact(Bytes(2 << 30)),
             descriptors_max: Reading::Exact(1024),
+            changed: Vec::new(),
             facts: Vec::new(),
         }
     }

@@ -50,6 +50,54 @@ pub(crate) fn cpu_limit(root: &Root) -> Result<CpuLimit, String> {
     tightest.ok_or_else(|| "no cpu.max and no cpu.cfs_quota_us under /sys/fs/cgroup".to_owned())
 }
 
+/// Memory that the cgroups of this process still leave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemoryRoom {
+    pub(crate) bytes: u64,
+    /// The file that limits it.
+    pub(crate) source: String,
+}
+
+/// The least room on the way to the root, of both versions of cgroups; null for
+/// no limit. What files have in memory can be had back and counts as room.
+pub(crate) fn memory_room(root: &Root) -> Option<MemoryRoom> {
+    const UNIFIED: [&str; 3] = ["memory.max", "memory.current", ""];
+    const VERSION_1: [&str; 3] = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_"];
+    let membership = root.read("proc/self/cgroup").unwrap_or_default();
+    let mut rooms = Vec::new();
+    for line in membership.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        let (mount, files) = match controllers {
+            "" => ("", UNIFIED),
+            list if list.split(',').any(|name| name == "memory") => ("/memory", VERSION_1),
+            _ => continue,
+        };
+        let folders = ways_up(path).into_iter().map(|path| format!("sys/fs/cgroup{mount}{path}"));
+        rooms.extend(folders.filter_map(|folder| memory_room_in(root, &folder, files)));
+    }
+    rooms.into_iter().min_by_key(|room| room.bytes)
+}
+
+/// The room in one cgroup; its three files and keys are called so.
+fn memory_room_in(root: &Root, folder: &str, names: [&str; 3]) -> Option<MemoryRoom> {
+    /// Version 1 writes its largest number for no limit, which is near 2⁶³.
+    const NO_LIMIT: u64 = 1 << 62;
+    let [limit, used, prefix] = names;
+    let source = format!("{folder}/{limit}");
+    let number = |file: &str| root.read(file).ok()?.parse::<u64>().ok();
+    let limit = number(&source).filter(|&bytes| bytes < NO_LIMIT)?;
+    let stat = root.read(&format!("{folder}/memory.stat")).unwrap_or_default();
+    let of_files = |line: &str| {
+        let (key, bytes) = line.split_once(' ')?;
+        let key = key.strip_prefix(prefix)?;
+        matches!(key, "inactive_file" | "active_file").then(|| bytes.parse::<u64>().ok())?
+    };
+    let files: u64 = stat.lines().filter_map(of_files).fold(0, u64::saturating_add);
+    let used = number(&format!("{folder}/{used}"))?.saturating_sub(files);
+    Some(MemoryRoom { bytes: limit.saturating_sub(used), source: format!("/{source}") })
+}
+
 /// A path of cgroups and all above it, the root as the empty one.
 fn ways_up(path: &str) -> Vec<&str> {
     let path = path.trim_end_matches('/');
@@ -133,6 +181,40 @@ mod tests {
         };
         with("-1", None);
         with("200000", Some(2.0));
+    }
+
+    #[test]
+    fn the_least_room_for_memory_counts_and_files_are_room() {
+        let room = |files: &[(&str, &str)]| {
+            memory_room(&Machine::with(files).root()).map(|room| (room.bytes, room.source))
+        };
+        let own = ("proc/self/cgroup", "0::/a/b\n");
+        let [top, inner] = ["sys/fs/cgroup/a", "sys/fs/cgroup/a/b"];
+        let file = |folder: &str, name: &str| format!("{folder}/{name}");
+        let (max, current) = (file(top, "memory.max"), file(top, "memory.current"));
+        let stat = file(top, "memory.stat");
+        let limited = [
+            own,
+            (&max, "1000\n"),
+            (&current, "900\n"),
+            (&stat, "anon 500\ninactive_file 300\nactive_file 50\n"),
+        ];
+        assert_eq!(room(&limited), Some((450, format!("/{max}"))));
+        let (max, current) = (file(inner, "memory.max"), file(inner, "memory.current"));
+        let both = [&limited[..], &[(&max, "100\n"), (&current, "200\n")]].concat();
+        assert_eq!(room(&both), Some((0, format!("/{max}"))));
+        assert_eq!(room(&[own, (&max, "max\n"), (&current, "200\n")]), None);
+        assert_eq!(room(&[own]), None);
+        assert_eq!(room(&[]), None);
+        let (limit, used) = (
+            "sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "sys/fs/cgroup/memory/memory.usage_in_bytes",
+        );
+        let own = ("proc/self/cgroup", "7:memory:/a\n");
+        let stat = ("sys/fs/cgroup/memory/memory.stat", "inactive_file 9\ntotal_active_file 40\n");
+        let version_1 = room(&[own, (limit, "1000"), (used, "100"), stat]);
+        assert_eq!(version_1, Some((940, format!("/{limit}"))));
+        assert_eq!(room(&[own, (limit, "9223372036854771712"), (used, "100")]), None);
     }
 
     #[test]

@@ -39,7 +39,16 @@ pub fn limits(root: &Root) -> HostFacts {
     let cpus = affinity::thread_cpus().unwrap_or_else(|_| vec![0]);
     let [l1d, l2, llc] = caches(root, cpus[0]);
     let (memory, descriptors_max) = (memory(root), Reading::Exact(descriptors_max));
-    HostFacts { cpus, l1d, l2, llc, memory, descriptors_max, facts: Vec::new() }
+    HostFacts {
+        cpus,
+        l1d,
+        l2,
+        llc,
+        memory,
+        descriptors_max,
+        changed: Vec::new(),
+        facts: Vec::new(),
+    }
 }
 
 /// Open descriptors that a worker can have at most.
@@ -117,8 +126,23 @@ fn caches(root: &Root, cpu: u32) -> [Reading<Bytes>; 3] {
     })
 }
 
+/// Memory that a run may take, and what says so in words, as in "… is what
+/// there is": what is free or can be made so, and what cgroups leave.
+#[must_use]
+pub fn memory_room(root: &Root) -> Vec<(Bytes, String)> {
+    let available = meminfo(root, "MemAvailable");
+    let available = available.value().map(|&bytes| (bytes, "MemAvailable of /proc/meminfo".into()));
+    let cgroup = cgroup::memory_room(root);
+    let cgroup = cgroup.map(|room| (Bytes(room.bytes), format!("left by {}", room.source)));
+    available.into_iter().chain(cgroup).collect()
+}
+
 fn memory(root: &Root) -> Reading<Bytes> {
-    match keyed(root, "proc/meminfo", "MemTotal", ':') {
+    meminfo(root, "MemTotal")
+}
+
+fn meminfo(root: &Root, key: &str) -> Reading<Bytes> {
+    match keyed(root, "proc/meminfo", key, ':') {
         Reading::NotMeasured { why } => Reading::NotMeasured { why },
         Reading::Exact(text) => {
             match text.split(' ').next().and_then(|kib| kib.parse::<u64>().ok()) {
@@ -296,6 +320,8 @@ fn limit_facts(facts: &mut Facts, root: &Root, descriptors_max: u64) {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use iolens_model::outcome::PmuCounts;
 
     use super::*;
@@ -308,6 +334,21 @@ mod tests {
         assert!(host.l2.why().is_some());
         assert!(host.memory.why().is_some());
         assert!(host.facts.iter().any(|f| f.name == "PMU" && f.value.why().is_some()));
+    }
+
+    #[test]
+    fn the_room_for_memory_has_its_sources() {
+        let machine = crate::scripted::Machine::with(&[
+            ("proc/meminfo", "MemTotal: 4096 kB\nMemAvailable:   2048 kB\n"),
+            ("proc/self/cgroup", "0::/\n"),
+            ("sys/fs/cgroup/memory.max", "1048576\n"),
+            ("sys/fs/cgroup/memory.current", "524288\n"),
+        ]);
+        let rooms = memory_room(&machine.root());
+        let rooms: Vec<(u64, &str)> = rooms.iter().map(|(b, from)| (b.0, from.as_str())).collect();
+        let cgroup = (524_288, "left by /sys/fs/cgroup/memory.max");
+        assert_eq!(rooms, [(2 << 20, "MemAvailable of /proc/meminfo"), cgroup]);
+        assert_eq!(memory_room(&Root::at(Path::new("/nowhere"))), []);
     }
 
     #[test]

@@ -82,12 +82,12 @@ fn needed(cell: &Cell) -> Bytes {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
 
     use super::*;
 
-    fn cell(bytes: u64, threads: u32) -> Cell {
+    pub(crate) fn cell(bytes: u64, threads: u32) -> Cell {
         Cell {
             topology: Topology::Loopback,
             mode: Mode::Stream,

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "veth/hardship.rs"]
+mod hardship;
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
 
@@ -61,6 +63,21 @@ const TESTS: &[Test] = &[
         a_sink_takes_one_datagram_and_no_more,
     ),
     ("a_removed_sink_is_one_failed_trial", Topology::Sink, a_removed_sink_is_one_failed_trial),
+    (
+        "a_packet_tap_copies_zero_copy_sends_and_is_seen",
+        Topology::Sink,
+        hardship::a_packet_tap_copies_zero_copy_sends_and_is_seen,
+    ),
+    (
+        "a_device_without_scatter_gather_copies_zero_copy_sends",
+        Topology::Sink,
+        hardship::a_device_without_scatter_gather_copies_zero_copy_sends,
+    ),
+    (
+        "rings_that_a_seccomp_filter_refuses_are_skipped",
+        Topology::Loopback,
+        hardship::rings_that_a_seccomp_filter_refuses_are_skipped,
+    ),
 ];
 
 fn main() {
@@ -70,6 +87,7 @@ fn main() {
             worker::become_worker().unwrap();
             worker::serve(std::io::stdin(), std::io::stdout(), None).unwrap();
         }
+        Some(word) if hardship::ALL.contains(&word) => hardship::bring_about(word),
         Some("coordinate") => {
             conduct(&endless(Topology::Veth));
         }

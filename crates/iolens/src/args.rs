@@ -196,6 +196,9 @@ pub(crate) struct Explain {
     /// Sample again where there are samples already, and add to them
     #[arg(long)]
     pub(crate) again: bool,
+    /// As of `run`: change what the cell's receiver needs, as root, while sampling
+    #[arg(long)]
+    pub(crate) allow_sysctl: bool,
     /// Write the stacks of the cell, folded, for tools that draw flame graphs
     #[arg(long, value_name = "FILE")]
     pub(crate) folded: Option<PathBuf>,

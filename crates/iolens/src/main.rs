@@ -14,6 +14,7 @@ mod plan_file;
 mod progress;
 mod request;
 mod runner;
+mod sysctls;
 mod values;
 mod wishes;
 
@@ -33,6 +34,10 @@ fn main() -> ExitCode {
     if !looks_itself {
         // What a killed run left is gone once the next start has looked.
         iolens_engine::lock::sweep();
+    }
+    // The doctor names it and changes nothing; a worker's runner has looked.
+    if !matches!(args.command, Command::Worker(_) | Command::Doctor(_)) {
+        sysctls::sweep();
     }
     let result = match args.command {
         Command::Run(run) => commands::run::run(&run),

@@ -285,6 +285,7 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("counters", w.counters.map(|when| text(when.word()))),
         ("software_events", switch(w.software_events)),
         ("tracepoints", switch(w.tracepoints)),
+        ("allow_sysctl", switch(w.allow_sysctl)),
         ("seed", w.seed.map(large)),
     ];
     rows.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
@@ -366,6 +367,7 @@ mod tests {
             slice = \"1.5ms\"\nrounds = 7\nisolate = true\ncpus = \"1,0\"\nip = \"ipv6\"\nmtu = 9000\n\
             congestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\
             counters = \"alternate\"\nsoftware_events = true\ntracepoints = true\n\
+            allow_sysctl = true\n\
             seed = \"18446744073709551615\"\n";
         let wishes = read(text).unwrap();
         assert_eq!(read(&write(&wishes)).unwrap(), wishes);

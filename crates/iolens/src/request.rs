@@ -141,6 +141,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
             software: asked.software_events,
             tracepoints: asked.tracepoints,
         },
+        allow_sysctl: asked.allow_sysctl,
     };
     Ok(Request { plan, name: asked.name, notes })
 }

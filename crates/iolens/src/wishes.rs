@@ -111,6 +111,10 @@ pub(crate) struct Wishes {
     /// Count tracepoints too: system calls, copies to receivers, retransmits, switches
     #[arg(long, help_heading = MACHINE)]
     pub(crate) tracepoints: bool,
+    /// Change sysctls of the whole machine for the time of the run, as root, where
+    /// a receiver needs it, and put them back
+    #[arg(long, help_heading = MACHINE)]
+    pub(crate) allow_sysctl: bool,
     /// Seed of every random order [default: random]
     #[arg(long, value_name = "N", help_heading = MACHINE)]
     pub(crate) seed: Option<u64>,
@@ -165,6 +169,7 @@ impl Wishes {
             counters: self.counters.or(below.counters),
             software_events: self.software_events || below.software_events,
             tracepoints: self.tracepoints || below.tracepoints,
+            allow_sysctl: self.allow_sysctl || below.allow_sysctl,
             seed: self.seed.or(below.seed),
             name: self.name.or(below.name),
         }
@@ -216,6 +221,7 @@ impl Wishes {
             counters: Some(plan.probes.counting),
             software_events: plan.probes.software,
             tracepoints: plan.probes.tracepoints,
+            allow_sysctl: plan.allow_sysctl,
             seed: Some(plan.seed),
             name: name.map(str::to_owned),
         }

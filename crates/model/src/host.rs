@@ -1,6 +1,8 @@
 //! What the machine is: facts as data, so that every decision taken from them
 //! can be tested on a machine that we do not have.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::reading::Reading;
@@ -32,6 +34,10 @@ pub struct HostFacts {
     pub memory: Reading<Bytes>,
     /// Soft limit of open descriptors.
     pub descriptors_max: Reading<u64>,
+    /// Sysctls of the whole machine that were changed for the run, with the
+    /// user's consent, and put back at its end.
+    #[serde(default)]
+    pub changed: Vec<SysctlChange>,
     /// Everything that a reader needs to judge the numbers, in the order in
     /// which it is shown.
     pub facts: Vec<Fact>,
@@ -55,6 +61,24 @@ impl HostFacts {
         let values = self.facts.iter().filter(|fact| fact.group == COUNTERS);
         let mut values = values.filter_map(|fact| fact.value.value());
         values.find(|value| *value == PMU_NOT_VERIFIED).map(String::as_str)
+    }
+}
+
+/// A sysctl that is changed for the time of a run. Prints as sysctl(8) takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SysctlChange {
+    /// Its dotted name.
+    pub name: String,
+    /// What it was before.
+    pub before: String,
+    /// What it is until the run ends.
+    pub value: String,
+}
+
+/// `net.core.high_order_alloc_disable=1`.
+impl fmt::Display for SysctlChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
     }
 }
 
@@ -170,6 +194,7 @@ mod tests {
             llc: Reading::not_measured("not here"),
             memory: Reading::not_measured("not here"),
             descriptors_max: Reading::Exact(1024),
+            changed: Vec::new(),
             facts: vec![fact("verified on hardware")],
         };
         assert_eq!(host.pmu_caution(), None);

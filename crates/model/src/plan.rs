@@ -59,6 +59,10 @@ pub struct Plan {
     /// What is read around slices.
     #[serde(default)]
     pub probes: Probes,
+    /// Whether sysctls of the whole machine may be changed for the time of the
+    /// run, where a receiver needs it.
+    #[serde(default)]
+    pub allow_sysctl: bool,
 }
 
 /// How the slices of a trial are laid out.

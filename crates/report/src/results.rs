@@ -112,6 +112,7 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
     for cell in cells {
         for (i, arm) in cell.arms.iter().enumerate() {
             let remark = remark(arm).or_else(|| mapped(cell, arm));
+            let remark = remark.or_else(|| tapped(cell, arm));
             let note = remark.map(|remark| table.note(&remark));
             let entry = |&detail: &Detail| match detail {
                 Detail::Size if i == 0 => cell.cell.message_bytes.to_string().into(),
@@ -142,6 +143,14 @@ fn mapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
     let own = format!("{}: {said}", arm.arm.label);
     let why = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
     Some(said + why.unwrap_or_default())
+}
+
+/// That somebody listened, who makes the kernel copy what is sent.
+fn tapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
+    arm.zerocopy?;
+    let own = format!("{}: gate 12: ", arm.arm.label);
+    let note = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
+    note.filter(|note| note.contains("packet tap")).map(str::to_owned)
 }
 
 /// Why a row has no usable numbers.

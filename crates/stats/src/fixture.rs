@@ -66,6 +66,7 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
         },
         network: NetworkOptions::default(),
         probes: Probes::default(),
+        allow_sysctl: false,
     }
 }
 
@@ -91,6 +92,7 @@ pub(crate) fn run(plan: Plan) -> Run {
                 llc: missing_bytes(),
                 memory: missing_bytes(),
                 descriptors_max: missing(),
+                changed: Vec::new(),
                 facts: Vec::new(),
             },
             calibration: Calibration {

@@ -17,6 +17,8 @@ mod round_trips;
 mod scope;
 mod zerocopy;
 
+pub(crate) use self::zerocopy::TAPPED;
+
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;

@@ -45,6 +45,8 @@ impl Errno {
     pub const EACCES: Errno = Errno(libc::EACCES);
     /// There is no such file.
     pub const ENOENT: Errno = Errno(libc::ENOENT);
+    /// It is mounted read-only.
+    pub const EROFS: Errno = Errno(libc::EROFS);
     /// There is no such process.
     pub const ESRCH: Errno = Errno(libc::ESRCH);
     /// There is no such device.

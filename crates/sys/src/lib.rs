@@ -10,7 +10,9 @@
 pub mod affinity;
 pub mod clock;
 pub mod cpuid;
+pub mod durable;
 pub mod errno;
+pub mod ethtool;
 pub mod fault;
 pub mod fifo;
 pub mod file;
@@ -19,6 +21,7 @@ pub mod lock;
 pub mod netlink;
 pub mod netns;
 pub mod null_call;
+pub mod packet;
 pub mod perf_event;
 pub mod pipe;
 pub mod poll;
@@ -26,6 +29,7 @@ pub mod proc;
 pub mod process;
 pub mod ring;
 pub mod scan;
+pub mod seccomp;
 pub mod signal;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
@@ -33,6 +37,7 @@ mod skip;
 pub mod socket;
 pub mod splice;
 pub mod storage;
+pub mod sysctl;
 pub mod tcp;
 pub mod udp;
 pub mod unix;

@@ -23,6 +23,12 @@ impl Root {
         Root(folder.to_owned())
     }
 
+    /// Where a file such as `proc/stat` is.
+    #[must_use]
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.0.join(path)
+    }
+
     /// The text of a file such as `proc/stat`, without white space at its end.
     ///
     /// Errors: the path and what the system said.
@@ -127,6 +133,29 @@ pub fn run_delay_ns(schedstat: &str) -> Option<u64> {
     (on_cpu_ns > 0 || turns > 0).then_some(delay_ns)
 }
 
+/// Whether a process runs, and when it was started, in clock ticks since boot,
+/// from its /proc/PID/stat: the third field and the 22nd, proc_pid_stat(5).
+/// The second is the program's name, which may hold anything, in parentheses.
+#[must_use]
+pub fn process_start(stat: &str) -> Option<(RunState, u64)> {
+    let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();
+    let state = match fields.next()? {
+        "Z" | "X" | "x" => RunState::Ended,
+        _ => RunState::Running,
+    };
+    // The state is the third field, so the start is the 19th behind it.
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+/// Whether a process can still do something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunState {
+    /// It can, or could if it were let.
+    Running,
+    /// It has ended, and at most waits for its parent to notice.
+    Ended,
+}
+
 /// A file of /proc that is opened once and read many times.
 #[derive(Debug)]
 pub struct ProcFile {
@@ -195,11 +224,27 @@ mod tests {
         assert_eq!(run_delay_ns("1 -2 3"), None);
     }
 
+    #[test]
+    fn the_start_of_a_process_is_behind_whatever_it_is_called() {
+        let stat = |name: &str, state: &str| {
+            let zeros = "0 ".repeat(18);
+            process_start(&format!("77 ({name}) {state} {zeros}4711 5 6"))
+        };
+        assert_eq!(stat("iolens", "S"), Some((RunState::Running, 4711)));
+        assert_eq!(stat("a) Z 1 (b", "R"), Some((RunState::Running, 4711)));
+        assert_eq!(stat("iolens", "Z"), Some((RunState::Ended, 4711)));
+        assert_eq!(process_start("77 (iolens) S 1"), None);
+        assert_eq!(process_start(""), None);
+        let own = Root::real().read("proc/self/stat").unwrap();
+        assert!(matches!(process_start(&own), Some((RunState::Running, 1..))));
+    }
+
     proptest::proptest! {
         #[test]
         fn no_text_makes_a_reader_panic(text in "(?s)[ -~\n]{0,60}") {
             let _ = (run_delay_ns(&text), cpu_ticks(&text, "cpu"), sched_number(&text, "x"));
             let _ = (pressure_some_us(&text), stat_number(&text, "procs_running"));
+            let _ = process_start(&text);
         }
     }
 

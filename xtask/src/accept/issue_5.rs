@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Bench, Judged, Line, Outcome, results, throttle};
+use super::{Bench, Judged, Line, Outcome, mapped, results, throttle};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -16,8 +16,9 @@ pub(crate) const LINES: &[Line] = &[
         issue: 5,
         id: "c",
         promise: "`tcp_zerocopy_receive` maps over 90 % at 1 MiB on loopback, and where nothing \
-                  maps its row says why",
-        check: check_mapped,
+                  maps its row says why; a sysctl is touched only with `--allow-sysctl`, and put \
+                  back, after a SIGKILL by the next start",
+        check: mapped::check,
     },
     Line {
         issue: 5,
@@ -73,30 +74,6 @@ fn check_sink(bench: &Bench) -> Judged {
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
 }
 
-const MAPPED: &str = "run net --topologies loopback --threads 1 --quick --primitives \
-                      send,sendmsg_zerocopy --baseline send --sizes 1MiB --receivers \
-                      tcp_zerocopy_receive --json";
-const MAPPED_MIN: f64 = 0.9;
-
-fn check_mapped(bench: &Bench) -> Judged {
-    let json = bench.iolens_json("mapped", &words(MAPPED), 3)?.json;
-    let row = |arm: &str| {
-        rows(&json).find(|row| row["arm"] == arm).ok_or_else(|| format!("no row of {arm}"))
-    };
-    let share = |row: &Value| row["rx_mapped_share"].as_f64();
-    let (of_zerocopy, of_send) = (share(row("sendmsg_zerocopy")?), share(row("send")?));
-    let said = bench.iolens("mapped", &["show", "last", "1"])?.run()?.success()?.stdout();
-    let why = said.replace("\n  ", " ");
-    let why = why.lines().find(|line| line.contains("mapped") && line.contains("page"));
-    let evidence = format!(
-        "sendmsg_zerocopy: {of_zerocopy:?} mapped; send: {of_send:?}: {}",
-        why.unwrap_or("no reason").trim()
-    );
-    let passes = of_zerocopy.is_some_and(|share| share > MAPPED_MIN)
-        && (of_send.is_some_and(|share| share > MAPPED_MIN) || why.is_some());
-    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
-}
-
 const FIXED: &str = "run net --topologies sink --fields 1 --threads 1 --quick --primitives \
                      sendto,uring_send_zc_fixed --baseline sendto --sizes 64000 --json";
 const FIXED_MIN: f64 = 1.3;
@@ -117,11 +94,11 @@ fn check_fixed(bench: &Bench) -> Judged {
     Ok(if low >= FIXED_MIN { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
 }
 
-fn words(line: &'static str) -> Vec<&'static str> {
+pub(super) fn words(line: &'static str) -> Vec<&'static str> {
     line.split_whitespace().collect()
 }
 
 /// The arms of every cell.
-fn rows(json: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn rows(json: &Value) -> impl Iterator<Item = &Value> {
     json["cells"].as_array().into_iter().flatten()
 }

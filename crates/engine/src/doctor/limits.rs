@@ -5,6 +5,7 @@ use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 
 use super::Patient;
+use crate::sysctl::{self, Leftover};
 use crate::uring::refusal;
 
 /// Name of the finding that says how many descriptors there can be.
@@ -13,7 +14,13 @@ pub(super) const DESCRIPTORS: &str = "descriptors";
 pub(super) const IO_URING: &str = "io_uring";
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
-    vec![descriptors(patient), io_uring(patient), database(patient), others(patient)]
+    vec![
+        descriptors(patient),
+        io_uring(patient),
+        database(patient),
+        others(patient),
+        sysctls(patient),
+    ]
 }
 
 fn ok(name: &str, found: impl Into<String>, source: &str) -> Finding {
@@ -98,5 +105,26 @@ fn others(patient: &Patient<'_>) -> Finding {
             .limits("nothing can be measured until it has ended", "iolens run … --wait"),
         Err(why) => ok(NAME, why.as_str(), source)
             .lacks("no run can begin", format!("sudo rm {source}, if nothing measures")),
+    }
+}
+
+fn sysctls(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "changed sysctls";
+    let (source, seen) = &patient.tried.journal;
+    match seen {
+        Ok(Leftover::Nothing) => ok(NAME, "none is left", source),
+        Ok(Leftover::InUse(changes)) => {
+            ok(NAME, format!("until a run ends: {}", sysctl::list(changes)), source)
+        }
+        Ok(Leftover::Left(changes)) => {
+            ok(NAME, format!("left by a killed run: {}", sysctl::list(changes)), source).limits(
+                "whatever runs on this machine, and is measured, is under that setting",
+                format!("{}; or any command of iolens with sudo", sysctl::remedy(changes)),
+            )
+        }
+        Err(why) => ok(NAME, why.as_str(), source).limits(
+            "what a killed run has changed is not known",
+            format!("sudo rm {source}, once the sysctls are as they should be"),
+        ),
     }
 }

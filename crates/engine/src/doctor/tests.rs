@@ -13,6 +13,7 @@ use super::tried::{Storage, Tried};
 use super::*;
 use crate::locked_memory::Limits;
 use crate::scripted::Machine;
+use crate::sysctl::Leftover;
 
 /// All capabilities, and none, as /proc/self/status shows them.
 const ALL: &str = "000001ffffffffff";
@@ -82,6 +83,7 @@ fn healthy() -> Tried {
             free: Ok(Bytes(1 << 40)),
         }),
         lock: ("/run/lock/iolens.lock".to_owned(), Ok(None)),
+        journal: ("/run/iolens.journal".to_owned(), Ok(Leftover::Nothing)),
     }
 }
 

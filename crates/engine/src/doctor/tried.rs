@@ -12,8 +12,10 @@ use iolens_sys::perf_event::{Event, Group, Kind, Mode, Options, Scope};
 use iolens_sys::proc::Root;
 use iolens_sys::{affinity, cpuid, io_uring, process, storage, zerocopy};
 
+use crate::journal::Journal;
 use crate::locked_memory::Limits;
 use crate::stage::{self, Refused};
+use crate::sysctl::{self, Leftover};
 use crate::{calibrate, host, lock, tracefs};
 
 /// What came of trying, as plain data.
@@ -56,6 +58,8 @@ pub struct Tried {
     pub(super) storage: Result<Storage, String>,
     /// The file of the machine's lock, and who holds it.
     pub(super) lock: (String, Result<Option<String>, String>),
+    /// The journal, and which sysctls a run has changed by what it says.
+    pub(super) journal: (String, Result<Leftover, String>),
 }
 
 /// A place for results.
@@ -90,6 +94,7 @@ impl Tried {
         let cpus = affinity::thread_cpus().unwrap_or_else(|_| vec![0]);
         let [_, kernel, ..] = process::uname();
         let (path, seen) = lock::look(root);
+        let journal = Journal::here();
         Tried {
             user: process::effective_uid(),
             kernel,
@@ -113,6 +118,7 @@ impl Tried {
             io_uring: io_uring::try_ring(),
             storage,
             lock: (path.display().to_string(), seen),
+            journal: (journal.place(), sysctl::leftover(&journal)),
             cpus,
         }
     }

@@ -10,7 +10,8 @@
 //! Needs: Linux 5.11 (`copybuf_address`), and pages that can be mapped.
 //! Who fills them decides that. A sender that copies on the same machine puts
 //! bytes into pages of a block of 32 KiB, of which none stands alone, unless
-//! `net.core.high_order_alloc_disable` is 1 for the whole machine: nothing maps.
+//! `net.core.high_order_alloc_disable` is 1 for the whole machine, as it is with
+//! `--allow-sysctl` while the run goes on: nothing maps.
 //! A late copy of a zero-copy send (`skb_copy_ubufs`) fills single pages, and
 //! all of them map but the last of each segment of up to 64 KiB.
 //! Each take is one call, another to poll(2) where nothing had arrived, and

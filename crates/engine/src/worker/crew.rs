@@ -1,6 +1,7 @@
 //! The threads of one end: how they start, wait for each other, and stop
 //! together when one of them fails.
 
+use iolens_model::outcome::ZerocopyCounts;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp::SetupError;
@@ -69,6 +70,17 @@ impl Stop {
             };
             Stop { what: format!("cannot {what}: {said}"), consequence, refused: false }
         }
+    }
+
+    /// The same with what of an arm's zero-copy sends the kernel had not
+    /// released by then.
+    pub(crate) fn counting(self, zerocopy: Option<ZerocopyCounts>) -> Stop {
+        let Some(counts) = zerocopy.filter(|counts| counts.completions < counts.sends) else {
+            return self;
+        };
+        let (left, all) = (counts.sends - counts.completions, counts.sends);
+        let what = format!("{} ({left} of {all} zero-copy sends had not completed)", self.what);
+        Stop { what, ..self }
     }
 }
 
@@ -155,5 +167,33 @@ impl<'a> Crew<'a> {
     /// Waits for the other threads.
     pub(crate) fn meet(&self) -> Result<(), Stop> {
         Ok(self.gate.wait(link::stall_limit(self.trial))?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn completions_that_never_come_are_counted() {
+        let counts = |sends, completions| {
+            Some(ZerocopyCounts { sends, completions, copied: Some(0), enobufs: 0 })
+        };
+        let stop = || Stop::at("hear that everything was released")(Errno::ETIMEDOUT);
+        let what = "cannot hear that everything was released: no completion came within the time \
+                    limit";
+        assert_eq!(stop().counting(None).what, what);
+        assert_eq!(stop().counting(counts(7, 7)).what, what);
+        let expect = format!("{what} (3 of 7 zero-copy sends had not completed)");
+        assert_eq!(stop().counting(counts(7, 4)).what, expect);
+    }
+
+    #[test]
+    fn what_the_kernel_or_the_machine_refuses_has_not_failed() {
+        let of = |errno| Stop::not_set_up(&SetupError { tried: "open".to_owned(), errno });
+        for errno in [Errno::EPERM, Errno::ENOSYS, Errno::EOPNOTSUPP, Errno::ENOMEM] {
+            assert!(of(errno).refused, "{errno}");
+        }
+        assert!(!of(Errno::EINVAL).refused);
     }
 }

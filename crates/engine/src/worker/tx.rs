@@ -132,7 +132,8 @@ impl Task<'_> {
         let counting = self.tell_perf()?;
         self.crew.meet()?;
         let inner_before = bracket.inner_before();
-        let span = self.work(lane, sender)?;
+        let span = self.work(lane, sender);
+        let span = span.map_err(|stop| stop.counting(sender.tally().zerocopy))?;
         let end_ns = match self.entry.ends {
             Ends::Pair => clock::monotonic_ns(),
             Ends::SenderOnly => span.last_call_ns,

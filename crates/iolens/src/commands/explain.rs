@@ -20,6 +20,7 @@ use crate::commands::run::Session;
 use crate::commands::stored::load;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::runner::{self, Flow, Question, is_compared};
+use crate::sysctls::Sysctls;
 use crate::{output, places};
 
 /// Samples what is not sampled yet, and explains.
@@ -110,9 +111,30 @@ fn sample(
         Failure::unusable(format!("cannot use the topology {}: {why}", cell.topology))
     })?;
     let mut session = Session::open(database, args.wait)?;
+    // Put back when this function ends.
+    let _sysctls = sysctls(args, &run.header, cell)?;
     output::note(&format!("sampling {} in {cell}", arms.join(", ")));
     let question = Question { run, cell, arms, host: &host, samples: args.samples };
     runner::explain(&question, &mut session.store, &session.interrupts)
+}
+
+/// What the run was measured under, here again with consent, else said.
+fn sysctls(
+    args: &args::Explain,
+    header: &RunHeader,
+    cell: &Cell,
+) -> Result<Option<Sysctls>, Failure> {
+    if args.allow_sysctl {
+        return Sysctls::of_cells(std::slice::from_ref(cell)).map(Some);
+    }
+    for change in &header.host.changed {
+        output::note(&format!(
+            "note: run {} was measured with {change}, and what is sampled now may not be: \
+             --allow-sysctl sets it again",
+            header.id
+        ));
+    }
+    Ok(None)
 }
 
 /// Another kernel or processor spends its time on other things.

@@ -13,6 +13,7 @@ use crate::args;
 use crate::commands::run::{Session, conclude};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::sysctls::Sysctls;
 use crate::wishes::Wishes;
 use crate::{output, places, plan_file, runner};
 
@@ -37,10 +38,13 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
         })?;
     }
     runner::check(&plan, &host)?;
+    // The consent is in the plan that the run began with.
+    let sysctls = Sysctls::of_plan(&plan)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
     let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
     let run =
         runner::resume(run, plan.budget, session.means(&mut progress, args.perf_control.as_ref()))?;
+    drop(sysctls);
     Ok(conclude(args, &run, &database))
 }
 

@@ -22,6 +22,7 @@ use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, Means};
+use crate::sysctls::{self, Sysctls};
 use crate::wishes::Wishes;
 use crate::{output, places, plan_file};
 
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     request.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     let host = host::read(&host::Root::real());
     runner::check(&request.plan, &host)?;
+    sysctls::check(&request.plan)?;
     let look = runner::first_look(&request.plan, &host);
     let database = places::database(args.result.db.as_deref())?;
     if args.print_plan {
@@ -56,10 +58,10 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     output::note(&outlook::before(&request.plan, &look, &expected));
     let trials = look.trials * request.plan.passes.minimum as usize;
     let mut progress = Progress::new(args.progress, trials);
-    let run = runner::measure(
-        header(request, host),
-        session.means(&mut progress, args.perf_control.as_ref()),
-    )?;
+    let sysctls = Sysctls::of_plan(&request.plan)?;
+    let header = header(request, sysctls.seen_in(host));
+    let run = runner::measure(header, session.means(&mut progress, args.perf_control.as_ref()))?;
+    drop(sysctls);
     Ok(conclude(args, &run, &database))
 }
 

@@ -141,6 +141,18 @@ impl CellState {
         Bytes(rings.saturating_add(buffers))
     }
 
+    /// The same as a sum in words.
+    pub(crate) fn memory_words(&self, plan: &Plan) -> String {
+        let arms = self.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0);
+        let Cell { threads, message_bytes, fields, .. } = &self.cell;
+        format!(
+            "{arms} arms × {threads} threads × a ring of {} messages of {message_bytes} in \
+             {fields} fields, with one more to stage them in, and {threads} buffers of {} to \
+             receive into",
+            self.ring_messages, plan.socket.receive_bytes
+        )
+    }
+
     /// Whether anything of the cell is still to be measured.
     pub(crate) fn is_alive(&self) -> bool {
         !self.groups.is_empty()

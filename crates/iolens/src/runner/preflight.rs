@@ -4,7 +4,7 @@
 use iolens_engine::{host, registry};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
-use iolens_model::units::Nanos;
+use iolens_model::units::{Bytes, Nanos};
 
 use super::cells::{CellState, Group, GroupArm};
 use crate::failure::Failure;
@@ -143,14 +143,22 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
 }
 
 fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
-    let Some(memory) = host.memory.value() else { return Ok(()) };
-    let largest = cells(plan, host).map(|cell| (cell.memory(plan), cell.cell));
-    let Some((bytes, cell)) = largest.max_by_key(|(bytes, _)| *bytes) else { return Ok(()) };
-    if bytes.0 <= memory.0 / 2 {
+    // The rest is for the kernel's buffers and for all others.
+    let half =
+        host.memory.value().map(|&memory| (Bytes(memory.0 / 2), format!("half of {memory}")));
+    let rooms = host::memory_room(&host::Root::real()).into_iter();
+    let rooms = rooms.map(|(bytes, source)| (bytes, format!("{bytes}, {source}")));
+    let least = half.into_iter().chain(rooms).min_by_key(|(bytes, _)| *bytes);
+    let largest = cells(plan, host).max_by_key(|cell| cell.memory(plan));
+    let (Some(cell), Some((room, words))) = (largest, least) else { return Ok(()) };
+    let needed = cell.memory(plan);
+    if needed <= room {
         return Ok(());
     }
     Err(Failure::unusable(format!(
-        "cannot keep the messages of {cell} in memory: the arms together need {bytes}, more than \
-         half of {memory}\n  ask for smaller messages, fewer threads or fewer primitives"
+        "cannot keep the messages of {} in memory: {} need {needed}, more than {words}\n  ask for \
+         smaller messages, fewer threads or fewer primitives",
+        cell.cell,
+        cell.memory_words(plan)
     )))
 }

@@ -21,3 +21,4 @@ mod resume;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 mod storage;
+mod sysctls;

@@ -50,7 +50,11 @@ fn values_that_cannot_be_are_usage_errors() {
 
 #[test]
 fn memory_and_descriptors_are_checked_before_the_start() {
-    refused("run net --primitives send,memcpy --sizes 1GiB --threads 64", 4, "more than half of");
+    let large = "run net --primitives send,memcpy --sizes 1GiB --threads 64";
+    refused(large, 4, "arms × 64 threads × a ring of 2 messages of 1 GiB");
+    // Whichever is least: half of the machine, what is free, what a cgroup leaves.
+    refused(large, 4, " need 7");
+    refused(large, 4, ", more than ");
     let place = Place::new();
     let mut shell = std::process::Command::new("sh");
     let tool = place.command("").get_program().to_owned();

@@ -12,7 +12,7 @@ use iolens_model::run::RunHeader;
 
 use super::cell::{CellVisits, Draft};
 use crate::analysis::{ArmAnalysis, Contrast, Rejected, SelfCheck};
-use crate::gates::Flag;
+use crate::gates::{Flag, TAPPED};
 use crate::interval::count;
 use crate::passes::{Passes, Visits};
 use crate::self_check;
@@ -88,7 +88,7 @@ pub(super) fn notes(
             notes.push(format!("{label}: not used in {passes} {plural}: {}", latest.reason));
         }
         notes.extend(flags(draft).into_iter().map(|note| format!("{label}: {note}")));
-        notes.extend(copied_note(arm));
+        notes.extend(copied_note(draft, arm));
         notes.extend(mapped_note(header, cell, arm));
         notes.extend(isolation_note(arm));
     }
@@ -109,11 +109,14 @@ fn self_check_note(arm: &ArmAnalysis) -> Option<String> {
 }
 
 /// Gate 12: a zero-copy row that is none.
-fn copied_note(arm: &ArmAnalysis) -> Option<String> {
+fn copied_note(draft: &Draft<'_>, arm: &ArmAnalysis) -> Option<String> {
     let zerocopy = arm.zerocopy.filter(|zerocopy| zerocopy.is_copied())?;
+    let flags = draft.used.iter().flat_map(|(_, arm)| &arm.flags);
+    let is_tapped = flags.into_iter().any(|flag| *flag == Flag::Once(TAPPED.to_owned()));
+    let tapped = if is_tapped { "; a packet tap was there, which forces it" } else { "" };
     Some(format!(
         "{}: gate 12: the kernel reports {} of the zero-copy sends as copied, so the row is \
-         labelled \"copied\"",
+         labelled \"copied\"{tapped}",
         arm.arm.label,
         percent(zerocopy.copied_share?)
     ))
@@ -124,7 +127,13 @@ fn mapped_note(header: &RunHeader, cell: &Cell, arm: &ArmAnalysis) -> Option<Str
     /// What is above needs no explanation.
     const MOST: f64 = 0.9;
     const PAGE_BYTES: u64 = 4096;
-    let share = arm.mapped_share.filter(|share| *share < MOST)?;
+    let share = arm.mapped_share?;
+    let setting = setting(header);
+    if share >= MOST {
+        let label = &arm.arm.label;
+        let mapped = format!("{label}: {} mapped {} of the bytes", cell.receiver, percent(share));
+        return setting.map(|setting| mapped + &setting);
+    }
     let facts = header.primitives.iter().find(|facts| facts.id == arm.arm.primitive)?;
     let makes = |movement| {
         let is_it = |hop: &Hop| {
@@ -154,11 +163,19 @@ fn mapped_note(header: &RunHeader, cell: &Cell, arm: &ArmAnalysis) -> Option<Str
         "pages that belong to a file or to the sending process are never mapped".to_owned()
     };
     Some(format!(
-        "{}: {} mapped {} of the bytes and copied the rest: {why} (can_map_frag, net/ipv4/tcp.c)",
+        "{}: {} mapped {} of the bytes{} and copied the rest: {why} (can_map_frag, \
+         net/ipv4/tcp.c)",
         arm.arm.label,
         cell.receiver,
-        percent(share)
+        percent(share),
+        setting.unwrap_or_default()
     ))
+}
+
+/// What was changed for the run, as words beside what it changes.
+fn setting(header: &RunHeader) -> Option<String> {
+    let changes: Vec<String> = header.host.changed.iter().map(ToString::to_string).collect();
+    (!changes.is_empty()).then(|| format!(" with {}", changes.join(" and ")))
 }
 
 /// Whether the ratio depends on what else runs in the process.
@@ -248,6 +265,13 @@ pub(super) fn warnings(
         0 => {}
         n => warnings.push(format!("{} of cells outside the plan are not used", trials_word(n))),
     }
+    warnings.extend(header.host.changed.iter().map(|change| {
+        format!(
+            "measured with {change}, which iolens set for the run ({} before, and put back): \
+             no row is as it would be under this machine's own setting",
+            change.before
+        )
+    }));
     if header.plan.probes.counting == Counting::Alternate {
         let what = "the A/A arm ran with its counters closed (`counters = alternate`): its ratio \
                     is what open counters cost, and no self-check";
@@ -285,6 +309,7 @@ fn once(trials: &[TrialValues]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use iolens_model::data_path::{CallsPerMessage, DataPath, PrimitiveFacts};
+    use iolens_model::host::SysctlChange;
     use iolens_model::reading::Reading;
     use iolens_model::run::Run;
 
@@ -327,11 +352,31 @@ mod tests {
         let value = Reading::Exact("1".to_owned());
         copied.header.host.facts.push(Fact { group: String::new(), name, value });
         check(&copied, "segments do not end where pages do");
+        let (name, before, value) = ("net.core.x".into(), "0".into(), "1".into());
+        copied.header.host.changed = vec![SysctlChange { name, before, value }];
+        check(&copied, "of the bytes with net.core.x=1 and copied the rest: only pages");
         check(&run(Movement::LateCopy), "fills whole pages but the last of each segment");
         check(&run(Movement::Reference), "belong to a file or to the sending process");
         let mut small = run(Movement::Copy);
         small.header.plan.modes = vec![Mode::Rr];
         small.trials.iter_mut().for_each(|trial| trial.cell.mode = Mode::Rr);
         check(&small, "a message is less than a page");
+    }
+
+    #[test]
+    fn what_was_changed_for_the_run_is_said_beside_rows_and_once_for_all() {
+        let mut run = one_arm_trial(|slice| {
+            let rx = slice.rx.as_mut().unwrap();
+            rx.mapped_bytes = Some(rx.bytes);
+        });
+        run.header.primitives = self::run(Movement::Copy).header.primitives;
+        assert_eq!(analyse(&run).cells[0].notes, [""; 0], "all of it maps by itself");
+        let (name, before, value) = ("net.core.x".into(), "0".into(), "1".into());
+        run.header.host.changed = vec![SysctlChange { name, before, value }];
+        let analysis = analyse(&run);
+        let note = "base: recv mapped 100 % of the bytes with net.core.x=1";
+        assert_eq!(analysis.cells[0].notes, [note]);
+        let is_it = |warning: &&String| warning.starts_with("measured with net.core.x=1, which");
+        assert_eq!(analysis.warnings.iter().filter(is_it).count(), 1, "{:?}", analysis.warnings);
     }
 }

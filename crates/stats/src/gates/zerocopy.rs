@@ -45,12 +45,12 @@ pub(super) fn taps(case: &Case<'_>) -> Check {
     if case.sums.tx.zerocopy.is_none() || !tapped {
         return Check::Pass;
     }
-    Check::Flag(Flag::Once(
-        "a packet tap (an AF_PACKET socket in the network namespace of an end) forces copies of \
-         zero-copy sends"
-            .to_owned(),
-    ))
+    Check::Flag(Flag::Once(TAPPED.to_owned()))
 }
+
+/// What is said of that.
+pub(crate) const TAPPED: &str = "a packet tap (an AF_PACKET socket in the network namespace of an \
+    end) forces copies of zero-copy sends";
 
 #[cfg(test)]
 mod tests {
@@ -107,6 +107,10 @@ mod tests {
             analyse(&run).warnings.iter().filter(|w| w.contains("forces copies")).count()
         };
         assert_eq!(tapped(run(10, 10, 10, 0)), 1);
+        let mut beside = run(10, 10, 10, 0);
+        beside.trials[0].tx.as_mut().unwrap().packet_taps = Some(1);
+        let note = &analyse(&beside).cells[0].notes[0];
+        assert!(note.ends_with("labelled \"copied\"; a packet tap was there, which forces it"));
         assert_eq!(tapped(one_arm_trial(|_| {})), 0);
         let untapped = analyse(&run(10, 10, 10, 0)).warnings;
         assert!(untapped.iter().all(|warning| !warning.contains("tap")), "{untapped:?}");

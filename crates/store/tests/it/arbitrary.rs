@@ -6,7 +6,7 @@ use iolens_model::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
-use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost};
+use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost, SysctlChange};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
     ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, PmuCounts, SliceOutcome,
@@ -226,6 +226,7 @@ prop_compose! {
             socket,
             network: NetworkOptions { ip, mtu_bytes },
             probes: Probes { counting, software, tracepoints: quick },
+            allow_sysctl: isolate,
         }
     }
 }
@@ -262,10 +263,13 @@ prop_compose! {
         memory in reading(bytes()),
         descriptors_max in reading(any::<u64>()),
         facts in vec((text(), text(), reading(text())), 0..3),
+        changed in vec((text(), text(), text()), 0..2),
     ) -> HostFacts {
+        let change = |(name, before, value)| SysctlChange { name, before, value };
+        let changed = changed.into_iter().map(change).collect();
         let fact = |(group, name, value)| Fact { group, name, value };
         let facts = facts.into_iter().map(fact).collect();
-        HostFacts { cpus, l1d, l2, llc, memory, descriptors_max, facts }
+        HostFacts { cpus, l1d, l2, llc, memory, descriptors_max, changed, facts }
     }
 }
 

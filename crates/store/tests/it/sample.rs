@@ -28,6 +28,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
             llc: Reading::not_measured("no cache directory in sysfs"),
             memory: Reading::Exact(Bytes(8 << 30)),
             descriptors_max: Reading::Exact(1024),
+            changed: Vec::new(),
             facts: Vec::new(),
         },
         calibration: Calibration {
@@ -79,6 +80,7 @@ fn plan() -> Plan {
         },
         network: NetworkOptions::default(),
         probes: Probes::default(),
+        allow_sysctl: false,
     }
 }
 

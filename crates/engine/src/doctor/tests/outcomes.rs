@@ -1,5 +1,6 @@
 //! Every outcome that a machine can show, one by one.
 
+use iolens_model::host::SysctlChange;
 use iolens_sys::netns::Step;
 
 use super::*;
@@ -334,6 +335,22 @@ fn another_run_is_waited_for() {
     held.check("other runs", State::Limited, "pid 7 of user 0", "--wait");
     let closed = lock(Err("cannot lock: EACCES".to_owned()));
     closed.check("other runs", State::Missing, "EACCES", "sudo rm /run/lock/iolens.lock");
+}
+
+#[test]
+fn a_sysctl_that_a_killed_run_left_is_named_with_its_command() {
+    let journal = |seen| Case::healthy().tried(|tried| tried.journal.1 = seen);
+    let changes = || {
+        let (name, before, value) = ("net.core.x".into(), "0".into(), "1".into());
+        vec![SysctlChange { name, before, value }]
+    };
+    Case::healthy().check("changed sysctls", State::Ok, "none is left", "nothing");
+    let in_use = journal(Ok(Leftover::InUse(changes())));
+    in_use.check("changed sysctls", State::Ok, "until a run ends: net.core.x=1 (0 before)", "");
+    let left = journal(Ok(Leftover::Left(changes())));
+    left.check("changed sysctls", State::Limited, "left by a killed", "sudo sysctl net.core.x=0;");
+    let torn = journal(Err("cannot read the journal".to_owned()));
+    torn.check("changed sysctls", State::Limited, "cannot read", "sudo rm /run/iolens.journal");
 }
 
 #[test]
