@@ -1,4 +1,4 @@
-//! Every registry entry through the same checks: the right bytes in the right
+//! Every registry entry and every bare loop through the same checks: the right bytes in the right
 //! order, counts that are true, nothing allocated inside a slice, nothing left
 //! behind. A new entry is covered without a word here.
 //!
@@ -12,7 +12,7 @@ mod skip;
 use std::time::{Duration, Instant};
 
 use iolens_engine::op::{Budget, Sender, Tally};
-use iolens_engine::registry::{Ends, Entry, Link, REGISTRY, Setup, Shape};
+use iolens_engine::registry::{Ends, Entry, Link, Setup, Shape, all};
 use iolens_engine::{Interrupts, Lane, lane_pair};
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::CallsPerMessage;
@@ -291,7 +291,7 @@ fn open_descriptors() -> usize {
 #[expect(clippy::disallowed_methods, reason = "a bound on the test itself, not a measurement")]
 fn every_entry_conforms() {
     let _caught = Interrupts::catch().unwrap();
-    for entry in REGISTRY.iter().filter(|entry| is_there(entry)) {
+    for entry in all().filter(|entry| is_there(entry)) {
         let before = open_descriptors();
         for (message_bytes, fields) in sizes(entry) {
             for iovec in [Iovec::PerMessage, Iovec::Prepared] {

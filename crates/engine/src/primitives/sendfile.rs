@@ -65,9 +65,15 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
-    let file = file::in_memory("iolens")
-        .map_err(|errno| SetupError { tried: "make a file in memory".to_owned(), errno })?;
-    Ok(Box::new(Sendfile::open(&setup, file)?))
+    Ok(Box::new(Sendfile::open(&setup, in_memory()?)?))
+}
+
+/// An empty file in memory.
+///
+/// Errors: the kernel makes none.
+pub(crate) fn in_memory() -> Result<File, SetupError> {
+    file::in_memory("iolens")
+        .map_err(|errno| SetupError { tried: "make a file in memory".to_owned(), errno })
 }
 
 /// Sends messages from a file.
@@ -128,13 +134,7 @@ impl Sender for Sendfile<'_> {
     }
 
     fn touch(&mut self) {
-        // Reading brings the page cache's memory into the CPU's, through a
-        // buffer that takes little of it.
-        let (mut piece, mut offset) = ([0; 4096], 0);
-        while let Ok(n @ 1..) = self.file.read_at(&mut piece, offset) {
-            std::hint::black_box(&piece);
-            offset += n as u64;
-        }
+        touch(&self.file);
     }
 
     fn tally(&self) -> Tally {
@@ -144,5 +144,15 @@ impl Sender for Sendfile<'_> {
     fn facts(&self) -> Vec<Fact> {
         let name = file::file_system(self.file.as_fd());
         name.map(|name| ("file_system", name)).into_iter().collect()
+    }
+}
+
+/// Brings a file's pages into the CPU's cache, by reading through a buffer that
+/// takes little of it.
+pub(crate) fn touch(file: &File) {
+    let (mut piece, mut offset) = ([0; 4096], 0);
+    while let Ok(n @ 1..) = file.read_at(&mut piece, offset) {
+        std::hint::black_box(&piece);
+        offset += n as u64;
     }
 }
