@@ -47,7 +47,7 @@ pub(super) fn open<'a>(
         register(&mut ring).map_err(refusal::setup_error)?;
     }
     let copied = ring.reports_copies().then_some(0);
-    let counts = ZerocopyCounts { copied, ..ZerocopyCounts::default() };
+    let counts = ZerocopyCounts::none(copied);
     let uring = Uring {
         ring,
         send,
@@ -111,6 +111,7 @@ impl<S> Uring<'_, S> {
             return Ok(None);
         }
         counts.completions += 1;
+        counts.notifications = counts.notifications.map(|delivered| delivered + 1);
         counts.copied = counts.copied.map(|copied| copied + u64::from(cqe.copied()));
         Ok(None)
     }

@@ -47,7 +47,7 @@ pub(super) fn open<'a>(setup: &Setup<'a>) -> Result<Box<dyn Sender + 'a>, SetupE
     let refused = |errno| SetupError { tried: "set SO_ZEROCOPY".to_owned(), errno };
     zerocopy::enable(fd).map_err(refused)?;
     let ring = ring_of(setup, Layout::Separate);
-    let counts = ZerocopyCounts { copied: Some(0), ..ZerocopyCounts::default() };
+    let counts = ZerocopyCounts::none(Some(0));
     let done = Box::new([false; IDS]);
     let queue = Queue { fd, stall_limit: setup.stall_limit, next: 0, first: 0, done, counts };
     let ids_end = vec![0; ring.messages()].into_boxed_slice();
@@ -83,6 +83,7 @@ impl Queue<'_> {
             self.first += 1;
         }
         self.counts.completions += end - begin;
+        self.counts.notifications = self.counts.notifications.map(|delivered| delivered + 1);
         self.counts.copied = match (self.counts.copied, range.copied) {
             (Some(copied), Some(true)) => Some(copied + end - begin),
             (copied, _) => copied,
