@@ -89,19 +89,9 @@ impl<'a> Sendfile<'a> {
     /// Fills an empty file with the ring's messages.
     ///
     /// Errors: the file cannot be written, or not be found out about.
-    pub(crate) fn open(setup: &Setup<'a>, mut file: File) -> Result<Sendfile<'a>, SetupError> {
+    pub(crate) fn open(setup: &Setup<'a>, file: File) -> Result<Sendfile<'a>, SetupError> {
         let shape = setup.shape;
-        let failed = |errno| SetupError {
-            tried: format!("write {} messages to a file", shape.messages),
-            errno,
-        };
-        for index in 0..shape.messages {
-            let message: Vec<u8> =
-                (0..shape.message_bytes).map(|at| ring::content(index, at)).collect();
-            file.write_all(&message).map_err(|e| failed(e.into()))?;
-        }
-        // Nothing is left to be written back while a slice runs.
-        file.sync_data().map_err(|e| failed(e.into()))?;
+        fill(&file, &shape)?;
         Ok(Sendfile { fd: setup.link.socket(), file, shape, next: 0, tally: Tally::default() })
     }
 
@@ -145,6 +135,24 @@ impl Sender for Sendfile<'_> {
         let name = file::file_system(self.file.as_fd());
         name.map(|name| ("file_system", name)).into_iter().collect()
     }
+}
+
+/// Writes a ring's messages to an empty file, one call for each: the size of
+/// the calls decides how large the folios of the page cache are.
+///
+/// Errors: the file cannot be written.
+pub(crate) fn fill(mut file: &File, shape: &Shape) -> Result<(), SetupError> {
+    let failed = |e: std::io::Error| SetupError {
+        tried: format!("write {} messages to a file", shape.messages),
+        errno: e.into(),
+    };
+    for index in 0..shape.messages {
+        let message: Vec<u8> =
+            (0..shape.message_bytes).map(|at| ring::content(index, at)).collect();
+        file.write_all(&message).map_err(failed)?;
+    }
+    // Nothing is left to be written back while a slice runs.
+    file.sync_data().map_err(failed)
 }
 
 /// Brings a file's pages into the CPU's cache, by reading through a buffer that

@@ -2,18 +2,19 @@
 //! references to them.
 
 use std::fs::File;
-use std::io::{IoSlice, Write};
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use iolens_sys::errno::Errno;
-use iolens_sys::ring::{self, Layout, MessageRing};
+use iolens_sys::ring::{Layout, MessageRing};
 use iolens_sys::splice::Pipe;
 use iolens_sys::{clock, fault, socket, splice, tcp, zerocopy};
 
 use super::{Bare, Loop};
 use crate::op::Sender;
+use crate::primitives::sendfile;
 use crate::primitives::splice::pipe_for;
 use crate::registry::{Setup, SetupError};
 use crate::transmit::FIELDS_MAX;
@@ -190,15 +191,9 @@ struct OfFile<'a> {
 /// sendfile(2) of each message from an empty file that is filled with them.
 ///
 /// Errors: the file cannot be written.
-pub(super) fn file<'a>(
-    setup: &Setup<'a>,
-    mut file: File,
-) -> Result<Box<dyn Sender + 'a>, SetupError> {
+pub(super) fn file<'a>(setup: &Setup<'a>, file: File) -> Result<Box<dyn Sender + 'a>, SetupError> {
     let (messages, bytes) = (setup.shape.messages, setup.shape.message_bytes);
-    let content = |index| (0..bytes).map(move |at| ring::content(index, at));
-    let content: Vec<u8> = (0..messages).flat_map(content).collect();
-    let written = file.write_all(&content).and_then(|()| file.sync_data());
-    written.map_err(|e| SetupError { tried: "write a file".to_owned(), errno: e.into() })?;
+    sendfile::fill(&file, &setup.shape)?;
     let of_file = OfFile { fd: setup.link.socket(), file, bytes };
     Ok(Box::new(Loop::over(messages, bytes, of_file)))
 }
@@ -214,7 +209,7 @@ impl Bare for OfFile<'_> {
     }
 
     fn touch(&self) {
-        crate::primitives::sendfile::touch(&self.file);
+        sendfile::touch(&self.file);
     }
 }
 
