@@ -16,6 +16,7 @@
 //! where there is no plain loop for its call yet, a loop.
 
 mod calls;
+mod several;
 mod uring;
 mod zerocopy;
 
@@ -27,13 +28,14 @@ use iolens_model::outcome::ZerocopyCounts;
 use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Opcode, PlainRing};
 use iolens_sys::ring::MessageRing;
+use iolens_sys::udp::{self, Batch, Destination, SEGMENTS_MAX};
 use iolens_sys::{clock, socket};
 
 use crate::op::{Budget, REQUEST, Sender, Span, Tally};
 use crate::primitives::{
-    send, send_per_field, send_staged, sendfile, sendfile_file, sendmsg_iov, sendmsg_zerocopy,
-    splice, uring_send, uring_send_zc, uring_send_zc_fixed, uring_sendmsg, uring_sendmsg_zc, write,
-    writev,
+    send, send_per_field, send_staged, sendfile, sendfile_file, sendmmsg, sendmsg_iov,
+    sendmsg_zerocopy, sendto, splice, udp_gso, uring_send, uring_send_zc, uring_send_zc_fixed,
+    uring_sendmsg, uring_sendmsg_zc, write, writev,
 };
 use crate::registry::{Entry, Setup, SetupError};
 
@@ -47,9 +49,23 @@ pub(crate) static TWINS: &[Entry] = &[
     twin("bare_sendfile_file", &sendfile_file::ENTRY, |s| {
         calls::file(&s, sendfile_file::in_folder()?)
     }),
+    twin("bare_sendmmsg", &sendmmsg::ENTRY, |s| {
+        let mut batch = Batch::of(SEGMENTS_MAX);
+        Ok(several::open(&s, SEGMENTS_MAX, move |fd, messages| batch.send(fd, messages)))
+    }),
     twin("bare_sendmsg_iov", &sendmsg_iov::ENTRY, |s| Ok(calls::fields(&s, socket::sendmsg))),
     twin("bare_sendmsg_zerocopy", &sendmsg_zerocopy::ENTRY, |s| zerocopy::open(&s)),
+    twin("bare_sendto", &sendto::ENTRY, |s| {
+        let to = Destination::of(s.link.socket())?;
+        Ok(calls::contiguous(&s, move |fd, bytes| udp::sendto(fd, bytes, &to)))
+    }),
     twin("bare_splice", &splice::ENTRY, |s| calls::splice(&s)),
+    twin("bare_udp_gso", &udp_gso::ENTRY, |s| {
+        let (bytes, together) = (s.shape.message_bytes, udp_gso::prepare(&s)?);
+        Ok(several::open(&s, together, move |fd, messages| {
+            socket::sendmsg(fd, messages).map(|sent| sent / bytes)
+        }))
+    }),
     twin("bare_uring_send", &uring_send::ENTRY, |s| uring::open(&s, Opcode::Send, PlainRing::send)),
     twin("bare_uring_send_zc", &uring_send_zc::ENTRY, |s| {
         uring::open(&s, Opcode::SendZc, PlainRing::send_zc)

@@ -31,6 +31,7 @@ pub(super) fn item(entry: &Entry) -> Value {
         "transport": entry.transport,
         "control": entry.control,
         "hidden": entry.hidden,
+        "transport": entry.transport,
         "datagrams": entry.datagrams,
         "since_linux": entry.since.map(|version| version.to_string()),
         "available": refused.is_none(),
