@@ -206,6 +206,32 @@ fn by_request(entry: &Entry, shape: Shape) {
     check_stream(entry, &asking.join().unwrap(), &shape, REQUESTS);
 }
 
+/// Sends for as long as a window is open, which allocates no more than a number
+/// of messages does.
+fn for_a_while(entry: &Entry, shape: Shape) {
+    let [tx, rx] = lane(entry, Way::Wide, STALL_LIMIT).unwrap();
+    let reader = std::thread::spawn(move || {
+        let (mut all, mut piece) = (0, vec![0; 64 << 10]);
+        loop {
+            match receive(&rx, &mut piece) {
+                0 => return all,
+                n => all += n as u64,
+            }
+        }
+    });
+    let mut sender = (entry.open)(setup(Link::Socket(tx.data()), shape)).unwrap();
+    let budget = Budget::window(2_000_000, shape.message_bytes as u64);
+    let allocated = allocation_counter::measure(|| {
+        sender.run(&budget).and_then(|_| sender.settle()).unwrap();
+    });
+    assert_eq!(allocated.count_total, 0, "{} allocates while a window is open", entry.id);
+    finish(&tx);
+    let (arrived, tally) = (reader.join().unwrap(), sender.tally());
+    assert_eq!(tally.bytes, tally.messages * shape.message_bytes as u64, "{}", entry.id);
+    assert!(tally.messages > 0, "{}", entry.id);
+    assert!(arrived == tally.bytes || entry.transport.loses(), "{}: {arrived}", entry.id);
+}
+
 /// Sends two slices and compares what arrived, byte by byte.
 fn check_arrival(entry: &Entry, shape: Shape, way: Way) {
     let arrived = through_a_connection(entry, shape, way);
@@ -313,6 +339,9 @@ fn every_entry_conforms() {
                     }
                 }
             }
+        }
+        if entry.ends == Ends::Pair {
+            for_a_while(entry, shape(1000, 8, Iovec::PerMessage));
         }
         if entry.ends == Ends::Pair && !entry.transport.loses() {
             for message_bytes in [1, 4095, 65_536, (1 << 20) + 1] {

@@ -39,8 +39,13 @@ impl<C: FnMut(BorrowedFd<'_>, &[IoSlice<'_>]) -> Result<usize, Errno>> Several<'
     #[inline]
     fn send(&mut self, messages: usize) -> Result<usize, Errno> {
         let mut pieces = ArrayVec::<IoSlice<'_>, SEGMENTS_MAX>::new();
-        for i in 0..messages {
-            pieces.push(IoSlice::new(&self.ring.fields((self.next + i) % self.ring.messages())[0]));
+        let mut index = self.next;
+        for _ in 0..messages {
+            pieces.push(IoSlice::new(&self.ring.fields(index)[0]));
+            index += 1;
+            if index == self.ring.messages() {
+                index = 0;
+            }
         }
         self.calls += 1;
         let sent = match (self.call)(self.fd, &pieces) {
