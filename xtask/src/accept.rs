@@ -6,6 +6,7 @@
 
 mod agreement;
 mod audit;
+mod bare_loops;
 mod build_lines;
 mod doctor;
 mod explain;

@@ -15,7 +15,7 @@ pub use iolens_sys::tcp::SetupError;
 
 use crate::op::Sender;
 use crate::primitives::{
-    bare_send, dropped, memcpy, mptcp, null, pipe, send, send_per_field, send_staged, sendfile,
+    bare, dropped, memcpy, mptcp, null, pipe, send, send_per_field, send_staged, sendfile,
     sendfile_file, sendmmsg, sendmsg_iov, sendmsg_zerocopy, sendto, splice, udp_gso, unix_stream,
     uring_send, uring_send_zc, uring_send_zc_fixed, uring_sendmsg, uring_sendmsg_zc, write, writev,
 };
@@ -105,9 +105,8 @@ pub struct Shape {
     pub iovec: Iovec,
 }
 
-/// Every primitive, sorted by id.
+/// Every primitive, sorted by id. [`all`] has their bare loops too.
 pub const REGISTRY: &[&Entry] = &[
-    &bare_send::ENTRY,
     &memcpy::ENTRY,
     &mptcp::ENTRY,
     &null::ENTRY,
@@ -133,10 +132,16 @@ pub const REGISTRY: &[&Entry] = &[
     &writev::ENTRY,
 ];
 
+/// Every primitive, and the bare loop of each that makes system calls to send,
+/// to check the primitive's loop with; all of these are hidden.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    REGISTRY.iter().copied().chain(bare::TWINS)
+}
+
 /// The entry of an id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
-    REGISTRY.iter().copied().find(|entry| entry.id == id)
+    all().find(|entry| entry.id == id)
 }
 
 impl Entry {

@@ -69,17 +69,6 @@ pub(crate) fn send_all(fd: BorrowedFd<'_>, bytes: &[u8], tally: &mut Tally) -> R
     whole(bytes.len(), tally, |done| socket::send(fd, &bytes[done..]))
 }
 
-/// Goes on after a send(2) that did not send everything.
-#[cold]
-pub(crate) fn send_rest(
-    fd: BorrowedFd<'_>,
-    bytes: &[u8],
-    first: Result<usize, Errno>,
-    tally: &mut Tally,
-) -> Result<(), Errno> {
-    rest(bytes.len(), first, tally, |done| socket::send(fd, &bytes[done..]))
-}
-
 /// Makes `call` until all of an iovec of `total` bytes has gone.
 #[inline]
 pub(crate) fn whole_iovec(
@@ -159,7 +148,7 @@ mod tests {
         // As if a first call had sent 300 000 bytes of the message.
         let (got, tally) = received(|fd, tally| {
             socket::send(fd, &bytes[..4]).unwrap();
-            send_rest(fd, &bytes, Ok(4), tally)
+            rest(bytes.len(), Ok(4), tally, |done| socket::send(fd, &bytes[done..]))
         });
         assert_eq!((got == bytes, tally.bytes), (true, 1_000_000));
         let parts: Vec<&[u8]> = bytes.chunks(150_000).collect();
@@ -173,7 +162,9 @@ mod tests {
 
     #[test]
     fn an_interrupted_call_is_made_again() {
-        let (got, tally) = received(|fd, tally| send_rest(fd, b"abc", Err(Errno::EINTR), tally));
+        let (got, tally) = received(|fd, tally| {
+            rest(3, Err(Errno::EINTR), tally, |done| socket::send(fd, &b"abc"[done..]))
+        });
         assert_eq!((&got[..], tally.bytes, tally.calls), (&b"abc"[..], 3, 1));
     }
 

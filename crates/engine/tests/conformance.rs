@@ -1,4 +1,4 @@
-//! Every registry entry through the same checks: the right bytes in the right
+//! Every registry entry and every bare loop through the same checks: the right bytes in the right
 //! order, counts that are true, nothing allocated inside a slice, nothing left
 //! behind. A new entry is covered without a word here.
 //!
@@ -12,7 +12,7 @@ mod skip;
 use std::time::{Duration, Instant};
 
 use iolens_engine::op::{Budget, Sender, Tally};
-use iolens_engine::registry::{Ends, Entry, Link, REGISTRY, Setup, Shape};
+use iolens_engine::registry::{Ends, Entry, Link, Setup, Shape, all};
 use iolens_engine::{Interrupts, Lane, lane_pair};
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::CallsPerMessage;
@@ -170,6 +170,9 @@ fn check_zerocopy(entry: &Entry, tally: &Tally) {
     assert_eq!(tally.zerocopy.is_some(), entry.data_path.may_copy_late(), "{}", entry.id);
     if let Some(counts) = tally.zerocopy {
         assert_eq!(counts.completions, counts.sends, "{}: {counts:?}", entry.id);
+        let delivered = counts.notifications.unwrap();
+        let some = u64::from(counts.sends > 0)..=counts.completions;
+        assert!(some.contains(&delivered), "{}: {counts:?}", entry.id);
         let all = counts.copied.is_none_or(|copied| copied == counts.completions);
         assert!(all, "{}: {counts:?}", entry.id);
         assert!(counts.sends + counts.enobufs <= tally.calls, "{}: {tally:?}", entry.id);
@@ -201,6 +204,32 @@ fn by_request(entry: &Entry, shape: Shape) {
     assert_eq!(sender.tally().messages, REQUESTS as u64, "{}", entry.id);
     check_zerocopy(entry, &sender.tally());
     check_stream(entry, &asking.join().unwrap(), &shape, REQUESTS);
+}
+
+/// Sends for as long as a window is open, which allocates no more than a number
+/// of messages does.
+fn for_a_while(entry: &Entry, shape: Shape) {
+    let [tx, rx] = lane(entry, Way::Wide, STALL_LIMIT).unwrap();
+    let reader = std::thread::spawn(move || {
+        let (mut all, mut piece) = (0, vec![0; 64 << 10]);
+        loop {
+            match receive(&rx, &mut piece) {
+                0 => return all,
+                n => all += n as u64,
+            }
+        }
+    });
+    let mut sender = (entry.open)(setup(Link::Socket(tx.data()), shape)).unwrap();
+    let budget = Budget::window(2_000_000, shape.message_bytes as u64);
+    let allocated = allocation_counter::measure(|| {
+        sender.run(&budget).and_then(|_| sender.settle()).unwrap();
+    });
+    assert_eq!(allocated.count_total, 0, "{} allocates while a window is open", entry.id);
+    finish(&tx);
+    let (arrived, tally) = (reader.join().unwrap(), sender.tally());
+    assert_eq!(tally.bytes, tally.messages * shape.message_bytes as u64, "{}", entry.id);
+    assert!(tally.messages > 0, "{}", entry.id);
+    assert!(arrived == tally.bytes || entry.transport.loses(), "{}: {arrived}", entry.id);
 }
 
 /// Sends two slices and compares what arrived, byte by byte.
@@ -291,7 +320,7 @@ fn open_descriptors() -> usize {
 #[expect(clippy::disallowed_methods, reason = "a bound on the test itself, not a measurement")]
 fn every_entry_conforms() {
     let _caught = Interrupts::catch().unwrap();
-    for entry in REGISTRY.iter().filter(|entry| is_there(entry)) {
+    for entry in all().filter(|entry| is_there(entry)) {
         let before = open_descriptors();
         for (message_bytes, fields) in sizes(entry) {
             for iovec in [Iovec::PerMessage, Iovec::Prepared] {
@@ -310,6 +339,9 @@ fn every_entry_conforms() {
                     }
                 }
             }
+        }
+        if entry.ends == Ends::Pair {
+            for_a_while(entry, shape(1000, 8, Iovec::PerMessage));
         }
         if entry.ends == Ends::Pair && !entry.transport.loses() {
             for message_bytes in [1, 4095, 65_536, (1 << 20) + 1] {

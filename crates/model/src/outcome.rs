@@ -153,6 +153,12 @@ pub struct ZerocopyCounts {
     pub sends: u64,
     /// Ids whose completion was read from the error queue, or notifications.
     pub completions: u64,
+    /// Notifications that the kernel delivered for them: messages of the error
+    /// queue, each of which may cover a range of ids (`skb_zerocopy_notify_extend`),
+    /// or CQEs with `IORING_CQE_F_NOTIF`. Null in rows of builds that did not
+    /// count them.
+    #[serde(default)]
+    pub notifications: Option<u64>,
     /// Those of them that the kernel reported as copied after all; null where
     /// it does not report that (io_uring before Linux 6.2). Lossy for
     /// `MSG_ZEROCOPY`: a notification that is merged into another one loses its
@@ -297,6 +303,7 @@ impl ZerocopyCounts {
         ZerocopyCounts {
             sends: self.sends + other.sends,
             completions: self.completions + other.completions,
+            notifications: self.notifications.zip(other.notifications).map(|(a, b)| a + b),
             copied: self.copied.zip(other.copied).map(|(a, b)| a + b),
             enobufs: self.enobufs + other.enobufs,
         }
@@ -308,9 +315,24 @@ impl ZerocopyCounts {
         ZerocopyCounts {
             sends: self.sends - earlier.sends,
             completions: self.completions - earlier.completions,
+            notifications: self.notifications.zip(earlier.notifications).map(|(a, b)| a - b),
             copied: self.copied.zip(earlier.copied).map(|(now, then)| now - then),
             enobufs: self.enobufs - earlier.enobufs,
         }
+    }
+
+    /// Nothing sent yet, and everything counted; `copied` as it begins.
+    #[must_use]
+    pub fn none(copied: Option<u64>) -> ZerocopyCounts {
+        ZerocopyCounts { copied, notifications: Some(0), ..ZerocopyCounts::default() }
+    }
+
+    /// Notifications over sends; null where nothing was sent, or they were not
+    /// counted.
+    #[must_use]
+    pub fn notifications_per_send(&self) -> Option<f64> {
+        let notifications = self.notifications.filter(|_| self.sends > 0)?;
+        Some(notifications as f64 / self.sends as f64)
     }
 
     /// Share of completed ids that the kernel reported as copied, 0 to 1;

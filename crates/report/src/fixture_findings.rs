@@ -80,6 +80,7 @@ fn add_zerocopy(cell: &mut CellAnalysis) {
     arm.zerocopy = Some(ZerocopyFigures {
         sends: 24_000,
         completions: 24_000,
+        notifications_per_send: Some(0.25),
         copied_share: Some(1.0),
         enobufs: 3,
     });

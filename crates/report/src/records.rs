@@ -92,7 +92,13 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
     ]));
     row.extend(later(totals));
-    row.extend(fixed([("rx_mapped_bytes", json!(totals.and_then(|t| t.rx_mapped_bytes)))]));
+    row.extend(fixed([
+        ("rx_mapped_bytes", json!(totals.and_then(|t| t.rx_mapped_bytes))),
+        (
+            "zerocopy_notifications_per_send",
+            json!(zerocopy.and_then(|z| z.notifications_per_send())),
+        ),
+    ]));
     let whole = fixed([
         ("latency_histogram", json!(outcome.latency)),
         ("facts", arm_facts::object(trial, index)),
@@ -297,7 +303,11 @@ fn later_of_ends(slice: &SliceOutcome) -> Named {
         ("rx_segments_out", json!(slice.rx.as_ref().and_then(|c| c.segments_out))),
     ]));
     let mapped = slice.rx.as_ref().and_then(|counts| counts.mapped_bytes);
-    columns.extend(fixed([("rx_mapped_bytes", json!(mapped))]));
+    let notifications = slice.tx.zerocopy.and_then(|z| z.notifications);
+    columns.extend(fixed([
+        ("rx_mapped_bytes", json!(mapped)),
+        ("tx_zerocopy_notifications", json!(notifications)),
+    ]));
     columns
 }
 
@@ -357,7 +367,10 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     ]));
     row.extend(latency(arm));
     row.extend(later_figures(arm));
-    row.extend(fixed([("rx_mapped_share", json!(arm.mapped_share))]));
+    row.extend(fixed([
+        ("rx_mapped_share", json!(arm.mapped_share)),
+        ("zerocopy_notifications_per_send", json!(zerocopy.and_then(|z| z.notifications_per_send))),
+    ]));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
     Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }
 }

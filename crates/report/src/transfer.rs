@@ -92,6 +92,7 @@ fn figures(counts: &ZerocopyCounts) -> ZerocopyFigures {
     ZerocopyFigures {
         sends: counts.sends,
         completions: counts.completions,
+        notifications_per_send: counts.notifications_per_send(),
         copied_share: counts.copied_share(),
         enobufs: counts.enobufs,
     }

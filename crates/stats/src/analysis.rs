@@ -99,7 +99,9 @@ pub struct ZerocopyFigures {
     pub sends: u64,
     /// Ids whose completion came.
     pub completions: u64,
-    /// Share of them that the kernel reported as copied, 0 to 1.
+    /// Notifications that the kernel delivered over sends; null where they were not counted.
+    pub notifications_per_send: Option<f64>,
+    /// Share of the completions that the kernel reported as copied, 0 to 1.
     pub copied_share: Option<f64>,
     /// Calls refused with `ENOBUFS` and made again.
     pub enobufs: u64,

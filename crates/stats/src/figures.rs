@@ -174,6 +174,7 @@ pub(crate) fn zerocopy(arms: &[&ArmValues]) -> Option<ZerocopyFigures> {
     Some(ZerocopyFigures {
         sends: sum.sends,
         completions: sum.completions,
+        notifications_per_send: sum.notifications_per_send(),
         copied_share: sum.copied_share(),
         enobufs: sum.enobufs,
     })

@@ -87,7 +87,7 @@ pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> ru
 }
 
 /// Columns that no other place names; the first four are always counted.
-const ACCOUNTS: [&str; 19] = [
+const ACCOUNTS: [&str; 20] = [
     "messages",
     "bytes",
     "calls",
@@ -107,6 +107,7 @@ const ACCOUNTS: [&str; 19] = [
     "enobufs",
     "segments_out",
     "mapped_bytes",
+    "zerocopy_notifications",
 ];
 
 /// Where the PMU's counts begin, and where the kernel's do.
@@ -153,6 +154,7 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
         counts.zerocopy.map(|z| z.enobufs),
         counts.segments_out,
         counts.mapped_bytes,
+        counts.zerocopy.and_then(|z| z.notifications),
     ];
     let mut all = [None; COUNTS];
     let events = counts.pmu.values().into_iter().chain(counts.kernel.values());
@@ -180,7 +182,7 @@ pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Co
         retransmits: row.get(at + 10)?,
         softirq_ticks: row.get(at + 11)?,
         run_delay_ns: row.get(at + 12)?,
-        zerocopy: get_zerocopy(row, at + 13)?,
+        zerocopy: get_zerocopy(row, at + 13, at + 19)?,
         segments_out: row.get(at + 17)?,
         mapped_bytes: row.get(at + 18)?,
         pmu: PmuCounts::from_values(get_values(row, at + PMU_AT)?),
@@ -188,13 +190,18 @@ pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Co
     }))
 }
 
-/// Zero-copy counts from the column with index `at` on; `None` where the arm
-/// made no such sends.
-fn get_zerocopy(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<ZerocopyCounts>> {
+/// Zero-copy counts from the column with index `at` on, with the notifications
+/// in another; `None` where the arm made no such sends.
+fn get_zerocopy(
+    row: &Row<'_>,
+    at: usize,
+    notifications_at: usize,
+) -> rusqlite::Result<Option<ZerocopyCounts>> {
     let Some(sends) = row.get(at)? else { return Ok(None) };
     Ok(Some(ZerocopyCounts {
         sends,
         completions: row.get(at + 1)?,
+        notifications: row.get(notifications_at)?,
         copied: row.get(at + 2)?,
         enobufs: row.get(at + 3)?,
     }))

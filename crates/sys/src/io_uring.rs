@@ -13,7 +13,7 @@ mod tests;
 
 use std::os::fd::{FromRawFd, OwnedFd};
 
-pub use sends::{Completed, SendRing, Wishes};
+pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
 
 use crate::errno::Errno;
 #[cfg(doc)]

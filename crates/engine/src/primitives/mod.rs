@@ -2,7 +2,7 @@
 //! documentation says which path the bytes take through the kernel, what it
 //! needs, what it is compared with, and what it does not show.
 
-pub(crate) mod bare_send;
+pub(crate) mod bare;
 pub(crate) mod memcpy;
 pub(crate) mod mptcp;
 pub(crate) mod null;

@@ -65,9 +65,15 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
-    let file = file::in_memory("iolens")
-        .map_err(|errno| SetupError { tried: "make a file in memory".to_owned(), errno })?;
-    Ok(Box::new(Sendfile::open(&setup, file)?))
+    Ok(Box::new(Sendfile::open(&setup, in_memory()?)?))
+}
+
+/// An empty file in memory.
+///
+/// Errors: the kernel makes none.
+pub(crate) fn in_memory() -> Result<File, SetupError> {
+    file::in_memory("iolens")
+        .map_err(|errno| SetupError { tried: "make a file in memory".to_owned(), errno })
 }
 
 /// Sends messages from a file.
@@ -83,19 +89,9 @@ impl<'a> Sendfile<'a> {
     /// Fills an empty file with the ring's messages.
     ///
     /// Errors: the file cannot be written, or not be found out about.
-    pub(crate) fn open(setup: &Setup<'a>, mut file: File) -> Result<Sendfile<'a>, SetupError> {
+    pub(crate) fn open(setup: &Setup<'a>, file: File) -> Result<Sendfile<'a>, SetupError> {
         let shape = setup.shape;
-        let failed = |errno| SetupError {
-            tried: format!("write {} messages to a file", shape.messages),
-            errno,
-        };
-        for index in 0..shape.messages {
-            let message: Vec<u8> =
-                (0..shape.message_bytes).map(|at| ring::content(index, at)).collect();
-            file.write_all(&message).map_err(|e| failed(e.into()))?;
-        }
-        // Nothing is left to be written back while a slice runs.
-        file.sync_data().map_err(|e| failed(e.into()))?;
+        fill(&file, &shape)?;
         Ok(Sendfile { fd: setup.link.socket(), file, shape, next: 0, tally: Tally::default() })
     }
 
@@ -128,13 +124,7 @@ impl Sender for Sendfile<'_> {
     }
 
     fn touch(&mut self) {
-        // Reading brings the page cache's memory into the CPU's, through a
-        // buffer that takes little of it.
-        let (mut piece, mut offset) = ([0; 4096], 0);
-        while let Ok(n @ 1..) = self.file.read_at(&mut piece, offset) {
-            std::hint::black_box(&piece);
-            offset += n as u64;
-        }
+        touch(&self.file);
     }
 
     fn tally(&self) -> Tally {
@@ -144,5 +134,33 @@ impl Sender for Sendfile<'_> {
     fn facts(&self) -> Vec<Fact> {
         let name = file::file_system(self.file.as_fd());
         name.map(|name| ("file_system", name)).into_iter().collect()
+    }
+}
+
+/// Writes a ring's messages to an empty file, one call for each: the size of
+/// the calls decides how large the folios of the page cache are.
+///
+/// Errors: the file cannot be written.
+pub(crate) fn fill(mut file: &File, shape: &Shape) -> Result<(), SetupError> {
+    let failed = |e: std::io::Error| SetupError {
+        tried: format!("write {} messages to a file", shape.messages),
+        errno: e.into(),
+    };
+    for index in 0..shape.messages {
+        let message: Vec<u8> =
+            (0..shape.message_bytes).map(|at| ring::content(index, at)).collect();
+        file.write_all(&message).map_err(failed)?;
+    }
+    // Nothing is left to be written back while a slice runs.
+    file.sync_data().map_err(failed)
+}
+
+/// Brings a file's pages into the CPU's cache, by reading through a buffer that
+/// takes little of it.
+pub(crate) fn touch(file: &File) {
+    let (mut piece, mut offset) = ([0; 4096], 0);
+    while let Ok(n @ 1..) = file.read_at(&mut piece, offset) {
+        std::hint::black_box(&piece);
+        offset += n as u64;
     }
 }

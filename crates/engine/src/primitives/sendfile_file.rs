@@ -12,6 +12,7 @@
 //! Does not show: a file that has to be read from its device first.
 
 use std::borrow::Cow;
+use std::fs::File;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::kernel::KernelVersion;
@@ -44,10 +45,16 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    Ok(Box::new(Sendfile::open(&setup, in_folder()?)?))
+}
+
+/// An empty file without a name in the folder for temporary files.
+///
+/// Errors: nothing can be written there.
+pub(crate) fn in_folder() -> Result<File, SetupError> {
     let folder = std::env::temp_dir();
-    let file = file::in_folder(&folder).map_err(|errno| SetupError {
+    file::in_folder(&folder).map_err(|errno| SetupError {
         tried: format!("make a file in {} (TMPDIR names another folder)", folder.display()),
         errno,
-    })?;
-    Ok(Box::new(Sendfile::open(&setup, file)?))
+    })
 }

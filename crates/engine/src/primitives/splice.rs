@@ -112,23 +112,30 @@ struct Splice<'a> {
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
     let stream = Stream::new(&setup.shape, Layout::Separate);
+    Ok(Box::new(Splice {
+        fd: setup.link.socket(),
+        sent_by: vec![0; stream.ring.messages()].into_boxed_slice(),
+        pipe: pipe_for(&stream.ring)?,
+        stream,
+        prepared: setup.shape.iovec == Iovec::Prepared,
+        acknowledged: 0,
+        stall_limit: setup.stall_limit,
+    }))
+}
+
+/// A pipe that is as large as the messages of a ring need, if it may be.
+///
+/// Errors: there is none.
+pub(crate) fn pipe_for(ring: &MessageRing) -> Result<Pipe, SetupError> {
     let failed = |errno| SetupError { tried: "make a pipe".to_owned(), errno };
     let pipe = Pipe::open().map_err(failed)?;
-    let wanted = message_places(&stream.ring) * PAGE_BYTES;
+    let wanted = message_places(ring) * PAGE_BYTES;
     if wanted > PIPE_BYTES {
         // Where the user has too much in pipes already, this one stays as it is,
         // and messages take more calls: the size is read back and stored.
         let _ = pipe.resize(wanted.min(pipe_bytes_max()));
     }
-    Ok(Box::new(Splice {
-        fd: setup.link.socket(),
-        sent_by: vec![0; stream.ring.messages()].into_boxed_slice(),
-        stream,
-        pipe,
-        prepared: setup.shape.iovec == Iovec::Prepared,
-        acknowledged: 0,
-        stall_limit: setup.stall_limit,
-    }))
+    Ok(pipe)
 }
 
 /// Places in a pipe that the largest message of a ring takes.

@@ -48,6 +48,18 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    let (size, together) = (setup.shape.message_bytes, prepare(&setup)?);
+    let call = move |fd: BorrowedFd<'_>, messages: &[IoSlice<'_>]| {
+        // All or nothing: a datagram is never cut short.
+        socket::sendmsg(fd, messages).map(|bytes| bytes / size)
+    };
+    Ok(several::contiguous(&setup, together, call))
+}
+
+/// Has the kernel cut what is sent into messages; how many of them go together.
+///
+/// Errors: the kernel cannot, or a message is more than the MTU leaves room for.
+pub(crate) fn prepare(setup: &Setup<'_>) -> Result<usize, SetupError> {
     let (fd, size) = (setup.link.socket(), setup.shape.message_bytes);
     let most = udp::unfragmented_bytes(fd)?;
     let too_large = || SetupError {
@@ -59,12 +71,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
         return Err(too_large());
     }
     udp::segment(fd, u16::try_from(size).map_err(|_| too_large())?)?;
-    let together = (SEND_BYTES_MAX / size.max(1)).clamp(1, MESSAGES_MAX);
-    let call = move |fd: BorrowedFd<'_>, messages: &[IoSlice<'_>]| {
-        // All or nothing: a datagram is never cut short.
-        socket::sendmsg(fd, messages).map(|bytes| bytes / size)
-    };
-    Ok(several::contiguous(&setup, together, call))
+    Ok((SEND_BYTES_MAX / size.max(1)).clamp(1, MESSAGES_MAX))
 }
 
 /// What one call may send, before it is cut: as much as a datagram over IPv6, whose

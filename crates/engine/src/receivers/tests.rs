@@ -167,7 +167,12 @@ fn a_stream_is_received_to_its_end_and_more_than_the_quota_is_refused() {
         let (tx, rx) = connection(LONG);
         send(&tx, 4095);
         tcp::finish_sending(tx.as_fd()).unwrap();
-        let received = receiver(entry, &rx).receive_until_end().unwrap();
+        let (mut whole, mut received) = (receiver(entry, &rx), None);
+        let allocated = allocation_counter::measure(|| {
+            received = Some(whole.receive_until_end());
+        });
+        assert_eq!(allocated.count_total, 0, "{} allocates while a window is open", entry.id);
+        let received = received.unwrap().unwrap();
         assert_eq!(received.tally.bytes, 4095 * MESSAGES as u64, "{}", entry.id);
         let (tx, rx) = connection(LONG);
         send(&tx, 4095);

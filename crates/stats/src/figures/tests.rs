@@ -107,10 +107,12 @@ fn softirq_time_counts_each_processor_once() {
 
 #[test]
 fn zero_copy_sends_are_summed_and_label_the_row() {
-    let sends = |copied| {
+    let sends = |copied: Option<u64>| {
         arm(|slice| {
-            slice.tx.zerocopy =
-                Some(ZerocopyCounts { sends: 100, completions: 100, copied, enobufs: 2 });
+            let notifications = copied.map(|_| 25);
+            let counts =
+                ZerocopyCounts { sends: 100, completions: 100, notifications, copied, enobufs: 2 };
+            slice.tx.zerocopy = Some(counts);
         })
     };
     let some = sends(Some(4));
@@ -118,7 +120,9 @@ fn zero_copy_sends_are_summed_and_label_the_row() {
     assert_eq!((zerocopy.sends, zerocopy.completions, zerocopy.enobufs), (400, 400, 8));
     assert_eq!((zerocopy.copied_share, some.shown_label().as_str()), (Some(0.04), "base"));
     assert_eq!(sends(Some(6)).shown_label(), "base (copied)");
+    assert_eq!(zerocopy.notifications_per_send, Some(0.25));
     let unknown = sends(None);
+    assert_eq!(unknown.zerocopy.unwrap().notifications_per_send, None, "nor are these");
     assert_eq!(unknown.zerocopy.unwrap().copied_share, None, "unknown is not zero");
     assert_eq!(unknown.shown_label(), "base");
     assert_eq!(arm(|_| {}).zerocopy, None);

@@ -429,7 +429,10 @@ prop_compose! {
         (messages, bytes, calls, time_ns) in (count(), count(), count(), count()),
         segments_out in option::of(count()),
         measured in prop::array::uniform10(option::of(count())),
-        zerocopy in option::of((count(), count(), option::of(count()), count())),
+        zerocopy in option::of((
+            (count(), count(), count()),
+            (option::of(count()), option::of(count())),
+        )),
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
         kernel in vec(option::of(count()), KernelCounts::COUNT),
@@ -462,11 +465,8 @@ prop_compose! {
             softirq_ticks: softirq,
             run_delay_ns: delay,
             mapped_bytes: mapped,
-            zerocopy: zerocopy.map(|(sends, completions, copied, enobufs)| ZerocopyCounts {
-                sends,
-                completions,
-                copied,
-                enobufs,
+            zerocopy: zerocopy.map(|((sends, completions, enobufs), (notifications, copied))| {
+                ZerocopyCounts { sends, completions, notifications, copied, enobufs }
             }),
             pmu: PmuCounts::from_values(std::array::from_fn(|i| pmu[i])),
             kernel: KernelCounts::from_values(std::array::from_fn(|i| kernel[i])),

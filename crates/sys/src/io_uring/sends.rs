@@ -11,12 +11,16 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod plain;
+
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
+
+pub use plain::{Cqe, PlainRing};
 
 use super::{Opcode, OpenError, REGISTERED_MAX};
 use crate::errno::Errno;

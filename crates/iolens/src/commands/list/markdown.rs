@@ -3,10 +3,10 @@
 
 use std::fmt::Write;
 
-use iolens_engine::registry::Entry;
+use iolens_engine::registry::{Entry, REGISTRY};
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
 
-use super::primitives::{calls, entries};
+use super::primitives::{calls, in_families};
 
 const HEAD: &str = "\
 # Primitives
@@ -23,12 +23,16 @@ and why not.
   fields to the receiver's buffer. Where the kernel decides at run time whether
   it copies, both numbers stand; a run shows the measured share.
 - **Hops**: the way of the bytes over loopback and veth, received with `recv`.
+
+Each primitive that makes system calls to send has a bare loop of the same calls
+beside it, `bare_<id>` (shown by `list --all`), which its own loop must be
+EQUIVALENT to: `run net --primitives send,bare_send --baseline send`.
 ";
 
 /// The whole file.
 pub(super) fn primitives() -> String {
     let mut text = HEAD.to_owned();
-    let entries = entries(true);
+    let entries = in_families(REGISTRY.iter().copied());
     for family in entries.chunk_by(|a, b| a.family == b.family) {
         table(&mut text, family);
         for path in paths(family) {

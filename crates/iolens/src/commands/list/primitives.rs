@@ -4,15 +4,19 @@
 use std::fmt::Write;
 
 use iolens_engine::availability;
-use iolens_engine::registry::{Entry, REGISTRY};
+use iolens_engine::registry::{self, Entry};
 use iolens_model::data_path::CallsPerMessage;
 use serde_json::{Value, json};
 
 /// The entries by family and then by id; `all` for those too that only check
 /// iolens itself.
 pub(super) fn entries(all: bool) -> Vec<&'static Entry> {
-    let mut entries: Vec<&Entry> =
-        REGISTRY.iter().copied().filter(|entry| all || !entry.hidden).collect();
+    in_families(registry::all().filter(|entry| all || !entry.hidden))
+}
+
+/// Entries by family and then by id.
+pub(super) fn in_families(entries: impl Iterator<Item = &'static Entry>) -> Vec<&'static Entry> {
+    let mut entries: Vec<&Entry> = entries.collect();
     entries.sort_by_key(|entry| (entry.family, entry.id));
     entries
 }
@@ -27,6 +31,8 @@ pub(super) fn item(entry: &Entry) -> Value {
         "transport": entry.transport,
         "control": entry.control,
         "hidden": entry.hidden,
+        "transport": entry.transport,
+        "datagrams": entry.datagrams,
         "since_linux": entry.since.map(|version| version.to_string()),
         "available": refused.is_none(),
         "unavailable_reason": refused,
