@@ -222,6 +222,7 @@ mod tests {
             time: Nanos(312_345_678),
             until: Until::Receipt,
             zerocopy: Some(ZerocopyCounts {
+                notifications: None,
                 sends: 16_002,
                 completions: 16_002,
                 copied: Some(16_002),
@@ -304,7 +305,8 @@ mod tests {
           CPU time    –, getrusage(2) failed
           socket      congestion control reno
         "#);
-        let some = ZerocopyCounts { sends: 4, copied: Some(1), completions: 4, enobufs: 0 };
+        let (copied, notifications) = (Some(1), Some(2));
+        let some = ZerocopyCounts { sends: 4, copied, notifications, completions: 4, enobufs: 0 };
         assert!(zerocopy(&some).ends_with("may be off, since notifications merge"));
         let unsure = Transfer { until: Until::Acknowledgement, ..sent() };
         assert!(text(&unsure, &PLAIN).contains("no receipt"));

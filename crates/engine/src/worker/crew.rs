@@ -177,7 +177,12 @@ mod tests {
     #[test]
     fn completions_that_never_come_are_counted() {
         let counts = |sends, completions| {
-            Some(ZerocopyCounts { sends, completions, copied: Some(0), enobufs: 0 })
+            Some(ZerocopyCounts {
+                sends,
+                completions,
+                copied: Some(0),
+                ..ZerocopyCounts::default()
+            })
         };
         let stop = || Stop::at("hear that everything was released")(Errno::ETIMEDOUT);
         let what = "cannot hear that everything was released: no completion came within the time \
