@@ -7,6 +7,7 @@ use std::time::Duration;
 use iolens_model::axes::Iovec;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
+use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
 use iolens_sys::{process, ring, socket};
 
@@ -50,7 +51,7 @@ fn send_one(
     link: Link<'_>,
     receive: impl FnOnce() -> Result<(), String>,
 ) -> Result<(), String> {
-    let setup = Setup { link, shape: SHAPE, stall_limit: STALL_LIMIT };
+    let setup = Setup { link, shape: SHAPE, tuning: Tuning::DEFAULT, stall_limit: STALL_LIMIT };
     let mut sender = (entry.open)(setup).map_err(|error| error.to_string())?;
     let failed = |what| move |errno: Errno| format!("cannot {what}: {errno}");
     sender.run(&Budget::messages(1, 1)).map_err(failed("send a message"))?;

@@ -21,4 +21,5 @@ pub mod reading;
 pub mod run;
 pub mod transport;
 pub mod trial;
+pub mod tuning;
 pub mod units;

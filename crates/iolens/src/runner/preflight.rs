@@ -140,7 +140,7 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
 
 fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     let Some(memory) = host.memory.value() else { return Ok(()) };
-    let largest = cells(plan, host).map(|cell| (cell.memory(plan), cell.cell));
+    let largest = cells(plan, host).map(|cell| (cell.memory(), cell.cell));
     let Some((bytes, cell)) = largest.max_by_key(|(bytes, _)| *bytes) else { return Ok(()) };
     if bytes.0 <= memory.0 / 2 {
         return Ok(());
