@@ -7,6 +7,7 @@ use std::time::Duration;
 use iolens_model::axes::Iovec;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
+use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
 use iolens_sys::{process, ring, socket};
 
@@ -38,7 +39,7 @@ pub fn open_here(entry: &Entry) -> Result<(), String> {
         Ends::Pair => Link::Socket(near.data()),
         Ends::SenderOnly => Link::None,
     };
-    let setup = Setup { link, shape: SHAPE, stall_limit: STALL_LIMIT };
+    let setup = Setup { link, shape: SHAPE, tuning: Tuning::DEFAULT, stall_limit: STALL_LIMIT };
     (entry.open)(setup).map(drop).map_err(|error| with_kernel(entry, error.to_string()))
 }
 
@@ -69,7 +70,7 @@ fn send_one(
     link: Link<'_>,
     receive: impl FnOnce() -> Result<(), String>,
 ) -> Result<(), String> {
-    let setup = Setup { link, shape: SHAPE, stall_limit: STALL_LIMIT };
+    let setup = Setup { link, shape: SHAPE, tuning: Tuning::DEFAULT, stall_limit: STALL_LIMIT };
     let mut sender = (entry.open)(setup).map_err(|error| error.to_string())?;
     let failed = |what| move |errno: Errno| format!("cannot {what}: {errno}");
     sender.run(&Budget::messages(1, 1)).map_err(failed("send a message"))?;

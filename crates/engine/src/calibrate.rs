@@ -11,6 +11,7 @@ use std::time::Duration;
 use iolens_model::axes::Iovec;
 use iolens_model::host::{Calibration, Costs, HostFacts};
 use iolens_model::plan::Probes;
+use iolens_model::tuning::Tuning;
 use iolens_sys::{affinity, clock, null_call};
 
 use self::bandwidth::Bandwidths;
@@ -133,7 +134,8 @@ fn fastest_ns_per(calls: u32, mut work: impl FnMut()) -> f64 {
 fn harness_ns(messages: u64) -> f64 {
     let Some(null) = registry::find("null") else { return f64::NAN };
     let shape = Shape { messages: 64, message_bytes: 1, fields: 1, iovec: Iovec::PerMessage };
-    let setup = Setup { link: Link::None, shape, stall_limit: Duration::ZERO };
+    let setup =
+        Setup { link: Link::None, shape, tuning: Tuning::DEFAULT, stall_limit: Duration::ZERO };
     let Ok(mut sender) = (null.open)(setup) else { return f64::NAN };
     let mut once = || {
         let budget = Budget::messages(messages, 1);

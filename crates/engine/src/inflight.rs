@@ -77,13 +77,45 @@ impl InFlight {
         self.next
     }
 
+    /// Whether there are ids left to give to so many calls.
+    #[inline]
+    pub(crate) fn has_room_for(&self, calls: u32) -> bool {
+        (self.outstanding() + calls) as usize <= self.message_of.len()
+    }
+
     /// A call for this message has succeeded.
     #[inline]
     pub(crate) fn sent(&mut self, message: usize) {
+        self.reserve(message);
+        self.confirm();
+    }
+
+    /// Gives the next id to a call for this message that is still to be made:
+    /// the kernel may read from it until the id has completed or is withdrawn.
+    #[inline]
+    pub(crate) fn reserve(&mut self, message: usize) {
         self.message_of[self.place(self.next)] = message;
         self.pending[message] += 1;
         self.next = self.next.wrapping_add(1);
+    }
+
+    /// A call whose id was reserved has succeeded.
+    #[inline]
+    pub(crate) fn confirm(&mut self) {
         self.counts.sends += 1;
+    }
+
+    /// Takes an id off whose call was none that completes.
+    ///
+    /// Errors: `EBADMSG` for an id that is not in flight.
+    #[inline]
+    pub(crate) fn withdraw(&mut self, id: u32) -> Result<(), Errno> {
+        if id.wrapping_sub(self.oldest) >= self.outstanding() {
+            return Err(Errno::EBADMSG);
+        }
+        self.release(id)?;
+        self.forget_done();
+        Ok(())
     }
 
     /// Takes a range off.
@@ -99,13 +131,7 @@ impl InFlight {
             return Err(Errno::EBADMSG);
         }
         for step in 0..=ids {
-            let place = self.place(range.first.wrapping_add(step));
-            let message = &mut self.message_of[place];
-            if *message == DONE {
-                return Err(Errno::EBADMSG);
-            }
-            self.pending[*message] -= 1;
-            *message = DONE;
+            self.release(range.first.wrapping_add(step))?;
         }
         let ids = u64::from(ids) + 1;
         self.counts.completions += ids;
@@ -116,10 +142,29 @@ impl InFlight {
                 true => sum + ids,
                 false => sum,
             });
+        self.forget_done();
+        Ok(())
+    }
+
+    /// Lets go of the message of an id that is in flight, once.
+    #[inline]
+    fn release(&mut self, id: u32) -> Result<(), Errno> {
+        let place = self.place(id);
+        let message = &mut self.message_of[place];
+        if *message == DONE {
+            return Err(Errno::EBADMSG);
+        }
+        self.pending[*message] -= 1;
+        *message = DONE;
+        Ok(())
+    }
+
+    /// The oldest id is one that has not completed.
+    #[inline]
+    fn forget_done(&mut self) {
         while self.oldest != self.next && self.message_of[self.place(self.oldest)] == DONE {
             self.oldest = self.oldest.wrapping_add(1);
         }
-        Ok(())
     }
 
     #[inline]
@@ -273,6 +318,21 @@ mod tests {
         assert_eq!(flight.completed(range(1, 0, false)), Err(Errno::EBADMSG));
         flight.completed(range(1, 1, false)).unwrap();
         assert_eq!(flight.completed(range(1, 1, false)), Err(Errno::EBADMSG), "twice");
+    }
+
+    #[test]
+    fn what_was_withdrawn_is_not_counted() {
+        let mut flight = InFlight::new(2, 4);
+        flight.reserve(0);
+        flight.reserve(1);
+        assert!(flight.holds(0) && flight.has_room_for(2) && !flight.has_room_for(3));
+        flight.withdraw(1).unwrap();
+        assert_eq!((flight.holds(1), flight.outstanding()), (false, 2));
+        assert_eq!(flight.withdraw(1), Err(Errno::EBADMSG), "twice");
+        flight.confirm();
+        flight.completed(range(0, 0, true)).unwrap();
+        assert_eq!((flight.outstanding(), flight.counts().sends), (0, 1));
+        assert_eq!(flight.counts().completions, 1);
     }
 
     #[test]

@@ -92,17 +92,18 @@ pub fn placement(cpus: &[u32]) -> Placement {
 pub fn ring_messages(cell: &Cell, host: &HostFacts) -> u32 {
     const HOT_MESSAGES_MAX: u64 = 64;
     // With one message a zero-copy sender would stand still until the kernel
-    // has released it: no program that can choose has a single buffer.
-    const HOT_MESSAGES_MIN: u64 = 2;
+    // has released it: no program that can choose has a single buffer. Nor has
+    // one that keeps more sends under way no buffers besides theirs.
+    let least = 2 * u64::from(cell.tuning.uring_depth);
     let one_message_each = cell.message_bytes.0.saturating_mul(u64::from(cell.threads));
     let messages = match cell.working_set {
         WorkingSet::Hot => {
             let l2 = host.l2.value().copied().unwrap_or(L2_ASSUMED).0;
-            (l2 / 4 / one_message_each).clamp(HOT_MESSAGES_MIN, HOT_MESSAGES_MAX)
+            (l2 / 4 / one_message_each).min(HOT_MESSAGES_MAX).max(least)
         }
         WorkingSet::Cold => {
             let llc = host.llc.value().copied().unwrap_or(LLC_ASSUMED).0;
-            (2 * llc).div_ceil(one_message_each).max(2)
+            (2 * llc).div_ceil(one_message_each).max(least)
         }
     };
     u32::try_from(messages).unwrap_or(u32::MAX)
@@ -186,6 +187,7 @@ mod tests {
             fields: 8,
             iovec: iolens_model::axes::Iovec::PerMessage,
             receiver: "recv".into(),
+            tuning: iolens_model::tuning::Tuning::DEFAULT,
             threads,
             message_bytes: Bytes(bytes),
         }

@@ -95,6 +95,7 @@ pub(crate) mod tests {
             fields: 8,
             iovec: Iovec::PerMessage,
             receiver: "recv".into(),
+            tuning: iolens_model::tuning::Tuning::DEFAULT,
             threads,
             message_bytes: Bytes(bytes),
         }

@@ -195,8 +195,16 @@ pub trait Sender: Send {
 
 /// One message of one primitive; what a file in `primitives` implements.
 pub(crate) trait Op: Send {
-    /// Sends the next message of the stream, whole, and counts it.
+    /// Sends the next message of the stream, whole, and counts it; or keeps it
+    /// for [`Self::flush`] to send.
     fn message(&mut self) -> Result<(), Errno>;
+
+    /// Sends what was put off until there is more of it; returns whether there
+    /// was anything.
+    #[inline]
+    fn flush(&mut self) -> Result<bool, Errno> {
+        Ok(false)
+    }
 
     /// What is sent.
     fn stream(&self) -> &Stream;
@@ -224,11 +232,12 @@ pub(crate) trait Op: Send {
 
 impl<O: Op> Sender for O {
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
-        drive_batch(|| self.message(), budget)
+        let span = drive_batch(|| self.message(), budget)?;
+        Ok(if self.flush()? { span.end() } else { span })
     }
 
     fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        drive_answers(|| self.message(), requests)
+        drive_answers(|| self.message().and_then(|()| self.flush().map(drop)), requests)
     }
 
     fn settle(&mut self) -> Result<(), Errno> {

@@ -10,6 +10,7 @@ use iolens_model::axes::{Iovec, Topology};
 use iolens_model::data_path::{DataPath, PrimitiveFacts};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
+use iolens_model::tuning::Tuning;
 
 pub use iolens_sys::tcp::SetupError;
 
@@ -69,6 +70,8 @@ pub struct Setup<'a> {
     pub link: Link<'a>,
     /// The messages it sends.
     pub shape: Shape,
+    /// In which batches.
+    pub tuning: Tuning,
     /// How long it may wait for the kernel to release what it sent.
     pub stall_limit: Duration,
 }
@@ -172,6 +175,19 @@ impl Entry {
             }
             Topology::Sink => Err("its message is not one UDP datagram"),
         }
+    }
+
+    /// Whether it sends through a ring of io_uring.
+    #[must_use]
+    pub fn uses_a_ring(&self) -> bool {
+        self.family == "io_uring"
+    }
+
+    /// Whether it reads completions with calls of their own; from a ring they
+    /// come along with the results.
+    #[must_use]
+    pub fn reads_completions(&self) -> bool {
+        self.data_path.may_copy_late() && !self.uses_a_ring()
     }
 
     /// Whether there is a receiving end to what an arm of it sends.

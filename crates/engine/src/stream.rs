@@ -22,6 +22,13 @@ impl Stream {
         Stream { ring, tally: Tally::default(), next: 0 }
     }
 
+    /// The message whose turn comes after so many others, fewer than there are.
+    #[inline]
+    pub(crate) fn ahead(&self, others: usize) -> usize {
+        let place = self.next + others;
+        if place < self.ring.messages() { place } else { place - self.ring.messages() }
+    }
+
     /// The message whose turn it is; the next call has the next one.
     #[inline]
     pub(crate) fn turn(&mut self) -> usize {

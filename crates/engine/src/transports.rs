@@ -69,6 +69,7 @@ fn datagram(cell: &Cell, network: NetworkOptions, receive_bytes: u64) -> Result<
 #[cfg(test)]
 mod tests {
     use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+    use iolens_model::tuning::Tuning;
     use iolens_model::units::Bytes;
 
     use super::*;
@@ -82,6 +83,7 @@ mod tests {
             fields: 1,
             iovec: Iovec::PerMessage,
             receiver: receiver.to_owned(),
+            tuning: Tuning::DEFAULT,
             threads: 1,
             message_bytes: Bytes(message_bytes),
         }

@@ -3,7 +3,8 @@
 //! Each thread of an arm has a ring of its own, with the same flags for every
 //! opcode (`IORING_SETUP_SINGLE_ISSUER`, `IORING_SETUP_DEFER_TASKRUN`) and the
 //! same flags for every send (`MSG_WAITALL`, `MSG_NOSIGNAL`). One
-//! io_uring_enter(2) hands a send over and waits for its result.
+//! io_uring_enter(2) hands a send over and waits for its result, or, where a
+//! plan asks for batches, several sends and their results: see `batch`.
 //!
 //! Order: the next send is handed over when the one before has its result, so
 //! the bytes are in the socket's queue in the order of the messages. Two sends
@@ -13,6 +14,7 @@
 //! it comes along, or when the message's turn has come again, or at the end of
 //! the slice. `IORING_CQE_F_MORE` alone decides whether one follows.
 
+mod batch;
 pub(crate) mod refusal;
 #[cfg(test)]
 mod tests;
@@ -20,11 +22,14 @@ mod tests;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
+use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Completed, Opcode, OpenError, SendRing, Wishes};
 use iolens_sys::ring::Layout;
+use iolens_sys::socket;
 use iolens_sys::zerocopy::Completion;
 
+use self::batch::{Batched, Together};
 use crate::inflight::{Deadline, IDS_MAX, InFlight, Patience, Releases};
 use crate::op::{Op, Sender, Tally};
 use crate::registry::{Setup, SetupError};
@@ -49,8 +54,10 @@ pub(crate) fn open<'a>(
     let layout = if opcode.takes_iovec() { Layout::Separate } else { Layout::Contiguous };
     let stream = Stream::new(&setup.shape, layout);
     let ids = (2 * stream.ring.messages()).next_power_of_two().clamp(IDS_MIN, IDS_MAX);
+    let together = together(&setup)?;
     let wishes = Wishes {
         opcode,
+        depth: together.depth.next_power_of_two(),
         prepared: setup.shape.iovec == Iovec::Prepared,
         notifications_max: u32::try_from(ids).unwrap_or(u32::MAX),
         stall_limit: setup.stall_limit,
@@ -60,7 +67,26 @@ pub(crate) fn open<'a>(
     if opcode == Opcode::SendZcFixed {
         register(&mut ring).map_err(refusal::setup_error)?;
     }
-    Ok(Box::new(Uring::new(ring, stream, opcode.is_zerocopy(), ids, setup.stall_limit)))
+    let uring = Uring::new(ring, stream, opcode.is_zerocopy(), ids, setup.stall_limit);
+    Ok(match together.depth {
+        1 => Box::new(uring),
+        _ => Box::new(Batched::new(uring, together)),
+    })
+}
+
+/// How many sends go together over this socket.
+///
+/// Errors: a depth that its order does not allow.
+fn together(setup: &Setup<'_>) -> Result<Together, SetupError> {
+    let Tuning { uring_depth: depth, uring_batch: batch, .. } = setup.tuning;
+    let tried = || format!("keep {depth} sends under way that are handed over {batch} at a time");
+    let linked = socket::is_stream(setup.link.socket())
+        .map_err(|errno| SetupError { tried: "read SO_TYPE".to_owned(), errno })?;
+    let allowed = if linked { depth == batch } else { depth >= batch };
+    match allowed && batch > 0 {
+        true => Ok(Together { batch, depth, linked }),
+        false => Err(SetupError { tried: tried(), errno: Errno::EINVAL }),
+    }
 }
 
 /// Registers the messages of a ring, with patience for memory.

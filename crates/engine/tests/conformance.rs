@@ -17,11 +17,12 @@ use iolens_engine::{Interrupts, Lane, lane_pair};
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::CallsPerMessage;
 use iolens_model::transport::Transport;
+use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
 use iolens_sys::{pipe, ring, signal, socket, tcp};
 
 const MESSAGES: usize = 11;
-const RING_MESSAGES: usize = 3;
+const RING_MESSAGES: usize = 5;
 
 fn shape(message_bytes: usize, fields: usize, iovec: Iovec) -> Shape {
     Shape { messages: RING_MESSAGES, message_bytes, fields, iovec }
@@ -40,7 +41,13 @@ fn check_stream(entry: &Entry, arrived: &[u8], shape: &Shape, messages: usize) {
     }
 }
 
-fn expected_calls(entry: &Entry, shape: &Shape, messages: u64) -> u64 {
+fn expected_calls(entry: &Entry, shape: &Shape, tuning: Tuning, messages: u64) -> u64 {
+    if entry.uses_a_ring() {
+        // Each slice ends with what is left.
+        let slices = messages / MESSAGES as u64;
+        assert!(tuning.uring_batch as usize <= RING_MESSAGES);
+        return slices * (MESSAGES as u64).div_ceil(tuning.uring_batch.into());
+    }
     match entry.data_path.calls {
         CallsPerMessage::Fixed(calls) => u64::from(calls) * messages,
         CallsPerMessage::PerField => shape.fields.min(shape.message_bytes) as u64 * messages,
@@ -108,7 +115,7 @@ fn finish(lane: &Lane) {
 }
 
 /// Sends two slices through a fresh connection and returns what arrived.
-fn through_a_connection(entry: &Entry, shape: Shape, way: Way) -> Vec<u8> {
+fn through_a_connection(entry: &Entry, shape: Shape, tuning: Tuning, way: Way) -> Vec<u8> {
     let [tx, rx] = lane(entry, way, STALL_LIMIT).unwrap();
     let total = 2 * MESSAGES * shape.message_bytes;
     let interrupt = (way == Way::Narrow).then(signal::this_thread);
@@ -122,8 +129,9 @@ fn through_a_connection(entry: &Entry, shape: Shape, way: Way) -> Vec<u8> {
             }
         }
     });
-    let mut sender = (entry.open)(setup(Link::Socket(tx.data()), shape)).unwrap();
-    two_slices(entry, &shape, way, sender.as_mut());
+    let setup = Setup { tuning, ..setup(Link::Socket(tx.data()), shape) };
+    let mut sender = (entry.open)(setup).unwrap();
+    two_slices(entry, &shape, tuning, way, sender.as_mut());
     finish(&tx);
     // Not before all was read: what is sent by reference is still the sender's.
     let arrived = reader.join().unwrap();
@@ -132,11 +140,11 @@ fn through_a_connection(entry: &Entry, shape: Shape, way: Way) -> Vec<u8> {
 }
 
 fn setup(link: Link<'_>, shape: Shape) -> Setup<'_> {
-    Setup { link, shape, stall_limit: STALL_LIMIT }
+    Setup { link, shape, tuning: Tuning::DEFAULT, stall_limit: STALL_LIMIT }
 }
 
 /// Runs two slices and checks every count.
-fn two_slices(entry: &Entry, shape: &Shape, way: Way, sender: &mut dyn Sender) {
+fn two_slices(entry: &Entry, shape: &Shape, tuning: Tuning, way: Way, sender: &mut dyn Sender) {
     for slice in 1..=2u64 {
         sender.touch();
         let budget = Budget::messages(MESSAGES as u64, 1);
@@ -148,10 +156,10 @@ fn two_slices(entry: &Entry, shape: &Shape, way: Way, sender: &mut dyn Sender) {
         let span = span.unwrap().unwrap();
         assert!(span.first_call_ns <= span.last_call_ns);
         let tally = sender.tally();
-        check_zerocopy(entry, &tally);
+        check_zerocopy(entry, &tally, tuning);
         assert_eq!(tally.messages, slice * MESSAGES as u64, "{}: messages", entry.id);
         assert_eq!(tally.bytes, tally.messages * shape.message_bytes as u64, "{}: bytes", entry.id);
-        let calls = expected_calls(entry, shape, tally.messages);
+        let calls = expected_calls(entry, shape, tuning, tally.messages);
         // A message larger than the socket's buffer may take more than one call.
         // So may one whose waiting a completion ends.
         let large = shape.message_bytes > 64 << 10;
@@ -166,7 +174,7 @@ fn two_slices(entry: &Entry, shape: &Shape, way: Way, sender: &mut dyn Sender) {
 }
 
 /// After a slice nothing is in flight, and over loopback all was copied.
-fn check_zerocopy(entry: &Entry, tally: &Tally) {
+fn check_zerocopy(entry: &Entry, tally: &Tally, tuning: Tuning) {
     assert_eq!(tally.zerocopy.is_some(), entry.data_path.may_copy_late(), "{}", entry.id);
     if let Some(counts) = tally.zerocopy {
         assert_eq!(counts.completions, counts.sends, "{}: {counts:?}", entry.id);
@@ -175,7 +183,8 @@ fn check_zerocopy(entry: &Entry, tally: &Tally) {
         assert!(some.contains(&delivered), "{}: {counts:?}", entry.id);
         let all = counts.copied.is_none_or(|copied| copied == counts.completions);
         assert!(all, "{}: {counts:?}", entry.id);
-        assert!(counts.sends + counts.enobufs <= tally.calls, "{}: {tally:?}", entry.id);
+        let sends = tally.calls * u64::from(tuning.uring_batch);
+        assert!(counts.sends + counts.enobufs <= sends, "{}: {tally:?}", entry.id);
     }
 }
 
@@ -202,7 +211,7 @@ fn by_request(entry: &Entry, shape: Shape) {
     });
     assert_eq!(allocated.count_total, 0, "{} allocates while it answers", entry.id);
     assert_eq!(sender.tally().messages, REQUESTS as u64, "{}", entry.id);
-    check_zerocopy(entry, &sender.tally());
+    check_zerocopy(entry, &sender.tally(), Tuning::DEFAULT);
     check_stream(entry, &asking.join().unwrap(), &shape, REQUESTS);
 }
 
@@ -232,15 +241,27 @@ fn for_a_while(entry: &Entry, shape: Shape) {
     assert!(arrived == tally.bytes || entry.transport.loses(), "{}: {arrived}", entry.id);
 }
 
+/// The batches that concern an entry.
+fn tunings(entry: &Entry) -> Vec<Tuning> {
+    let mut all = vec![Tuning::DEFAULT];
+    if entry.reads_completions() {
+        all.push(Tuning { reap_batch: Some(1), ..Tuning::DEFAULT });
+    }
+    if entry.uses_a_ring() {
+        all.push(Tuning { uring_batch: 4, uring_depth: 4, ..Tuning::DEFAULT });
+    }
+    all
+}
+
 /// Sends two slices and compares what arrived, byte by byte.
-fn check_arrival(entry: &Entry, shape: Shape, way: Way) {
-    let arrived = through_a_connection(entry, shape, way);
+fn check_arrival(entry: &Entry, shape: Shape, tuning: Tuning, way: Way) {
+    let arrived = through_a_connection(entry, shape, tuning, way);
     check_stream(entry, &arrived, &shape, 2 * MESSAGES);
 }
 
 /// What sending ends with when the receiver takes `taken` bytes of the first
 /// message and then ends, or without an end to come takes nothing more.
-fn broken_off(entry: &Entry, taken: usize, ends: bool) -> Errno {
+fn broken_off(entry: &Entry, tuning: Tuning, taken: usize, ends: bool) -> Errno {
     let stall_limit = if ends { STALL_LIMIT } else { Duration::from_millis(20) };
     let [tx, rx] = lane(entry, Way::Narrow, stall_limit).unwrap();
     let held = std::thread::spawn(move || {
@@ -252,7 +273,7 @@ fn broken_off(entry: &Entry, taken: usize, ends: bool) -> Errno {
     });
     // More than both buffers hold, and no more than may be locked anywhere.
     let shape = shape(1 << 20, 8, Iovec::PerMessage);
-    let setup = Setup { link: Link::Socket(tx.data()), shape, stall_limit };
+    let setup = Setup { link: Link::Socket(tx.data()), shape, tuning, stall_limit };
     let mut sender = (entry.open)(setup).unwrap();
     let error = sender.run(&Budget::messages(MESSAGES as u64, 1)).unwrap_err();
     assert_eq!(sender.tally().messages, 0, "{}", entry.id);
@@ -263,13 +284,19 @@ fn broken_off(entry: &Entry, taken: usize, ends: bool) -> Errno {
 
 /// A receiver that ends in the middle of a message, and one that takes nothing.
 fn ends_with_the_receiver(entry: &Entry) {
-    let closed = broken_off(entry, 100_000, true);
+    for tuning in tunings(entry) {
+        ends_with_it(entry, tuning);
+    }
+}
+
+fn ends_with_it(entry: &Entry, tuning: Tuning) {
+    let closed = broken_off(entry, tuning, 100_000, true);
     assert!([Errno::EPIPE, Errno::ECONNRESET].contains(&closed), "{}: {closed}", entry.id);
     // Nobody can limit how long a pipe waits; a trial has its own end.
     if entry.transport == Transport::Pipe {
         return;
     }
-    let stalled = broken_off(entry, 100_000, false);
+    let stalled = broken_off(entry, tuning, 100_000, false);
     assert!([Errno::EAGAIN, Errno::ETIMEDOUT].contains(&stalled), "{}: {stalled}", entry.id);
 }
 
@@ -328,14 +355,15 @@ fn every_entry_conforms() {
                 match entry.ends {
                     Ends::Pair => {
                         // What is on its way at once has to find room.
-                        if !entry.transport.loses() || message_bytes <= 4096 {
-                            check_arrival(entry, shape, Way::Wide);
+                        let fits = !entry.transport.loses() || message_bytes <= 4096;
+                        for tuning in tunings(entry).into_iter().filter(|_| fits) {
+                            check_arrival(entry, shape, tuning, Way::Wide);
                         }
                         by_request(entry, shape);
                     }
                     Ends::SenderOnly => {
                         let mut sender = (entry.open)(setup(Link::None, shape)).unwrap();
-                        two_slices(entry, &shape, Way::Wide, sender.as_mut());
+                        two_slices(entry, &shape, Tuning::DEFAULT, Way::Wide, sender.as_mut());
                     }
                 }
             }
@@ -345,7 +373,10 @@ fn every_entry_conforms() {
         }
         if entry.ends == Ends::Pair && !entry.transport.loses() {
             for message_bytes in [1, 4095, 65_536, (1 << 20) + 1] {
-                check_arrival(entry, shape(message_bytes, 8, Iovec::PerMessage), Way::Narrow);
+                let shape = shape(message_bytes, 8, Iovec::PerMessage);
+                for tuning in tunings(entry) {
+                    check_arrival(entry, shape, tuning, Way::Narrow);
+                }
             }
             ends_with_the_receiver(entry);
         }
@@ -356,7 +387,7 @@ fn every_entry_conforms() {
         let begin = Instant::now();
         let small = shape(64, 8, Iovec::PerMessage);
         if entry.ends == Ends::Pair {
-            through_a_connection(entry, small, Way::Wide);
+            through_a_connection(entry, small, Tuning::DEFAULT, Way::Wide);
         }
         // Generous beyond 50 ms: the machine may be busy with other tests.
         assert!(begin.elapsed() < Duration::from_secs(2), "{} is slow at smoke size", entry.id);

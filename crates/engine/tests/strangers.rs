@@ -10,6 +10,7 @@ use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::outcome::Status;
 use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
+use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
 
 fn trial() -> Trial {
@@ -24,6 +25,7 @@ fn trial() -> Trial {
             fields: 8,
             iovec: Iovec::PerMessage,
             receiver: "recv".into(),
+            tuning: Tuning::DEFAULT,
             threads: 1,
             message_bytes: Bytes(64),
         },

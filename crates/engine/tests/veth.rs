@@ -23,6 +23,7 @@ use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
+use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
 
 type Test = (&'static str, Topology, fn());
@@ -174,6 +175,7 @@ fn trial_of(
             fields: 8,
             iovec: Iovec::PerMessage,
             receiver: "recv".into(),
+            tuning: Tuning::DEFAULT,
             threads: 2,
             message_bytes: Bytes(message_bytes),
         },

@@ -265,8 +265,11 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("modes", list(&w.modes, |mode| text(mode.word()))),
         ("working_set", list(&w.working_set, |set| text(set.word()))),
         ("receivers", list(&w.receivers, |id| text(id))),
-        ("fields", w.fields.map(number)),
-        ("iovec", w.iovec.map(|iovec| text(iovec.word()))),
+        ("fields", list(&w.fields, |&n| number(n))),
+        ("iovec", list(&w.iovec, |iovec| text(iovec.word()))),
+        ("reap_batch", list(&w.reap_batch, |&batch| Text(values::written_reap_batch(batch)))),
+        ("uring_batch", list(&w.uring_batch, |&n| number(n))),
+        ("uring_depth", list(&w.uring_depth, |&n| number(n))),
         ("budget", w.budget.map(|span| Text(values::written_span(span)))),
         ("precision", w.precision.map(|x| Text(values::written_fraction(x)))),
         ("delta", w.delta.map(|x| Text(values::written_fraction(x)))),
@@ -277,11 +280,11 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("messages", w.messages.map(large)),
         ("isolate", switch(w.isolate)),
         ("cpus", list(&w.cpus, |&cpu| number(cpu))),
-        ("ip", w.ip.map(|ip| text(ip.word()))),
-        ("mtu", w.mtu.map(number)),
+        ("ip", list(&w.ip, |ip| text(ip.word()))),
+        ("mtu", list(&w.mtu, |&n| number(n))),
         ("congestion", w.congestion.as_deref().map(text)),
-        ("socket_buffer", w.socket_buffer.map(|size| Text(values::written_size(size)))),
-        ("receive_size", w.receive_size.map(|size| Text(values::written_size(size)))),
+        ("socket_buffer", list(&w.socket_buffer, |&size| Text(values::written_size(size)))),
+        ("receive_size", list(&w.receive_size, |&size| Text(values::written_size(size)))),
         ("counters", w.counters.map(|when| text(when.word()))),
         ("software_events", switch(w.software_events)),
         ("tracepoints", switch(w.tracepoints)),
@@ -362,7 +365,8 @@ mod tests {
         let text = "name = \"it's \\\"x\\\"\"\nquick = true\nprimitives = \"send,memcpy\"\n\
             baseline = \"send\"\nsizes = \"1000,64KiB\"\nthreads = \"1,2\"\ntopologies = \"auto,veth\"\n\
             modes = \"stream,rr\"\nworking_set = \"hot,cold\"\n\
-            receivers = \"recv\"\nfields = 3\niovec = \"prepared\"\n\
+            receivers = \"recv\"\nfields = \"1,8\"\niovec = \"prepared\"\n\
+            reap_batch = [\"needed\", 8]\nuring_batch = [1, 4]\nuring_depth = 8\n\
             budget = \"90s\"\nprecision = \"2.5%\"\ndelta = 0.0333333333333\npasses = \"3..9\"\n\
             slice = \"1.5ms\"\nrounds = 7\nisolate = true\ncpus = \"1,0\"\nip = \"ipv6\"\nmtu = 9000\n\
             congestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\

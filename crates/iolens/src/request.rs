@@ -2,11 +2,15 @@
 //! looked up, and everything refused that cannot be measured, before anything
 //! is measured.
 
+mod tuning;
+
+pub(crate) use self::tuning::CONGESTION;
+
 use std::path::Path;
 
 use iolens_engine::{receivers, registry};
-use iolens_model::axes::{Iovec, IpVersion, Mode, Study, Topology};
-use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
+use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology};
+use iolens_model::plan::{NetworkAxes, NetworkOptions, Passes, Plan, Probes, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::built_in::{self, BuiltIn};
@@ -18,9 +22,6 @@ use crate::wishes::Wishes;
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "send_staged";
 
-/// The receiver, unless others are named.
-const RECEIVER: &str = "recv";
-
 /// How long a slice is meant to last; docs/journal has the measurements.
 const SLICE: Nanos = Nanos(2_000_000);
 
@@ -28,19 +29,6 @@ const SLICE: Nanos = Nanos(2_000_000);
 /// measurements.
 const DISCARDED_ROUNDS: u32 = 3;
 const ROUNDS: u32 = 10;
-
-/// Asked of both socket buffers; see docs/journal for the measurements.
-pub(crate) const SOCKET_BUFFER: Bytes = Bytes(512 << 10);
-
-/// Asked of one recv(2); see docs/journal for the measurements.
-pub(crate) const RECEIVE_BYTES: Bytes = Bytes(128 << 10);
-
-/// Of every socket unless another one is asked for: it does not pace, and every
-/// user may have it.
-pub(crate) const CONGESTION: &str = "reno";
-
-/// Smallest MTU that IPv6 goes over: RFC 8200, section 5.
-const IPV6_MTU_MIN: u32 = 1280;
 
 /// Whether a topology can be made here, or why not.
 pub(crate) type Available<'a> = &'a dyn Fn(Topology) -> Result<(), String>;
@@ -99,14 +87,23 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         None if asked.is_classic() => Passes { minimum: 1, maximum: 1 },
         given => stated(given, "passes")?,
     };
-    let modes = stated(asked.modes, "modes")?.0;
+    let modes = stated(asked.modes.clone(), "modes")?.0;
     check_modes(&modes, &schedule)?;
     let mut notes = Vec::new();
-    let topologies = topologies(&stated(asked.topologies, "topologies")?.0, available, &mut notes)?;
-    let network = network(asked.ip, asked.mtu, &topologies, &mut notes)?;
+    let stands = stated(asked.topologies.clone(), "topologies")?.0;
+    let topologies = topologies(&stands, available, &mut notes)?;
+    let network = tuning::network(&asked, &topologies, &mut notes)?;
+    let socket = tuning::socket(&asked, &topologies, &mut notes);
+    let setting = tuning::Setting {
+        primitives: &primitives,
+        baseline: &baseline,
+        topologies: &topologies,
+        modes: &modes,
+    };
+    let batches = tuning::batches(&asked, setting, &mut notes)?;
     let sizes = stated(asked.sizes, "sizes")?.0;
     if topologies.contains(&Topology::Sink) {
-        check_sink(&primitives, &sizes, &modes, network)?;
+        check_sink(&primitives, &sizes, &modes, &network)?;
     }
     let plan = Plan {
         study: Study::Net,
@@ -117,8 +114,8 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         topologies,
         modes,
         working_sets: stated(asked.working_set, "working_set")?.0,
-        fields: asked.fields.unwrap_or(8),
-        iovec: asked.iovec.unwrap_or(Iovec::PerMessage),
+        fields: asked.fields.map_or(vec![Cell::FIELDS], |fields| fields.0),
+        iovec: asked.iovec.map_or(vec![Iovec::PerMessage], |iovec| iovec.0),
         receivers: receivers(asked.receivers)?,
         schedule,
         passes,
@@ -129,13 +126,9 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         isolate: asked.isolate,
         seed: asked.seed.unwrap_or(seed),
         cpus: asked.cpus.map(|cpus| cpus.0),
-        socket: SocketOptions {
-            congestion: asked.congestion.unwrap_or_else(|| CONGESTION.to_owned()),
-            buffer_bytes: asked.socket_buffer.unwrap_or(SOCKET_BUFFER),
-            nodelay: true,
-            receive_bytes: asked.receive_size.unwrap_or(RECEIVE_BYTES),
-        },
+        socket,
         network,
+        batches,
         probes: Probes {
             counting: asked.counters.unwrap_or_default(),
             software: asked.software_events,
@@ -192,7 +185,7 @@ fn known(key: &str, id: &str) -> Result<(), String> {
 
 /// The receivers, each of which works here.
 fn receivers(asked: Option<List<String>>) -> Result<Vec<String>, Failure> {
-    let ids = asked.map_or_else(|| vec![RECEIVER.to_owned()], |List(ids)| ids);
+    let ids = asked.map_or_else(|| vec![Cell::RECEIVER.to_owned()], |List(ids)| ids);
     for id in &ids {
         let entry = known_receiver(id).map_err(Failure::usage)?;
         (entry.available)()
@@ -241,7 +234,7 @@ fn check_sink(
     primitives: &[String],
     sizes: &[Bytes],
     modes: &[Mode],
-    network: NetworkOptions,
+    network: &NetworkAxes,
 ) -> Result<(), Failure> {
     if modes.contains(&Mode::Rr) {
         return Err(Failure::usage(
@@ -249,14 +242,16 @@ fn check_sink(
              dropped, so nobody answers\n  take --modes stream, or another topology",
         ));
     }
-    let largest = network.datagram_max();
-    if let Some(size) = sizes.iter().find(|&&size| size > largest) {
-        return Err(Failure::usage(format!(
-            "a message of {size} is too large for the topology sink, where each is one UDP \
-             datagram: the largest over {} has {} bytes\n  ask for smaller ones, such as --sizes \
-             1KiB..64000, or for another topology",
-            network.ip, largest.0
-        )));
+    for &ip in &network.ip {
+        let largest = NetworkOptions { ip, ..NetworkOptions::default() }.datagram_max();
+        if let Some(size) = sizes.iter().find(|&&size| size > largest) {
+            return Err(Failure::usage(format!(
+                "a message of {size} is too large for the topology sink, where each is one UDP \
+                 datagram: the largest over {ip} has {} bytes\n  ask for smaller ones, such as \
+                 --sizes 1KiB..64000, or for another topology",
+                largest.0
+            )));
+        }
     }
     let refused = primitives
         .iter()
@@ -303,30 +298,6 @@ fn topologies(
     Ok(topologies)
 }
 
-fn network(
-    ip: Option<IpVersion>,
-    mtu: Option<u32>,
-    topologies: &[Topology],
-    notes: &mut Vec<String>,
-) -> Result<NetworkOptions, Failure> {
-    let default = NetworkOptions::default();
-    let network = NetworkOptions {
-        ip: ip.unwrap_or(default.ip),
-        mtu_bytes: mtu.unwrap_or(default.mtu_bytes),
-    };
-    if network.ip == IpVersion::V6 && network.mtu_bytes < IPV6_MTU_MIN {
-        return Err(Failure::usage(format!(
-            "an MTU of {} is too small for IPv6\n  the smallest is {IPV6_MTU_MIN} (RFC 8200)",
-            network.mtu_bytes
-        )));
-    }
-    let is_made = topologies.contains(&Topology::Veth);
-    if !is_made && network.mtu_bytes != default.mtu_bytes {
-        notes.push("the MTU has no effect: only that of a veth pair can be chosen".to_owned());
-    }
-    Ok(network)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -349,12 +320,12 @@ mod tests {
         move |topology| if topology == Topology::Veth { answer.clone() } else { Ok(()) }
     }
 
-    fn request(line: &str) -> Result<Request, String> {
+    pub(super) fn request(line: &str) -> Result<Request, String> {
         let asked = asked("net", &typed(line)?).map_err(|e| e.message)?;
         plan(asked, 1, &veth_is(Err("not today".to_owned()))).map_err(|e| e.message)
     }
 
-    fn planned(line: &str) -> Result<Plan, String> {
+    pub(super) fn planned(line: &str) -> Result<Plan, String> {
         request(line).map(|request| request.plan)
     }
 
@@ -475,10 +446,14 @@ mod tests {
             "--window 10s --seed 18446744073709551615",
             "--isolate --slice 1.5ms --rounds 7 --passes 3..9 --cpus 1,0 --delta 0.0333",
             "--ip ipv6 --mtu 9000 --modes stream,rr --working-set hot,cold --iovec prepared",
+            "--ip ipv4,ipv6 --mtu 1500,9000 --fields 1,2,8,64 --iovec per_message,prepared",
+            "--primitives send,uring_send,sendmsg_zerocopy --reap-batch needed,4 --uring-batch 4",
+            "--topologies sink --sizes 64 --primitives uring_send --uring-batch 2 --uring-depth 8",
             "--counters alternate --tracepoints --software-events",
             "--sizes 1000,64KiB --socket-buffer 1MiB --receive-size 4097 --congestion cubic",
         ] {
-            let first = request(&format!("{ARMS} --name it's {line}")).unwrap();
+            let arms = if line.contains("--primitives") { "" } else { ARMS };
+            let first = request(&format!("{arms} --name it's {line}")).unwrap();
             let text = plan_file::write(&Wishes::of(&first.plan, first.name.as_deref()));
             let wishes = plan_file::parse("p.toml", &text, &known).unwrap();
             let again = plan(wishes, 2, &veth_is(Ok(()))).unwrap();

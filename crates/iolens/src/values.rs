@@ -114,16 +114,20 @@ pub(crate) fn iovec(text: &str) -> Parsed<Iovec> {
     lookup(text.trim(), "iovec form", Iovec::ALL, Iovec::word)
 }
 
-pub(crate) fn ip(text: &str) -> Parsed<IpVersion> {
-    lookup(text.trim(), "internet protocol", IpVersion::ALL, IpVersion::word)
+pub(crate) fn iovecs(text: &str) -> Parsed<List<Iovec>> {
+    list(text, "iovec form", Iovec::ALL, Iovec::word)
+}
+
+pub(crate) fn ips(text: &str) -> Parsed<List<IpVersion>> {
+    list(text, "internet protocol", IpVersion::ALL, IpVersion::word)
 }
 
 pub(crate) fn counting(text: &str) -> Parsed<Counting> {
     lookup(text.trim(), "way of counting", Counting::ALL, Counting::word)
 }
 
-pub(crate) fn fields(text: &str) -> Parsed<u32> {
-    at_most(text, FIELDS_MAX as u64, "fields per message").and_then(narrow)
+pub(crate) fn fields(text: &str) -> Parsed<List<u32>> {
+    counts(text, FIELDS_MAX as u64, "fields per message")
 }
 
 /// Passes: `12` is exactly twelve, `12..60` stops in between when precise.
@@ -182,6 +186,10 @@ pub(crate) fn socket_buffer(text: &str) -> Parsed<Bytes> {
     }
 }
 
+pub(crate) fn socket_buffers(text: &str) -> Parsed<List<Bytes>> {
+    each(text, socket_buffer)
+}
+
 /// Bytes asked of one recv(2).
 pub(crate) fn receive_size(text: &str) -> Parsed<Bytes> {
     const RECEIVE_BYTES_MAX: Bytes = Bytes(64 * Bytes::MIB);
@@ -194,16 +202,63 @@ pub(crate) fn receive_size(text: &str) -> Parsed<Bytes> {
     }
 }
 
+pub(crate) fn receive_sizes(text: &str) -> Parsed<List<Bytes>> {
+    each(text, receive_size)
+}
+
+/// Sizes as a list or a range, each of which `check` accepts.
+fn each(text: &str, check: fn(&str) -> Parsed<Bytes>) -> Parsed<List<Bytes>> {
+    let sizes = parse::sizes(text).map_err(|e| e.to_string())?;
+    sizes.iter().try_for_each(|size| check(&size.0.to_string()).map(|_| ()))?;
+    Ok(List(sizes))
+}
+
+/// The word for reading completions when there is no other way on.
+const NEEDED: &str = "needed";
+
+/// Zero-copy sends after which completions are read; null for [`NEEDED`].
+pub(crate) fn reap_batches(text: &str) -> Parsed<List<Option<u32>>> {
+    const REAP_BATCH_MAX: u64 = 4096;
+    let one = |item: &str| match item {
+        NEEDED => Ok(None),
+        number => {
+            at_most(number, REAP_BATCH_MAX, "sends").and_then(narrow).map(Some).map_err(|why| {
+                format!("{why}; or write `{NEEDED}`: when a message is to be used again")
+            })
+        }
+    };
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    let batches: Result<Vec<Option<u32>>, String> = items.into_iter().map(one).collect();
+    Ok(List(distinct(batches?)))
+}
+
+/// Sends through a ring, handed over together or under way at once.
+pub(crate) fn uring_sends(text: &str) -> Parsed<List<u32>> {
+    const URING_SENDS_MAX: u64 = 256;
+    counts(text, URING_SENDS_MAX, "sends at once")
+}
+
 /// MTU of a veth device, in bytes: `ETH_MIN_MTU` to `ETH_MAX_MTU` of
 /// include/uapi/linux/if_ether.h. What IPv6 needs is checked with the plan.
-pub(crate) fn mtu(text: &str) -> Parsed<u32> {
+pub(crate) fn mtus(text: &str) -> Parsed<List<u32>> {
     const MTU_MIN: u64 = 68;
     const MTU_MAX: u64 = 65_535;
-    match parse::count(text).ok().filter(|n| (MTU_MIN..=MTU_MAX).contains(n)) {
-        Some(n) => narrow(n),
-        None => Err(format!(
-            "`{text}` is not an MTU: write a whole number of bytes from {MTU_MIN} to {MTU_MAX}"
+    let one = |item: &str| match parse::count(item) {
+        Ok(n) if (MTU_MIN..=MTU_MAX).contains(&n) => narrow(n),
+        _ => Err(format!(
+            "`{item}` is not an MTU: write a whole number of bytes from {MTU_MIN} to {MTU_MAX}"
         )),
+    };
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    let mtus: Result<Vec<u32>, String> = items.into_iter().map(one).collect();
+    Ok(List(distinct(mtus?)))
+}
+
+fn counts(text: &str, limit: u64, what: &str) -> Parsed<List<u32>> {
+    let counts = parse::counts(text).map_err(|e| e.to_string())?;
+    match counts.iter().find(|&&n| u64::from(n) > limit) {
+        Some(n) => Err(format!("{n} {what} are too many: the largest number is {limit}")),
+        None => Ok(List(counts)),
     }
 }
 
@@ -289,6 +344,11 @@ pub(crate) fn written_passes(passes: Passes) -> String {
     }
 }
 
+/// A reap batch as it is asked for.
+pub(crate) fn written_reap_batch(batch: Option<u32>) -> String {
+    batch.map_or_else(|| NEEDED.to_owned(), |sends| sends.to_string())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,11 +379,17 @@ mod tests {
         check(sizes("2GiB").map(drop), "the largest size is 1 GiB");
         check(threads("5000").map(drop), "too many");
         check(fields("65").map(drop), "the largest number is 64");
-        check(mtu("67").map(drop), "from 68 to 65535");
-        check(mtu("70000").map(drop), "from 68 to 65535");
+        check(mtus("67").map(drop), "from 68 to 65535");
+        check(mtus("1500,70000").map(drop), "`70000` is not an MTU");
+        check(fields("1,0").map(drop), "at least 1");
+        check(reap_batches("8,often").map(drop), "or write `needed`");
+        check(reap_batches("5000").map(drop), "the largest number is 4096");
+        check(uring_sends("512").map(drop), "the largest number is 256");
+        check(socket_buffers("1GiB").map(drop), "the largest is 512 MiB");
+        check(receive_sizes("4KiB,1GiB").map(drop), "the largest is 64 MiB");
         check(passes("60..12").map(drop), "smaller number first");
         check(slice("11s").map(drop), "--window");
         check(topologies("loopbck").map(drop), "did you mean `loopback`?");
-        check(iovec("later").map(drop), "per_message, prepared");
+        check(iovecs("later").map(drop), "per_message, prepared");
     }
 }

@@ -46,11 +46,20 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = COMPARE)]
     pub(crate) receivers: Option<List<String>>,
     /// Fields per message, 1 to 64 [default: 8]
-    #[arg(long, value_name = "N", value_parser = values::fields, help_heading = COMPARE)]
-    pub(crate) fields: Option<u32>,
+    #[arg(long, value_name = "LIST", value_parser = values::fields, help_heading = COMPARE)]
+    pub(crate) fields: Option<List<u32>>,
     /// When an iovec is built: per_message, prepared [default: per_message]
-    #[arg(long, value_name = "WHEN", value_parser = values::iovec, help_heading = COMPARE)]
-    pub(crate) iovec: Option<Iovec>,
+    #[arg(long, value_name = "LIST", value_parser = values::iovecs, help_heading = COMPARE)]
+    pub(crate) iovec: Option<List<Iovec>>,
+    /// Read completions of sendmsg_zerocopy after so many sends, or when needed [default: needed]
+    #[arg(long, value_name = "LIST", value_parser = values::reap_batches, help_heading = COMPARE)]
+    pub(crate) reap_batch: Option<List<Option<u32>>>,
+    /// Sends that one call hands to a ring; on TCP one chain [default: 1]
+    #[arg(long, value_name = "LIST", value_parser = values::uring_sends, help_heading = COMPARE)]
+    pub(crate) uring_batch: Option<List<u32>>,
+    /// Sends of a ring under way at once; on TCP a batch [default: the batch]
+    #[arg(long, value_name = "LIST", value_parser = values::uring_sends, help_heading = COMPARE)]
+    pub(crate) uring_depth: Option<List<u32>>,
 
     /// Begin no pass that would end later [default: 10m; quick: 40s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
@@ -87,20 +96,21 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
     pub(crate) cpus: Option<List<u32>>,
     /// Protocol under TCP: ipv4, ipv6 [default: ipv4]
-    #[arg(long, value_name = "IP", value_parser = values::ip, help_heading = MACHINE)]
-    pub(crate) ip: Option<IpVersion>,
-    /// MTU of a veth device, headers included [default: 1500]
-    #[arg(long, value_name = "BYTES", value_parser = values::mtu, help_heading = MACHINE)]
-    pub(crate) mtu: Option<u32>,
+    #[arg(long, value_name = "LIST", value_parser = values::ips, help_heading = MACHINE)]
+    pub(crate) ip: Option<List<IpVersion>>,
+    /// MTU of a veth device in bytes, headers included [default: 1500]
+    #[arg(long, value_name = "LIST", value_parser = values::mtus, help_heading = MACHINE)]
+    pub(crate) mtu: Option<List<u32>>,
     /// TCP congestion control of every socket [default: reno]
     #[arg(long, value_name = "NAME", value_parser = values::word, help_heading = MACHINE)]
     pub(crate) congestion: Option<String>,
     /// SO_SNDBUF and SO_RCVBUF of every socket [default: 512KiB]
-    #[arg(long, value_name = "SIZE", value_parser = values::socket_buffer, help_heading = MACHINE)]
-    pub(crate) socket_buffer: Option<Bytes>,
-    /// Bytes asked of one recv(2), whatever the message size [default: 128KiB]
-    #[arg(long, value_name = "SIZE", value_parser = values::receive_size, help_heading = MACHINE)]
-    pub(crate) receive_size: Option<Bytes>,
+    #[arg(long, value_name = "LIST", value_parser = values::socket_buffers, help_heading = MACHINE)]
+    pub(crate) socket_buffer: Option<List<Bytes>>,
+    /// Bytes asked of one receiving call, whatever the message size [default: 128KiB]
+    #[arg(long, alias = "receive-bytes", value_name = "LIST",
+          value_parser = values::receive_sizes, help_heading = MACHINE)]
+    pub(crate) receive_size: Option<List<Bytes>>,
     /// When counters are open: on, off, alternate: closed while the A/A arm runs,
     /// whose ratio then is their cost [default: on]
     #[arg(long, value_name = "WHEN", value_parser = values::counting, help_heading = MACHINE)]
@@ -151,6 +161,9 @@ impl Wishes {
             receivers: self.receivers.or(below.receivers),
             fields: self.fields.or(below.fields),
             iovec: self.iovec.or(below.iovec),
+            reap_batch: self.reap_batch.or(below.reap_batch),
+            uring_batch: self.uring_batch.or(below.uring_batch),
+            uring_depth: self.uring_depth.or(below.uring_depth),
             budget: self.budget.or(below.budget),
             precision: self.precision.or(below.precision),
             delta: self.delta.or(below.delta),
@@ -201,8 +214,14 @@ impl Wishes {
             modes: Some(List(plan.modes.clone())),
             working_set: Some(List(plan.working_sets.clone())),
             receivers: Some(List(plan.receivers.clone())),
-            fields: Some(plan.fields),
-            iovec: Some(plan.iovec),
+            fields: Some(List(plan.fields.clone())),
+            iovec: Some(List(plan.iovec.clone())),
+            reap_batch: Some(List(plan.batches.reap_batch.clone())),
+            uring_batch: Some(List(plan.batches.uring_batch.clone())),
+            uring_depth: Some(&plan.batches.uring_depth)
+                .filter(|d| !d.is_empty())
+                .cloned()
+                .map(List),
             budget: Some(plan.budget),
             precision: Some(plan.precision),
             delta: Some(plan.delta),
@@ -213,11 +232,11 @@ impl Wishes {
             messages,
             isolate: plan.isolate,
             cpus: plan.cpus.clone().map(List),
-            ip: Some(plan.network.ip),
-            mtu: Some(plan.network.mtu_bytes),
+            ip: Some(List(plan.network.ip.clone())),
+            mtu: Some(List(plan.network.mtu_bytes.clone())),
             congestion: Some(plan.socket.congestion.clone()),
-            socket_buffer: Some(plan.socket.buffer_bytes),
-            receive_size: Some(plan.socket.receive_bytes),
+            socket_buffer: Some(List(plan.socket.buffer_bytes.clone())),
+            receive_size: Some(List(plan.socket.receive_bytes.clone())),
             counters: Some(plan.probes.counting),
             software_events: plan.probes.software,
             tracepoints: plan.probes.tracepoints,

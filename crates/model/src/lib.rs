@@ -22,4 +22,5 @@ pub mod run;
 pub mod transfer;
 pub mod transport;
 pub mod trial;
+pub mod tuning;
 pub mod units;

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use crate::tuning::Tuning;
 use crate::units::{Bytes, Nanos};
 
 /// What is measured, how, and when it is enough.
@@ -26,11 +27,14 @@ pub struct Plan {
     pub modes: Vec<Mode>,
     /// Sizes of the memory that is sent from.
     pub working_sets: Vec<WorkingSet>,
-    /// Fields per message.
-    pub fields: u32,
+    /// Numbers of fields per message. Plans of older files name one, as they do
+    /// of each axis below that has a list.
+    #[serde(deserialize_with = "one_or_more")]
+    pub fields: Vec<u32>,
     /// When the iovec is built.
-    pub iovec: Iovec,
-    /// Receivers, as registry ids. Plans of older files name one.
+    #[serde(deserialize_with = "one_or_more")]
+    pub iovec: Vec<Iovec>,
+    /// Receivers, as registry ids.
     #[serde(alias = "receiver", deserialize_with = "one_or_more")]
     pub receivers: Vec<String>,
     /// How a trial is laid out.
@@ -53,9 +57,12 @@ pub struct Plan {
     /// Processors to use; `None` for all that iolens may run on.
     pub cpus: Option<Vec<u32>>,
     /// Socket settings, the same for all arms.
-    pub socket: SocketOptions,
+    pub socket: SocketAxes,
     /// The network between the ends.
-    pub network: NetworkOptions,
+    pub network: NetworkAxes,
+    /// What is handed to the kernel, and taken from it, together.
+    #[serde(default)]
+    pub batches: BatchAxes,
     /// What is read around slices.
     #[serde(default)]
     pub probes: Probes,
@@ -107,8 +114,23 @@ pub struct Passes {
     pub maximum: u32,
 }
 
-/// Socket settings asked of both ends; what the kernel made of them is stored
-/// with each trial.
+/// Socket settings of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SocketAxes {
+    /// As of [`SocketOptions`].
+    pub congestion: String,
+    /// As of [`SocketOptions`].
+    #[serde(deserialize_with = "one_or_more")]
+    pub buffer_bytes: Vec<Bytes>,
+    /// As of [`SocketOptions`].
+    pub nodelay: bool,
+    /// As of [`SocketOptions`].
+    #[serde(deserialize_with = "one_or_more")]
+    pub receive_bytes: Vec<Bytes>,
+}
+
+/// Socket settings asked of both ends in a trial; what the kernel made of them
+/// is stored with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketOptions {
     /// `TCP_CONGESTION`.
@@ -122,8 +144,51 @@ pub struct SocketOptions {
     pub receive_bytes: Bytes,
 }
 
-/// The network between the ends. Over loopback only the protocol is ours to
-/// choose; the device is the machine's.
+/// Networks of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkAxes {
+    /// As of [`NetworkOptions`].
+    #[serde(deserialize_with = "one_or_more")]
+    pub ip: Vec<IpVersion>,
+    /// As of [`NetworkOptions`].
+    #[serde(deserialize_with = "one_or_more")]
+    pub mtu_bytes: Vec<u32>,
+}
+
+/// Those of [`Tuning::DEFAULT`].
+impl Default for NetworkAxes {
+    fn default() -> Self {
+        let NetworkOptions { ip, mtu_bytes } = Tuning::DEFAULT.network();
+        NetworkAxes { ip: vec![ip], mtu_bytes: vec![mtu_bytes] }
+    }
+}
+
+/// Batches of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BatchAxes {
+    /// As of [`Tuning::reap_batch`].
+    pub reap_batch: Vec<Option<u32>>,
+    /// As of [`Tuning::uring_depth`]; empty for the depth that a batch has.
+    pub uring_depth: Vec<u32>,
+    /// As of [`Tuning::uring_batch`].
+    pub uring_batch: Vec<u32>,
+}
+
+/// Those of [`Tuning::DEFAULT`].
+impl Default for BatchAxes {
+    fn default() -> Self {
+        let Tuning { reap_batch, uring_batch, .. } = Tuning::DEFAULT;
+        BatchAxes {
+            reap_batch: vec![reap_batch],
+            uring_depth: Vec::new(),
+            uring_batch: vec![uring_batch],
+        }
+    }
+}
+
+/// The network between the ends of a trial. Over loopback only the protocol is
+/// ours to choose; the device is the machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkOptions {
     /// IPv4 or IPv6.
@@ -186,54 +251,139 @@ impl Plan {
     /// Every cell of the plan, in the order of its axes.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
-        let mut cells = Vec::new();
-        for &topology in &self.topologies {
-            for &mode in &self.modes {
-                for &working_set in &self.working_sets {
-                    // Where nobody receives, it does not matter how.
-                    let receivers = match topology.has_receiver() {
-                        true => &self.receivers[..],
-                        false => &self.receivers[..self.receivers.len().min(1)],
-                    };
-                    for receiver in receivers {
-                        let setting = Cell {
-                            topology,
-                            mode,
-                            working_set,
-                            fields: self.fields,
-                            iovec: self.iovec,
-                            receiver: receiver.clone(),
-                            threads: 0,
-                            message_bytes: Bytes(0),
-                        };
-                        cells.extend(self.sizes_and_threads(&setting));
-                    }
-                }
-            }
-        }
-        cells
+        let of_topology = |&topology: &Topology| {
+            let cells = vec![Cell::blank(topology)];
+            let cells = crossed(cells, &self.modes, |cell, &mode| cell.mode = mode);
+            let cells = crossed(cells, &self.working_sets, |cell, &set| cell.working_set = set);
+            let cells = crossed(cells, &self.fields, |cell, &fields| cell.fields = fields);
+            let cells = crossed(cells, &self.iovec, |cell, &iovec| cell.iovec = iovec);
+            // Where nobody receives, it does not matter how.
+            let receivers = match topology.has_receiver() {
+                true => &self.receivers[..],
+                false => &self.receivers[..self.receivers.len().min(1)],
+            };
+            let cells = crossed(cells, receivers, |cell, id| cell.receiver.clone_from(id));
+            let tunings = self.tunings(topology);
+            let cells = crossed(cells, &tunings, |cell, &tuning| cell.tuning = tuning);
+            let cells = crossed(cells, &self.threads, |cell, &threads| cell.threads = threads);
+            crossed(cells, &self.sizes, |cell, &size| cell.message_bytes = size)
+        };
+        self.topologies.iter().flat_map(of_topology).collect()
     }
 
-    /// The cells of one setting of the other axes.
-    fn sizes_and_threads<'a>(&'a self, setting: &'a Cell) -> impl Iterator<Item = Cell> + 'a {
-        let sizes = move |&threads: &'a u32| {
-            let cell = move |&message_bytes| Cell { threads, message_bytes, ..setting.clone() };
-            self.sizes.iter().map(cell)
+    /// The settings that most plans leave alone, each once: what does not apply
+    /// in a topology makes no cells.
+    fn tunings(&self, topology: Topology) -> Vec<Tuning> {
+        let (network, socket, batches) = (&self.network, &self.socket, &self.batches);
+        let all = vec![Tuning::DEFAULT];
+        let all = crossed(all, &network.ip, |one, &ip| one.ip = ip);
+        let all = crossed(all, &network.mtu_bytes, |one, &mtu| one.mtu_bytes = Some(mtu));
+        let all = crossed(all, &socket.buffer_bytes, |one, &bytes| one.socket_buffer = bytes);
+        let all = crossed(all, &socket.receive_bytes, |one, &size| one.receive_size = Some(size));
+        let all = crossed(all, &batches.reap_batch, |one, &reap| one.reap_batch = reap);
+        let all = crossed(all, &batches.uring_batch, |one, &batch| {
+            (one.uring_batch, one.uring_depth) = (batch, batch);
+        });
+        let all = match &batches.uring_depth[..] {
+            [] => all,
+            depths => crossed(all, depths, |one, &depth| one.uring_depth = depth),
         };
-        self.threads.iter().flat_map(sizes)
+        let within = all.into_iter().map(|one| one.within(topology));
+        within.fold(Vec::new(), |mut kept, one| {
+            if !kept.contains(&one) {
+                kept.push(one);
+            }
+            kept
+        })
+    }
+
+    /// The settings of a trial of an older build, which had one of each in a
+    /// run.
+    #[must_use]
+    pub fn only_tuning(&self, topology: Topology) -> Tuning {
+        let first = self.tunings(topology).first().copied();
+        first.unwrap_or_else(|| Tuning::DEFAULT.within(topology))
+    }
+
+    /// The socket settings of a trial of a cell.
+    #[must_use]
+    pub fn socket_options(&self, cell: &Cell) -> SocketOptions {
+        let receive_bytes = cell.tuning.receive_size.or(Tuning::DEFAULT.receive_size);
+        SocketOptions {
+            congestion: self.socket.congestion.clone(),
+            buffer_bytes: cell.tuning.socket_buffer,
+            nodelay: self.socket.nodelay,
+            receive_bytes: receive_bytes.unwrap_or_default(),
+        }
+    }
+
+    /// What tells a cell from others of the plan besides its size and threads,
+    /// in words: its values on the axes that have more than one.
+    #[must_use]
+    pub fn told_apart(&self, cell: &Cell) -> Vec<String> {
+        let rows = [
+            (self.topologies.len(), Some(cell.topology.to_string())),
+            (self.modes.len(), Some(cell.mode.to_string())),
+            (self.working_sets.len(), Some(cell.working_set.to_string())),
+            (self.fields.len(), Some(cell.fields_in_words())),
+            (self.receivers.len(), cell.receiver_in_words()),
+        ];
+        let several = rows.into_iter().chain(self.further(cell)).filter(|(values, _)| *values > 1);
+        several.filter_map(|(_, word)| word).collect()
+    }
+
+    /// What is to be said of a cell besides its topology, mode, working set,
+    /// fields and receiver: the same on the further axes, and what is not as it
+    /// is where a plan states nothing.
+    #[must_use]
+    pub fn told_further(&self, cell: &Cell) -> Vec<String> {
+        let unusual = cell.unusual();
+        let said = |(values, word): (usize, Option<String>)| {
+            word.filter(|word| values > 1 || unusual.contains(word))
+        };
+        self.further(cell).into_iter().filter_map(said).collect()
+    }
+
+    /// The axes that most plans leave alone: how many values the plan has, and
+    /// that of the cell in words.
+    fn further(&self, cell: &Cell) -> [(usize, Option<String>); 8] {
+        let [ip, mtu, buffer, receive, reap, depth, batch] = cell.tuning.words();
+        [
+            (self.iovec.len(), Some(cell.iovec_in_words())),
+            (self.network.ip.len(), ip),
+            (self.network.mtu_bytes.len(), mtu),
+            (self.socket.buffer_bytes.len(), buffer),
+            (self.socket.receive_bytes.len(), receive),
+            (self.batches.reap_batch.len(), reap),
+            (self.batches.uring_depth.len(), depth),
+            (self.batches.uring_batch.len(), batch),
+        ]
     }
 }
 
-/// A word, or a list of them.
-fn one_or_more<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+/// Each of `all` with each of the values, in this order.
+fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
+    let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));
+    let with = |(one, value): (&C, &T)| {
+        let mut one = one.clone();
+        set(&mut one, value);
+        one
+    };
+    pairs.map(with).collect()
+}
+
+/// A value, or a list of them.
+fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
-    enum Either {
-        One(String),
-        More(Vec<String>),
+    enum Either<T> {
+        One(T),
+        More(Vec<T>),
     }
     Ok(match Either::deserialize(from)? {
-        Either::One(word) => vec![word],
-        Either::More(words) => words,
+        Either::One(value) => vec![value],
+        Either::More(values) => values,
     })
 }

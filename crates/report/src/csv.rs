@@ -140,7 +140,8 @@ mod tests {
             stalled_cycles_backend,perf_task_clock_ns,perf_context_switches,perf_migrations,\
             perf_minor_faults,perf_major_faults,sys_enter,skb_copy_datagram_iovec,\
             tcp_retransmit_skb,sched_switch,segments_out,rx_mapped_bytes,\
-            zerocopy_notifications_per_send";
+            zerocopy_notifications_per_send,ip,mtu_bytes,\
+            socket_buffer_bytes,receive_size_bytes,reap_batch,uring_depth,uring_batch";
         for (run, _) in [fixture::run(), fixture::whole()] {
             let text = arms(&run);
             assert_eq!(text.lines().next(), Some(format!("{PROMISED},{FURTHER}").as_str()));

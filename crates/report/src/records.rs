@@ -12,6 +12,7 @@ use iolens_model::outcome::{
     Counts, KernelCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::run::Run;
+use iolens_model::tuning::Tuning;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
 use serde_json::{Value, json};
 
@@ -99,11 +100,25 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
             json!(zerocopy.and_then(|z| z.notifications_per_send())),
         ),
     ]));
+    row.extend(tuning(cell.tuning));
     let whole = fixed([
         ("latency_histogram", json!(outcome.latency)),
         ("facts", arm_facts::object(trial, index)),
     ]);
     Record { columns: row, whole }
+}
+
+/// The axes that most plans leave alone.
+fn tuning(tuning: Tuning) -> Named {
+    fixed([
+        ("ip", json!(tuning.ip.word())),
+        ("mtu_bytes", json!(tuning.mtu_bytes)),
+        ("socket_buffer_bytes", json!(tuning.socket_buffer.0)),
+        ("receive_size_bytes", json!(tuning.receive_size.map(|size| size.0))),
+        ("reap_batch", json!(tuning.reap_batch)),
+        ("uring_depth", json!(tuning.uring_depth)),
+        ("uring_batch", json!(tuning.uring_batch)),
+    ])
 }
 
 fn axes(cell: &Cell) -> Named {
@@ -235,6 +250,7 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
     row.extend(zero_copies(slice.tx.zerocopy));
     row.extend(pmu_of_ends(slice));
     row.extend(later_of_ends(slice));
+    row.extend(tuning(trial.cell.tuning));
     Record { columns: row, whole: Vec::new() }
 }
 
@@ -371,6 +387,7 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
         ("rx_mapped_share", json!(arm.mapped_share)),
         ("zerocopy_notifications_per_send", json!(zerocopy.and_then(|z| z.notifications_per_send))),
     ]));
+    row.extend(tuning(cell.cell.tuning));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
     Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }
 }

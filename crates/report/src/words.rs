@@ -17,18 +17,7 @@ pub(crate) fn subject(plan: &Plan, cell: &Cell) -> String {
 /// What tells a curve from the others of the run: `1 thread`.
 pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
     let mut parts = vec![threads(cell.threads)];
-    if plan.topologies.len() > 1 {
-        parts.push(cell.topology.to_string());
-    }
-    if plan.modes.len() > 1 {
-        parts.push(cell.mode.to_string());
-    }
-    if plan.working_sets.len() > 1 {
-        parts.push(cell.working_set.to_string());
-    }
-    if plan.receivers.len() > 1 {
-        parts.push(format!("received with {}", cell.receiver));
-    }
+    parts.extend(plan.told_apart(cell));
     parts.join(", ")
 }
 
@@ -65,32 +54,48 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
 }
 
 /// What all cells of a family have in common: `net, loopback, stream, hot,
-/// 8 fields, recv`.
+/// 8 fields, received with recv`, and what else tells it apart or is not as it
+/// is where a plan states nothing.
 pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
-    format!(
-        "{}, {}, {}, {}, {}, {}",
-        plan.study,
-        cell.topology,
-        cell.mode,
-        cell.working_set,
-        count(cell.fields, "field"),
-        received(&[cell.topology], std::slice::from_ref(&cell.receiver))
-    )
+    let mut parts = vec![
+        plan.study.to_string(),
+        cell.topology.to_string(),
+        cell.mode.to_string(),
+        cell.working_set.to_string(),
+        cell.fields_in_words(),
+        received(&[cell.topology], std::slice::from_ref(&cell.receiver)),
+    ];
+    parts.extend(plan.told_further(cell));
+    parts.join(", ")
 }
 
 /// What the cells of a plan have between them: `net, loopback and veth, stream,
-/// hot, 8 fields, received with recv`.
+/// hot, 8 fields, received with recv`, and each setting that has several values
+/// or is not as it is where a plan states nothing.
 pub(crate) fn settings(plan: &Plan) -> String {
-    let values = |words: Vec<String>| crate::number::list(&words);
-    format!(
-        "{}, {}, {}, {}, {}, {}",
-        plan.study,
-        values(plan.topologies.iter().map(ToString::to_string).collect()),
-        values(plan.modes.iter().map(ToString::to_string).collect()),
-        values(plan.working_sets.iter().map(ToString::to_string).collect()),
-        count(plan.fields, "field"),
-        received(&plan.topologies, &plan.receivers)
-    )
+    let single = plan.fields == [1];
+    let mut parts = vec![
+        plan.study.to_string(),
+        values(&plan.topologies),
+        values(&plan.modes),
+        values(&plan.working_sets),
+        format!("{} {}", values(&plan.fields), if single { "field" } else { "fields" }),
+        received(&plan.topologies, &plan.receivers),
+    ];
+    let mut further: Vec<String> = Vec::new();
+    let cells = plan.cells();
+    for word in cells.iter().flat_map(|cell| plan.told_further(cell)) {
+        if !further.contains(&word) {
+            further.push(word);
+        }
+    }
+    parts.append(&mut further);
+    parts.join(", ")
+}
+
+/// `ipv4 and ipv6`.
+pub(crate) fn values<T: ToString>(values: &[T]) -> String {
+    crate::number::list(&values.iter().map(ToString::to_string).collect::<Vec<_>>())
 }
 
 /// Who receives, in these topologies.

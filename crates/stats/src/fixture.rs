@@ -5,7 +5,7 @@ use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
+use iolens_model::plan::{BatchAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes};
 use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::trial::SliceKind;
@@ -46,8 +46,8 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
         topologies: vec![Topology::Loopback],
         modes: vec![Mode::Stream],
         working_sets: vec![WorkingSet::Hot],
-        fields: 1,
-        iovec: Iovec::PerMessage,
+        fields: vec![1],
+        iovec: vec![Iovec::PerMessage],
         receivers: vec!["recv".to_owned()],
         schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 0, rounds: 4 },
         passes: Passes { minimum: 12, maximum: 60 },
@@ -58,13 +58,14 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
         isolate: false,
         seed: 1,
         cpus: None,
-        socket: SocketOptions {
+        socket: SocketAxes {
             congestion: "cubic".to_owned(),
-            buffer_bytes: Bytes(1 << 20),
+            buffer_bytes: vec![Bytes(1 << 20)],
             nodelay: true,
-            receive_bytes: Bytes(65536),
+            receive_bytes: vec![Bytes(65536)],
         },
-        network: NetworkOptions::default(),
+        network: NetworkAxes::default(),
+        batches: BatchAxes::default(),
         probes: Probes::default(),
         allow_sysctl: false,
     }

@@ -42,18 +42,8 @@ pub(crate) fn trials(n: u32) -> String {
 /// those of the other axes that have more than one value.
 pub(crate) fn cell_in(plan: &Plan, cell: &Cell) -> String {
     let plural = if cell.threads == 1 { "" } else { "s" };
-    let mut text = format!("{} × {} thread{plural}", cell.message_bytes, cell.threads);
-    let mut add = |values: usize, word: &str| {
-        if values > 1 {
-            text.push_str(", ");
-            text.push_str(word);
-        }
-    };
-    add(plan.topologies.len(), cell.topology.word());
-    add(plan.modes.len(), cell.mode.word());
-    add(plan.working_sets.len(), cell.working_set.word());
-    add(plan.receivers.len(), &format!("received with {}", cell.receiver));
-    text
+    let size = format!("{} × {} thread{plural}", cell.message_bytes, cell.threads);
+    std::iter::once(size).chain(plan.told_apart(cell)).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 //! Sampled trials: appended like timed ones, read back with their run.
 
+use iolens_model::axes::Cell;
+use iolens_model::plan::Plan;
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack};
 use iolens_model::units::Nanos;
-use rusqlite::{Connection, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use serde_json::Value;
 
 use crate::{Store, StoreError, row};
 
@@ -98,15 +101,19 @@ fn parsed(text: &str) -> Option<Vec<Stack>> {
     text.split_terminator('\n').map(stack).collect()
 }
 
-/// Every sampled trial of a run, in the order in which they ran.
-pub(crate) fn all(connection: &Connection, run: i64) -> rusqlite::Result<Vec<ProfileTrial>> {
+/// Every sampled trial of a run of this plan, in the order in which they ran.
+pub(crate) fn all(
+    connection: &Connection,
+    run: i64,
+    plan: &Plan,
+) -> rusqlite::Result<Vec<ProfileTrial>> {
     let sql = "SELECT profile, number, cell_json, started_unix_ns, status, reason, period_ns, \
                not_measured_json, unsampled_json FROM profile WHERE run = ? ORDER BY profile";
     let mut statement = connection.prepare_cached(sql)?;
     let trials = statement.query_map([run], |row| {
         Ok(ProfileTrial {
             number: row.get("number")?,
-            cell: row::get_json(row, "cell_json")?,
+            cell: cell(row, plan)?,
             started_unix_ns: row.get("started_unix_ns")?,
             status: row::get_word(row, "status")?,
             reason: row.get("reason")?,
@@ -117,6 +124,16 @@ pub(crate) fn all(connection: &Connection, run: i64) -> rusqlite::Result<Vec<Pro
         })
     })?;
     trials.collect()
+}
+
+/// The cell of a sampled trial; before version 7 it said nothing of what a run
+/// had one of each of.
+fn cell(row: &Row<'_>, plan: &Plan) -> rusqlite::Result<Cell> {
+    let cell: Cell = row::get_json(row, "cell_json")?;
+    let stored: Value = row::get_json(row, "cell_json")?;
+    let is_older = stored.get("tuning").is_none();
+    let tuning = if is_older { plan.only_tuning(cell.topology) } else { cell.tuning };
+    Ok(Cell { tuning, ..cell })
 }
 
 fn ends(connection: &Connection, profile: i64) -> rusqlite::Result<Vec<ProfileEnd>> {

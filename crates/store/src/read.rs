@@ -45,7 +45,8 @@ impl Store {
             let sql = "SELECT run.run, id, name, started_unix_ns, build, study, \
                        (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
                        (SELECT count(*) FROM (SELECT DISTINCT topology, mode, working_set, \
-                       fields, iovec, receiver, threads, message_bytes FROM trial \
+                       fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, \
+                       reap_batch, uring_depth, uring_batch, threads, message_bytes FROM trial \
                        WHERE trial.run = run.run)) AS cells FROM run ORDER BY run.run";
             let mut statement = connection.prepare_cached(sql)?;
             let summaries = statement.query_map([], |row| summary(connection, row))?;
@@ -106,9 +107,9 @@ impl Store {
             let Some((key, mut header)) = found.optional()? else {
                 return Ok(None);
             };
-            let trials = trial::all(connection, key)?;
+            let trials = trial::all(connection, key, &header.plan)?;
             header.end = end_of(connection, key, trials.len() as u64)?;
-            let profiles = profile::all(connection, key)?;
+            let profiles = profile::all(connection, key, &header.plan)?;
             Ok(Some(Run { header, trials, profiles }))
         })?;
         run.ok_or_else(|| self.no_such_run(run_id))

@@ -63,6 +63,17 @@ pub(crate) fn get_word<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusq
     serde_json::from_value(word).map_err(|e| unreadable(row, column, e))
 }
 
+/// A column that holds such a word or nothing.
+pub(crate) fn get_word_or_null<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: &str,
+) -> rusqlite::Result<Option<T>> {
+    match row.get::<_, Option<String>>(column)? {
+        Some(_) => get_word(row, column).map(Some),
+        None => Ok(None),
+    }
+}
+
 /// A column that holds JSON.
 pub(crate) fn get_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;

@@ -3,38 +3,47 @@
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::axes::Cell;
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
+use iolens_model::plan::Plan;
+use iolens_model::tuning::Tuning;
 use iolens_model::units::Bytes;
 use rusqlite::{Connection, Row};
 
 use crate::row;
 
-/// All trials of a run in the order in which they were appended.
-pub(crate) fn all(connection: &Connection, run: i64) -> rusqlite::Result<Vec<TrialOutcome>> {
+/// All trials of a run of this plan in the order in which they were appended.
+pub(crate) fn all(
+    connection: &Connection,
+    run: i64,
+    plan: &Plan,
+) -> rusqlite::Result<Vec<TrialOutcome>> {
     let mut statement =
         connection.prepare_cached("SELECT * FROM trial WHERE run = ? ORDER BY trial")?;
     let trials = statement.query_map([run], |row| {
         let key = row.get("trial")?;
-        trial(row, arms(connection, key)?, slices(connection, key)?)
+        trial(row, plan, arms(connection, key)?, slices(connection, key)?)
     })?;
     trials.collect()
 }
 
 fn trial(
     row: &Row<'_>,
+    plan: &Plan,
     arms: Vec<ArmOutcome>,
     slices: Vec<SliceOutcome>,
 ) -> rusqlite::Result<TrialOutcome> {
+    let topology = row::get_word(row, "topology")?;
     Ok(TrialOutcome {
         pass: row.get("pass")?,
         position: row.get("position")?,
         isolated: row.get("isolated")?,
         cell: Cell {
-            topology: row::get_word(row, "topology")?,
+            topology,
             mode: row::get_word(row, "mode")?,
             working_set: row::get_word(row, "working_set")?,
             fields: row.get("fields")?,
             iovec: row::get_word(row, "iovec")?,
             receiver: row.get("receiver")?,
+            tuning: tuning(row)?.unwrap_or_else(|| plan.only_tuning(topology)),
             threads: row.get("threads")?,
             message_bytes: Bytes(row.get("message_bytes")?),
         },
@@ -48,6 +57,20 @@ fn trial(
         tx: row::get_json_or_null(row, "tx_json")?,
         rx: row::get_json_or_null(row, "rx_json")?,
     })
+}
+
+/// The settings that are of the cell since version 7; null in older rows.
+fn tuning(row: &Row<'_>) -> rusqlite::Result<Option<Tuning>> {
+    let Some(ip) = row::get_word_or_null(row, "ip")? else { return Ok(None) };
+    Ok(Some(Tuning {
+        ip,
+        mtu_bytes: row.get("mtu_bytes")?,
+        socket_buffer: Bytes(row.get("socket_buffer")?),
+        receive_size: row.get::<_, Option<u64>>("receive_size")?.map(Bytes),
+        reap_batch: row.get("reap_batch")?,
+        uring_depth: row.get("uring_depth")?,
+        uring_batch: row.get("uring_batch")?,
+    }))
 }
 
 fn arms(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<ArmOutcome>> {

@@ -106,6 +106,8 @@ fn insert_trial(
     let end =
         |facts: &Option<_>| facts.as_ref().map(|f| row::json("an end's facts", f)).transpose();
     let cell = &trial.cell;
+    let tuning = cell.tuning;
+    let receive_size = tuning.receive_size.map(|size| row::integer("receive_size", size.0));
     let values = params![
         run,
         trial.pass,
@@ -117,6 +119,13 @@ fn insert_trial(
         cell.fields,
         cell.iovec.word(),
         cell.receiver,
+        tuning.ip.word(),
+        tuning.mtu_bytes,
+        row::integer("socket_buffer", tuning.socket_buffer.0)?,
+        receive_size.transpose()?,
+        tuning.reap_batch,
+        tuning.uring_depth,
+        tuning.uring_batch,
         cell.threads,
         row::integer("message_bytes", cell.message_bytes.0)?,
         row::integer("the start of a trial", trial.started_unix_ns)?,
@@ -128,9 +137,10 @@ fn insert_trial(
         end(&trial.rx)?,
     ];
     let sql = "INSERT INTO trial (run, pass, position, isolated, topology, mode, working_set, \
-               fields, iovec, receiver, threads, message_bytes, started_unix_ns, duration_ns, \
-               status, reason, environment_json, tx_json, rx_json) \
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+               fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, reap_batch, \
+               uring_depth, uring_batch, threads, message_bytes, started_unix_ns, duration_ns, \
+               status, reason, environment_json, tx_json, rx_json) VALUES (?, ?, ?, ?, ?, ?, ?, \
+               ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     transaction.execute(sql, values).map_err(failed)?;
     Ok(transaction.last_insert_rowid())
 }

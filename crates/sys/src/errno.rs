@@ -29,6 +29,8 @@ impl Errno {
     pub const ENOBUFS: Errno = Errno(libc::ENOBUFS);
     /// There is no memory for this, or none that may be locked.
     pub const ENOMEM: Errno = Errno(libc::ENOMEM);
+    /// It was ended before it was done.
+    pub const ECANCELED: Errno = Errno(libc::ECANCELED);
     /// It is in use.
     pub const EBUSY: Errno = Errno(libc::EBUSY);
     /// There is no such descriptor.
@@ -130,7 +132,7 @@ fn name(raw: i32) -> Option<&'static str> {
         EPIPE ENODATA ENAMETOOLONG ENOSYS ELOOP EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT
         EOPNOTSUPP EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ECONNABORTED
         ECONNRESET ENOBUFS EISCONN ENOTCONN ETIMEDOUT ECONNREFUSED EHOSTUNREACH EALREADY
-        EINPROGRESS EDQUOT EBADMSG EUSERS
+        EINPROGRESS EDQUOT EBADMSG EUSERS ECANCELED
     )
 }
 

@@ -9,7 +9,17 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use rustix::net::{SocketType, sockopt};
+
 use crate::errno::Errno;
+
+/// Whether a socket keeps the order of its bytes and not the bounds of what was
+/// sent (`SO_TYPE` is `SOCK_STREAM`).
+///
+/// Errors: see getsockopt(2); `ENOTSOCK` for another descriptor.
+pub fn is_stream(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
+    Ok(sockopt::socket_type(fd)? == SocketType::STREAM)
+}
 
 /// Sends from one buffer; returns how many bytes the kernel accepted, which
 /// may be fewer. `MSG_NOSIGNAL`: a closed peer is `EPIPE`, never a signal.

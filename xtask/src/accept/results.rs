@@ -71,7 +71,7 @@ pub(crate) fn cell_words(cell: &Value) -> String {
 
 /// `SO_SNDBUF` and `SO_RCVBUF` that a run asked for.
 pub(crate) fn socket_buffer_bytes(json: &Value) -> Option<u64> {
-    json["run"]["plan"]["socket"]["buffer_bytes"].as_u64()
+    json["run"]["plan"]["socket"]["buffer_bytes"][0].as_u64()
 }
 
 /// Trials of the run that began last, in the JSON of `iolens runs --json`.

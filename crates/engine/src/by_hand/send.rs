@@ -19,6 +19,7 @@ use iolens_model::data_path::End;
 use iolens_model::host::HostFacts;
 use iolens_model::transfer::{Transfer, Until};
 use iolens_model::trial::Work;
+use iolens_model::tuning::Tuning;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
@@ -96,6 +97,7 @@ impl Offer {
             iovec: self.iovec,
             receiver: String::new(),
             threads: self.clients,
+            tuning: Tuning::DEFAULT,
             message_bytes: self.message_bytes,
         }
     }
@@ -253,7 +255,7 @@ impl Task<'_> {
     fn open(&self) -> Result<Box<dyn Sender + '_>, String> {
         let stall_limit = self.offer.conditions.stall_limit;
         let link = Link::Socket(self.client.as_fd());
-        let setup = Setup { link, shape: self.shape, stall_limit };
+        let setup = Setup { link, shape: self.shape, tuning: Tuning::DEFAULT, stall_limit };
         let mut sender = (self.offer.entry.open)(setup).map_err(|error| error.to_string())?;
         if self.offer.working_set == WorkingSet::Hot {
             sender.touch();

@@ -10,8 +10,9 @@
 //! Needs: `SO_ZEROCOPY`, locked memory (`RLIMIT_MEMLOCK`), notifications
 //! (`net.core.optmem_max`).
 //! Compared with: `send_staged` and `sendmsg_iov`, which copy at once.
-//! Completions are read when a message of the ring is to be used again, and
-//! all of them before a slice ends. There is no fallback to a copying send.
+//! Completions are read when a message of the ring is to be used again, with
+//! `--reap-batch N` also after every N sends, as many as have come, and all of
+//! them before a slice ends. There is no fallback to a copying send.
 //! Does not show: what happens to a device that takes references: see the
 //! topologies.
 
@@ -60,6 +61,10 @@ struct SendmsgZerocopy<'a> {
     stream: Stream,
     flight: InFlight,
     prepared: bool,
+    /// Sends after which completions are read.
+    reap_batch: u32,
+    /// Sends since they were.
+    unread: u32,
     stall_limit: Duration,
 }
 
@@ -73,6 +78,8 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
         flight: InFlight::new(stream.ring.messages(), IDS_MAX),
         stream,
         prepared: setup.shape.iovec == Iovec::Prepared,
+        reap_batch: setup.tuning.reap_batch.unwrap_or(u32::MAX),
+        unread: 0,
         stall_limit: setup.stall_limit,
     }))
 }
@@ -83,8 +90,11 @@ impl Op for SendmsgZerocopy<'_> {
         let index = self.stream.turn();
         if self.flight.holds(index) || self.flight.is_full() {
             self.make_room(index)?;
+        } else if self.unread >= self.reap_batch {
+            self.reap()?;
         }
-        let SendmsgZerocopy { fd, stream, flight, prepared, stall_limit } = self;
+        self.unread += 1;
+        let SendmsgZerocopy { fd, stream, flight, prepared, stall_limit, .. } = self;
         let Stream { ring, tally, .. } = stream;
         let mut line = Line { fd: *fd, flight, stall_limit: *stall_limit };
         if *prepared {
@@ -115,7 +125,19 @@ impl SendmsgZerocopy<'_> {
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, index: usize) -> Result<(), Errno> {
+        self.unread = 0;
         self.await_until(|flight| !flight.holds(index) && !flight.is_full())
+    }
+
+    /// Reads the completions that have come, and waits for none.
+    #[inline(never)]
+    fn reap(&mut self) -> Result<(), Errno> {
+        self.unread = 0;
+        let mut queue = ErrorQueue(self.fd);
+        while let Some(range) = queue.next()? {
+            self.flight.completed(range)?;
+        }
+        Ok(())
     }
 
     fn await_until(&mut self, enough: impl Fn(&InFlight) -> bool) -> Result<(), Errno> {

@@ -64,7 +64,12 @@ fn with_sender(
 ) {
     let iovec = Iovec::PerMessage;
     let shape = Shape { messages: RING_MESSAGES, message_bytes, fields: 8, iovec };
-    let setup = registry::Setup { link: Link::Socket(fd.as_fd()), shape, stall_limit: LONG };
+    let setup = registry::Setup {
+        link: Link::Socket(fd.as_fd()),
+        shape,
+        tuning: iolens_model::tuning::Tuning::DEFAULT,
+        stall_limit: LONG,
+    };
     let entry = registry::find(primitive).unwrap();
     work((entry.open)(setup).unwrap().as_mut());
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
+use super::batch::Queue;
 use super::*;
 use crate::op::Budget;
 use crate::registry::Shape;
@@ -12,6 +13,9 @@ use crate::registry::Shape;
 const BYTES: usize = 1000;
 const MESSAGES: usize = 4;
 const LIMIT: Duration = Duration::from_millis(5);
+
+/// Sends that are under way at once where there are several.
+const DEPTH: u32 = 4;
 
 /// What one send comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,12 @@ struct Script {
     reports: bool,
     /// What was handed over: message, from, id.
     sent: Vec<(usize, usize, u32)>,
+    /// What was taken of it: message, from, bytes.
+    taken: Vec<(usize, usize, usize)>,
+    /// What is queued: message, id, whether the next one is linked to it.
+    queued: Vec<(usize, u32, bool)>,
+    /// Calls that handed over what was queued.
+    submits: u64,
     silent: bool,
     lost: u32,
 }
@@ -54,22 +64,7 @@ impl Exchange for Script {
             || self.ready.iter().any(|one| matches!(one, Completed::Sent { .. }));
         assert!(!under_way, "two sends at once may overtake each other");
         assert!(!self.due.contains(&id), "the id {id} is in use");
-        self.sent.push((message, from, id));
-        if self.silent {
-            return Ok(());
-        }
-        let Answer { result, notifies } =
-            self.answers.pop_front().or(self.otherwise).unwrap_or(WHOLE);
-        let result = result.map(|bytes| bytes.min(BYTES - from));
-        let completed = Completed::Sent { id, result, notifies };
-        if self.slow {
-            self.late.push_back(completed)
-        } else {
-            self.ready.push_back(completed)
-        }
-        if notifies {
-            self.due.push_back(id);
-        }
+        self.take(message, from, id);
         Ok(())
     }
 
@@ -82,10 +77,12 @@ impl Exchange for Script {
             return Ok(false);
         }
         // A notification never comes before its own result.
-        let held = self.late.front().map(|one| match one {
-            Completed::Sent { id, .. } | Completed::Released { id, .. } => *id,
-        });
-        let next = self.due.front().copied().filter(|&id| held != Some(id));
+        let held = |due: &u32| {
+            self.late.iter().any(|one| match one {
+                Completed::Sent { id, .. } | Completed::Released { id, .. } => id == due,
+            })
+        };
+        let next = self.due.front().copied().filter(|id| !held(id));
         match next {
             Some(id) => {
                 self.due.pop_front();
@@ -102,6 +99,59 @@ impl Exchange for Script {
     }
 }
 
+impl Script {
+    /// Answers one send; returns whether it has gone whole.
+    fn take(&mut self, message: usize, from: usize, id: u32) -> bool {
+        if self.silent {
+            self.sent.push((message, from, id));
+            return true;
+        }
+        let answer = self.answers.pop_front().or(self.otherwise).unwrap_or(WHOLE);
+        self.answer(message, from, id, answer)
+    }
+
+    fn answer(&mut self, message: usize, from: usize, id: u32, answer: Answer) -> bool {
+        let Answer { result, notifies } = answer;
+        let result = result.map(|bytes| bytes.min(BYTES - from));
+        self.sent.push((message, from, id));
+        self.taken.extend(result.map(|bytes| (message, from, bytes)).ok());
+        let completed = Completed::Sent { id, result, notifies };
+        if self.slow {
+            self.late.push_back(completed)
+        } else {
+            self.ready.push_back(completed)
+        }
+        if notifies {
+            self.due.push_back(id);
+        }
+        result == Ok(BYTES - from)
+    }
+}
+
+impl Queue for Script {
+    fn queue(&mut self, place: usize, message: usize, id: u32, linked: bool) -> Result<(), Errno> {
+        assert!(place < DEPTH as usize, "there is no place {place}");
+        assert!(!self.due.contains(&id), "the id {id} is in use");
+        assert!(self.queued.iter().all(|(queued, ..)| *queued != message), "twice in a batch");
+        self.queued.push((message, id, linked));
+        Ok(())
+    }
+
+    fn submit(&mut self, _: u32) -> Result<(), Errno> {
+        self.submits += 1;
+        let mut goes_on = true;
+        for (message, id, linked) in std::mem::take(&mut self.queued) {
+            let cancelled = Answer { result: Err(Errno::ECANCELED), notifies: self.reports };
+            let whole = match goes_on {
+                true => self.take(message, 0, id),
+                false => self.answer(message, 0, id, cancelled),
+            };
+            goes_on = whole || !linked;
+        }
+        Ok(())
+    }
+}
+
 fn uring(script: Script, zerocopy: bool) -> Uring<Script> {
     let shape = Shape {
         messages: MESSAGES,
@@ -112,11 +162,17 @@ fn uring(script: Script, zerocopy: bool) -> Uring<Script> {
     Uring::new(script, Stream::new(&shape, Layout::Contiguous), zerocopy, 16, LIMIT)
 }
 
+/// The same in batches: of 4 as a chain, of 2 otherwise.
+fn batched(script: Script, zerocopy: bool, linked: bool) -> Batched<Script> {
+    let together = Together { batch: if linked { 4 } else { 2 }, depth: DEPTH, linked };
+    Batched::new(uring(script, zerocopy), together)
+}
+
 fn after(answers: &[Answer]) -> Script {
     Script { answers: answers.iter().copied().collect(), reports: true, ..Script::default() }
 }
 
-fn run(uring: &mut Uring<Script>, messages: u64) -> Result<(), Errno> {
+fn run(uring: &mut impl Sender, messages: u64) -> Result<(), Errno> {
     uring.run(&Budget::messages(messages, 1))?;
     Sender::settle(uring)
 }
@@ -227,6 +283,77 @@ fn completions_that_cannot_be_are_errors() {
     assert_eq!(run(&mut lossy, 1), Err(Errno::EBADMSG));
 }
 
+#[test]
+fn a_batch_is_one_call_and_what_is_left_at_the_end_another() {
+    for linked in [true, false] {
+        let mut uring = batched(after(&[]), false, linked);
+        uring.run(&Budget::messages(13, 1)).unwrap();
+        let tally = Sender::tally(&uring);
+        assert_eq!((tally.messages, tally.bytes, tally.zerocopy), (13, 13_000, None));
+        let calls = if linked { 4 } else { 7 };
+        assert_eq!((tally.calls, exchange(&uring).submits), (calls, calls));
+        let messages: Vec<usize> = exchange(&uring).sent.iter().map(|sent| sent.0).collect();
+        assert_eq!(messages, (0..13).map(|n| n % MESSAGES).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_broken_chain_is_gone_on_with_where_it_ended() {
+    let short = |bytes| Answer { result: Ok(bytes), notifies: true };
+    let mut uring = batched(after(&[WHOLE, short(300)]), true, true);
+    run(&mut uring, 4).unwrap();
+    assert_eq!(
+        exchange(&uring).taken,
+        [(0, 0, 1000), (1, 0, 300), (1, 300, 700), (2, 0, 1000), (3, 0, 1000)]
+    );
+    let tally = Sender::tally(&uring);
+    // The chain, and what is left of three messages; the waits for the
+    // notifications of what was cancelled are not known beforehand.
+    assert!((4..=8).contains(&tally.calls), "{tally:?}");
+    assert_eq!((tally.messages, tally.bytes), (4, 4000));
+    let counts = tally.zerocopy.unwrap();
+    assert_eq!((counts.sends, counts.completions, counts.copied), (5, 5, Some(5)));
+}
+
+#[test]
+fn a_chain_that_goes_on_behind_its_break_is_an_error() {
+    let mut uring = batched(after(&[Answer { result: Ok(1), notifies: false }]), false, false);
+    uring.together.linked = true;
+    uring.together.batch = 4;
+    for place in 0..4u32 {
+        uring.single.flight.reserve(place as usize);
+        let bytes = if place == 0 { 1 } else { BYTES };
+        let sent = Completed::Sent { id: place, result: Ok(bytes), notifies: false };
+        uring.single.exchange.ready.push_back(sent);
+    }
+    assert_eq!(uring.flush().map(drop), Err(Errno::EBADMSG));
+}
+
+#[test]
+fn a_peer_that_ends_in_the_middle_of_a_chain_ends_the_slice() {
+    for zerocopy in [false, true] {
+        let half = Answer { result: Ok(500), notifies: zerocopy };
+        let whole = Answer { notifies: zerocopy, ..WHOLE };
+        let script = after(&[whole, half, refused(Errno::EPIPE, zerocopy)]);
+        let mut uring = batched(Script { reports: zerocopy, ..script }, zerocopy, true);
+        assert_eq!(run(&mut uring, 8), Err(Errno::EPIPE));
+        let tally = Sender::tally(&uring);
+        assert_eq!((tally.messages, tally.bytes), (1, 1500));
+    }
+}
+
+#[test]
+fn a_batch_without_results_ends_at_the_stall_limit() {
+    for linked in [true, false] {
+        let mut uring = batched(Script { silent: true, ..after(&[]) }, true, linked);
+        assert_eq!(run(&mut uring, 4), Err(Errno::EAGAIN));
+    }
+}
+
+fn exchange(uring: &Batched<Script>) -> &Script {
+    &uring.single.exchange
+}
+
 fn answers() -> impl Strategy<Value = Answer> {
     let result = prop_oneof![
         5 => Just(Ok(usize::MAX)),
@@ -260,5 +387,45 @@ proptest! {
         let counts = tally.zerocopy.unwrap();
         prop_assert_eq!((counts.sends, counts.copied), (counts.completions, Some(counts.sends)));
         prop_assert!(uring.exchange.due.is_empty() && uring.exchange.ready.is_empty());
+    }
+    /// The same of batches, whatever breaks a chain and wherever.
+    #[test]
+    fn any_answers_to_batches_make_the_same_messages(
+        script in prop::collection::vec(answers(), 0..40),
+        (slow, linked, zerocopy) in any::<(bool, bool, bool)>(),
+    ) {
+        let fits = |answer: &Answer| {
+            // A datagram goes whole or not; a send that copies locks nothing.
+            let short = answer.result.is_ok_and(|bytes| bytes < BYTES);
+            let locks = answer.result == Err(Errno::ENOMEM);
+            (linked || !short) && (zerocopy || !locks)
+        };
+        let notifies = |answer: Answer| Answer { notifies: answer.notifies && zerocopy, ..answer };
+        let answers: Vec<Answer> = script.into_iter().filter(fits).map(notifies).collect();
+        let otherwise = Some(Answer { notifies: zerocopy, ..WHOLE });
+        let script = Script { slow, otherwise, reports: zerocopy, ..after(&answers) };
+        let mut uring = batched(script, zerocopy, linked);
+        run(&mut uring, 22).unwrap();
+        let taken = &exchange(&uring).taken;
+        let mut place = 0;
+        for &(message, from, bytes) in taken {
+            if linked {
+                prop_assert_eq!((place / BYTES % MESSAGES, place % BYTES), (message, from));
+            }
+            place += bytes;
+        }
+        prop_assert_eq!(place, 22 * BYTES);
+        for message in 0..MESSAGES {
+            let times = (message..22).step_by(MESSAGES).count();
+            let own = taken.iter().filter(|taken| taken.0 == message);
+            prop_assert_eq!(own.map(|taken| taken.2).sum::<usize>(), times * BYTES);
+        }
+        let tally = Sender::tally(&uring);
+        prop_assert_eq!((tally.messages, tally.bytes), (22, 22 * BYTES as u64));
+        prop_assert_eq!(tally.zerocopy.is_some(), zerocopy);
+        let counts = tally.zerocopy.unwrap_or_default();
+        prop_assert_eq!(counts.sends, counts.completions);
+        let Script { due, ready, .. } = exchange(&uring);
+        prop_assert!(due.is_empty() && ready.is_empty() && uring.spent.is_empty());
     }
 }

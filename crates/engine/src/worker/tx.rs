@@ -90,7 +90,8 @@ fn open_senders<'a>(
             Ends::Pair => Link::Socket(crew.links.data(arm, thread)),
             Ends::SenderOnly => Link::None,
         };
-        let setup = Setup { link, shape, stall_limit: link::stall_limit(trial) };
+        let setup =
+            Setup { link, shape, tuning: cell.tuning, stall_limit: link::stall_limit(trial) };
         match (entry.open)(setup) {
             Ok(sender) => senders[arm] = Some((entry, sender)),
             Err(error) => {

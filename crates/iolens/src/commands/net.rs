@@ -14,12 +14,14 @@ use iolens_model::plan::SocketOptions;
 use iolens_model::transfer::Transfer;
 use iolens_model::transport::Transport;
 use iolens_model::trial::Work;
+use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_report::transfer;
 
 use crate::args::{self, BothEnds, NetEnd};
 use crate::commands::report::style;
 use crate::failure::{Failure, INTERRUPTED};
+use crate::request::CONGESTION;
 use crate::{output, request, runner};
 
 /// How long it is sent where neither a time nor a number is asked for.
@@ -80,14 +82,14 @@ fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
         working_set: args.working_set,
         clients: args.clients,
         work,
-        conditions: conditions(&args.both, request::RECEIVE_BYTES)?,
+        conditions: conditions(&args.both, receive_size())?,
     })
 }
 
 fn recv(args: &args::NetRecv) -> Result<ExitCode, Failure> {
     let entry = request::known_receiver(&args.receiver).map_err(Failure::usage)?;
     (entry.available)().map_err(|why| cannot("receive", entry.id, &why))?;
-    let receive_bytes = args.receive_size.unwrap_or(request::RECEIVE_BYTES);
+    let receive_bytes = args.receive_size.unwrap_or(receive_size());
     let wish = Wish {
         entry,
         connections: args.connections,
@@ -105,15 +107,20 @@ fn recv(args: &args::NetRecv) -> Result<ExitCode, Failure> {
     conclude(&connected.receive(&mut interrupts), &args.both)
 }
 
+/// Bytes asked of one call unless another number is asked for.
+fn receive_size() -> Bytes {
+    Tuning::DEFAULT.receive_size.unwrap_or(Bytes(1))
+}
+
 /// What both ends have in common, checked.
 fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failure> {
-    let congestion = args.congestion.clone().unwrap_or_else(|| request::CONGESTION.to_owned());
+    let congestion = args.congestion.clone().unwrap_or_else(|| CONGESTION.to_owned());
     runner::check_congestion(&congestion)?;
     let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
     if let Some(cpus) = &cpus {
         runner::check_cpus(cpus, &host::limits(&host::Root::real()).cpus)?;
     }
-    let buffer_bytes = args.socket_buffer.unwrap_or(request::SOCKET_BUFFER);
+    let buffer_bytes = args.socket_buffer.unwrap_or(Tuning::DEFAULT.socket_buffer);
     let socket = SocketOptions { congestion, buffer_bytes, nodelay: true, receive_bytes };
     Ok(Conditions { socket, cpus, stall_limit: args.stall_limit.as_duration() })
 }

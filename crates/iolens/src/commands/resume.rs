@@ -136,7 +136,7 @@ mod tests {
         let budget = iolens_model::units::Nanos(1_000_000_000);
         assert!(refuse_wishes(&Wishes { budget: Some(budget), ..Wishes::default() }).is_ok());
         let refused = refuse_wishes(&Wishes {
-            socket_buffer: Some(iolens_model::units::Bytes(1)),
+            socket_buffer: Some(crate::values::List(vec![iolens_model::units::Bytes(1)])),
             ..Wishes::default()
         });
         assert!(refused.unwrap_err().message.starts_with("--socket-buffer cannot be used"));

@@ -111,7 +111,7 @@ impl CellState {
         let group = |arms: Vec<Arm>| {
             let mut group = Group { arms: Vec::new(), refused: Vec::new(), failures_of_nobody: 0 };
             for arm in arms {
-                match allowed(&arm, &cell, plan, &limits) {
+                match allowed(&arm, &cell, &limits) {
                     Ok(()) => group.arms.push(GroupArm::new(arm, message_ns)),
                     Err(why) => group.refused.push((arm, why)),
                 }
@@ -134,22 +134,24 @@ impl CellState {
 
     /// Memory that one trial takes: rings and staging buffers of all arms,
     /// and the receivers' buffers.
-    pub(crate) fn memory(&self, plan: &Plan) -> Bytes {
+    pub(crate) fn memory(&self) -> Bytes {
         let arms = self.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0) as u64;
         let rings = layout::ring_memory(&self.cell, self.ring_messages).0.saturating_mul(arms);
-        let buffers = plan.socket.receive_bytes.0 * u64::from(self.cell.threads);
+        let receive_size = self.cell.tuning.receive_size.unwrap_or_default();
+        let buffers = receive_size.0 * u64::from(self.cell.threads);
         Bytes(rings.saturating_add(buffers))
     }
 
     /// The same as a sum in words.
-    pub(crate) fn memory_words(&self, plan: &Plan) -> String {
+    pub(crate) fn memory_words(&self) -> String {
         let arms = self.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0);
-        let Cell { threads, message_bytes, fields, .. } = &self.cell;
+        let Cell { threads, message_bytes, fields, tuning, .. } = &self.cell;
         format!(
             "{arms} arms × {threads} threads × a ring of {} messages of {message_bytes} in \
              {fields} fields, with one more to stage them in, and {threads} buffers of {} to \
              receive into",
-            self.ring_messages, plan.socket.receive_bytes
+            self.ring_messages,
+            tuning.receive_size.unwrap_or_default()
         )
     }
 
@@ -277,8 +279,8 @@ impl CellState {
             cell: self.cell.clone(),
             arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
             slices: layout::slices(&layout.schedule, &self.cell, &work, round, rng),
-            socket: plan.socket.clone(),
-            network: plan.network,
+            socket: plan.socket_options(&self.cell),
+            network: self.cell.tuning.network(),
             probes: plan.probes,
             tx_cpus: self.placement.tx_cpus.clone(),
             rx_cpus: self.placement.rx_cpus.clone(),
@@ -457,9 +459,10 @@ fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
 /// limits.
 ///
 /// Errors: why not, with the arithmetic.
-fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), String> {
+fn allowed(arm: &Arm, cell: &Cell, limits: &Limits) -> Result<(), String> {
     let Some(entry) = registry::find(&arm.primitive) else { return Ok(()) };
-    transports::allow(entry, cell, plan.network, plan.socket.receive_bytes.0)?;
+    let receive_size = cell.tuning.receive_size.unwrap_or_default();
+    transports::allow(entry, cell, cell.tuning.network(), receive_size.0)?;
     if entry.locks_memory { limits.allow(cell) } else { Ok(()) }
 }
 

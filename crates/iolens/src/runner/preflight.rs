@@ -149,9 +149,9 @@ fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     let rooms = host::memory_room(&host::Root::real()).into_iter();
     let rooms = rooms.map(|(bytes, source)| (bytes, format!("{bytes}, {source}")));
     let least = half.into_iter().chain(rooms).min_by_key(|(bytes, _)| *bytes);
-    let largest = cells(plan, host).max_by_key(|cell| cell.memory(plan));
+    let largest = cells(plan, host).max_by_key(|cell| cell.memory());
     let (Some(cell), Some((room, words))) = (largest, least) else { return Ok(()) };
-    let needed = cell.memory(plan);
+    let needed = cell.memory();
     if needed <= room {
         return Ok(());
     }
@@ -159,6 +159,6 @@ fn check_memory(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         "cannot keep the messages of {} in memory: {} need {needed}, more than {words}\n  ask for \
          smaller messages, fewer threads or fewer primitives",
         cell.cell,
-        cell.memory_words(plan)
+        cell.memory_words()
     )))
 }

@@ -41,8 +41,8 @@ pub(super) fn stem(header: &RunHeader, cell: &Cell, metric: &str) -> String {
     let size = cell.message_bytes.to_string().replace(' ', "").to_lowercase();
     let Cell { topology, mode, working_set, threads, .. } = cell;
     let study = header.plan.study;
-    let receiver = super::stem_receiver(&header.plan, cell);
-    format!("{study}-{topology}-{metric}-{mode}-{working_set}{receiver}-{size}-{threads}-threads")
+    let rest = super::stem_rest(&header.plan, cell);
+    format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}-{size}-{threads}-threads")
 }
 
 fn title(header: &RunHeader, explanation: &Explanation) -> String {

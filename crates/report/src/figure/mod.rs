@@ -246,9 +246,9 @@ impl<'a> Family<'a> {
     ) -> Figure {
         let Cell { topology, mode, working_set, .. } = &self.setting;
         let study = run.header.plan.study;
-        let receiver = stem_receiver(&run.header.plan, &self.setting);
+        let rest = stem_rest(&run.header.plan, &self.setting);
         Figure {
-            file_stem: format!("{study}-{topology}-{metric}-{mode}-{working_set}{receiver}"),
+            file_stem: format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}"),
             title: title.to_owned(),
             group,
             svg: draw(Medium::Paper).standalone(),
@@ -258,9 +258,15 @@ impl<'a> Family<'a> {
     }
 }
 
-/// The receiver in a file name, where it tells figures apart.
-fn stem_receiver(plan: &Plan, cell: &Cell) -> String {
-    if plan.receivers.len() > 1 { format!("-{}", cell.receiver) } else { String::new() }
+/// What of the other axes is in a file name: where it tells figures apart.
+fn stem_rest(plan: &Plan, cell: &Cell) -> String {
+    let topology = [cell.topology.to_string(), cell.mode.to_string(), cell.working_set.to_string()];
+    let told = plan.told_apart(cell).into_iter().filter(|word| !topology.contains(word));
+    told.map(|word| {
+        let word = word.strip_prefix("received with ").unwrap_or(&word);
+        format!("-{}", word.replace(' ', "-").to_lowercase())
+    })
+    .collect()
 }
 
 fn families(analysis: &Analysis) -> Vec<Family<'_>> {

@@ -8,7 +8,7 @@ use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use maud::{Markup, html};
 
-use crate::{arm_facts, number};
+use crate::{arm_facts, number, words};
 
 /// Facts by group, then what its building blocks cost.
 pub(super) fn section(run: &Run) -> Markup {
@@ -78,12 +78,13 @@ fn in_effect(run: &Run) -> Markup {
                 dt { "CPUs" } dd { (cpus.join(", ")) }
                 dt { "TCP congestion control" } dd { (plan.socket.congestion) }
                 @if plan.topologies.contains(&Topology::Veth) {
-                    dt { "MTU of veth" } dd { (plan.network.mtu_bytes) " bytes" }
+                    dt { "MTU of veth" } dd { (words::values(&plan.network.mtu_bytes)) " bytes" }
                 }
                 @if plan.topologies.contains(&Topology::Sink) {
                     dt { "MTU of sink" } dd { (NetworkOptions::SINK_MTU_BYTES) " bytes" }
                 }
-                dt { "socket buffers asked for" } dd { (plan.socket.buffer_bytes) }
+                dt { "socket buffers asked for" }
+                dd { (words::values(&plan.socket.buffer_bytes)) }
                 dt { "TCP_NODELAY" } dd { (if plan.socket.nodelay { "on" } else { "off" }) }
                 @for fact in arm_facts::of(run, None) {
                     dt { (fact.arm) ", " (fact.name) } dd { (fact.values.join(", ")) }

@@ -22,9 +22,9 @@ pub(super) fn section(run: &Run) -> Markup {
                 dt { "seed" } dd { (plan.seed) }
                 dt { "schedule" } dd { (words::schedule(plan)) }
                 dt { "sockets" } dd {
-                    (plan.socket.congestion) ", buffers " (plan.socket.buffer_bytes)
+                    (plan.socket.congestion) ", buffers " (words::values(&plan.socket.buffer_bytes))
                     ", TCP_NODELAY " (if plan.socket.nodelay { "on" } else { "off" })
-                    ", recv asks for " (plan.socket.receive_bytes)
+                    ", recv asks for " (words::values(&plan.socket.receive_bytes))
                 }
                 dt { "ended by" }
                 dd { (header.end.as_ref().map_or("not ended", |end| end.stopped_by.word())) }

@@ -4,6 +4,7 @@ use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::outcome::Counts;
 use iolens_model::profile::{Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::NotMeasured;
+use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
 
 use super::*;
@@ -16,6 +17,7 @@ fn cell() -> Cell {
         fields: 8,
         iovec: Iovec::PerMessage,
         receiver: "recv".to_owned(),
+        tuning: Tuning::DEFAULT,
         threads: 1,
         message_bytes: Bytes(4096),
     }

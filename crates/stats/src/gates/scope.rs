@@ -95,7 +95,7 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
         let asked = socket.nodelay;
         return Some(format!("reads TCP_NODELAY back as {nodelay}, asked for was {asked}"));
     }
-    let asked = case.header.plan.network.device_mtu_bytes(cell.topology)?;
+    let asked = cell.tuning.network().device_mtu_bytes(cell.topology)?;
     let mtu = facts.mtu_bytes.filter(|&mtu| mtu != asked.into())?;
     Some(format!("has a device with an MTU of {mtu} B, asked for were {asked} B"))
 }
@@ -103,7 +103,7 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
 /// The kernel grants a socket buffer of twice what was asked, up to twice
 /// `net.core.wmem_max` or `rmem_max`: less is the same for all arms, and said.
 pub(super) fn buffers(case: &Case<'_>) -> Check {
-    let asked = case.header.plan.socket.buffer_bytes.0;
+    let asked = case.trial.cell.tuning.socket_buffer.0;
     let granted = [&case.trial.tx, &case.trial.rx].into_iter().flatten().flat_map(|end| {
         [("SO_SNDBUF", end.send_buffer_bytes), ("SO_RCVBUF", end.receive_buffer_bytes)]
     });

@@ -12,12 +12,13 @@ use iolens_model::outcome::{
     ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, PmuCounts, SliceOutcome,
     Status, TrialOutcome, ZerocopyCounts,
 };
-use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
+use iolens_model::plan::{BatchAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::transport::Transport;
 use iolens_model::trial::SliceKind;
+use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
 use proptest::collection::vec;
 use proptest::option;
@@ -194,12 +195,13 @@ prop_compose! {
             vec(select(Mode::ALL), 0..2),
             vec(select(WorkingSet::ALL), 0..3),
         ),
-        (fields, iovec, schedule) in (any::<u32>(), select(Iovec::ALL), schedule()),
+        (fields, iovec) in (vec(any::<u32>(), 0..3), vec(select(Iovec::ALL), 0..2)),
+        (schedule, batches) in (schedule(), batches()),
         (minimum, maximum, budget) in (any::<u32>(), any::<u32>(), any::<u64>()),
         (precision, delta) in (number(), number()),
         (quick, isolate, seed) in any::<(bool, bool, u64)>(),
         cpus in option::of(vec(any::<u32>(), 0..3)),
-        (socket, ip, mtu_bytes) in (socket(), select(IpVersion::ALL), any::<u32>()),
+        (socket, network) in (socket(), network()),
         (counting, software) in (select(Counting::ALL), any::<bool>()),
     ) -> Plan {
         Plan {
@@ -224,9 +226,48 @@ prop_compose! {
             seed,
             cpus,
             socket,
-            network: NetworkOptions { ip, mtu_bytes },
+            network,
+            batches,
             probes: Probes { counting, software, tracepoints: quick },
             allow_sysctl: isolate,
+        }
+    }
+}
+
+prop_compose! {
+    fn network()(
+        ip in vec(select(IpVersion::ALL), 0..2),
+        mtu_bytes in vec(any::<u32>(), 0..3),
+    ) -> NetworkAxes {
+        NetworkAxes { ip, mtu_bytes }
+    }
+}
+
+prop_compose! {
+    fn batches()(
+        reap_batch in vec(any::<Option<u32>>(), 0..3),
+        uring_depth in vec(any::<u32>(), 0..3),
+        uring_batch in vec(any::<u32>(), 0..3),
+    ) -> BatchAxes {
+        BatchAxes { reap_batch, uring_depth, uring_batch }
+    }
+}
+
+prop_compose! {
+    fn tuning()(
+        ip in select(IpVersion::ALL),
+        (mtu_bytes, reap_batch) in any::<(Option<u32>, Option<u32>)>(),
+        (socket_buffer, receive_size) in (count(), option::of(count())),
+        (uring_depth, uring_batch) in any::<(u32, u32)>(),
+    ) -> Tuning {
+        Tuning {
+            ip,
+            mtu_bytes,
+            socket_buffer: Bytes(socket_buffer),
+            receive_size: receive_size.map(Bytes),
+            reap_batch,
+            uring_depth,
+            uring_batch,
         }
     }
 }
@@ -246,11 +287,11 @@ fn schedule() -> impl Strategy<Value = Schedule> {
 prop_compose! {
     fn socket()(
         congestion in text(),
-        buffer_bytes in bytes(),
+        buffer_bytes in vec(bytes(), 0..3),
         nodelay in any::<bool>(),
-        receive_bytes in bytes(),
-    ) -> SocketOptions {
-        SocketOptions { congestion, buffer_bytes, nodelay, receive_bytes }
+        receive_bytes in vec(bytes(), 0..3),
+    ) -> SocketAxes {
+        SocketAxes { congestion, buffer_bytes, nodelay, receive_bytes }
     }
 }
 
@@ -366,11 +407,20 @@ prop_compose! {
         working_set in select(WorkingSet::ALL),
         iovec in select(Iovec::ALL),
         (fields, threads) in any::<(u32, u32)>(),
-        receiver in text(),
-        message_bytes in count(),
+        (receiver, tuning) in (text(), tuning()),
+        message_bytes in count().prop_map(Bytes),
     ) -> Cell {
-        let message_bytes = Bytes(message_bytes);
-        Cell { topology, mode, working_set, fields, iovec, receiver, threads, message_bytes }
+        Cell {
+            topology,
+            mode,
+            working_set,
+            fields,
+            iovec,
+            receiver,
+            tuning,
+            threads,
+            message_bytes,
+        }
     }
 }
 

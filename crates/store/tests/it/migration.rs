@@ -3,34 +3,74 @@
 
 use std::path::Path;
 
+use iolens_model::axes::IpVersion;
 use iolens_model::outcome::{KernelCounts, PmuCounts};
+use iolens_model::plan::{NetworkAxes, Plan};
+use iolens_model::run::RunHeader;
+use iolens_model::tuning::Tuning;
+use iolens_model::units::Bytes;
 use iolens_store::{SCHEMA_VERSION, Store, StoreError};
 use rusqlite::{Connection, params};
 
 use crate::{sample, skip};
 
-/// The tables of version 1, as that build made them.
-const VERSION_1: &str = include_str!("../../src/schema_1.sql");
+/// The tables of each version before this one, as its build made them.
+const STEPS: [&str; SCHEMA_VERSION as usize - 1] = [
+    include_str!("../../src/schema_1.sql"),
+    include_str!("../../src/schema_2.sql"),
+    include_str!("../../src/schema_3.sql"),
+    include_str!("../../src/schema_4.sql"),
+    include_str!("../../src/schema_5.sql"),
+    include_str!("../../src/schema_6.sql"),
+];
 
-/// A file of version 1 with one run, whose JSON lacks what came later.
+/// A plan as builds before version 7 wrote it: of most axes it named one value,
+/// and of some none.
+fn older_plan(header: &RunHeader) -> String {
+    let mut plan = serde_json::to_value(&header.plan).expect("it is JSON");
+    for one in ["/fields", "/iovec", "/socket/buffer_bytes", "/socket/receive_bytes"] {
+        let list = plan.pointer_mut(one).expect("the plan has it");
+        *list = list[0].take();
+    }
+    let object = plan.as_object_mut().expect("an object");
+    object["network"] = serde_json::json!({ "ip": "ipv6", "mtu_bytes": 9000 });
+    for (key, was) in [("receivers", Some("receiver")), ("probes", None), ("batches", None)] {
+        let value = object.remove(key).expect("the key is new");
+        if let Some(was) = was {
+            object.insert(was.to_owned(), value[0].clone());
+        }
+    }
+    plan.to_string()
+}
+
+/// The same plan as this build has it.
+fn older_plan_now() -> Plan {
+    let network = NetworkAxes { ip: vec![IpVersion::V6], mtu_bytes: vec![9000] };
+    Plan { network, ..sample::header("0000000a").plan }
+}
+
 fn version_1(path: &Path) {
+    of_version(path, 1);
+}
+
+/// A file of an older version with one run, whose JSON lacks what came later.
+fn of_version(path: &Path, version: usize) {
     let connection = Connection::open(path).expect("it opens");
-    connection.execute_batch(VERSION_1).expect("the tables are made");
+    for step in &STEPS[..version] {
+        connection.execute_batch(step).expect("the tables are made");
+    }
     let header = sample::header("0000000a");
     let without = |json: serde_json::Value, key: &str| {
         let mut json = json;
         json.as_object_mut().expect("an object").remove(key).expect("the key is new");
         json.to_string()
     };
-    // A plan named one receiver.
-    let one_receiver =
-        |plan: String| plan.replace(r#""receivers":["recv"]"#, r#""receiver":"recv""#);
     let json = |value: serde_json::Result<serde_json::Value>| value.expect("it is JSON");
     let values = params![
         "0000000a",
         "net",
         json(serde_json::to_value(&header.command)).to_string(),
-        one_receiver(without(json(serde_json::to_value(&header.plan)), "probes")),
+        older_plan(&header),
         json(serde_json::to_value(&header.host)).to_string(),
         without(json(serde_json::to_value(&header.calibration)), "costs"),
     ];
@@ -51,13 +91,14 @@ fn version_1(path: &Path) {
                 VALUES (1, 0, 0, 'measured', 0, 5, 100, 6400, 100, 6, 4711);";
     connection.execute_batch(rows).expect("the slice is appended");
     connection.pragma_update(None, "application_id", iolens_store::APPLICATION_ID).expect("ours");
-    connection.pragma_update(None, "user_version", 1).expect("version 1");
+    connection.pragma_update(None, "user_version", version).expect("its version");
 }
 
 fn check_old_run(store: &Store) {
     let run = store.load("0000000a").expect("the old run loads");
     assert_eq!(run.header.calibration.costs, None);
-    assert_eq!(run.header.plan, sample::header("0000000a").plan, "new keys have their defaults");
+    assert_eq!(run.header.plan, older_plan_now(), "new keys have their defaults");
+    assert_eq!(run.trials[0].cell, older_plan_now().cells()[0]);
     let slice = &run.trials[0].slices[0];
     assert_eq!((slice.tx.messages, slice.tx.pmu.cycles_user), (100, Some(4711)));
     let later = (slice.tx.pmu.branches, slice.tx.run_delay_ns, slice.tx.segments_out);
@@ -81,6 +122,30 @@ fn a_file_of_version_1_is_brought_up_to_date_by_a_run() {
     tx.segments_out = Some(11);
     store.append_trial("0000000a", &trial).expect("it appends");
     assert_eq!(store.load("0000000a").expect("it loads").trials[1], trial);
+}
+
+#[test]
+fn what_a_run_had_one_of_each_of_is_read_from_its_plan() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    of_version(&path, 6);
+    let connection = Connection::open(&path).expect("it opens");
+    let mut cell = serde_json::to_value(&older_plan_now().cells()[0]).expect("it is JSON");
+    cell.as_object_mut().expect("an object").remove("tuning").expect("the key is new");
+    let sql = "INSERT INTO profile (run, number, cell_json, started_unix_ns, status, period_ns, \
+               not_measured_json) VALUES (1, 1, ?, 7, 'ok', 1000000, '[]')";
+    connection.execute(sql, [cell.to_string()]).expect("a sampled trial is appended");
+    let store = Store::open(&path).expect("it migrates");
+    check_old_run(&store);
+    let run = store.load("0000000a").expect("the old run loads");
+    let expected = Tuning {
+        ip: IpVersion::V6,
+        mtu_bytes: None, // over loopback it was not that of the plan
+        socket_buffer: Bytes(4 << 20),
+        ..Tuning::DEFAULT
+    };
+    assert_eq!(run.trials[0].cell.tuning, expected);
+    assert_eq!(run.profiles[0].cell, run.trials[0].cell);
 }
 
 #[test]

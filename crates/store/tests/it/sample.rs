@@ -4,7 +4,7 @@ use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Iovec, Mode, Study, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{NetworkOptions, Passes, Plan, Probes, Schedule, SocketOptions};
+use iolens_model::plan::{BatchAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes};
 use iolens_model::reading::Reading;
 use iolens_model::run::{RunEnd, RunHeader, StoppedBy};
 use iolens_model::trial::SliceKind;
@@ -60,8 +60,8 @@ fn plan() -> Plan {
         topologies: vec![Topology::Loopback],
         modes: vec![Mode::Stream],
         working_sets: vec![WorkingSet::Hot],
-        fields: 8,
-        iovec: Iovec::PerMessage,
+        fields: vec![8],
+        iovec: vec![Iovec::PerMessage],
         receivers: vec!["recv".to_owned()],
         schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 5, rounds: 40 },
         passes: Passes { minimum: 12, maximum: 60 },
@@ -72,13 +72,14 @@ fn plan() -> Plan {
         isolate: false,
         seed: 7,
         cpus: None,
-        socket: SocketOptions {
+        socket: SocketAxes {
             congestion: "reno".to_owned(),
-            buffer_bytes: Bytes(4 << 20),
+            buffer_bytes: vec![Bytes(4 << 20)],
             nodelay: true,
-            receive_bytes: Bytes(128 << 10),
+            receive_bytes: vec![Bytes(128 << 10)],
         },
-        network: NetworkOptions::default(),
+        network: NetworkAxes::default(),
+        batches: BatchAxes::default(),
         probes: Probes::default(),
         allow_sysctl: false,
     }

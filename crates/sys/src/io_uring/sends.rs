@@ -3,11 +3,12 @@
 //! # Safety
 //! The kernel reads what an entry points at until the entry has completed, and
 //! the payload of a zero-copy send until its notification has come. So the ring
-//! owns a share of the messages, the msghdr and the iovec, all of which lie on
+//! owns a share of the messages, the msghdrs and the iovecs, all of which lie on
 //! the heap, and reads the payload only at places that it has checked against
-//! the messages. Dropping it cancels what is under way and waits for the
-//! result; what the kernel may still read after that is leaked. The kernel only
-//! ever reads.
+//! the messages. A place that two sends at once made use of would hold the
+//! msghdr of the later one, which is as valid. Dropping the ring cancels what is
+//! under way and waits for the result; what the kernel may still read after that
+//! is leaked. The kernel only ever reads.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
@@ -35,8 +36,8 @@ const IORING_NOTIF_USAGE_ZC_COPIED: u32 = 1 << 31;
 /// with a send that was cut short, as send(2) does on a blocking socket.
 const MSG_FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 
-/// Entries that can be handed over at once: a stream has one send at a time.
-const SUBMISSIONS: u32 = 2;
+/// Entries of the smallest ring.
+const SUBMISSIONS_MIN: u32 = 2;
 
 /// How long a ring that is dropped waits for the end of what is under way.
 const LAST_WAIT: Duration = Duration::from_secs(1);
@@ -48,6 +49,8 @@ pub struct Wishes {
     pub opcode: Opcode,
     /// Whether iovecs are taken as the messages have them, not built each time.
     pub prepared: bool,
+    /// Sends that may be under way at once; at least 1.
+    pub depth: u32,
     /// Zero-copy sends whose notification may be awaited at once.
     pub notifications_max: u32,
     /// How long [`SendRing::send`] waits for a completion.
@@ -63,7 +66,8 @@ pub enum Completed {
         id: u32,
         /// Bytes that the kernel accepted, or why not.
         result: Result<usize, Errno>,
-        /// Whether a notification follows (`IORING_CQE_F_MORE`).
+        /// Whether a notification follows (`IORING_CQE_F_MORE`, or a zero-copy
+        /// send that its chain never began).
         notifies: bool,
     },
     /// The kernel has released the bytes of a send (`IORING_CQE_F_NOTIF`).
@@ -82,9 +86,12 @@ pub enum Completed {
 pub struct SendRing<'fd> {
     uring: ManuallyDrop<IoUring>,
     messages: MessageRing,
-    /// What an iovec send under way points at: where `pieces` are, and they.
-    header: Box<libc::msghdr>,
+    /// What iovec sends under way point at, by place: where their `pieces` are,
+    /// and they.
+    headers: Box<[libc::msghdr]>,
     pieces: Box<[libc::iovec]>,
+    /// Entries that were queued and not handed over.
+    queued: u32,
     socket: BorrowedFd<'fd>,
     wishes: Wishes,
     timeout: Timespec,
@@ -95,7 +102,7 @@ pub struct SendRing<'fd> {
     unreleased: u32,
 }
 
-// SAFETY: the raw pointers in `header` and `pieces` lead to memory that the
+// SAFETY: the raw pointers in `headers` and `pieces` lead to memory that the
 // ring owns or shares immutably; nothing is tied to a thread but the kernel's
 // side, which refuses others with an error.
 unsafe impl Send for SendRing<'_> {}
@@ -116,20 +123,22 @@ impl<'fd> SendRing<'fd> {
         messages: MessageRing,
         wishes: Wishes,
     ) -> Result<SendRing<'fd>, OpenError> {
-        let uring = setup(wishes.notifications_max)?;
+        let uring = setup(&wishes)?;
         let mut probe = Probe::new();
         uring.submitter().register_probe(&mut probe).map_err(|e| OpenError::Probe(e.into()))?;
         if !probe.is_supported(code(wishes.opcode)) {
             return Err(OpenError::Opcode(wishes.opcode));
         }
+        let places = wishes.depth.max(1) as usize;
         // SAFETY: an all-zero msghdr is valid: no name, no iovec, no control data.
-        let header: Box<libc::msghdr> = Box::new(unsafe { std::mem::zeroed() });
+        let headers = (0..places).map(|_| unsafe { std::mem::zeroed() }).collect();
         let none = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
         let mut ring = SendRing {
             uring: ManuallyDrop::new(uring),
-            pieces: vec![none; messages.fields_per_message()].into_boxed_slice(),
+            pieces: vec![none; places * messages.fields_per_message()].into_boxed_slice(),
             messages,
-            header,
+            headers,
+            queued: 0,
             socket,
             wishes,
             timeout: Timespec::from(wishes.stall_limit),
@@ -150,16 +159,66 @@ impl<'fd> SendRing<'fd> {
     /// Errors: see io_uring_enter(2): nothing was handed over.
     #[inline]
     pub fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno> {
-        let entry = match self.wishes.opcode {
+        let entry = self.entry(0, message, from)?;
+        self.hand_over(&entry.user_data(u64::from(id)))
+    }
+
+    /// Queues a send of the whole of `message`, which is handed over with the
+    /// next [`Self::submit`]. `place` is below the depth and not that of another
+    /// send under way. A send that is `linked` has to be done, whole, before the
+    /// one that is queued after it begins; if it is not, that one is cancelled
+    /// (`IOSQE_IO_LINK`).
+    ///
+    /// Errors: `EBUSY` for more sends than the depth; `EMSGSIZE`, `EINVAL` for a
+    /// message that no entry can name.
+    #[inline]
+    pub fn queue(
+        &mut self,
+        place: usize,
+        message: usize,
+        id: u32,
+        linked: bool,
+    ) -> Result<(), Errno> {
+        let flags = if linked { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
+        let entry = self.entry(place, message, 0)?.user_data(u64::from(id)).flags(flags);
+        self.push(&entry)?;
+        self.queued += 1;
+        Ok(())
+    }
+
+    /// Hands over what is queued, and waits until `want` more have completed, no
+    /// longer than the stall limit. The same call does both.
+    ///
+    /// Errors: see io_uring_enter(2): nothing was handed over; `EAGAIN` when not
+    /// all of it was.
+    #[inline]
+    pub fn submit(&mut self, want: u32) -> Result<(), Errno> {
+        let args = SubmitArgs::new().timespec(&self.timeout);
+        let taken = self.uring.submitter().submit_with_args(want as usize, &args)?;
+        self.count(taken);
+        if self.queued > 0 { Err(Errno::EAGAIN) } else { Ok(()) }
+    }
+
+    /// The kernel has taken so many of the entries that were queued.
+    #[inline]
+    fn count(&mut self, taken: usize) {
+        let taken = u32::try_from(taken).unwrap_or(u32::MAX).min(self.queued);
+        self.unanswered += taken;
+        self.queued -= taken;
+    }
+
+    /// The entry of a send of what a message has behind its first `from` bytes.
+    #[inline]
+    fn entry(&mut self, place: usize, message: usize, from: usize) -> Result<squeue::Entry, Errno> {
+        Ok(match self.wishes.opcode {
             Opcode::Send => self.one_buffer(message, from, None)?,
             Opcode::SendZc => self.one_buffer(message, from, Some(None))?,
             Opcode::SendZcFixed => {
                 let index = u16::try_from(message).map_err(|_| Errno::EINVAL)?;
                 self.one_buffer(message, from, Some(Some(index)))?
             }
-            Opcode::Sendmsg | Opcode::SendmsgZc => self.iovec(message, from),
-        };
-        self.hand_over(&entry.user_data(u64::from(id)))
+            Opcode::Sendmsg | Opcode::SendmsgZc => self.iovec(place, message, from),
+        })
     }
 
     /// The next completion that has come; never waits.
@@ -175,9 +234,13 @@ impl<'fd> SendRing<'fd> {
             return Some(Completed::Released { id, copied: (self.report != 0).then_some(copied) });
         }
         self.unanswered = self.unanswered.saturating_sub(1);
-        let notifies = cqueue::more(flags);
-        self.unreleased += u32::from(notifies);
         let result = usize::try_from(raw).map_err(|_| Errno::from_raw(-raw));
+        // One that a chain never began has its notification all the same, which
+        // it was given when it was queued (`io_send_zc_cleanup`, io_uring/net.c),
+        // and not the flag that says so (`io_fail_links`, io_uring/timeout.c).
+        let cancelled = result == Err(Errno::ECANCELED) && self.wishes.opcode.is_zerocopy();
+        let notifies = cqueue::more(flags) || cancelled;
+        self.unreleased += u32::from(notifies);
         Some(Completed::Sent { id, result, notifies })
     }
 
@@ -188,7 +251,10 @@ impl<'fd> SendRing<'fd> {
         let timeout = Timespec::from(timeout);
         let args = SubmitArgs::new().timespec(&timeout);
         match self.uring.submitter().submit_with_args(1, &args) {
-            Ok(_) => Ok(true),
+            Ok(taken) => {
+                self.count(taken);
+                Ok(true)
+            }
             Err(e) if e.raw_os_error() == Some(libc::ETIME) => Ok(false),
             Err(e) => Err(e.into()),
         }
@@ -223,14 +289,17 @@ impl<'fd> SendRing<'fd> {
 
     /// A send from an iovec over the fields of a message.
     #[inline]
-    fn iovec(&mut self, message: usize, from: usize) -> squeue::Entry {
+    fn iovec(&mut self, place: usize, message: usize, from: usize) -> squeue::Entry {
+        let header = &mut self.headers[place];
         if self.wishes.prepared && from == 0 {
             let iovec = self.messages.prepared(message);
             // IoSlice is guaranteed to have the layout of iovec; the kernel only
             // reads it.
-            self.header.msg_iov = iovec.as_ptr().cast::<libc::iovec>().cast_mut();
-            self.header.msg_iovlen = iovec.len();
+            header.msg_iov = iovec.as_ptr().cast::<libc::iovec>().cast_mut();
+            header.msg_iovlen = iovec.len();
         } else {
+            let fields = self.messages.fields_per_message();
+            let pieces = &mut self.pieces[place * fields..(place + 1) * fields];
             let mut skip = from;
             let mut count = 0;
             for field in self.messages.fields(message) {
@@ -238,14 +307,14 @@ impl<'fd> SendRing<'fd> {
                 skip -= field.len() - rest.len();
                 if !rest.is_empty() {
                     let iov_base = rest.as_ptr().cast_mut().cast();
-                    self.pieces[count] = libc::iovec { iov_base, iov_len: rest.len() };
+                    pieces[count] = libc::iovec { iov_base, iov_len: rest.len() };
                     count += 1;
                 }
             }
-            self.header.msg_iov = self.pieces.as_mut_ptr();
-            self.header.msg_iovlen = count;
+            header.msg_iov = pieces.as_mut_ptr();
+            header.msg_iovlen = count;
         }
-        let (fd, header) = (Fd(self.socket.as_raw_fd()), &raw const *self.header);
+        let (fd, header) = (Fd(self.socket.as_raw_fd()), &raw const *header);
         let flags = MSG_FLAGS.cast_unsigned();
         match self.wishes.opcode.is_zerocopy() {
             false => opcode::SendMsg::new(fd, header).flags(flags).build(),
@@ -256,16 +325,21 @@ impl<'fd> SendRing<'fd> {
     /// Hands an entry over and waits, in one call.
     #[inline]
     fn hand_over(&mut self, entry: &squeue::Entry) -> Result<(), Errno> {
-        // SAFETY: what the entry points at is part of `messages`, `header` or
-        // `pieces`, which this ring owns and does not change or free before the
-        // entry has completed: see the note of the module.
-        unsafe { self.uring.submission().push(entry) }.map_err(|_| Errno::EBUSY)?;
+        self.push(entry)?;
         let args = SubmitArgs::new().timespec(&self.timeout);
         // Once it is handed over the call succeeds, even if nothing completes
         // in time or a signal ends the waiting.
         self.uring.submitter().submit_with_args(1, &args)?;
         self.unanswered += 1;
         Ok(())
+    }
+
+    #[inline]
+    fn push(&mut self, entry: &squeue::Entry) -> Result<(), Errno> {
+        // SAFETY: what the entry points at is part of `messages`, `headers` or
+        // `pieces`, which this ring owns and does not free before the entry has
+        // completed: see the note of the module.
+        unsafe { self.uring.submission().push(entry) }.map_err(|_| Errno::EBUSY)
     }
 
     /// The flag that asks whether bytes were copied, if the kernel knows it. It
@@ -338,10 +412,7 @@ impl Drop for SendRing<'_> {
             // A share that nobody gives back: the bytes stay as they are.
             std::mem::forget(self.messages.clone());
             std::mem::forget(std::mem::take(&mut self.pieces));
-            // SAFETY: an all-zero msghdr is valid; this one is never used.
-            let header =
-                std::mem::replace(&mut self.header, Box::new(unsafe { std::mem::zeroed() }));
-            std::mem::forget(header);
+            std::mem::forget(std::mem::take(&mut self.headers));
         } else if self.wishes.opcode == Opcode::SendZcFixed {
             // With the ring alone the kernel would give back what they lock, but
             // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
@@ -353,13 +424,14 @@ impl Drop for SendRing<'_> {
 }
 
 /// A ring with room for all completions that can come at once.
-fn setup(notifications_max: u32) -> Result<IoUring, OpenError> {
-    let completions = (notifications_max + 2 * SUBMISSIONS).next_power_of_two();
+fn setup(wishes: &Wishes) -> Result<IoUring, OpenError> {
+    let submissions = wishes.depth.next_power_of_two().max(SUBMISSIONS_MIN);
+    let completions = (wishes.notifications_max + 2 * submissions).next_power_of_two();
     let made = IoUring::builder()
         .setup_single_issuer()
         .setup_defer_taskrun()
         .setup_cqsize(completions)
-        .build(SUBMISSIONS);
+        .build(submissions);
     made.map_err(|e| match Errno::from(e) {
         // What is asked for is valid: the kernel does not know the flags.
         Errno::EINVAL => OpenError::Flags,

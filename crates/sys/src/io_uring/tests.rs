@@ -36,7 +36,7 @@ fn open<'a>(
     bytes: usize,
     stall_limit: Duration,
 ) -> Option<SendRing<'a>> {
-    let wishes = Wishes { opcode, prepared: false, notifications_max: 8, stall_limit };
+    let wishes = Wishes { opcode, prepared: false, depth: 4, notifications_max: 8, stall_limit };
     let opened = SendRing::open(socket.as_fd(), messages(opcode, bytes), wishes);
     let registered = opened.and_then(|mut ring| {
         let fixed = opcode == Opcode::SendZcFixed;
@@ -124,6 +124,83 @@ fn a_send_that_nobody_takes_is_cancelled_with_its_ring() {
     }
 }
 
+/// Everything that completes until so many sends have their results and their
+/// notifications.
+fn all_of(ring: &mut SendRing<'_>, sends: usize) -> Vec<Completed> {
+    let mut found: Vec<Completed> = Vec::new();
+    let is_sent = |one: &&Completed| matches!(one, Completed::Sent { .. });
+    let notifies = |one: &&Completed| matches!(one, Completed::Sent { notifies: true, .. });
+    loop {
+        while let Some(one) = ring.completion() {
+            found.push(one);
+        }
+        let sent = found.iter().filter(is_sent).count();
+        if sent == sends && found.len() - sent == found.iter().filter(notifies).count() {
+            return found;
+        }
+        assert!(ring.wait(LIMIT).unwrap(), "only {found:?}");
+    }
+}
+
+/// The result of each send, by its id.
+fn results(found: &[Completed]) -> Vec<(u32, Result<usize, Errno>)> {
+    let result = |one: &Completed| match *one {
+        Completed::Sent { id, result, .. } => Some((id, result)),
+        Completed::Released { .. } => None,
+    };
+    found.iter().filter_map(result).collect()
+}
+
+#[test]
+fn a_chain_is_sent_in_order_by_one_call() {
+    const BYTES: usize = 100_000;
+    for opcode in ALL {
+        // Less room than a message has bytes: the kernel waits within a chain.
+        let (tx, rx) = tcp::loopback_pair(32 << 10);
+        let test = "a_chain_is_sent_in_order_by_one_call";
+        let Some(mut ring) = open(test, opcode, &tx, BYTES, LIMIT) else { continue };
+        let reader = std::thread::spawn(move || received(&rx, 4 * BYTES));
+        for (id, (place, message)) in (20..).zip([2, 0, 1, 2].into_iter().enumerate()) {
+            ring.queue(place, message, id, place < 3).unwrap();
+        }
+        ring.submit(4).unwrap();
+        let found = all_of(&mut ring, 4);
+        let whole: Vec<_> = (20..24).map(|id| (id, Ok(BYTES))).collect();
+        assert_eq!(results(&found), whole, "{opcode:?}");
+        let content = |message| (0..BYTES).map(move |at| ring::content(message, at));
+        let expected: Vec<u8> = [2, 0, 1, 2].into_iter().flat_map(content).collect();
+        assert!(reader.join().unwrap() == expected, "{opcode:?}");
+        assert_eq!((ring.completion(), ring.lost()), (None, 0));
+    }
+}
+
+#[test]
+fn behind_a_send_that_fails_a_chain_is_cancelled() {
+    for opcode in ALL {
+        let (tx, rx) = tcp::loopback_pair(4096);
+        let test = "behind_a_send_that_fails_a_chain_is_cancelled";
+        let Some(mut ring) = open(test, opcode, &tx, 64, LIMIT) else { continue };
+        drop(rx);
+        let mut last = Vec::new();
+        for _ in 0..1000 {
+            (0..).zip(0..3).for_each(|(id, at)| ring.queue(at, at, id, at < 2).unwrap());
+            ring.submit(3).unwrap();
+            last = results(&all_of(&mut ring, 3));
+            if last[0].1.is_err() {
+                break;
+            }
+        }
+        let ids: Vec<u32> = last.iter().map(|(id, _)| *id).collect();
+        let cancelled = Err(Errno::ECANCELED);
+        assert!(matches!(last[0].1, Err(Errno::EPIPE | Errno::ECONNRESET)), "{opcode:?}: {last:?}");
+        assert_eq!(
+            (ids, last[1].1, last[2].1),
+            (vec![0, 1, 2], cancelled, cancelled),
+            "{opcode:?}"
+        );
+    }
+}
+
 #[test]
 fn a_peer_that_is_gone_is_the_result_of_a_send() {
     for opcode in ALL {
@@ -163,6 +240,7 @@ fn more_messages_than_buffers_can_be_registered_are_refused() {
     let wishes = Wishes {
         opcode: Opcode::SendZcFixed,
         prepared: false,
+        depth: 1,
         notifications_max: 8,
         stall_limit: LIMIT,
     };

@@ -113,7 +113,7 @@ impl<'fd> PlainRing<'fd> {
     #[inline]
     pub fn sendmsg(&mut self, index: usize, from: usize) -> Result<(), Errno> {
         self.build_iovec(index, from);
-        let entry = opcode::SendMsg::new(self.socket(), &raw const *self.0.header);
+        let entry = opcode::SendMsg::new(self.socket(), &raw const self.0.headers[0]);
         self.submit_and_wait(entry.flags(MSG_FLAGS.cast_unsigned()).build(), index)
     }
 
@@ -123,7 +123,7 @@ impl<'fd> PlainRing<'fd> {
     #[inline]
     pub fn sendmsg_zc(&mut self, index: usize, from: usize) -> Result<(), Errno> {
         self.build_iovec(index, from);
-        let entry = opcode::SendMsgZc::new(self.socket(), &raw const *self.0.header);
+        let entry = opcode::SendMsgZc::new(self.socket(), &raw const self.0.headers[0]);
         let entry = entry.ioprio(self.0.report).flags(MSG_FLAGS.cast_unsigned());
         self.submit_and_wait(entry.build(), index)
     }
@@ -178,8 +178,8 @@ impl<'fd> PlainRing<'fd> {
             self.0.pieces[pieces] = libc::iovec { iov_base, iov_len: rest.len() };
             (skip, pieces) = (0, pieces + 1);
         }
-        self.0.header.msg_iov = self.0.pieces.as_mut_ptr();
-        self.0.header.msg_iovlen = pieces;
+        self.0.headers[0].msg_iov = self.0.pieces.as_mut_ptr();
+        self.0.headers[0].msg_iovlen = pieces;
     }
 
     #[inline]

@@ -1,0 +1,75 @@
+//! Axes that most plans leave alone: each value has its cells, in the file, in
+//! what is printed and in what is exported.
+
+use std::collections::BTreeSet;
+
+use crate::harness::Place;
+
+const RUN: &str = "run net --sizes 16KiB --threads 1 --topologies loopback --quick --passes 2 \
+                   --rounds 3 --progress none";
+
+/// The rows of cells, each with these columns.
+fn rows<const N: usize>(place: &Place, columns: [&str; N]) -> Vec<[String; N]> {
+    let csv = place.run("export last --rows cells --format csv").stdout;
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().expect("a header");
+    let at = |name: &str| header.iter().position(|column| *column == name).expect("a column");
+    let at = columns.map(at);
+    lines.map(|row| at.map(|column| row[column].to_owned())).collect()
+}
+
+#[test]
+fn fields_and_protocols_have_their_cells() {
+    let place = Place::new();
+    let arms = "--primitives send,sendmsg_iov --baseline send --fields 1,8 --ip ipv4,ipv6";
+    let done = place.run(&format!("{RUN} {arms}"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let settings: BTreeSet<_> = rows(&place, ["fields", "ip", "mtu_bytes"]).into_iter().collect();
+    let expected = [["1", "ipv4"], ["1", "ipv6"], ["8", "ipv4"], ["8", "ipv6"]];
+    let expected = expected.map(|[fields, ip]| [fields.to_owned(), ip.to_owned(), String::new()]);
+    assert_eq!(settings, expected.into_iter().collect());
+    for heading in ["1 field, received with recv, ipv4", "8 fields, received with recv, ipv6"] {
+        assert!(done.stdout.contains(heading), "{heading}: {}", done.stdout);
+    }
+    let json = place.json("show last --json");
+    let cells = json["cells"].as_array().expect("a list");
+    let ipv6 = cells.iter().filter(|cell| cell["ip"] == "ipv6").count();
+    assert_eq!((cells.len(), ipv6), (12, 6), "two arms and the A/A arm in four cells");
+    assert_eq!(json["run"]["plan"]["fields"], serde_json::json!([1, 8]));
+}
+
+#[test]
+fn a_batch_is_that_many_messages_a_call() {
+    let place = Place::new();
+    let arms = "--primitives send,uring_send --baseline send --uring-batch 1,4";
+    let done = place.run(&format!("{RUN} {arms}"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let columns = ["primitive", "status", "uring_batch", "uring_depth", "tx_messages_per_call"];
+    for [id, status, batch, depth, per_call] in rows(&place, columns) {
+        if id != "uring_send" {
+            continue;
+        }
+        if status != "ok" {
+            // A kernel without rings says so in the row of the arm.
+            continue;
+        }
+        assert_eq!(batch, depth);
+        let (batch, per_call): (f64, f64) = (batch.parse().unwrap(), per_call.parse().unwrap());
+        // A slice ends with what is left of it.
+        assert!(per_call <= batch && per_call > 0.5 * batch, "{per_call} of {batch}");
+    }
+}
+
+#[test]
+fn completions_are_read_in_batches() {
+    let place = Place::new();
+    let arms = "--primitives send,sendmsg_zerocopy --baseline send --reap-batch needed,1";
+    let done = place.run(&format!("{RUN} {arms}"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let columns = ["primitive", "reap_batch", "zerocopy_sends", "zerocopy_completions"];
+    let found = rows(&place, columns);
+    let zerocopy: Vec<_> = found.iter().filter(|row| row[0] == "sendmsg_zerocopy").collect();
+    let batches: Vec<&str> = zerocopy.iter().map(|row| row[1].as_str()).collect();
+    assert_eq!(batches, ["", "1"]);
+    assert!(zerocopy.iter().all(|row| row[2] == row[3]), "{zerocopy:?}");
+}
