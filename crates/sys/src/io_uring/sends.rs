@@ -22,7 +22,7 @@ use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 
 pub use plain::{Cqe, PlainRing};
 
-use super::{Opcode, OpenError, REGISTERED_MAX};
+use super::{LAST_WAIT, Opcode, OpenError, REGISTERED_MAX, setup};
 use crate::errno::Errno;
 use crate::ring::MessageRing;
 
@@ -34,12 +34,6 @@ const IORING_NOTIF_USAGE_ZC_COPIED: u32 = 1 << 31;
 /// Flags of every send, zero-copy or not. With `MSG_WAITALL` the kernel goes on
 /// with a send that was cut short, as send(2) does on a blocking socket.
 const MSG_FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
-
-/// Entries that can be handed over at once: a stream has one send at a time.
-const SUBMISSIONS: u32 = 2;
-
-/// How long a ring that is dropped waits for the end of what is under way.
-const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// How a ring is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -350,21 +344,6 @@ impl Drop for SendRing<'_> {
         // SAFETY: dropped here and nowhere else.
         unsafe { ManuallyDrop::drop(&mut self.uring) };
     }
-}
-
-/// A ring with room for all completions that can come at once.
-fn setup(notifications_max: u32) -> Result<IoUring, OpenError> {
-    let completions = (notifications_max + 2 * SUBMISSIONS).next_power_of_two();
-    let made = IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_cqsize(completions)
-        .build(SUBMISSIONS);
-    made.map_err(|e| match Errno::from(e) {
-        // What is asked for is valid: the kernel does not know the flags.
-        Errno::EINVAL => OpenError::Flags,
-        errno => OpenError::Setup(errno),
-    })
 }
 
 fn code(opcode: Opcode) -> u8 {
