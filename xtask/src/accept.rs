@@ -16,6 +16,7 @@ mod issue_3;
 mod issue_4;
 mod issue_5;
 mod kill;
+mod liburing;
 mod mapped;
 mod overhead;
 mod page;

@@ -25,7 +25,7 @@ const SHAPE: Shape = Shape { messages: 1, message_bytes: 64, fields: 1, iovec: I
 /// Errors: why it does not work here: what was tried and what the system said,
 /// and the kernel that it needs where this one is older.
 pub fn try_here(entry: &Entry) -> Result<(), String> {
-    attempt(entry).map_err(|why| with_kernel(entry, why))
+    attempt(entry).map_err(|why| with_version(why, entry.since))
 }
 
 /// Tries whether a primitive can be opened, and sends nothing: for who counts
@@ -40,13 +40,14 @@ pub fn open_here(entry: &Entry) -> Result<(), String> {
         Ends::SenderOnly => Link::None,
     };
     let setup = Setup { link, shape: SHAPE, tuning: Tuning::DEFAULT, stall_limit: STALL_LIMIT };
-    (entry.open)(setup).map(drop).map_err(|error| with_kernel(entry, error.to_string()))
+    (entry.open)(setup).map(drop).map_err(|error| with_version(error.to_string(), entry.since))
 }
 
-/// The reason, with the kernel that it needs where this one is older.
-fn with_kernel(entry: &Entry, why: String) -> String {
+/// Why something does not work here, with the kernel that it needs where this
+/// one is older.
+pub(crate) fn with_version(why: String, since: Option<KernelVersion>) -> String {
     let [_, release, ..] = process::uname();
-    match (entry.since, KernelVersion::of_release(&release)) {
+    match (since, KernelVersion::of_release(&release)) {
         (Some(since), Some(here)) if here < since => {
             format!("{why}; it needs Linux {since}, and this is {here}")
         }

@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use iolens_model::outcome::MultishotCounts;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
@@ -88,6 +89,12 @@ pub(crate) trait Take: Send {
     /// Errors: `EINTR` with nothing taken; `EAGAIN` when nothing came for as
     /// long as the stall limit; what else the call says.
     fn take(&mut self) -> Result<Taken, Errno>;
+
+    /// What became of its multishot requests since it was made; null for one
+    /// that makes none.
+    fn multishot(&self) -> Option<MultishotCounts> {
+        None
+    }
 
     /// Shows the `bytes` of the last take, in order and in pieces; nothing
     /// where this process never had them.
@@ -175,6 +182,9 @@ pub(crate) trait Receiver: Send {
         times: Option<&mut Times>,
     ) -> Result<Exchanged, Errno>;
 
+    /// As [`Take::multishot`].
+    fn multishot(&self) -> Option<MultishotCounts>;
+
     /// Takes once and shows what came.
     #[cfg(test)]
     fn take_one(&mut self, see: &mut dyn FnMut(&[u8])) -> Result<Taken, Errno>;
@@ -205,6 +215,10 @@ impl<T: Take> Receiver for T {
         times: Option<&mut Times>,
     ) -> Result<Exchanged, Errno> {
         requests::exchange(self, requests, budget, message_bytes, times)
+    }
+
+    fn multishot(&self) -> Option<MultishotCounts> {
+        Take::multishot(self)
     }
 
     #[cfg(test)]

@@ -188,7 +188,8 @@ fn receivers(asked: Option<List<String>>) -> Result<Vec<String>, Failure> {
     let ids = asked.map_or_else(|| vec![Cell::RECEIVER.to_owned()], |List(ids)| ids);
     for id in &ids {
         let entry = known_receiver(id).map_err(Failure::usage)?;
-        (entry.available)()
+        entry
+            .try_here()
             .map_err(|why| Failure::unusable(format!("cannot receive with {id} here: {why}")))?;
     }
     Ok(ids)

@@ -78,6 +78,8 @@ metrics! {
     "tx_segments_per_message", "segments/message", "segments that the sender's kernel sent, over messages", "segments_out / messages";
     "rx_mapped_bytes", "bytes", "payload bytes that the kernel mapped into the receiver's address space instead of copying them; null for receivers that map none", "TCP_ZEROCOPY_RECEIVE, length of each call";
     "rx_mapped_share", "share", "bytes mapped over bytes received, 0 to 1", "rx_mapped_bytes / rx_bytes";
+    "rx_rearms", "requests", "multishot receives that were handed over again because the request before had ended; null for receivers that make none", "completions without IORING_CQE_F_MORE";
+    "rx_ring_enobufs", "requests", "those that had ended because every provided buffer was filled and more had come", "completions with ENOBUFS";
     "zerocopy_sends", "calls", "successful calls with MSG_ZEROCOPY, or sends through io_uring that announced a notification", "count of the sending loop; IORING_CQE_F_MORE";
     "zerocopy_completions", "ids", "zero-copy sends whose completion was read", "id ranges from the error queue, MSG_ERRQUEUE; notifications, IORING_CQE_F_NOTIF";
     "zerocopy_notifications_per_send", "notifications/send", "notifications that the kernel delivered, over zero-copy sends: one of the error queue may cover many; null in runs of builds that did not count them", "messages of MSG_ERRQUEUE, or CQEs with IORING_CQE_F_NOTIF, over zerocopy_sends";

@@ -135,6 +135,10 @@ pub struct Counts {
     /// sending end.
     #[serde(default)]
     pub mapped_bytes: Option<u64>,
+    /// Multishot receives; null for receivers that make none, and at the sending
+    /// end.
+    #[serde(default)]
+    pub multishot: Option<MultishotCounts>,
     /// Time for which threads of the end were ready to run and waited for a
     /// CPU, ns.
     pub run_delay_ns: Option<u64>,
@@ -168,6 +172,38 @@ pub struct ZerocopyCounts {
     /// Sends refused with `ENOBUFS`, or with `ENOMEM` by io_uring, and made
     /// again.
     pub enobufs: u64,
+}
+
+/// Multishot receives: requests that stay and fill buffers which were provided
+/// to their ring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct MultishotCounts {
+    /// Requests handed over because the one before had ended: its completion
+    /// came without `IORING_CQE_F_MORE`.
+    pub rearms: u64,
+    /// Requests that ended with `ENOBUFS`: all buffers were filled and more had
+    /// come.
+    pub enobufs: u64,
+}
+
+impl MultishotCounts {
+    /// The counts of both.
+    #[must_use]
+    pub fn plus(&self, other: &MultishotCounts) -> MultishotCounts {
+        MultishotCounts {
+            rearms: self.rearms.saturating_add(other.rearms),
+            enobufs: self.enobufs.saturating_add(other.enobufs),
+        }
+    }
+
+    /// What was counted since `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &MultishotCounts) -> MultishotCounts {
+        MultishotCounts {
+            rearms: self.rearms.saturating_sub(earlier.rearms),
+            enobufs: self.enobufs.saturating_sub(earlier.enobufs),
+        }
+    }
 }
 
 /// Declares a set of counts once: its fields, their names as columns and

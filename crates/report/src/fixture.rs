@@ -294,6 +294,7 @@ fn arm_analysis(
         copies_end_to_end: Some(arm.copies_end_to_end()),
         zerocopy: measured::zerocopy(arm, shape.passes).filter(|_| usable),
         mapped_share: None,
+        multishot: None,
         latency: answers.then(|| measured::latency(&trips())),
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use iolens_model::axes::Cell;
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
-    Counts, KernelCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
+    Counts, KernelCounts, MultishotCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::run::Run;
 use iolens_model::tuning::Tuning;
@@ -101,6 +101,7 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ),
     ]));
     row.extend(tuning(cell.tuning));
+    row.extend(multishot_columns(totals.and_then(|t| t.multishot)));
     let whole = fixed([
         ("latency_histogram", json!(outcome.latency)),
         ("facts", arm_facts::object(trial, index)),
@@ -198,6 +199,13 @@ fn later(totals: Option<&Totals>) -> Named {
     columns.extend(named("", &KernelCounts::NAMES, &kernel).into_iter().filter(of_threads));
     columns.extend(fixed([("segments_out", json!(totals.and_then(|t| t.segments_out)))]));
     columns
+}
+
+fn multishot_columns(counts: Option<MultishotCounts>) -> Named {
+    fixed([
+        ("rx_rearms", json!(counts.map(|m| m.rearms))),
+        ("rx_ring_enobufs", json!(counts.map(|m| m.enobufs))),
+    ])
 }
 
 fn zerocopy_columns(counts: Option<ZerocopyCounts>) -> Named {
@@ -324,6 +332,7 @@ fn later_of_ends(slice: &SliceOutcome) -> Named {
         ("rx_mapped_bytes", json!(mapped)),
         ("tx_zerocopy_notifications", json!(notifications)),
     ]));
+    columns.extend(multishot_columns(slice.rx.as_ref().and_then(|counts| counts.multishot)));
     columns
 }
 
@@ -388,6 +397,7 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
         ("zerocopy_notifications_per_send", json!(zerocopy.and_then(|z| z.notifications_per_send))),
     ]));
     row.extend(tuning(cell.cell.tuning));
+    row.extend(multishot_columns(arm.multishot));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
     Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }
 }

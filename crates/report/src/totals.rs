@@ -1,7 +1,7 @@
 //! What an arm did in one trial: sums over its measured slices.
 
 use iolens_model::outcome::{
-    Counts, KernelCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
+    Counts, KernelCounts, MultishotCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::run::Run;
 use iolens_model::trial::SliceKind;
@@ -74,6 +74,8 @@ pub(crate) struct Totals {
     pub(crate) run_delay_ns: Option<u64>,
     /// Bytes mapped for the receiver; null for receivers that map none.
     pub(crate) rx_mapped_bytes: Option<u64>,
+    /// Multishot receives; null for receivers that make none.
+    pub(crate) multishot: Option<MultishotCounts>,
     /// Zero-copy sends of the sender; null for arms that make none.
     pub(crate) zerocopy: Option<ZerocopyCounts>,
     /// What the PMU counted, both ends together: each count is null unless
@@ -122,10 +124,16 @@ pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
         softirq_ticks: both(|c| c.softirq_ticks),
         run_delay_ns: both(|c| c.run_delay_ns),
         rx_mapped_bytes: rx_part(|c| c.mapped_bytes),
+        multishot: multishot(&slices),
         zerocopy: zerocopy(&slices),
         pmu: events(&slices, |c| c.pmu, PmuCounts::plus),
         kernel: events(&slices, |c| c.kernel, KernelCounts::plus),
     })
+}
+
+fn multishot(slices: &[&SliceOutcome]) -> Option<MultishotCounts> {
+    let each = slices.iter().map(|slice| slice.rx.as_ref()?.multishot);
+    each.collect::<Option<Vec<_>>>()?.into_iter().reduce(|sum, next| sum.plus(&next))
 }
 
 fn zerocopy(slices: &[&SliceOutcome]) -> Option<ZerocopyCounts> {

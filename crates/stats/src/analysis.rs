@@ -6,7 +6,7 @@ mod figures;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Cell;
 use iolens_model::latency::Histogram;
-use iolens_model::outcome::Status;
+use iolens_model::outcome::{MultishotCounts, Status};
 use iolens_model::units::Bytes;
 use serde::Serialize;
 
@@ -88,6 +88,8 @@ pub struct ArmAnalysis {
     pub zerocopy: Option<ZerocopyFigures>,
     /// Share of received bytes that were mapped, 0 to 1; null for receivers that map none.
     pub mapped_share: Option<f64>,
+    /// Multishot receives over all used trials; null for receivers that make none.
+    pub multishot: Option<MultishotCounts>,
     /// Round-trip times pooled over all used trials; null without requests.
     pub latency: Option<LatencyFigures>,
 }

@@ -1,7 +1,7 @@
 //! Figures of one arm: totals over totals of its trials.
 
 use iolens_model::arm::ArmOutcome;
-use iolens_model::outcome::{Counts, ZerocopyCounts};
+use iolens_model::outcome::{Counts, MultishotCounts, ZerocopyCounts};
 
 use crate::analysis::{Estimate, Figures, ZerocopyFigures};
 use crate::gates::cycles;
@@ -187,6 +187,14 @@ pub(crate) fn mapped_share(arms: &[&ArmValues]) -> Option<f64> {
     let mapped: u64 = received().map(|counts| counts.mapped_bytes).sum::<Option<u64>>()?;
     let bytes: u64 = received().map(|counts| counts.bytes).sum();
     (bytes > 0).then(|| mapped as f64 / bytes as f64)
+}
+
+/// Multishot receives of all trials; null where one of them has none to count.
+pub(crate) fn multishot(arms: &[&ArmValues]) -> Option<MultishotCounts> {
+    let received = arms.iter().filter_map(|arm| arm.sums.received());
+    let counts: Vec<MultishotCounts> =
+        received.map(|counts| counts.multishot).collect::<Option<_>>()?;
+    counts.into_iter().reduce(|sum, next| sum.plus(&next))
 }
 
 /// Copies of each payload byte, mean over the trials; null where one of them

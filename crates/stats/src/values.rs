@@ -139,6 +139,7 @@ fn plus(a: &Counts, b: &Counts) -> Counts {
         softirq_ticks: both(a.softirq_ticks, b.softirq_ticks),
         run_delay_ns: both(a.run_delay_ns, b.run_delay_ns),
         mapped_bytes: both(a.mapped_bytes, b.mapped_bytes),
+        multishot: a.multishot.zip(b.multishot).map(|(a, b)| a.plus(&b)),
         zerocopy: a.zerocopy.zip(b.zerocopy).map(|(a, b)| a.plus(&b)),
         pmu: a.pmu.plus(&b.pmu),
         kernel: a.kernel.plus(&b.kernel),

@@ -3,7 +3,7 @@
 
 use std::fmt::Display;
 
-use iolens_model::outcome::{Counts, KernelCounts, PmuCounts, ZerocopyCounts};
+use iolens_model::outcome::{Counts, KernelCounts, MultishotCounts, PmuCounts, ZerocopyCounts};
 use rusqlite::Row;
 use rusqlite::types::Type;
 use serde::Serialize;
@@ -98,7 +98,7 @@ pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> ru
 }
 
 /// Columns that no other place names; the first four are always counted.
-const ACCOUNTS: [&str; 20] = [
+const ACCOUNTS: [&str; 22] = [
     "messages",
     "bytes",
     "calls",
@@ -119,6 +119,8 @@ const ACCOUNTS: [&str; 20] = [
     "segments_out",
     "mapped_bytes",
     "zerocopy_notifications",
+    "rearms",
+    "ring_enobufs",
 ];
 
 /// Where the PMU's counts begin, and where the kernel's do.
@@ -166,6 +168,8 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
         counts.segments_out,
         counts.mapped_bytes,
         counts.zerocopy.and_then(|z| z.notifications),
+        counts.multishot.map(|m| m.rearms),
+        counts.multishot.map(|m| m.enobufs),
     ];
     let mut all = [None; COUNTS];
     let events = counts.pmu.values().into_iter().chain(counts.kernel.values());
@@ -196,6 +200,7 @@ pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Co
         zerocopy: get_zerocopy(row, at + 13, at + 19)?,
         segments_out: row.get(at + 17)?,
         mapped_bytes: row.get(at + 18)?,
+        multishot: get_multishot(row, at + 20)?,
         pmu: PmuCounts::from_values(get_values(row, at + PMU_AT)?),
         kernel: KernelCounts::from_values(get_values(row, at + KERNEL_AT)?),
     }))
@@ -216,6 +221,13 @@ fn get_zerocopy(
         copied: row.get(at + 2)?,
         enobufs: row.get(at + 3)?,
     }))
+}
+
+/// Multishot counts from the column with index `at` on; `None` where the
+/// receiver makes no such requests.
+fn get_multishot(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<MultishotCounts>> {
+    let Some(rearms) = row.get(at)? else { return Ok(None) };
+    Ok(Some(MultishotCounts { rearms, enobufs: row.get(at + 1)? }))
 }
 
 fn get_values<const N: usize>(row: &Row<'_>, at: usize) -> rusqlite::Result<[Option<u64>; N]> {

@@ -17,3 +17,12 @@ ALTER TABLE trial ADD COLUMN uring_batch INTEGER;
 
 ALTER TABLE slice ADD COLUMN tx_zerocopy_notifications INTEGER;
 ALTER TABLE slice ADD COLUMN rx_zerocopy_notifications INTEGER;
+
+-- Requests of a multishot receiver that were handed over again, and those that ended
+-- because the ring of provided buffers was empty. NULL in rows of older versions, for other
+-- receivers, and at the sending end, which has the columns because both ends have the same.
+
+ALTER TABLE slice ADD COLUMN tx_rearms INTEGER;
+ALTER TABLE slice ADD COLUMN tx_ring_enobufs INTEGER;
+ALTER TABLE slice ADD COLUMN rx_rearms INTEGER;
+ALTER TABLE slice ADD COLUMN rx_ring_enobufs INTEGER;

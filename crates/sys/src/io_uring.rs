@@ -1,5 +1,6 @@
-//! Rings of io_uring: whether a process may have one, and one that sends the
-//! messages of a [`MessageRing`]; see io_uring(7), io_uring_setup(2).
+//! Rings of io_uring: whether a process may have one, one that sends the
+//! messages of a [`MessageRing`], and those that receive; see io_uring(7),
+//! io_uring_setup(2).
 //!
 //! # Safety
 //! The parameters of the bare call live on this stack and are as large as the
@@ -7,12 +8,16 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod receives;
 mod sends;
 #[cfg(test)]
 mod tests;
 
 use std::os::fd::{FromRawFd, OwnedFd};
+use std::time::Duration;
 
+use io_uring::IoUring;
+pub use receives::{Arrived, BUFFERS_MAX, Buffers, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
 
 use crate::errno::Errno;
@@ -125,6 +130,13 @@ pub enum OpenError {
     /// There are more messages than buffers can be registered,
     /// [`REGISTERED_MAX`].
     TooMany(usize),
+    /// `IORING_REGISTER_PBUF_RING` was refused.
+    BufferRing {
+        /// Buffers that it was to have.
+        buffers: usize,
+        /// What the system said.
+        errno: Errno,
+    },
     /// `IORING_REGISTER_BUFFERS` was refused.
     Register {
         /// Buffers that were to be registered.
@@ -134,4 +146,27 @@ pub enum OpenError {
         /// What the system said.
         errno: Errno,
     },
+}
+
+/// Entries of the smallest ring.
+const SUBMISSIONS_MIN: u32 = 2;
+
+/// How long a ring that is dropped waits for the end of what is under way.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// A ring that `depth` requests can be handed over to at once, with room for
+/// `completions` that may come together, and for those of what is handed over
+/// meanwhile.
+fn setup(depth: u32, completions: u32) -> Result<IoUring, OpenError> {
+    let submissions = depth.next_power_of_two().max(SUBMISSIONS_MIN);
+    let made = IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_cqsize((completions + 2 * submissions).next_power_of_two())
+        .build(submissions);
+    made.map_err(|e| match Errno::from(e) {
+        // What is asked for is valid: the kernel does not know the flags.
+        Errno::EINVAL => OpenError::Flags,
+        errno => OpenError::Setup(errno),
+    })
 }

@@ -115,15 +115,15 @@ fn free_port() -> Result<u16, String> {
 /// A median with the interval of order statistics that covers it with at least
 /// 95 %, whatever the distribution.
 #[derive(Debug, PartialEq)]
-struct Median {
-    value: f64,
-    low: f64,
-    high: f64,
-    coverage: f64,
+pub(crate) struct Median {
+    pub(crate) value: f64,
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) coverage: f64,
 }
 
 impl Median {
-    fn of(values: &[f64]) -> Median {
+    pub(crate) fn of(values: &[f64]) -> Median {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();

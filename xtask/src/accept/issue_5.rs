@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Bench, Judged, Line, Outcome, bare_loops, mapped, results, throttle};
+use super::{Bench, Judged, Line, Outcome, bare_loops, liburing, mapped, results, throttle};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -40,6 +40,13 @@ pub(crate) const LINES: &[Line] = &[
         promise: "each primitive that sends is EQUIVALENT (δ = 3 %) to a bare loop of the same \
                   calls run as an arm",
         check: bare_loops::check,
+    },
+    Line {
+        issue: 5,
+        id: "h",
+        promise: "on `sink` at 64 000 B `uring_send_zc_fixed` reaches at least the rate of \
+                  liburing's own send-zerocopy example with the same settings",
+        check: liburing::check,
     },
 ];
 

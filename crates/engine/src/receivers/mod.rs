@@ -10,13 +10,16 @@ mod splice_rx;
 mod tcp_zerocopy_receive;
 #[cfg(test)]
 mod tests;
+mod uring_recv_multishot;
 
 use std::borrow::Cow;
 
 use iolens_model::data_path::{Hop, ReceiverFacts};
+use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::tcp::SetupError;
 
+use crate::availability;
 use crate::receive::{Receiver, Setup};
 
 /// One receiver.
@@ -26,16 +29,18 @@ pub struct Entry {
     pub id: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-    /// The kernel it needs.
-    pub needs: &'static str,
+    /// The first kernel that has what it needs; null where every one does.
+    pub since: Option<KernelVersion>,
     /// Its hops, which take the place of those of `recv` in a cell's path.
     pub hops: &'static [Hop],
     /// What it can receive from.
     pub transports: &'static [Transport],
     /// Whether this process has the bytes in the end.
     pub has_bytes: bool,
+    /// Descriptors that it opens for each connection.
+    pub descriptors: u32,
     /// Tries whether it works here; why not.
-    pub available: fn() -> Result<(), String>,
+    available: fn() -> Result<(), String>,
     /// Makes the receiving end of one thread.
     ///
     /// Errors: what it cannot do without was refused.
@@ -52,6 +57,7 @@ pub const RECEIVERS: &[&Entry] = &[
     &recvmsg_iov::ENTRY,
     &splice_rx::ENTRY,
     &tcp_zerocopy_receive::ENTRY,
+    &uring_recv_multishot::ENTRY,
 ];
 
 /// The receiver of an id.
@@ -61,6 +67,14 @@ pub fn find(id: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
+    /// Tries it.
+    ///
+    /// Errors: why it does not work here, and the kernel that it needs where
+    /// this one is older.
+    pub fn try_here(&self) -> Result<(), String> {
+        (self.available)().map_err(|why| availability::with_version(why, self.since))
+    }
+
     /// What a run keeps of the entry.
     #[must_use]
     pub fn facts(&self) -> ReceiverFacts {

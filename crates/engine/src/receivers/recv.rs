@@ -9,6 +9,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::socket;
@@ -22,10 +23,11 @@ use crate::receive::{Receiver, Setup, Take, Taken, Turn};
 pub(crate) static ENTRY: Entry = Entry {
     id: "recv",
     summary: "recv(2) into one buffer",
-    needs: "any",
+    since: Some(KernelVersion::new(2, 0, 0)),
     hops: &[COPY_OUT],
     transports: &Transport::ALL,
     has_bytes: true,
+    descriptors: 0,
     available: everywhere,
     open,
 };

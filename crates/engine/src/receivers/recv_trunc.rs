@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::socket;
@@ -34,10 +35,11 @@ const DROP: Hop = Hop {
 pub(crate) static ENTRY: Entry = Entry {
     id: "recv_trunc",
     summary: "recv(2) with MSG_TRUNC: no receive copy, the bytes are thrown away",
-    needs: "2.4",
+    since: Some(KernelVersion::new(2, 4, 0)),
     hops: &[DROP],
     transports: &[Transport::Tcp],
     has_bytes: false,
+    descriptors: 0,
     available: everywhere,
     open,
 };

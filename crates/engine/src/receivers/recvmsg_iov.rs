@@ -15,6 +15,7 @@ use std::io::IoSliceMut;
 use std::os::fd::BorrowedFd;
 
 use arrayvec::ArrayVec;
+use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::socket;
@@ -29,10 +30,11 @@ use crate::transmit::FIELDS_MAX;
 pub(crate) static ENTRY: Entry = Entry {
     id: "recvmsg_iov",
     summary: "recvmsg(2) into an iovec of as many buffers as a message has fields",
-    needs: "any",
+    since: Some(KernelVersion::new(2, 0, 0)),
     hops: &[COPY_OUT],
     transports: &Transport::ALL,
     has_bytes: true,
+    descriptors: 0,
     available: everywhere,
     open,
 };

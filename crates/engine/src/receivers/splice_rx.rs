@@ -18,6 +18,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::splice::Pipe;
@@ -51,10 +52,11 @@ const INTO_NULL: Hop = Hop {
 pub(crate) static ENTRY: Entry = Entry {
     id: "splice_rx",
     summary: "splice(2) into a pipe and on into /dev/null: no receive copy",
-    needs: "2.6.25",
+    since: Some(KernelVersion::new(2, 6, 25)),
     hops: &[INTO_PIPE, INTO_NULL],
     transports: &[Transport::Tcp, Transport::UnixStream, Transport::Pipe],
     has_bytes: false,
+    descriptors: 0,
     available: everywhere,
     open,
 };

@@ -25,6 +25,7 @@ use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{End, Hop, Movement, Mover};
+use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp::SetupError;
@@ -47,10 +48,11 @@ const MAP: Hop = Hop {
 pub(crate) static ENTRY: Entry = Entry {
     id: "tcp_zerocopy_receive",
     summary: "getsockopt(2) with TCP_ZEROCOPY_RECEIVE: maps whole pages, copies the rest",
-    needs: "5.11",
+    since: Some(KernelVersion::new(5, 11, 0)),
     hops: &[MAP],
     transports: &[Transport::Tcp],
     has_bytes: true,
+    descriptors: 0,
     available: || Linux::try_here().map_err(refusal),
     open: |setup| Ok(Box::new(ZerocopyReceive::<Linux>::open(setup)?)),
 };

@@ -1,4 +1,4 @@
-//! Why there is no ring that sends, in words, and what to do about it.
+//! Why there is no ring that sends or receives, in words, and what to do about it.
 
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
@@ -62,6 +62,9 @@ fn explain(why: OpenError, root: &Root, memlock_bytes: u64) -> SetupError {
             ),
             Errno::EOPNOTSUPP,
         ),
+        OpenError::BufferRing { buffers, errno } => {
+            error(format!("provide a ring of {buffers} buffers (IORING_REGISTER_PBUF_RING)"), errno)
+        }
         OpenError::Register { buffers, buffer_bytes, errno } => {
             error(registering(buffers, buffer_bytes, memlock_bytes), errno)
         }

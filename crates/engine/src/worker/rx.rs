@@ -159,6 +159,7 @@ impl Task<'_> {
         bracket.count(self.crew.trial.counts(self.slice.arm));
         let received = self.crew.trial.cell.topology.has_receiver();
         let connection = lane.tcp().filter(|_| received);
+        let multishot_before = receiver.multishot();
         let outer_before = bracket.outer_before(connection);
         let mut inner_before = bracket.inner_before();
         link::send_byte(lane.back()).map_err(Stop::at("say that it is ready"))?;
@@ -188,6 +189,8 @@ impl Task<'_> {
         counts.bytes = received.tally.bytes;
         counts.calls = received.tally.calls;
         counts.mapped_bytes = received.mapped_bytes;
+        let multishot = receiver.multishot().zip(multishot_before);
+        counts.multishot = multishot.map(|(after, before)| after.since(&before));
         // Each connection carries whole messages.
         counts.messages = received.tally.bytes / self.crew.trial.cell.message_bytes.0;
         let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };

@@ -127,11 +127,11 @@ fn topology(topology: Topology) -> Value {
 
 /// A receiver and whether it works here, which is tried.
 fn receiver(entry: &receivers::Entry) -> Value {
-    let refused = (entry.available)().err();
+    let refused = entry.try_here().err();
     json!({
         "name": entry.id,
         "summary": entry.summary,
-        "needs": entry.needs,
+        "since_linux": entry.since.map(|version| version.to_string()),
         "available": refused.is_none(),
         "unavailable_reason": refused,
         "hops": entry.hops,

@@ -88,7 +88,7 @@ fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
 
 fn recv(args: &args::NetRecv) -> Result<ExitCode, Failure> {
     let entry = request::known_receiver(&args.receiver).map_err(Failure::usage)?;
-    (entry.available)().map_err(|why| cannot("receive", entry.id, &why))?;
+    entry.try_here().map_err(|why| cannot("receive", entry.id, &why))?;
     let receive_bytes = args.receive_size.unwrap_or(receive_size());
     let wish = Wish {
         entry,

@@ -1,7 +1,7 @@
 //! What can be known to fail before anything is measured, and how long the
 //! rest will take.
 
-use iolens_engine::{host, registry};
+use iolens_engine::{host, receivers, registry};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
@@ -123,9 +123,12 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         // of /proc besides. An event that gets no descriptor is not counted, and
         // says so. Without a receiver, messages go over a socket beside it.
         let sockets = if cell.cell.topology.has_receiver() { 1 } else { 2 };
+        let receiver = receivers::find(&cell.cell.receiver);
+        let of_receiver = receiver.map_or(0, |entry| entry.descriptors);
         let of_arm = |arm: &GroupArm| {
             let entry = registry::find(&arm.arm.primitive);
-            sockets + entry.map_or(0, |entry| u64::from(entry.descriptors))
+            let of_sender = entry.map_or(0, |entry| entry.descriptors);
+            sockets + u64::from(of_sender.max(of_receiver))
         };
         let of_group = |group: &Group| group.arms.iter().map(of_arm).sum::<u64>();
         let arms = cell.groups.iter().map(of_group).max().unwrap_or(0);

@@ -61,5 +61,32 @@ fn what_maps_counts_it_and_what_cannot_is_refused_before_the_start() {
     }
     let listed = place.json("list receivers --json");
     let known = listed["receivers"].as_array().expect("a list");
-    assert!(known.iter().all(|receiver| receiver["needs"].is_string()), "{listed}");
+    assert!(known.iter().all(|receiver| receiver["since_linux"].is_string()), "{listed}");
+}
+
+#[test]
+fn what_stays_armed_counts_its_re_arms() {
+    let place = Place::new();
+    // A receive size less than a message: buffers run out, and a message is
+    // several takes.
+    for mode in ["stream", "rr"] {
+        let done =
+            place.run(&format!("{RUN},uring_recv_multishot --receive-size 16KiB --modes {mode}"));
+        if done.code == Some(4) {
+            let why = "cannot receive with uring_recv_multishot here: ";
+            assert!(done.stderr.contains(why), "{}", done.stderr);
+            return;
+        }
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let [rearms, enobufs] = ["rx_rearms", "rx_ring_enobufs"].map(|name| column(&place, name));
+        for ((receiver, arm, rearms), (_, _, enobufs)) in rearms.into_iter().zip(enobufs) {
+            if receiver == "uring_recv_multishot" {
+                let [rearms, enobufs] = [rearms, enobufs].map(|n| n.parse::<u64>().unwrap());
+                // The last shortage of a slice may be armed again in the next.
+                assert!(enobufs > 0 && rearms > 0, "{arm}, {mode}: {rearms}, {enobufs}");
+            } else {
+                assert_eq!((rearms, enobufs), Default::default(), "{receiver}, {mode}");
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! its round trips and its zero-copy sends.
 
 use iolens_model::arm::Role;
+use iolens_model::outcome::MultishotCounts;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{
     ArmAnalysis, CellAnalysis, Estimate, Figures, LatencyFigures, ZerocopyFigures,
@@ -132,8 +133,18 @@ pub(crate) fn decided(cell: &CellAnalysis) -> Vec<String> {
         let receiver = &cell.cell.receiver;
         Some(format!("{}: {receiver} mapped {share} of its bytes.", arm.shown_label()))
     };
+    let armed_again = |arm: &ArmAnalysis| {
+        let MultishotCounts { rearms, enobufs } = arm.multishot?;
+        let receiver = &cell.cell.receiver;
+        Some(format!(
+            "{}: {receiver} was armed again {rearms} times, its provided buffers ran out (ENOBUFS) \
+             {enobufs} times.",
+            arm.shown_label()
+        ))
+    };
     let mut sentences = zerocopy(cell);
     sentences.extend(cell.arms.iter().filter_map(mapped));
+    sentences.extend(cell.arms.iter().filter_map(armed_again));
     sentences
 }
 
@@ -194,5 +205,16 @@ mod tests {
               repeated."
             ]
         );
+    }
+
+    #[test]
+    fn a_request_that_was_armed_again_is_said() {
+        let (_, mut analysis) = findings();
+        let cell = &mut analysis.cells[0];
+        cell.cell.receiver = "uring_recv_multishot".to_owned();
+        cell.arms[0].multishot = Some(MultishotCounts { rearms: 7, enobufs: 5 });
+        let said = "send_staged: uring_recv_multishot was armed again 7 times, its provided buffers \
+                    ran out (ENOBUFS) 5 times.";
+        assert_eq!(decided(cell).last().map(String::as_str), Some(said));
     }
 }

@@ -280,6 +280,7 @@ fn arm_analysis(
         copies_end_to_end: figures::copies(&arms, |outcome| outcome.copies_end_to_end),
         zerocopy: figures::zerocopy(&arms),
         mapped_share: figures::mapped_share(&arms),
+        multishot: figures::multishot(&arms),
         latency: latency.and_then(|trials| latency::of(&trials, table)),
     }
 }

@@ -9,8 +9,8 @@ use iolens_model::data_path::{
 use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost, SysctlChange};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
-    ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, PmuCounts, SliceOutcome,
-    Status, TrialOutcome, ZerocopyCounts,
+    ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, MultishotCounts, PmuCounts,
+    SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::plan::{BatchAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
@@ -483,6 +483,7 @@ prop_compose! {
             (count(), count(), count()),
             (option::of(count()), option::of(count())),
         )),
+        multishot in option::of((count(), count())),
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
         kernel in vec(option::of(count()), KernelCounts::COUNT),
@@ -515,6 +516,7 @@ prop_compose! {
             softirq_ticks: softirq,
             run_delay_ns: delay,
             mapped_bytes: mapped,
+            multishot: multishot.map(|(rearms, enobufs)| MultishotCounts { rearms, enobufs }),
             zerocopy: zerocopy.map(|((sends, completions, enobufs), (notifications, copied))| {
                 ZerocopyCounts { sends, completions, notifications, copied, enobufs }
             }),

@@ -23,7 +23,7 @@ use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 
 pub use plain::{Cqe, PlainRing};
 
-use super::{Opcode, OpenError, REGISTERED_MAX};
+use super::{LAST_WAIT, Opcode, OpenError, REGISTERED_MAX, setup};
 use crate::errno::Errno;
 use crate::ring::MessageRing;
 
@@ -35,12 +35,6 @@ const IORING_NOTIF_USAGE_ZC_COPIED: u32 = 1 << 31;
 /// Flags of every send, zero-copy or not. With `MSG_WAITALL` the kernel goes on
 /// with a send that was cut short, as send(2) does on a blocking socket.
 const MSG_FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
-
-/// Entries of the smallest ring.
-const SUBMISSIONS_MIN: u32 = 2;
-
-/// How long a ring that is dropped waits for the end of what is under way.
-const LAST_WAIT: Duration = Duration::from_secs(1);
 
 /// How a ring is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +117,7 @@ impl<'fd> SendRing<'fd> {
         messages: MessageRing,
         wishes: Wishes,
     ) -> Result<SendRing<'fd>, OpenError> {
-        let uring = setup(&wishes)?;
+        let uring = setup(wishes.depth, wishes.notifications_max)?;
         let mut probe = Probe::new();
         uring.submitter().register_probe(&mut probe).map_err(|e| OpenError::Probe(e.into()))?;
         if !probe.is_supported(code(wishes.opcode)) {
@@ -421,22 +415,6 @@ impl Drop for SendRing<'_> {
         // SAFETY: dropped here and nowhere else.
         unsafe { ManuallyDrop::drop(&mut self.uring) };
     }
-}
-
-/// A ring with room for all completions that can come at once.
-fn setup(wishes: &Wishes) -> Result<IoUring, OpenError> {
-    let submissions = wishes.depth.next_power_of_two().max(SUBMISSIONS_MIN);
-    let completions = (wishes.notifications_max + 2 * submissions).next_power_of_two();
-    let made = IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_cqsize(completions)
-        .build(submissions);
-    made.map_err(|e| match Errno::from(e) {
-        // What is asked for is valid: the kernel does not know the flags.
-        Errno::EINVAL => OpenError::Flags,
-        errno => OpenError::Setup(errno),
-    })
 }
 
 fn code(opcode: Opcode) -> u8 {

@@ -3,8 +3,10 @@
 
 use std::fmt::Write;
 
+use iolens_engine::receivers::{self, RECEIVERS};
 use iolens_engine::registry::{Entry, REGISTRY};
 use iolens_model::data_path::{DataPath, End, Hop, Movement, Mover};
+use iolens_model::kernel::KernelVersion;
 
 use super::primitives::{calls, in_families};
 
@@ -12,9 +14,9 @@ const HEAD: &str = "\
 # Primitives
 
 The ways to move a message that iolens compares. This file is made from the
-entries in `crates/engine/src/primitives` by `cargo xtask docs`; a test says when
-it is out of date. `iolens list primitives` says which of them work on a machine,
-and why not.
+entries in `crates/engine/src/primitives` and `crates/engine/src/receivers` by
+`cargo xtask docs`; a test says when it is out of date. `iolens list` says which of
+them work on a machine, and why not.
 
 - **Linux**: the first kernel that has what it needs; none for a control that
   makes no system call.
@@ -36,10 +38,45 @@ pub(super) fn primitives() -> String {
     for family in entries.chunk_by(|a, b| a.family == b.family) {
         table(&mut text, family);
         for path in paths(family) {
-            hops(&mut text, &path);
+            let ids: Vec<&str> = path.iter().map(|entry| entry.id).collect();
+            hops(&mut text, &ids, &path[0].data_path.hops);
         }
     }
+    receivers(&mut text);
     text
+}
+
+const RECEIVERS_HEAD: &str = "
+## receivers
+
+What a message is received with is an axis of a run (`--receivers`): every arm of a
+cell is received in the same way. These hops take the place of those of `recv`.
+
+";
+
+/// The receivers and their hops, those with the same ones together.
+fn receivers(text: &mut String) {
+    text.push_str(RECEIVERS_HEAD);
+    text.push_str("| id | what it does | Linux |\n|---|---|---|\n");
+    for entry in RECEIVERS {
+        let _ = writeln!(text, "| `{}` | {} | {} |", entry.id, entry.summary, since(entry.since));
+    }
+    let mut paths: Vec<Vec<&receivers::Entry>> = Vec::new();
+    for &entry in RECEIVERS {
+        match paths.iter_mut().find(|path| path[0].hops == entry.hops) {
+            Some(path) => path.push(entry),
+            None => paths.push(vec![entry]),
+        }
+    }
+    for path in paths {
+        let ids: Vec<&str> = path.iter().map(|entry| entry.id).collect();
+        hops(text, &ids, path[0].hops);
+    }
+}
+
+/// The first kernel, or a dash.
+fn since(version: Option<KernelVersion>) -> String {
+    version.map_or_else(|| "-".to_owned(), |version| version.to_string())
 }
 
 // Writing to a string cannot fail.
@@ -49,7 +86,7 @@ fn table(text: &mut String, family: &[&Entry]) {
     text.push_str("|---|---|---|---|---|---|\n");
     for entry in family {
         let hidden = if entry.hidden { " (shown by `list --all`)" } else { "" };
-        let since = entry.since.map_or_else(|| "-".to_owned(), |version| version.to_string());
+        let since = since(entry.since);
         let path = &entry.data_path;
         let _ = writeln!(
             text,
@@ -82,10 +119,10 @@ fn paths<'a>(family: &[&'a Entry]) -> Vec<Vec<&'a Entry>> {
     paths
 }
 
-fn hops(text: &mut String, entries: &[&Entry]) {
-    let ids: Vec<String> = entries.iter().map(|entry| format!("`{}`", entry.id)).collect();
+fn hops(text: &mut String, ids: &[&str], hops: &[Hop]) {
+    let ids: Vec<String> = ids.iter().map(|id| format!("`{id}`")).collect();
     let _ = writeln!(text, "\n{}:\n", ids.join(", "));
-    for (number, hop) in entries[0].data_path.hops.iter().enumerate() {
+    for (number, hop) in hops.iter().enumerate() {
         let _ = writeln!(text, "{}. {}", number + 1, sentence(hop));
     }
 }
