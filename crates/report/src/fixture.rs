@@ -4,6 +4,7 @@
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Cell, Mode, Topology};
+use iolens_model::family::{Condition, Family};
 use iolens_model::outcome::Status;
 use iolens_model::plan::{Passes, Schedule};
 use iolens_model::run::Run;
@@ -135,6 +136,26 @@ const IOV: ArmSpec = arm("sendmsg_iov", Role::Compared, [1230.0, 0.137], 1.0);
 const ZEROCOPY: ArmSpec = arm("sendmsg_zerocopy", Role::Compared, [3900.0, 0.151], 1.0);
 const SELF_CHECK: ArmSpec = ArmSpec { label: "send_staged (A/A)", role: Role::SelfCheck, ..STAGED };
 const MEMCPY: ArmSpec = arm("memcpy", Role::Control, [22.0, 0.055], 1.0);
+
+/// What a primitive is listed with and what it needs, as the engine has it.
+pub(crate) fn listed(primitive: &str) -> (Option<Family>, Option<Condition>) {
+    let family = match primitive {
+        "send_staged" | "sendmsg_iov" | "sendmsg_zerocopy" => Family::Classic,
+        "sendfile" | "sendfile_file" | "splice" => Family::PageMoving,
+        "memcpy" => Family::Controls,
+        id if id.starts_with("uring") => Family::IoUring,
+        _ => Family::Plain,
+    };
+    let condition = match primitive {
+        "send" | "write" | "uring_send" | "uring_send_zc" | "uring_send_zc_fixed" => {
+            Some(Condition::Contiguous)
+        }
+        "sendfile" | "sendfile_file" => Some(Condition::InFile),
+        "splice" => Some(Condition::Unchanged),
+        _ => None,
+    };
+    (Some(family), condition)
+}
 
 const PLAIN: [ArmSpec; 6] = [STAGED, SEND, PER_FIELD, IOV, SELF_CHECK, MEMCPY];
 const ALL: [ArmSpec; 7] = [STAGED, SEND, PER_FIELD, IOV, ZEROCOPY, SELF_CHECK, MEMCPY];
@@ -283,8 +304,11 @@ fn arm_analysis(
     let contrasted = matches!(arm.role, Role::Compared | Role::SelfCheck) && usable;
     let trips = || own.iter().map(|ns| of_one_thread(cell, *ns)).collect::<Vec<_>>();
     let answers = cell.mode == Mode::Rr && arm.role != Role::Control && usable;
+    let (family, condition) = listed(arm.primitive);
     ArmAnalysis {
         arm: arm.arm(),
+        family,
+        condition,
         status: trouble.map_or(Status::Ok, |(status, _)| status),
         reason: trouble.map(|(_, why)| why.into()),
         figures: usable.then(|| measured::figures(shape, cell, &own, arm.role)),

@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
@@ -24,7 +25,8 @@ use crate::transmit::send_rest;
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "bare_send",
-    family: "controls",
+    family: Family::Controls,
+    condition: Some(Condition::Contiguous),
     summary: "the calls of `send` in a bare loop, to check the harness",
     ends: Ends::Pair,
     transport: Transport::Tcp,

@@ -23,7 +23,9 @@ fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
 pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
-    Ok((store.load(&id).map_err(Failure::unusable)?, path))
+    let mut run = store.load(&id).map_err(Failure::unusable)?;
+    iolens_engine::registry::complete(&mut run.header.primitives);
+    Ok((run, path))
 }
 
 /// Lists the runs.

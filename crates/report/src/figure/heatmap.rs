@@ -2,6 +2,7 @@
 //! with the arm's hue and marker where it is surely ahead of every other one,
 //! and the markers of all that may be cheapest where nothing is.
 
+use iolens_model::family::Condition;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
@@ -9,7 +10,6 @@ use super::sheet::{Drawing, Medium, Sheet};
 use super::style::{self, Look};
 use super::svg::{self, Anchor};
 use super::{Family, Figure, Group, chart};
-use crate::arms;
 use crate::number::{self, NONE};
 use crate::standing::{self, Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
@@ -78,7 +78,7 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
 
 /// `; send, which needs a contiguous message, is left out`.
 fn without(left_out: &[Candidate]) -> String {
-    let contiguous = |arm: &Candidate| arms::condition(arm.primitive) == Some(arms::CONTIGUOUS);
+    let contiguous = |arm: &Candidate| arm.condition == Some(Condition::Contiguous);
     let needs = match left_out.iter().all(contiguous) {
         true => "a contiguous message",
         false => "a message of a certain kind",

@@ -23,7 +23,8 @@ pub(super) fn item(entry: &Entry) -> Value {
     json!({
         "name": entry.id,
         "summary": entry.summary,
-        "family": entry.family,
+        "family": entry.family.id(),
+        "condition": entry.condition.map(|condition| format!("only {}", condition.words())),
         "transport": entry.transport,
         "control": entry.control,
         "hidden": entry.hidden,
