@@ -146,7 +146,7 @@ enum Said {
 }
 
 /// Arms that a sentence about several sizes names at most as not separated.
-const NAMED: usize = 5;
+const NAMED: usize = 3;
 
 /// Neighbouring sizes of which the same can be said.
 struct Segment {

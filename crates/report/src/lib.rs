@@ -21,6 +21,7 @@ pub mod text;
 mod arm_facts;
 mod arms;
 mod number;
+mod parts;
 mod records;
 mod results;
 mod standing;

@@ -32,6 +32,11 @@ pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
     parts.join(", ")
 }
 
+/// The same for a narrow column, whose heading says what it is.
+pub(crate) fn curve_brief(plan: &Plan, cell: &Cell) -> String {
+    curve(plan, cell).replace("received with ", "")
+}
+
 /// Where a claim holds: `on veth`.
 pub(crate) fn on(topology: Topology) -> String {
     let what = if topology.has_receiver() { "" } else { ", a device that drops everything" };
@@ -64,7 +69,7 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
     ))
 }
 
-/// What all cells of a family have in common: `net, loopback, stream, hot,
+/// What all cells of a sweep have in common: `net, loopback, stream, hot,
 /// 8 fields, recv`.
 pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
     format!(

@@ -59,6 +59,7 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     let number = args.cell.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let shown = match number {
         _ if args.result.json => json::run(&run, &analysis),
+        None if args.all => text::whole(&run, &analysis, &style()),
         None => text::run(&run, &analysis, &style()),
         Some(n) if n <= analysis.cells.len() => {
             text::show(&run, &analysis, &analysis.cells[n - 1], &style())

@@ -3,11 +3,13 @@
 use iolens_model::axes::Mode;
 use iolens_model::family::Condition;
 use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
 use maud::{Markup, html};
 
+use crate::parts;
 use crate::results;
 use crate::standing::conditional_in;
+use crate::words;
 
 /// The decision table.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
@@ -27,6 +29,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             @for (condition, arms) in conditions(analysis) {
                 p.aside { (aside(condition, &arms)) }
             }
+            (families(run, analysis))
             p.aside {
                 "Brackets are pointwise 95 % intervals of the ratio to " code { (plan.baseline) }
                 ", above 1 faster; what is said of a stretch was measured at its sizes. " (unsure)
@@ -38,6 +41,34 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             }
         },
     )
+}
+
+/// Every ratio, family by family, where one figure cannot show all arms.
+fn families(run: &Run, analysis: &Analysis) -> Markup {
+    let plan = &run.header.plan;
+    let curves = results::curves(analysis);
+    let one = |cells: &[&CellAnalysis]| {
+        html! {
+            @for table in results::ratios(plan, cells, usize::MAX) { (table.html()) }
+        }
+    };
+    html! {
+        @if parts::is_grouped(analysis) {
+            h3 id="families" { "By family" }
+            @for (i, (curve, cells)) in curves.iter().enumerate() {
+                @if curves.len() > 2 {
+                    details open[i == 0] {
+                        summary { (words::curve(plan, curve)) }
+                        (one(cells))
+                    }
+                } @else {
+                    p.caption { (words::curve(plan, curve)) }
+                    (one(cells))
+                }
+            }
+            p.aside { (results::ratios_read(plan)) }
+        }
+    }
 }
 
 /// The arms that not every message allows, by what they need.

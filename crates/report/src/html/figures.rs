@@ -16,6 +16,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let of = |group: Group| -> Vec<&Figure> {
         figures.iter().filter(|figure| figure.group == group).collect()
     };
+    let families = figure::families(analysis);
     let missing = figure::not_drawn(run, analysis);
     let host = &run.header.host;
     let caches = [&host.l1d, &host.l2, &host.llc].iter().any(|cache| cache.value().is_some());
@@ -29,11 +30,20 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                     "memory in use, rings and socket buffers, is larger and leaves it earlier."
                 }
             }
-            @for group in Group::ALL {
-                @let figures = of(group);
-                @if !figures.is_empty() { h3 { (group.heading()) } }
-                @if group == Group::Time { (explained(run, analysis)) }
-                @for figure in figures { (with_twin(figure)) }
+            @if families.is_empty() {
+                @for group in Group::ALL {
+                    @let figures = of(group);
+                    @if !figures.is_empty() { h3 { (group.heading()) } }
+                    @if group == Group::Time { (explained(run, analysis)) }
+                    @for figure in figures { (with_twin(figure)) }
+                }
+            } @else {
+                @for (id, name) in &families {
+                    (family(id, name, figures.iter().filter(|f| f.family == Some(id)).collect()))
+                }
+                h3 { (Group::Time.heading()) }
+                (explained(run, analysis))
+                @for figure in figures.iter().filter(|f| f.family.is_none()) { (with_twin(figure)) }
             }
             @if let Some(table) = figure::extremes::table(run, analysis) {
                 h3 { "Extremes" }
@@ -44,6 +54,26 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             }
         },
     )
+}
+
+/// The figures of one family: which arm from which size on and the main curves
+/// in the open, the others folded.
+fn family(id: &str, name: &str, figures: Vec<&Figure>) -> Markup {
+    let first = |figure: &&Figure| figure.leads;
+    let (first, more): (Vec<&Figure>, Vec<&Figure>) = figures.into_iter().partition(first);
+    html! {
+        h3 id={ "family-" (id) } data-family=(id) { (name) }
+        @for figure in first { (with_twin(figure)) }
+        @if !more.is_empty() {
+            details {
+                summary {
+                    "More of " (name) ": goodput, time per message, where the time goes ("
+                    (number::count(u32::try_from(more.len()).unwrap_or(u32::MAX), "figure")) ")"
+                }
+                @for figure in more { (with_twin(figure)) }
+            }
+        }
+    }
 }
 
 /// What the samples say in sentences, or how to get some.
@@ -69,7 +99,7 @@ fn explained(run: &Run, analysis: &Analysis) -> Markup {
 /// A figure and, folded, its table twin.
 fn with_twin(figure: &Figure) -> Markup {
     html! {
-        figure id=(figure.file_stem) {
+        figure id=(figure.file_stem) data-lines=(figure.lines) {
             div.scroll { (PreEscaped(&figure.inline)) }
             details {
                 summary { "The numbers of this figure" }

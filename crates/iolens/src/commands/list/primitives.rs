@@ -6,6 +6,7 @@ use std::fmt::Write;
 use iolens_engine::availability;
 use iolens_engine::registry::{Entry, REGISTRY};
 use iolens_model::data_path::CallsPerMessage;
+use iolens_model::family::Family;
 use serde_json::{Value, json};
 
 /// The entries by family and then by id; `all` for those too that only check
@@ -60,7 +61,7 @@ pub(super) fn rows(items: &[Value]) -> String {
     for item in items {
         // Writing to a string cannot fail.
         if family.replace(&item["family"]) != Some(&item["family"]) {
-            let _ = writeln!(rows, "{}", text(item, "family"));
+            let _ = writeln!(rows, "{}", heading(&text(item, "family")));
         }
         let here = if item["available"] == true { "yes" } else { "no" };
         let _ = writeln!(
@@ -75,6 +76,14 @@ pub(super) fn rows(items: &[Value]) -> String {
         }
     }
     rows
+}
+
+/// A family's name, with the word that selects it where that is another one.
+fn heading(id: &str) -> String {
+    match Family::find(id) {
+        Some(family) if family.name() != id => format!("{family} ({id})"),
+        _ => id.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -94,25 +103,28 @@ mod tests {
             })
         };
         let items = [
+            item("sendmsg_iov", "classic", Some("2.0"), None),
             item("memcpy", "controls", None, None),
             item("send", "plain", Some("2.0"), None),
             item("uring_send", "plain", Some("5.6"), Some("cannot make a ring: EPERM")),
         ];
         let expected = [
-            "              Linux  here",
+            "               Linux  here",
+            "the classic three (classic)",
+            "  sendmsg_iov  2.0    yes   what sendmsg_iov does",
             "controls",
-            "  memcpy      -      yes   what memcpy does",
+            "  memcpy       -      yes   what memcpy does",
             "plain",
-            "  send        2.0    yes   what send does",
-            "  uring_send  5.6    no    what uring_send does",
-            "                           not here: cannot make a ring: EPERM",
+            "  send         2.0    yes   what send does",
+            "  uring_send   5.6    no    what uring_send does",
+            "                            not here: cannot make a ring: EPERM",
         ];
         assert_eq!(rows(&items).lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn families_are_in_one_piece() {
-        let families: Vec<&str> = entries(true).iter().map(|entry| entry.family).collect();
+        let families: Vec<_> = entries(true).iter().map(|entry| entry.family).collect();
         assert!(families.is_sorted());
         assert!(entries(false).iter().all(|entry| !entry.hidden));
     }
