@@ -1,7 +1,7 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
-use iolens_model::axes::{Cell, Topology};
+use iolens_model::axes::{Cell, Topology, WorkingSet};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
@@ -24,7 +24,7 @@ pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
         parts.push(cell.mode.to_string());
     }
     if plan.working_sets.len() > 1 {
-        parts.push(cell.working_set.to_string());
+        parts.push(working_set(cell.working_set));
     }
     if plan.receivers.len() > 1 {
         parts.push(format!("received with {}", cell.receiver));
@@ -35,6 +35,11 @@ pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
 /// The same for a narrow column, whose heading says what it is.
 pub(crate) fn curve_brief(plan: &Plan, cell: &Cell) -> String {
     curve(plan, cell).replace("received with ", "")
+}
+
+/// `hot working set`: alone the word would be about anything.
+fn working_set(set: WorkingSet) -> String {
+    format!("{set} working set")
 }
 
 /// Where a claim holds: `on veth`.
@@ -69,22 +74,22 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
     ))
 }
 
-/// What all cells of a sweep have in common: `net, loopback, stream, hot,
-/// 8 fields, recv`.
+/// What all cells of a sweep have in common: `net, loopback, stream, hot
+/// working set, 8 fields, received with recv`.
 pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
     format!(
         "{}, {}, {}, {}, {}, {}",
         plan.study,
         cell.topology,
         cell.mode,
-        cell.working_set,
+        working_set(cell.working_set),
         count(cell.fields, "field"),
         received(&[cell.topology], std::slice::from_ref(&cell.receiver))
     )
 }
 
 /// What the cells of a plan have between them: `net, loopback and veth, stream,
-/// hot, 8 fields, received with recv`.
+/// hot working set, 8 fields, received with recv`.
 pub(crate) fn settings(plan: &Plan) -> String {
     let values = |words: Vec<String>| crate::number::list(&words);
     format!(
@@ -92,7 +97,7 @@ pub(crate) fn settings(plan: &Plan) -> String {
         plan.study,
         values(plan.topologies.iter().map(ToString::to_string).collect()),
         values(plan.modes.iter().map(ToString::to_string).collect()),
-        values(plan.working_sets.iter().map(ToString::to_string).collect()),
+        values(plan.working_sets.iter().map(|set| working_set(*set)).collect()),
         count(plan.fields, "field"),
         received(&plan.topologies, &plan.receivers)
     )

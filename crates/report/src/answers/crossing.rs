@@ -38,6 +38,7 @@ pub(crate) struct Brief {
     pub(crate) pair: [String; 2],
     /// The same as they are shown.
     pub(crate) first: String,
+    /// Likewise.
     pub(crate) second: String,
     /// Where the second is ahead of the first, as a clause.
     pub(crate) said: String,
@@ -52,7 +53,8 @@ pub(crate) fn briefs(run: &Run, analysis: &Analysis, all: bool) -> Vec<Brief> {
     }
 }
 
-fn brief(run: &Run, analysis: &Analysis, crossover: &Crossover) -> Brief {
+/// A crossover at one glance.
+pub(crate) fn brief(run: &Run, analysis: &Analysis, crossover: &Crossover) -> Brief {
     let cells = arms::on_curve(analysis, &crossover.curve);
     let shown = |label: &str| match arms::copied(cells.iter().copied(), label) {
         Some((_, high)) if high > 0.0 => format!("{label} (copied)"),

@@ -168,6 +168,7 @@ impl Plot<'_> {
             self.stretch(svg, series, stretch, shift);
         }
         if matches!(series.kind, Kind::Curve | Kind::Noise) {
+            self.whiskers(svg, series, shift);
             for point in &series.points {
                 self.point(svg, series, point, shift);
             }
@@ -199,15 +200,21 @@ impl Plot<'_> {
         }
     }
 
+    /// The intervals of a curve's points, one mark for all.
+    fn whiskers(&self, svg: &mut Svg, series: &Series, shift: f64) {
+        let inside = series.points.iter().filter(|point| self.panel.y.contains(point.value));
+        let ends = inside.filter_map(|point| {
+            let (x, interval) = (self.x(point.x) + shift, point.interval?);
+            Some((x, self.y_inside(interval.high), self.y_inside(interval.low)))
+        });
+        svg.verticals(ends, &format!("s c-{} whisker", series.look.hue));
+    }
+
     fn point(&self, svg: &mut Svg, series: &Series, point: &Point, shift: f64) {
         let hue = series.look.hue;
         let x = self.x(point.x) + shift;
         if !self.panel.y.contains(point.value) {
             return;
-        }
-        if let Some(interval) = point.interval {
-            let ends = ((x, self.y_inside(interval.high)), (x, self.y_inside(interval.low)));
-            svg.line(ends.0, ends.1, &format!("s c-{hue} whisker"));
         }
         let at = (x, self.y(point.value));
         let marker = (series.kind == Kind::Curve).then_some(series.look.marker);

@@ -73,12 +73,13 @@ fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
 fn crossings(run: &Run, analysis: &Analysis) -> Markup {
     let main = results::crossovers(run, analysis, false);
     let all = results::crossovers(run, analysis, true);
+    let more = all.rows.len() > main.rows.len();
     let bare = |table: Table| Table { caption: String::new(), ..table };
     html! {
         @if !main.rows.is_empty() {
-            h3 { "Where one way overtakes another" }
-            (main.html())
-            @if all.rows.len() > main.rows.len() {
+            h3 { (main.caption) }
+            (bare(main).html())
+            @if more {
                 details {
                     summary { "Every arm against " (run.header.plan.baseline) }
                     (bare(all).html())

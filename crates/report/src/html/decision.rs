@@ -43,6 +43,9 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     )
 }
 
+/// Curves up to which the ratios of all stand open.
+const BESIDE: usize = 2;
+
 /// Every ratio, family by family, where one figure cannot show all arms.
 fn families(run: &Run, analysis: &Analysis) -> Markup {
     let plan = &run.header.plan;
@@ -55,15 +58,16 @@ fn families(run: &Run, analysis: &Analysis) -> Markup {
     html! {
         @if parts::is_grouped(analysis) {
             h3 id="families" { "By family" }
-            @for (i, (curve, cells)) in curves.iter().enumerate() {
-                @if curves.len() > 2 {
-                    details open[i == 0] {
-                        summary { (words::curve(plan, curve)) }
-                        (one(cells))
+            div.tables {
+                @for (i, (curve, cells)) in curves.iter().enumerate() {
+                    @if curves.len() > BESIDE {
+                        details open[i == 0] {
+                            summary { (words::curve(plan, curve)) }
+                            (one(cells))
+                        }
+                    } @else {
+                        div { p.caption { (words::curve(plan, curve)) } (one(cells)) }
                     }
-                } @else {
-                    p.caption { (words::curve(plan, curve)) }
-                    (one(cells))
                 }
             }
             p.aside { (results::ratios_read(plan)) }

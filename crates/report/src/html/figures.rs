@@ -13,10 +13,14 @@ use crate::number;
 /// All figures.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let figures = figure::all(run, analysis);
+    let families = figure::families(analysis);
+    let (figures, left_out) = match families.is_empty() {
+        true => (figures, 0),
+        false => within(FIGURES_BYTES, figures),
+    };
     let of = |group: Group| -> Vec<&Figure> {
         figures.iter().filter(|figure| figure.group == group).collect()
     };
-    let families = figure::families(analysis);
     let missing = figure::not_drawn(run, analysis);
     let host = &run.header.host;
     let caches = [&host.l1d, &host.l2, &host.llc].iter().any(|cache| cache.value().is_some());
@@ -49,11 +53,46 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                 h3 { "Extremes" }
                 (table.html())
             }
+            @if left_out > 0 {
+                p.aside {
+                    "With all figures of so many arms the page would be too large: "
+                    b { (left_out) " more" } " are written by "
+                    code { "iolens report " (run.header.id) " --figures DIR" }
+                    "; their numbers stand with the cells."
+                }
+            }
             @for line in missing {
                 p.aside { b { (number::list(&line.what)) } ": not drawn; " (line.why) }
             }
         },
     )
+}
+
+/// Bytes that the figures of a run with many arms may have together.
+const FIGURES_BYTES: usize = 900_000;
+
+/// The figures that fit, those first that say most, and how many do not. The
+/// ratios of all families are always among them.
+fn within(bytes: usize, figures: Vec<Figure>) -> (Vec<Figure>, usize) {
+    const ORDER: [&str; 6] =
+        ["ratio", "crossovers", "cheapest", "goodput-by-size", "ns-per-message", "latency-by-size"];
+    let rank = |figure: &Figure| {
+        let place =
+            ORDER.iter().position(|metric| figure.file_stem.contains(&format!("-{metric}-")));
+        place.unwrap_or(ORDER.len() + usize::from(figure.group >= Group::Threads))
+    };
+    let mut order: Vec<usize> = (0..figures.len()).collect();
+    order.sort_by_key(|&i| rank(&figures[i]));
+    let (mut used, mut kept) = (0, vec![false; figures.len()]);
+    for i in order {
+        let own = figures[i].inline.len() + figures[i].table.html().into_string().len();
+        if used + own <= bytes || rank(&figures[i]) == 0 {
+            (used, kept[i]) = (used + own, true);
+        }
+    }
+    let left_out = kept.iter().filter(|kept| !**kept).count();
+    let kept = figures.into_iter().zip(kept).filter_map(|(figure, kept)| kept.then_some(figure));
+    (kept.collect(), left_out)
 }
 
 /// The figures of one family: which arm from which size on and the main curves

@@ -13,8 +13,11 @@ use crate::wrap;
 /// Curves up to which each has its sentence, and a row for every family.
 const CURVES: usize = 4;
 
-/// Lines of ratios up to which they are shown.
-const LINES: usize = 64;
+/// Lines of an answer up to which ratios are shown: two screens, about.
+const LINES: usize = 118;
+
+/// Lines that say what is left out.
+const CLOSING: usize = 4;
 
 /// The answer, and what it leaves out.
 pub(super) fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
@@ -34,23 +37,30 @@ pub(super) fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if !crossovers.rows.is_empty() {
         push_table(&mut out, &crossovers, style);
     }
-    let ratios = ratios(run, analysis, style);
-    let shows_ratios = ratios.lines().count() <= LINES;
-    if shows_ratios {
-        out.push('\n');
-        out.push_str(&ratios);
-    }
+    let mut remarks = String::new();
+    let below = sentences.iter().filter(|sentence| is_remark(sentence));
+    below.for_each(|sentence| push_sentence(&mut remarks, sentence, style));
+    let room = LINES.saturating_sub(out.lines().count() + remarks.lines().count() + CLOSING);
+    let missing = push_ratios(&mut out, room, run, analysis, style);
     out.push('\n');
-    sentences.iter().filter(|s| is_remark(s)).for_each(|s| push_sentence(&mut out, s, style));
-    let ratios = if shows_ratios { "" } else { "the ratio of every arm, " };
+    out.push_str(&remarks);
+    out.push_str(&closing(run, missing, style));
+    out
+}
+
+/// What is left out, and where it is.
+fn closing(run: &Run, missing: usize, style: &Style) -> String {
+    let ratios = match missing {
+        0 => String::new(),
+        1 => "the ratios of one more curve, ".to_owned(),
+        more => format!("the ratios of {more} more curves, "),
+    };
     let more = format!(
         "Not shown here: {ratios}goodput, times, CPU and copies of every arm, and each size in a \
          sentence: `iolens show {} --all`; figures by family stand in the report.",
         run.header.id
     );
-    out.push_str(&wrap::hanging(&more, style.columns(), 2));
-    out.push('\n');
-    out
+    wrap::hanging(&more, style.columns(), 2) + "\n"
 }
 
 /// What stands below the tables.
@@ -58,20 +68,38 @@ fn is_remark(sentence: &Sentence) -> bool {
     !matches!(sentence.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
 }
 
-fn ratios(run: &Run, analysis: &Analysis, style: &Style) -> String {
+/// The ratios of as many curves as have room; how many have none.
+fn push_ratios(
+    out: &mut String,
+    room: usize,
+    run: &Run,
+    analysis: &Analysis,
+    style: &Style,
+) -> usize {
     let plan = &run.header.plan;
-    let mut out = String::new();
-    for (curve, cells) in results::curves(analysis) {
-        for table in results::ratios(plan, &cells, style.columns()) {
-            let caption = results::heading(plan, &curve);
-            push_table(&mut out, &Table { caption, ..table }, style);
+    let curves = results::curves(analysis);
+    let reading = wrap::hanging(&results::ratios_read(plan), style.columns(), 0);
+    let mut used = reading.lines().count();
+    let mut shown = 0;
+    for (curve, cells) in &curves {
+        let mut text = String::new();
+        for table in results::ratios(plan, cells, style.columns()) {
+            let caption = results::heading(plan, curve);
+            push_table(&mut text, &Table { caption, ..table }, style);
         }
+        used += text.lines().count() + 1;
+        if used > room {
+            break;
+        }
+        out.push('\n');
+        out.push_str(&text);
+        shown += 1;
     }
-    out.push_str(
-        &style.paint(DIM, &wrap::hanging(&results::ratios_read(plan), style.columns(), 0)),
-    );
-    out.push('\n');
-    out
+    if shown > 0 {
+        out.push_str(&style.paint(DIM, &reading));
+        out.push('\n');
+    }
+    curves.len() - shown
 }
 
 fn push_table(out: &mut String, table: &Table, style: &Style) {
