@@ -307,7 +307,7 @@ mod tests {
             .take_while(|l| !l.starts_with("Harness"))
             .collect();
         insta::assert_snapshot!(tables.join("\n"), @"
-        4 threads, net, loopback, stream, hot, 8 fields, received with recv
+        4 threads, net, loopback, stream, hot working set, 8 fields, received with recv
             size  arm              goodput     time  ratio                 verdict        n  copies     CPU
                                     Gbit/s   ns/msg  [95 %]                                  tx/end    ns/B
          ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -304,8 +304,30 @@ mod tests {
         let (run, analysis) = fixture::families();
         let table = cheapest(&run.header.plan, &analysis, Each::Family);
         insta::assert_snapshot!(
-            table.text(100).lines().take(13).collect::<Vec<_>>().join("\n"), @"");
+            table.text(100).lines().take(13).collect::<Vec<_>>().join("\n"), @"
+        curve              family             message         fastest in this run      against send_staged
+                                                              at so many of the sizes  ratio, over the sizes
+        ────────────────────────────────────────────────────────────────────────────────────────────────────
+        1 thread, stream   the classic three  any             sendmsg_iov  5 of 8      1.00 to 1.45
+                           plain              any             writev  8 of 8           0.89 to 1.43
+                                              contiguous      send  8 of 8             1.06 to 1.42
+                           page moving        in a file       sendfile_file  5 of 8    0.85 to 2.59
+                                              left unchanged  splice  8 of 8           0.53 to 2.30
+                           io_uring           any             uring_later  8 of 8      1.10 to 1.65
+                                              contiguous      uring_send  8 of 8       0.96 to 1.41
+
+        4 threads, stream  the classic three  any             sendmsg_iov  5 of 8      1.00 to 1.43
+                           plain              any             writev  8 of 8           0.88 to 1.43
+        ");
         let all = cheapest(&run.header.plan, &analysis, Each::Message);
-        insta::assert_snapshot!(all.text(100).lines().take(8).collect::<Vec<_>>().join("\n"), @"");
+        insta::assert_snapshot!(all.text(100).lines().take(8).collect::<Vec<_>>().join("\n"), @"
+        curve              message         fastest in this run      against send_staged
+                                           at so many of the sizes  ratio, over the sizes
+        ─────────────────────────────────────────────────────────────────────────────────
+        1 thread, stream   any             uring_later  8 of 8      1.10 to 1.65
+                           contiguous      send  8 of 8             1.06 to 1.42
+                           in a file       sendfile_file  5 of 8    0.85 to 2.59
+                           left unchanged  splice  8 of 8           0.53 to 2.30
+        ");
     }
 }
