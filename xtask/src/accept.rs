@@ -9,6 +9,7 @@ mod audit;
 mod build_lines;
 mod doctor;
 mod explain;
+mod families;
 mod iperf;
 mod issue_2;
 mod issue_3;

@@ -501,6 +501,25 @@ mod tests {
     }
 
     #[test]
+    fn a_family_stands_for_its_primitives_and_all_for_all_of_them() {
+        let primitives = |line: &str| planned(line).map(|plan| plan.primitives);
+        let ids = |family| -> Vec<&str> { registry::of_family(family).map(|e| e.id).collect() };
+        let page_moving = primitives("--primitives page_moving,splice").unwrap();
+        assert_eq!(page_moving[0], BASELINE);
+        assert_eq!(page_moving[1..], ids(Family::PageMoving));
+        let all = primitives("--primitives all").unwrap();
+        let shown: Vec<&str> = Family::ALL.into_iter().flat_map(ids).collect();
+        assert_eq!(all.len(), shown.len());
+        assert!(shown.iter().all(|id| all.iter().any(|own| own == id)));
+        let why = planned("--primitives iouring").unwrap_err();
+        assert!(why.contains("page_moving, io_uring"), "{why}");
+        // A family brings to a sink what can go there; what is named is refused.
+        let sink = primitives("--topologies sink --sizes 1KiB --primitives all").unwrap();
+        assert!(sink.iter().all(|id| fits_sink(id)) && sink.len() < all.len());
+        assert!(primitives("--topologies sink --sizes 1KiB --primitives all,splice").is_err());
+    }
+
+    #[test]
     fn what_a_sink_cannot_show_is_refused_before_the_start() {
         let asked = |line: &str| planned(&format!("--topologies sink {line}"));
         let plan = asked("--sizes 1KiB..64000").unwrap();
