@@ -39,9 +39,8 @@ pub(crate) fn crossovers(run: &Run, analysis: &Analysis, all: bool) -> Table {
         }
     }
     // Those of a pair together, in the order in which the pairs are met.
-    let pair = |brief: &Brief| {
-        briefs.iter().position(|b| b.pair == brief.pair).unwrap_or(usize::MAX)
-    };
+    let pair =
+        |brief: &Brief| briefs.iter().position(|b| b.pair == brief.pair).unwrap_or(usize::MAX);
     rows.sort_by_key(|(brief, _)| pair(brief));
     let mut before: Option<&[String; 2]> = None;
     for (brief, curves) in &rows {

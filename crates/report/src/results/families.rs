@@ -206,8 +206,13 @@ fn kinds(cells: &[&CellAnalysis], each: Each) -> Vec<(Option<Family>, Vec<Kind>)
         Each::Family => families(cells).into_iter().map(|(family, _)| family).collect(),
         Each::Message => vec![None],
     };
-    let conditions =
-        [None, Some(Condition::Contiguous), Some(Condition::InFile), Some(Condition::Unchanged)];
+    let conditions = [
+        None,
+        Some(Condition::Contiguous),
+        Some(Condition::InFile),
+        Some(Condition::Datagram),
+        Some(Condition::Unchanged),
+    ];
     let of = |family: Option<Family>| {
         let own = |arm: &&ArmAnalysis| each == Each::Message || arm.family == family;
         let kind = |condition| kind(cells, condition, &own);
@@ -244,6 +249,7 @@ impl Kind {
             None => "any",
             Some(Condition::Contiguous) => "contiguous",
             Some(Condition::InFile) => "in a file",
+            Some(Condition::Datagram) => "may be lost",
             Some(Condition::Unchanged) => "left unchanged",
         };
         let (winner, primitive, at) = &self.winners[0];
