@@ -10,6 +10,7 @@ mod bare_loops;
 mod build_lines;
 mod doctor;
 mod explain;
+mod families;
 mod iperf;
 mod issue_2;
 mod issue_3;

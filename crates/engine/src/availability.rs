@@ -100,6 +100,7 @@ fn expect_message(fd: BorrowedFd<'_>, is_pipe: bool) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::registry::{REGISTRY, SetupError, find};
+    use iolens_model::family::Family;
 
     #[test]
     fn what_needs_nothing_special_works_here() {
@@ -122,7 +123,8 @@ mod tests {
     fn a_refusal_names_what_was_tried_and_the_kernel_that_has_it() {
         let mut entry = Entry {
             id: "later",
-            family: "tests",
+            family: Family::Controls,
+            condition: None,
             summary: "what no kernel has yet",
             since: Some(KernelVersion::new(999, 0, 0)),
             open: |_| {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use iolens_model::arm::Role;
 use iolens_model::axes::{Iovec, Topology};
 use iolens_model::data_path::{DataPath, PrimitiveFacts};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_model::tuning::Tuning;
@@ -36,7 +37,9 @@ pub struct Entry {
     /// Its id: the kernel's own word where there is one.
     pub id: &'static str,
     /// The family it is listed with.
-    pub family: &'static str,
+    pub family: Family,
+    /// What it needs of a message; null where it can send any.
+    pub condition: Option<Condition>,
     /// What it does, in one line.
     pub summary: &'static str,
     /// Which ends it has.
@@ -147,6 +150,22 @@ pub fn find(id: &str) -> Option<&'static Entry> {
     all().find(|entry| entry.id == id)
 }
 
+/// The entries of a family that are shown, in the registry's order.
+pub fn of_family(family: Family) -> impl Iterator<Item = &'static Entry> {
+    REGISTRY.iter().copied().filter(move |entry| entry.family == family && !entry.hidden)
+}
+
+/// What runs of older builds do not say of their primitives, taken from the
+/// entries of this build: families and conditions are words for what a
+/// primitive always was.
+pub fn complete(facts: &mut [PrimitiveFacts]) {
+    for facts in facts.iter_mut().filter(|facts| facts.family.is_none()) {
+        if let Some(entry) = find(&facts.id) {
+            (facts.family, facts.condition) = (Some(entry.family), entry.condition);
+        }
+    }
+}
+
 impl Entry {
     /// What a run in these topologies keeps of the entry.
     #[must_use]
@@ -155,6 +174,8 @@ impl Entry {
         PrimitiveFacts {
             id: self.id.to_owned(),
             summary: self.summary.to_owned(),
+            family: Some(self.family),
+            condition: self.condition,
             transport: self.transport,
             data_path: match received || self.ends == Ends::SenderOnly {
                 true => self.data_path.clone(),
@@ -180,7 +201,7 @@ impl Entry {
     /// Whether it sends through a ring of io_uring.
     #[must_use]
     pub fn uses_a_ring(&self) -> bool {
-        self.family == "io_uring"
+        self.family == Family::IoUring
     }
 
     /// Whether it reads completions with calls of their own; from a ring they

@@ -175,6 +175,9 @@ pub(crate) struct Show {
     /// A cell by its number in the run's list, from 1: every trial of it
     #[arg(value_parser = parse::count)]
     pub(crate) cell: Option<u64>,
+    /// Every arm of every cell, also of a run that has many
+    #[arg(long, conflicts_with_all = ["cell", "json"])]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use iolens_engine::{receivers, registry};
 use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology};
+use iolens_model::family::Family;
 use iolens_model::plan::{NetworkAxes, NetworkOptions, Passes, Plan, Probes, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -21,6 +22,9 @@ use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "send_staged";
+
+/// Selects every family in a list of primitives.
+const ALL: &str = "all";
 
 /// How long a slice is meant to last; docs/journal has the measurements.
 const SLICE: Nanos = Nanos(2_000_000);
@@ -81,7 +85,7 @@ fn file(what: &str) -> Result<Wishes, Failure> {
 
 /// The plan of these wishes. `seed` is taken where none is stated.
 pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
-    let (primitives, baseline) = arms(&asked)?;
+    let (mut primitives, baseline) = arms(&asked)?;
     let schedule = schedule(&asked);
     let passes = match asked.passes {
         None if asked.is_classic() => Passes { minimum: 1, maximum: 1 },
@@ -103,6 +107,8 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     let batches = tuning::batches(&asked, setting, &mut notes)?;
     let sizes = stated(asked.sizes, "sizes")?.0;
     if topologies.contains(&Topology::Sink) {
+        let named = |id: &String| asked.primitives.iter().any(|List(words)| words.contains(id));
+        leave_out_of_sink(&mut primitives, &named, &mut notes);
         check_sink(&primitives, &sizes, &modes, &network)?;
     }
     let plan = Plan {
@@ -147,8 +153,8 @@ fn stated<T>(value: Option<T>, key: &str) -> Result<T, Failure> {
 /// The arms and the baseline. The baseline is always measured; a single
 /// primitive is its own.
 fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let listed = stated(asked.primitives.clone(), "primitives")?.0;
-    for id in listed.iter().chain(&asked.baseline) {
+    let listed = selected(&stated(asked.primitives.clone(), "primitives")?.0)?;
+    if let Some(id) = &asked.baseline {
         known_primitive(id).map_err(Failure::usage)?;
     }
     let baseline = match (&asked.baseline, &listed[..]) {
@@ -166,20 +172,58 @@ fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
     Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
 }
 
+/// The primitives of a list of ids and families, in its order, each once; a
+/// family stands for those of it that are shown, `all` for every family.
+fn selected(words: &[String]) -> Result<Vec<String>, Failure> {
+    let mut ids: Vec<String> = Vec::new();
+    for word in words {
+        let of_family = |family| registry::of_family(family).map(|entry| entry.id.to_owned());
+        let found: Vec<String> = match Family::find(word) {
+            _ if word == ALL => Family::ALL.into_iter().flat_map(of_family).collect(),
+            Some(family) => of_family(family).collect(),
+            None => {
+                known_primitive(word).map_err(Failure::usage)?;
+                vec![word.clone()]
+            }
+        };
+        let new: Vec<String> = found.into_iter().filter(|id| !ids.contains(id)).collect();
+        ids.extend(new);
+    }
+    Ok(ids)
+}
+
 pub(crate) fn known_primitive(id: &str) -> Result<&'static registry::Entry, String> {
-    registry::find(id).ok_or_else(|| {
-        let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
-        let known: Vec<&str> = shown.map(|entry| entry.id).collect();
-        unknown("primitive", id, &known, "`iolens list primitives` shows all of them")
-    })
+    if let Some(entry) = registry::find(id) {
+        return Ok(entry);
+    }
+    let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
+    let known: Vec<&str> = shown.map(|entry| entry.id).collect();
+    let families: Vec<&str> = Family::ALL
+        .into_iter()
+        .filter(|family| registry::of_family(*family).next().is_some())
+        .map(Family::id)
+        .collect();
+    let hint = format!(
+        "`iolens list primitives` shows all of them; --primitives takes families too: {}, {ALL}",
+        families.join(", ")
+    );
+    Err(unknown("primitive", id, &known, &hint))
+}
+
+/// Whether a word may stand in `primitives`: an id, a family, or all of them.
+fn selects(word: &str) -> Result<(), String> {
+    if word == ALL || Family::find(word).is_some() {
+        return Ok(());
+    }
+    known_primitive(word).map(|_| ())
 }
 
 /// Whether there is such an id under a key of a plan.
 fn known(key: &str, id: &str) -> Result<(), String> {
-    if key == "receivers" {
-        known_receiver(id).map(|_| ())
-    } else {
-        known_primitive(id).map(|_| ())
+    match key {
+        "receivers" => known_receiver(id).map(|_| ()),
+        "primitives" => selects(id),
+        _ => known_primitive(id).map(|_| ()),
     }
 }
 
@@ -227,6 +271,29 @@ fn check_modes(modes: &[Mode], schedule: &Schedule) -> Result<(), Failure> {
         "{way} and mode rr do not go together: the classic way sends one stream until it ends, \
          and rr waits for a response to every request\n  leave {way} out, or take --modes stream"
     )))
+}
+
+/// Whether a message of a primitive can be one datagram.
+fn fits_sink(id: &str) -> bool {
+    registry::find(id).is_some_and(|entry| entry.fits(Topology::Sink).is_ok())
+}
+
+/// What a family brought along that a sink cannot take stays at home, and is
+/// said; what was named is refused ([`check_sink`]).
+fn leave_out_of_sink(
+    primitives: &mut Vec<String>,
+    named: &dyn Fn(&String) -> bool,
+    notes: &mut Vec<String>,
+) {
+    let out = |id: &String| !fits_sink(id) && !named(id);
+    let left_out: Vec<String> = primitives.iter().filter(|id| out(id)).cloned().collect();
+    primitives.retain(|id| !out(id));
+    if !left_out.is_empty() {
+        notes.push(format!(
+            "left out for the topology sink, where a message is one UDP datagram: {}",
+            left_out.join(", ")
+        ));
+    }
 }
 
 /// What a device that drops everything cannot show: whatever takes an answer,
@@ -411,6 +478,25 @@ mod tests {
         check("--modes rr --window 1s", "--window and mode rr do not go together");
         check("--modes stream,rr --messages 5", "--messages and mode rr");
         check("--ip ipv6 --mtu 1000", "too small for IPv6");
+    }
+
+    #[test]
+    fn a_family_stands_for_its_primitives_and_all_for_all_of_them() {
+        let primitives = |line: &str| planned(line).map(|plan| plan.primitives);
+        let ids = |family| -> Vec<&str> { registry::of_family(family).map(|e| e.id).collect() };
+        let page_moving = primitives("--primitives page_moving,splice").unwrap();
+        assert_eq!(page_moving[0], BASELINE);
+        assert_eq!(page_moving[1..], ids(Family::PageMoving));
+        let all = primitives("--primitives all").unwrap();
+        let shown: Vec<&str> = Family::ALL.into_iter().flat_map(ids).collect();
+        assert_eq!(all.len(), shown.len());
+        assert!(shown.iter().all(|id| all.iter().any(|own| own == id)));
+        let why = planned("--primitives iouring").unwrap_err();
+        assert!(why.contains("page_moving, io_uring"), "{why}");
+        // A family brings to a sink what can go there; what is named is refused.
+        let sink = primitives("--topologies sink --sizes 1KiB --primitives all").unwrap();
+        assert!(sink.iter().all(|id| fits_sink(id)) && sink.len() < all.len());
+        assert!(primitives("--topologies sink --sizes 1KiB --primitives all,splice").is_err());
     }
 
     #[test]

@@ -20,7 +20,8 @@ pub(crate) struct Wishes {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Arms, by id (see `iolens list primitives`) [default: the classic three and send]
+    /// Arms, by id or by family, or all (see `iolens list primitives`) [default: the classic
+    /// three and send]
     #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = COMPARE)]
     pub(crate) primitives: Option<List<String>>,
     /// The arm the others are compared with [default: send_staged]

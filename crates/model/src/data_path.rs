@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
+use crate::family::{Condition, Family};
 use crate::transport::Transport;
 
 /// Who moves the bytes over a hop.
@@ -162,6 +163,12 @@ pub struct PrimitiveFacts {
     pub id: String,
     /// What it does, in one line.
     pub summary: String,
+    /// What it is listed with; null in runs of builds that did not store it.
+    #[serde(default)]
+    pub family: Option<Family>,
+    /// What it needs of a message; null where it can send any.
+    #[serde(default)]
+    pub condition: Option<Condition>,
     /// What its messages travel over. Runs of older builds knew TCP alone.
     #[serde(default)]
     pub transport: Transport,

@@ -9,6 +9,7 @@ pub mod arm;
 pub mod axes;
 pub mod data_path;
 pub mod doctor;
+pub mod family;
 pub mod host;
 pub mod kernel;
 pub mod latency;

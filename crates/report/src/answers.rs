@@ -9,12 +9,12 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast, Verdict};
 use serde::Serialize;
 
-use crate::arms;
 use crate::number::{list, percent, range, ratio};
-use crate::standing::{Candidate, Standing, conditional, standing};
+use crate::standing::{Candidate, Standing, standing};
 use crate::words;
 
 pub(crate) mod cautions;
+mod conditional;
 pub(crate) mod crossing;
 
 /// What a sentence is about.
@@ -118,33 +118,9 @@ fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis
     }
     let baseline = &run.header.plan.baseline;
     let mut parts: Vec<String> = segments.iter().map(|segment| segment.words(baseline)).collect();
-    parts.extend(conditional_over(cells, baseline));
+    parts.extend(conditional::over(cells, baseline));
     let claim = format!("{}.", parts.join("; "));
     Sentence::about(run, Kind::Headline, words::curve(&run.header.plan, curve), &claim)
-}
-
-/// The arms that cannot send every message, over the sizes of a curve.
-fn conditional_over(cells: &[&CellAnalysis], baseline: &str) -> Vec<String> {
-    let mut found: Vec<(Candidate, Vec<f64>)> = Vec::new();
-    for candidate in cells.iter().flat_map(|cell| conditional(cell)) {
-        let ratio = candidate.contrast.map(|contrast| contrast.ratio);
-        match found.iter_mut().find(|(known, _)| known.label == candidate.label) {
-            Some((_, ratios)) => ratios.extend(ratio),
-            None => found.push((candidate, ratio.into_iter().collect())),
-        }
-    }
-    let words = |(candidate, ratios): (Candidate, Vec<f64>)| {
-        format!("{}{}", with_condition(&candidate), effect_over(&ratios, baseline))
-    };
-    found.into_iter().map(words).collect()
-}
-
-/// `send, only for a message that is contiguous already`.
-fn with_condition(candidate: &Candidate) -> String {
-    match arms::condition(candidate.primitive) {
-        Some(condition) => format!("{}, {condition}", candidate.label),
-        None => candidate.label.to_owned(),
-    }
 }
 
 /// `, 1.06× to 1.20× send_staged`; nothing without ratios.
@@ -165,7 +141,12 @@ enum Said {
     Sure(String),
     /// Any of these may be cheapest.
     Open(Vec<String>),
+    /// As [`Said::Open`], with more of them than can be read: who is lowest.
+    Many(String),
 }
+
+/// Arms that a sentence about several sizes names at most as not separated.
+const NAMED: usize = 3;
 
 /// Neighbouring sizes of which the same can be said.
 struct Segment {
@@ -175,6 +156,8 @@ struct Segment {
     /// The arms with the lowest time at these sizes, and their ratios.
     lowest: Vec<String>,
     ratios: Vec<f64>,
+    /// How many others are not separated from it.
+    others: (usize, usize),
 }
 
 impl Segment {
@@ -183,6 +166,9 @@ impl Segment {
             Standing::Cheapest { best, .. } => Said::Sure(format!("{} is cheapest", best.shown())),
             Standing::Tie { best, others } => {
                 Said::Sure(format!("{} tie", labels(best, others).join(" and ")))
+            }
+            Standing::Unseparated { best, others } if others.len() > NAMED => {
+                Said::Many(best.shown())
             }
             Standing::Unseparated { best, others } => Said::Open(labels(best, others)),
             Standing::NoInterval { best, .. } => {
@@ -195,12 +181,17 @@ impl Segment {
         let tie = matches!(standing, Standing::Tie { .. });
         let contrast = standing.best().and_then(|best| best.contrast).filter(|_| !tie);
         let ratios = Vec::from_iter(contrast.map(|contrast| contrast.ratio));
-        Segment { said, first: size, last: size, lowest, ratios }
+        let others = match standing {
+            Standing::Unseparated { others, .. } => others.len(),
+            _ => 0,
+        };
+        Segment { said, first: size, last: size, lowest, ratios, others: (others, others) }
     }
 
     fn extend(&mut self, next: Segment) {
         self.last = next.last;
         self.ratios.extend(next.ratios);
+        self.others = (self.others.0.min(next.others.0), self.others.1.max(next.others.1));
         for arm in next.lowest {
             if !self.lowest.contains(&arm) {
                 self.lowest.push(arm);
@@ -216,6 +207,15 @@ impl Segment {
         let effect = effect_over(&self.ratios, baseline);
         let rivals = match &self.said {
             Said::Sure(text) => return format!("{text} {span}{effect}"),
+            Said::Many(lowest) => {
+                let others = match self.others {
+                    (least, most) if least == most => most.to_string(),
+                    (least, most) => format!("{least} to {most}"),
+                };
+                return format!(
+                    "{lowest} is lowest {span}{effect}, not separated from {others} others"
+                );
+            }
             Said::Open(all) => all.iter().filter(|arm| !self.lowest.contains(arm)),
         };
         let rivals: Vec<String> = rivals.cloned().collect();
@@ -244,22 +244,13 @@ fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
     let baseline = run.header.plan.baseline.as_str();
     let speaker = Speaker { quick: run.header.plan.quick, delta: analysis.delta, baseline };
     let mut claim = speaker.claim(&standing(cell, analysis.delta));
-    claim.push_str(&conditional_beside(cell));
+    claim.push_str(&conditional::beside(cell));
     claim.push_str(&without(cell));
     if run.header.plan.quick {
         claim.push_str(&format!("; n = {}", cell.trials_used));
     }
     claim.push('.');
     Sentence::about(run, Kind::Answer, words::subject(&run.header.plan, &cell.cell), &claim)
-}
-
-/// The arms that cannot send every message, beside the ranking.
-fn conditional_beside(cell: &CellAnalysis) -> String {
-    let words = |arm: Candidate| {
-        let effect = arm.contrast.map_or_else(String::new, |c| format!(": {}", ratio_range(c)));
-        format!("; {}{effect}", with_condition(&arm))
-    };
-    conditional(cell).into_iter().map(words).collect()
 }
 
 /// Which compared arms are not in the comparison.
@@ -486,7 +477,7 @@ mod tests {
     fn answer_with(changes: [(usize, f64, f64, Verdict); 3]) -> String {
         let (run, mut analysis) = fixture::run();
         // As if it sent scattered fields, so that three arms are ranked.
-        analysis.cells[0].arms[1].arm.primitive = "sendmsg_iov".into();
+        analysis.cells[0].arms[1].condition = None;
         for (index, ratio, half, verdict) in changes {
             let contrast = analysis.cells[0].arms[index].contrast.as_mut().expect("compared");
             let interval = Interval { low: ratio - half, high: ratio + half };

@@ -11,25 +11,6 @@ use crate::number::{copies, percent};
 /// The three ways that textbooks compare, most copies first.
 pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
 
-/// What a message must be like for a primitive that cannot send any: over
-/// fields that lie scattered, and are written anew for every message, it would
-/// need the copy or the waiting that others do.
-pub(crate) fn condition(primitive: &str) -> Option<&'static str> {
-    match primitive {
-        "send" | "write" | "uring_send" | "uring_send_zc" | "uring_send_zc_fixed" => {
-            Some(CONTIGUOUS)
-        }
-        "sendfile" | "sendfile_file" => Some("only for a message that lies in a file already"),
-        "splice" => {
-            Some("only for memory that is left as it is until the other end's program has read it")
-        }
-        _ => None,
-    }
-}
-
-/// The condition that most have.
-pub(crate) const CONTIGUOUS: &str = "only for a message that is contiguous already";
-
 /// The arm of a primitive in a cell; never the self-check.
 pub(crate) fn of<'a>(cell: &'a CellAnalysis, primitive: &str) -> Option<&'a ArmAnalysis> {
     let of = |arm: &&ArmAnalysis| arm.arm.primitive == primitive && arm.arm.role != Role::SelfCheck;

@@ -4,6 +4,7 @@
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Cell, Mode, Topology};
+use iolens_model::family::{Condition, Family};
 use iolens_model::outcome::Status;
 use iolens_model::plan::{Passes, Schedule};
 use iolens_model::run::Run;
@@ -65,6 +66,12 @@ pub(crate) fn whole() -> (Run, Analysis) {
 /// As [`whole`] on a machine without a PMU.
 pub(crate) fn without_pmu() -> (Run, Analysis) {
     build(&Shape { pmu: false, ..Shape::whole_run() })
+}
+
+/// Arms of every family, one of them with more than a figure can show: veth,
+/// eight sizes, two thread counts, both modes.
+pub(crate) fn families() -> (Run, Analysis) {
+    build(&Shape { arms: &FAMILIES, threads: &[1, 4], pmu: false, ..Shape::whole_run() })
 }
 
 const SIZES: [u64; 8] = [64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1 << 20];
@@ -135,6 +142,48 @@ const IOV: ArmSpec = arm("sendmsg_iov", Role::Compared, [1230.0, 0.137], 1.0);
 const ZEROCOPY: ArmSpec = arm("sendmsg_zerocopy", Role::Compared, [3900.0, 0.151], 1.0);
 const SELF_CHECK: ArmSpec = ArmSpec { label: "send_staged (A/A)", role: Role::SelfCheck, ..STAGED };
 const MEMCPY: ArmSpec = arm("memcpy", Role::Control, [22.0, 0.055], 1.0);
+
+const FAMILIES: [ArmSpec; 19] = [
+    STAGED,
+    IOV,
+    ZEROCOPY,
+    SEND,
+    PER_FIELD,
+    arm("write", Role::Compared, [1050.0, 0.142], 1.0),
+    arm("writev", Role::Compared, [1240.0, 0.139], 1.0),
+    arm("sendfile", Role::Compared, [1300.0, 0.080], 0.0),
+    arm("sendfile_file", Role::Compared, [1320.0, 0.076], 0.0),
+    arm("splice", Role::Compared, [2100.0, 0.085], 0.0),
+    arm("uring_send", Role::Compared, [1150.0, 0.141], 1.0),
+    arm("uring_send_zc", Role::Compared, [2000.0, 0.180], 1.0),
+    arm("uring_send_zc_fixed", Role::Compared, [1900.0, 0.178], 1.0),
+    arm("uring_sendmsg", Role::Compared, [1350.0, 0.140], 1.0),
+    arm("uring_sendmsg_zc", Role::Compared, [2900.0, 0.181], 1.0),
+    arm("uring_later", Role::Compared, [1000.0, 0.120], 1.0),
+    SELF_CHECK,
+    MEMCPY,
+    ArmSpec { label: "null", role: Role::Control, ..MEMCPY },
+];
+
+/// What a primitive is listed with and what it needs, as the engine has it.
+pub(crate) fn listed(primitive: &str) -> (Option<Family>, Option<Condition>) {
+    let family = match primitive {
+        "send_staged" | "sendmsg_iov" | "sendmsg_zerocopy" => Family::Classic,
+        "sendfile" | "sendfile_file" | "splice" => Family::PageMoving,
+        "memcpy" => Family::Controls,
+        id if id.starts_with("uring") => Family::IoUring,
+        _ => Family::Plain,
+    };
+    let condition = match primitive {
+        "send" | "write" | "uring_send" | "uring_send_zc" | "uring_send_zc_fixed" => {
+            Some(Condition::Contiguous)
+        }
+        "sendfile" | "sendfile_file" => Some(Condition::InFile),
+        "splice" => Some(Condition::Unchanged),
+        _ => None,
+    };
+    (Some(family), condition)
+}
 
 const PLAIN: [ArmSpec; 6] = [STAGED, SEND, PER_FIELD, IOV, SELF_CHECK, MEMCPY];
 const ALL: [ArmSpec; 7] = [STAGED, SEND, PER_FIELD, IOV, ZEROCOPY, SELF_CHECK, MEMCPY];
@@ -283,8 +332,11 @@ fn arm_analysis(
     let contrasted = matches!(arm.role, Role::Compared | Role::SelfCheck) && usable;
     let trips = || own.iter().map(|ns| of_one_thread(cell, *ns)).collect::<Vec<_>>();
     let answers = cell.mode == Mode::Rr && arm.role != Role::Control && usable;
+    let (family, condition) = listed(arm.primitive);
     ArmAnalysis {
         arm: arm.arm(),
+        family,
+        condition,
         status: trouble.map_or(Status::Ok, |(status, _)| status),
         reason: trouble.map(|(_, why)| why.into()),
         figures: usable.then(|| measured::figures(shape, cell, &own, arm.role)),

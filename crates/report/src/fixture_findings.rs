@@ -282,7 +282,15 @@ fn primitives() -> Vec<PrimitiveFacts> {
 fn facts(id: &str, summary: &str, hops: Vec<Hop>) -> PrimitiveFacts {
     let data_path = DataPath { hops: Cow::Owned(hops), calls: CallsPerMessage::Fixed(1) };
     let transport = Transport::Tcp;
-    PrimitiveFacts { id: id.into(), summary: summary.into(), transport, data_path }
+    let (family, condition) = crate::fixture::listed(id);
+    PrimitiveFacts {
+        id: id.into(),
+        summary: summary.into(),
+        family,
+        condition,
+        transport,
+        data_path,
+    }
 }
 
 fn hop(

@@ -22,6 +22,7 @@ pub mod transfer;
 mod arm_facts;
 mod arms;
 mod number;
+mod parts;
 mod records;
 mod results;
 mod standing;

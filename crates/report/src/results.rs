@@ -12,14 +12,18 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Esti
 use crate::number::{self, NONE, copies};
 use crate::table::{Column, Entry, Table, Tone};
 
+mod crossovers;
 mod decision;
 mod detail;
+mod families;
 mod ledger;
 mod receivers;
 mod validity;
 
+pub(crate) use crossovers::crossovers;
 pub(crate) use decision::decision;
 pub(crate) use detail::{cell, decided, latency, percentile, sends};
+pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
 pub(crate) use ledger::ledger;
 pub(crate) use receivers::{READING as RECEIVERS_READ, receivers};
 pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};

@@ -9,10 +9,9 @@
 //! against each other, with intervals that hold together.
 
 use iolens_model::arm::Role;
+use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
-
-use crate::arms;
 
 /// An arm that can be cheapest.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,6 +20,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) label: &'a str,
     /// Its primitive, for the colour.
     pub(crate) primitive: &'a str,
+    /// What it needs of a message; null where it can send any.
+    pub(crate) condition: Option<Condition>,
     /// Whether the kernel copied what it was to send without a copy.
     pub(crate) copied: bool,
     /// Against the baseline; null for the baseline.
@@ -62,6 +63,9 @@ pub(crate) enum Standing<'a> {
     Nothing(String),
 }
 
+/// Arms that a short form names at most as not separated.
+const NAMED: usize = 3;
+
 impl<'a> Standing<'a> {
     /// What a table or a line has room for: the same words for the same
     /// standing, wherever a reader meets it.
@@ -76,6 +80,9 @@ impl<'a> Standing<'a> {
             Standing::Tie { best, others } => {
                 let all = [&[*best], others.as_slice()].concat();
                 format!("{} (equal within δ)", names(&all, " or "))
+            }
+            Standing::Unseparated { best, others } if others.len() > NAMED => {
+                format!("{} lowest, not separated from several others", best.shown())
             }
             Standing::Unseparated { best, others } => {
                 format!("{} lowest, not separated from {}", best.shown(), names(others, ", "))
@@ -131,7 +138,7 @@ pub(crate) fn standing(cell: &CellAnalysis, delta: f64) -> Standing<'_> {
 }
 
 /// The arms that are left out of the standing because not every message is
-/// like what they need ([`arms::condition`]), the fastest first; those that have
+/// like what they need ([`Condition`]), the fastest first; those that have
 /// numbers.
 pub(crate) fn conditional(cell: &CellAnalysis) -> Vec<Candidate<'_>> {
     let Ok(all) = candidates(cell) else { return Vec::new() };
@@ -153,8 +160,23 @@ pub(crate) fn conditional_in<'a>(
     found
 }
 
+/// The arms of [`conditional`] by what they need, those with the same need
+/// together, the fastest first.
+pub(crate) fn by_condition(cell: &CellAnalysis) -> Vec<(Condition, Vec<Candidate<'_>>)> {
+    let mut groups: Vec<(Condition, Vec<Candidate>)> = Vec::new();
+    for arm in conditional(cell) {
+        let Some(condition) = arm.condition else { continue };
+        match groups.iter_mut().find(|(known, _)| *known == condition) {
+            Some((_, arms)) => arms.push(arm),
+            None => groups.push((condition, vec![arm])),
+        }
+    }
+    groups.sort_by_key(|(condition, _)| *condition);
+    groups
+}
+
 fn scattered<'a>(all: &[Candidate<'a>]) -> Vec<Candidate<'a>> {
-    let fits = |c: &&Candidate| arms::condition(c.primitive).is_none();
+    let fits = |c: &&Candidate| c.condition.is_none();
     let kept: Vec<Candidate> = all.iter().filter(fits).copied().collect();
     let has_baseline = kept.iter().any(|c| c.contrast.is_none());
     if kept.len() > 1 && has_baseline { kept } else { all.to_vec() }
@@ -209,6 +231,7 @@ fn candidate(arm: &ArmAnalysis) -> Option<Candidate<'_>> {
     Some(Candidate {
         label: &arm.arm.label,
         primitive: &arm.arm.primitive,
+        condition: arm.condition,
         copied: arm.zerocopy.is_some_and(|zerocopy| zerocopy.is_copied()),
         contrast,
     })
@@ -319,11 +342,11 @@ mod tests {
         assert_eq!(labels(&cell), ["send"]);
         let found = standing(&cell, 0.03);
         assert!(found.best().is_some_and(|best| best.label != "send"), "{found:?}");
-        cell.arms[2].arm.primitive = "splice".into();
+        cell.arms[2].condition = Some(Condition::Unchanged);
         let second = cell.arms[2].arm.label.clone();
         assert_eq!(labels(&cell), ["send".to_owned(), second], "the fastest first");
         assert_eq!(conditional_in([&cell, &cell]).len(), 2, "each once");
-        cell.arms[0].arm.primitive = "send".into();
+        cell.arms[0].condition = Some(Condition::Contiguous);
         assert_eq!(conditional(&cell), []);
     }
 

@@ -60,6 +60,8 @@ pub enum Tone {
     Plain,
     /// An arm of this primitive.
     Arm(String),
+    /// A family, by the word that selects it.
+    Family(&'static str),
     /// A verdict.
     Verdict,
     /// Less important than its neighbours.
@@ -276,6 +278,9 @@ fn entry_html(entry: &Entry, padded: &str) -> Markup {
             Tone::Arm(primitive) => {
                 (arm_html(primitive, &text))
             }
+            Tone::Family(id) => {
+                @if !text.is_empty() { strong data-family=(id) { (text) } }
+            }
             Tone::Verdict => { i class={ "v-" (text.to_lowercase()) } { (text) } }
             Tone::Faint => { span.faint { (text) } }
             Tone::Plain => { (text) }
@@ -294,6 +299,7 @@ fn padding(text: &str, width: usize) -> String {
 
 /// An arm's name with its colour; what stands behind two blanks is no name.
 fn arm_html(primitive: &str, text: &str) -> Markup {
+    let text = text.trim_start();
     let (name, rest) = text.split_once("  ").unwrap_or((text, ""));
     let hue = crate::figure::style::of(primitive).hue;
     html! {

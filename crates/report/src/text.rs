@@ -8,10 +8,12 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures
 use crate::answers::{self, Kind, Sentence};
 use crate::arm_facts;
 use crate::number::{self, NONE};
+use crate::parts;
 use crate::results;
 use crate::table::{Column, Entry, Table};
-use crate::words;
 use crate::wrap;
+
+mod grouped;
 
 /// How the terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,9 +40,19 @@ pub(crate) const DIM: &str = "2";
 pub(crate) const YELLOW: &str = "33";
 pub(crate) const RED: &str = "31";
 
-/// The answer of `iolens run`: sentences, then one table per curve.
+/// The answer of `iolens run`: of a run with more arms than one table is read
+/// for the families and the main questions, else all of [`whole`].
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
+    match parts::is_grouped(analysis) {
+        true => grouped::run(run, analysis, style),
+        false => whole(run, analysis, style),
+    }
+}
+
+/// Everything: sentences, then one table per curve.
+#[must_use]
+pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
     let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
@@ -55,11 +67,7 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     for (curve, cells) in results::curves(analysis) {
         let table = results::results(&run.header.plan, &cells, style.columns());
         out.push('\n');
-        let title = format!(
-            "{}, {}",
-            words::threads(curve.threads),
-            words::setting(&run.header.plan, &curve)
-        );
+        let title = results::heading(&run.header.plan, &curve);
         out.push_str(&style.paint(BOLD, &title));
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
@@ -299,7 +307,7 @@ mod tests {
             .take_while(|l| !l.starts_with("Harness"))
             .collect();
         insta::assert_snapshot!(tables.join("\n"), @"
-        4 threads, net, loopback, stream, hot, 8 fields, received with recv
+        4 threads, net, loopback, stream, hot working set, 8 fields, received with recv
             size  arm              goodput     time  ratio                 verdict        n  copies     CPU
                                     Gbit/s   ns/msg  [95 %]                                  tx/end    ns/B
          ──────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
-use iolens_model::axes::{Cell, Topology};
+use iolens_model::axes::{Cell, Topology, WorkingSet};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
@@ -19,6 +19,16 @@ pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
     let mut parts = vec![threads(cell.threads)];
     parts.extend(plan.told_apart(cell));
     parts.join(", ")
+}
+
+/// The same for a narrow column, whose heading says what it is.
+pub(crate) fn curve_brief(plan: &Plan, cell: &Cell) -> String {
+    curve(plan, cell).replace("received with ", "")
+}
+
+/// `hot working set`: alone the word would be about anything.
+fn working_set(set: WorkingSet) -> String {
+    format!("{set} working set")
 }
 
 /// Where a claim holds: `on veth`.
@@ -61,7 +71,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
         plan.study.to_string(),
         cell.topology.to_string(),
         cell.mode.to_string(),
-        cell.working_set.to_string(),
+        working_set(cell.working_set),
         cell.fields_in_words(),
         received(&[cell.topology], std::slice::from_ref(&cell.receiver)),
     ];
@@ -78,7 +88,7 @@ pub(crate) fn settings(plan: &Plan) -> String {
         plan.study.to_string(),
         values(&plan.topologies),
         values(&plan.modes),
-        values(&plan.working_sets),
+        values(&plan.working_sets.iter().map(|&set| working_set(set)).collect::<Vec<_>>()),
         format!("{} {}", values(&plan.fields), if single { "field" } else { "fields" }),
         received(&plan.topologies, &plan.receivers),
     ];

@@ -5,6 +5,7 @@ mod figures;
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::Cell;
+use iolens_model::family::{Condition, Family};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{MultishotCounts, Status};
 use iolens_model::units::Bytes;
@@ -70,6 +71,10 @@ pub struct CellAnalysis {
 pub struct ArmAnalysis {
     /// Which arm.
     pub arm: Arm,
+    /// What its primitive is listed with; null where the run does not say.
+    pub family: Option<Family>,
+    /// What its primitive needs of a message; null where it can send any.
+    pub condition: Option<Condition>,
     /// `ok`, or why there are no numbers.
     pub status: Status,
     /// The reason, for every status but `ok`.

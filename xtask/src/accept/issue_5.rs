@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Bench, Judged, Line, Outcome, bare_loops, liburing, mapped, results, throttle};
+use super::{
+    Bench, Judged, Line, Outcome, bare_loops, families, liburing, mapped, results, throttle,
+};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -26,6 +28,14 @@ pub(crate) const LINES: &[Line] = &[
         promise: "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1 % \
                   for every stream primitive",
         check: throttle::check_all,
+    },
+    Line {
+        issue: 5,
+        id: "e",
+        promise: "a run of all families is readable: its families have headings, no figure has \
+                  more than seven lines, its page is under 1.5 MiB, its text under 120 lines, \
+                  and no arm is lost",
+        check: families::check,
     },
     Line {
         issue: 5,

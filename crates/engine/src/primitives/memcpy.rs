@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::Family;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;
@@ -23,7 +24,8 @@ use crate::stream::Stream;
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "memcpy",
-    family: "controls",
+    family: Family::Controls,
+    condition: None,
     summary: "gather the fields into a staging buffer and send nothing",
     ends: Ends::SenderOnly,
     transport: Transport::Tcp,

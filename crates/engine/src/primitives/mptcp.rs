@@ -13,6 +13,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::socket;
@@ -43,7 +44,8 @@ const PUSH: Hop = Hop {
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "mptcp",
-    family: "controls",
+    family: Family::Controls,
+    condition: Some(Condition::Contiguous),
     summary: "send(2) of a contiguous message over MPTCP with one path",
     ends: Ends::Pair,
     transport: Transport::Mptcp,

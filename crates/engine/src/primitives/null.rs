@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::Family;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::Layout;
@@ -20,7 +21,8 @@ use crate::stream::Stream;
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "null",
-    family: "controls",
+    family: Family::Controls,
+    condition: None,
     summary: "the measuring loop around nothing: what iolens itself costs",
     ends: Ends::SenderOnly,
     transport: Transport::Tcp,

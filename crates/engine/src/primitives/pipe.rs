@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::{pipe, socket};
@@ -41,7 +42,8 @@ const COPY_OUT: Hop = Hop {
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "pipe",
-    family: "controls",
+    family: Family::Controls,
+    condition: Some(Condition::Contiguous),
     summary: "write(2) of a contiguous message into a pipe: no socket",
     ends: Ends::Pair,
     transport: Transport::Pipe,

@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::socket;
@@ -22,7 +23,8 @@ use crate::registry::{Ends, Entry, Setup, SetupError};
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "send",
-    family: "plain",
+    family: Family::Plain,
+    condition: Some(Condition::Contiguous),
     summary: "send(2) of a message that is contiguous already",
     ends: Ends::Pair,
     transport: Transport::Tcp,

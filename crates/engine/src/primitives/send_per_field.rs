@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
@@ -25,7 +26,8 @@ use crate::transmit::send_all;
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "send_per_field",
-    family: "plain",
+    family: Family::Plain,
+    condition: None,
     summary: "one send(2) per field",
     ends: Ends::Pair,
     transport: Transport::Tcp,

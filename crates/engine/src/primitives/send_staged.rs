@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
@@ -26,7 +27,8 @@ use crate::transmit::send_all;
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "send_staged",
-    family: "the classic three",
+    family: Family::Classic,
+    condition: None,
     summary: "gather the fields into a staging buffer by memcpy, then send(2)",
     ends: Ends::Pair,
     transport: Transport::Tcp,

@@ -24,6 +24,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
@@ -47,7 +48,8 @@ pub(crate) const FILE_PAGES: Hop = Hop {
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "sendfile",
-    family: "splice",
+    family: Family::PageMoving,
+    condition: Some(Condition::InFile),
     summary: "sendfile(2) of a message that lies in a file in memory (memfd)",
     ends: Ends::Pair,
     transport: Transport::Tcp,

@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::fs::File;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::file;
@@ -27,7 +28,8 @@ use crate::registry::{Ends, Entry, Setup, SetupError};
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "sendfile_file",
-    family: "splice",
+    family: Family::PageMoving,
+    condition: Some(Condition::InFile),
     summary: "sendfile(2) of a message that lies in a regular file, page cache warm",
     ends: Ends::Pair,
     transport: Transport::Tcp,

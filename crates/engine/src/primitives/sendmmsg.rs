@@ -14,6 +14,7 @@ use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::udp::Batch;
@@ -26,7 +27,8 @@ use crate::several::{self, MESSAGES_MAX};
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "sendmmsg",
-    family: "datagram",
+    family: Family::Datagram,
+    condition: Some(Condition::Datagram),
     summary: "sendmmsg(2) of up to 64 contiguous messages, each a UDP datagram",
     ends: Ends::Pair,
     transport: Transport::Udp,

@@ -11,6 +11,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::socket;
@@ -23,7 +24,8 @@ use crate::registry::{Ends, Entry, Setup, SetupError};
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "sendmsg_iov",
-    family: "the classic three",
+    family: Family::Classic,
+    condition: None,
     summary: "sendmsg(2) with an iovec straight over the fields",
     ends: Ends::Pair,
     transport: Transport::Tcp,

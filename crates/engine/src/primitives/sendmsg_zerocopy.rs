@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
@@ -39,7 +40,8 @@ use crate::transmit::Iovecs;
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "sendmsg_zerocopy",
-    family: "the classic three",
+    family: Family::Classic,
+    condition: None,
     summary: "sendmsg(2) with MSG_ZEROCOPY straight over the fields, completions awaited",
     ends: Ends::Pair,
     transport: Transport::Tcp,

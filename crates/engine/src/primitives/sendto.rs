@@ -14,6 +14,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::udp::{self, Destination};
@@ -26,7 +27,8 @@ use crate::registry::{Ends, Entry, Setup, SetupError};
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "sendto",
-    family: "datagram",
+    family: Family::Datagram,
+    condition: Some(Condition::Datagram),
     summary: "sendto(2) of a contiguous message as one UDP datagram",
     ends: Ends::Pair,
     transport: Transport::Udp,

@@ -43,6 +43,7 @@ use std::time::Duration;
 
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
@@ -69,7 +70,8 @@ const USER_PAGES: Hop = Hop {
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "splice",
-    family: "splice",
+    family: Family::PageMoving,
+    condition: Some(Condition::Unchanged),
     summary: "vmsplice(2) of the fields' pages into a pipe, splice(2) from there to the socket",
     ends: Ends::Pair,
     transport: Transport::Tcp,

@@ -17,6 +17,7 @@ use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
@@ -30,7 +31,8 @@ use crate::several::{self, MESSAGES_MAX};
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "udp_gso",
-    family: "datagram",
+    family: Family::Datagram,
+    condition: Some(Condition::Datagram),
     summary: "sendmsg(2) of up to 64 contiguous messages that the kernel cuts into datagrams",
     ends: Ends::Pair,
     transport: Transport::Udp,

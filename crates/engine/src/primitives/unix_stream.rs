@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath, End, Hop, Movement, Mover};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::socket;
@@ -42,7 +43,8 @@ const QUEUE: Hop = Hop {
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "unix_stream",
-    family: "controls",
+    family: Family::Controls,
+    condition: Some(Condition::Contiguous),
     summary: "send(2) of a contiguous message over a Unix stream socket: no network",
     ends: Ends::Pair,
     transport: Transport::UnixStream,

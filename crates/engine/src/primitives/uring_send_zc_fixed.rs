@@ -14,6 +14,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::io_uring::Opcode;
@@ -26,7 +27,8 @@ use crate::uring;
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "uring_send_zc_fixed",
-    family: "io_uring",
+    family: Family::IoUring,
+    condition: Some(Condition::Contiguous),
     summary: "a message in a registered buffer through a ring, zero-copy, notifications awaited",
     ends: Ends::Pair,
     transport: Transport::Tcp,

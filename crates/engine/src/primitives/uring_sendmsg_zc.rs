@@ -14,6 +14,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::io_uring::Opcode;
@@ -26,7 +27,8 @@ use crate::uring;
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "uring_sendmsg_zc",
-    family: "io_uring",
+    family: Family::IoUring,
+    condition: None,
     summary: "an iovec straight over the fields through a ring, zero-copy, notifications awaited",
     ends: Ends::Pair,
     transport: Transport::Tcp,

@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 
 use iolens_model::data_path::{CallsPerMessage, DataPath};
+use iolens_model::family::Family;
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::socket;
@@ -24,7 +25,8 @@ use crate::registry::{Ends, Entry, Setup, SetupError};
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "writev",
-    family: "plain",
+    family: Family::Plain,
+    condition: None,
     summary: "writev(2) with an iovec straight over the fields",
     ends: Ends::Pair,
     transport: Transport::Tcp,

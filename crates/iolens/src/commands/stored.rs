@@ -23,7 +23,9 @@ fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
 pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
-    Ok((store.load(&id).map_err(Failure::unusable)?, path))
+    let mut run = store.load(&id).map_err(Failure::unusable)?;
+    iolens_engine::registry::complete(&mut run.header.primitives);
+    Ok((run, path))
 }
 
 /// Lists the runs.
@@ -57,6 +59,7 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     let number = args.cell.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let shown = match number {
         _ if args.result.json => json::run(&run, &analysis),
+        None if args.all => text::whole(&run, &analysis, &style()),
         None => text::run(&run, &analysis, &style()),
         Some(n) if n <= analysis.cells.len() => {
             text::show(&run, &analysis, &analysis.cells[n - 1], &style())

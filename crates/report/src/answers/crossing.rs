@@ -30,44 +30,57 @@ fn chosen(analysis: &Analysis) -> Vec<&Crossover> {
     chosen
 }
 
-/// Every crossover of [`sentences`] at one glance: its curve, the pair of
-/// labels, and where one overtakes the other.
-pub(crate) fn briefs(run: &Run, analysis: &Analysis) -> Vec<(String, String)> {
-    let brief = |crossover: &&Crossover| {
-        (words::curve(&run.header.plan, &crossover.curve), brief(analysis, crossover))
-    };
-    chosen(analysis).iter().map(brief).collect()
+/// A crossover at one glance.
+pub(crate) struct Brief {
+    /// Its curve, in words.
+    pub(crate) curve: String,
+    /// The labels of the pair.
+    pub(crate) pair: [String; 2],
+    /// The same as they are shown.
+    pub(crate) first: String,
+    /// Likewise.
+    pub(crate) second: String,
+    /// Where the second is ahead of the first, as a clause.
+    pub(crate) said: String,
 }
 
-fn brief(analysis: &Analysis, crossover: &Crossover) -> String {
+/// Every crossover of [`sentences`], or of the run.
+pub(crate) fn briefs(run: &Run, analysis: &Analysis, all: bool) -> Vec<Brief> {
+    let brief = |crossover: &Crossover| brief(run, analysis, crossover);
+    match all {
+        true => analysis.crossovers.iter().map(brief).collect(),
+        false => chosen(analysis).into_iter().map(brief).collect(),
+    }
+}
+
+/// A crossover at one glance.
+pub(crate) fn brief(run: &Run, analysis: &Analysis, crossover: &Crossover) -> Brief {
     let cells = arms::on_curve(analysis, &crossover.curve);
     let shown = |label: &str| match arms::copied(cells.iter().copied(), label) {
         Some((_, high)) if high > 0.0 => format!("{label} (copied)"),
         _ => label.to_owned(),
     };
-    let (first, second) = (shown(&crossover.first), shown(&crossover.second));
     let to = crossover.first_ahead_to.unwrap_or(crossover.smallest);
     let from = crossover.second_ahead_from.unwrap_or(crossover.largest);
-    match crossover.shape {
-        CrossoverShape::Crosses => {
-            format!("{second} overtakes {first} between {to} and {from}.")
-        }
-        CrossoverShape::FirstThroughout => format!("{second} overtakes {first} nowhere."),
-        CrossoverShape::SecondThroughout => {
-            format!("{second} is ahead of {first} at every size.")
-        }
+    let said = match crossover.shape {
+        CrossoverShape::Crosses => format!("between {to} and {from}"),
+        CrossoverShape::FirstThroughout => "nowhere: behind at every size".to_owned(),
+        CrossoverShape::SecondThroughout => "at every size".to_owned(),
         CrossoverShape::FirstThenUnknown => {
-            format!("{second} is behind {first} up to {to}; above, neither is surely ahead.")
+            format!("behind up to {to}; above, neither is surely ahead")
         }
         CrossoverShape::UnknownThenSecond => {
-            format!("{second} is ahead of {first} from {from} on; below, neither is surely ahead.")
+            format!("from {from} on; below, neither is surely ahead")
         }
-        CrossoverShape::NeitherAnywhere => {
-            format!("{second} and {first}: neither is surely ahead at any size.")
-        }
-        CrossoverShape::Mixed => {
-            format!("{second} and {first}: the order changes more than once.")
-        }
+        CrossoverShape::NeitherAnywhere => "neither is surely ahead at any size".to_owned(),
+        CrossoverShape::Mixed => "no single band".to_owned(),
+    };
+    Brief {
+        curve: words::curve_brief(&run.header.plan, &crossover.curve),
+        pair: [crossover.first.clone(), crossover.second.clone()],
+        first: shown(&crossover.first),
+        second: shown(&crossover.second),
+        said,
     }
 }
 

@@ -33,6 +33,9 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
         svg: draw(Medium::Paper).standalone(),
         inline: draw(Medium::Page).inline(),
         table: table(&title, explain::time_of(explanation), &bars),
+        family: None,
+        lines: 0,
+        leads: false,
     })
 }
 

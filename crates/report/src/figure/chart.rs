@@ -105,16 +105,13 @@ pub(crate) struct Panel {
     pub(crate) unit: &'static str,
     /// Values.
     pub(crate) y: Scale,
-    /// Every curve; the first [`CURVES_MAX`] of kind [`Kind::Curve`] are drawn.
+    /// Every curve.
     pub(crate) series: Vec<Series>,
     /// Bounds: value and label.
     pub(crate) bounds: Vec<(f64, String)>,
     /// Shaded range of values with its label.
     pub(crate) band: Option<(Interval, String)>,
 }
-
-/// More curves than this cannot be told apart; the table has them all.
-pub(crate) const CURVES_MAX: usize = 7;
 
 /// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,15 +174,6 @@ pub(crate) struct Point {
 }
 
 impl Panel {
-    /// What is drawn of its series.
-    pub(crate) fn drawn(&self) -> impl Iterator<Item = &Series> {
-        let mut curves = 0;
-        self.series.iter().filter(move |series| {
-            curves += usize::from(series.kind == Kind::Curve);
-            series.kind != Kind::Curve || curves <= CURVES_MAX
-        })
-    }
-
     /// Whether it has a value.
     pub(crate) fn has_values(&self) -> bool {
         self.series.iter().any(|series| !series.points.is_empty())
@@ -230,15 +218,14 @@ impl Chart {
         labels
     }
 
-    /// Arms in the table only, as a clause.
-    pub(crate) fn omitted(&self) -> String {
-        let curves = |panel: &Panel| panel.series.iter().filter(|s| s.kind == Kind::Curve).count();
-        let most = self.panels.iter().map(curves).max().unwrap_or(0);
-        match most.saturating_sub(CURVES_MAX) {
-            0 => String::new(),
-            1 => "; one more arm is in the table only".to_owned(),
-            more => format!("; {more} more arms are in the table only"),
-        }
+    /// Lines of different arms; a fit belongs to the line of its arm.
+    pub(crate) fn lines(&self) -> usize {
+        let series = self.panels.iter().flat_map(|panel| &panel.series);
+        let own = series.filter(|series| series.kind != Kind::Model);
+        let mut labels: Vec<&str> = own.map(|series| series.label.as_str()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        labels.len()
     }
 }
 
@@ -254,7 +241,7 @@ impl Panel {
 
     /// The range of all drawn values, intervals and bounds; null without any.
     pub(crate) fn extent(&self) -> Option<Interval> {
-        let points = self.drawn().flat_map(|series| &series.points);
+        let points = self.series.iter().flat_map(|series| &series.points);
         let ends = points.flat_map(|point| match point.interval {
             Some(interval) => [point.value, interval.low, interval.high],
             None => [point.value; 3],

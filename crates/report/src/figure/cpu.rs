@@ -4,11 +4,11 @@
 use iolens_model::run::Run;
 
 use super::metric::{Metric, RX_CPU, RX_CYCLES, SOFTIRQ, TX_CPU, TX_CYCLES};
-use super::{Family, Figure, Group, by_size};
+use super::{Figure, Group, Sweep, by_size};
 
-/// The figure of one family of curves.
-pub(super) fn figure(run: &Run, family: &Family<'_>) -> Option<Figure> {
-    let cells = family.cells();
+/// The figure of one sweep.
+pub(super) fn figure(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
+    let cells = sweep.cells();
     let counted = TX_CYCLES.is_in(&cells) || RX_CYCLES.is_in(&cells);
     let parts = if counted { [TX_CYCLES, RX_CYCLES, SOFTIRQ] } else { [TX_CPU, RX_CPU, SOFTIRQ] };
     let parts: Vec<Metric> = parts.into_iter().filter(|part| part.is_in(&cells)).collect();
@@ -22,8 +22,8 @@ pub(super) fn figure(run: &Run, family: &Family<'_>) -> Option<Figure> {
     let charged = "; work for the receiver in the sender's context is charged to the sender; \
                    softirq: ns/B on all CPUs of both ends, part of it in the other panels too";
     let charged = if parts.iter().any(|part| part.name == SOFTIRQ.name) { charged } else { "" };
-    let panels = by_size::split(run, family, &parts);
-    let mut chart = by_size::chart(run, family, title, charged, panels);
+    let panels = by_size::split(run, sweep, &parts);
+    let mut chart = by_size::chart(run, sweep, title, charged, panels);
     chart.columns = parts.len();
-    Some(family.figure(run, Group::Time, stem, &chart))
+    Some(sweep.figure(run, Group::Time, stem, chart))
 }

@@ -9,7 +9,7 @@ use super::scale::Scale;
 use super::sheet::{Drawing, Medium, Sheet};
 use super::style::{self, Look, Marker};
 use super::svg::Anchor;
-use super::{Family, Figure, Group, chart, labels};
+use super::{Figure, Group, Sweep, chart, labels};
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 
@@ -31,9 +31,9 @@ enum Ahead {
     Nobody,
 }
 
-/// The figure of one family of curves; none without a pair.
-pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Option<Figure> {
-    let rows = family.curves.iter().flat_map(|(_, cells)| {
+/// The figure of one sweep; none without a pair.
+pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
+    let rows = sweep.curves.iter().flat_map(|(_, cells)| {
         let curve = cells.first().map(|cell| cell.cell.curve());
         let own = analysis.crossovers.iter().filter(move |c| Some(&c.curve) == curve.as_ref());
         own.filter(|crossover| !crossover.points.is_empty()).map(|crossover| {
@@ -50,8 +50,9 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Opt
     if rows.is_empty() {
         return None;
     }
-    let draw = |medium| draw(run, family, analysis.delta, medium, &rows);
-    Some(family.finish(run, Group::Crossover, "crossovers", TITLE, draw, table(&rows)))
+    let draw = |medium| draw(run, sweep, analysis.delta, medium, &rows);
+    let title = sweep.title(TITLE);
+    Some(sweep.finish(run, Group::Crossover, "crossovers", &title, draw, table(&rows)))
 }
 
 impl Row<'_> {
@@ -105,7 +106,7 @@ const NAMES: f64 = 182.0;
 /// Room for the band in words.
 const WORDS: f64 = 128.0;
 
-fn draw(run: &Run, family: &Family<'_>, delta: f64, medium: Medium, rows: &[Row<'_>]) -> Drawing {
+fn draw(run: &Run, sweep: &Sweep<'_>, delta: f64, medium: Medium, rows: &[Row<'_>]) -> Drawing {
     let how = format!(
         "left to right: coloured where an arm is ahead by more than δ = {} (simultaneous 95 % \
          intervals), hollow where it is a tie or unknown; at the right the band in between, open \
@@ -119,7 +120,7 @@ fn draw(run: &Run, family: &Family<'_>, delta: f64, medium: Medium, rows: &[Row<
     let total = width.min(800.0) * beside as f64 + GAP * (beside as f64 - 1.0);
     let width = width.min(800.0);
     let x = Scale::sizes(&sizes(rows).into_iter().map(|size| size.0).collect::<Vec<_>>());
-    let mut sheet = Sheet::new(medium, total, TITLE, &how);
+    let mut sheet = Sheet::new(medium, total, &sweep.title(TITLE), &how);
     for line in curves.chunks(beside) {
         let top = sheet.y;
         let mut bottom = top;
@@ -133,7 +134,7 @@ fn draw(run: &Run, family: &Family<'_>, delta: f64, medium: Medium, rows: &[Row<
         // Below it the names of the caches.
         sheet.y = bottom + 24.0;
     }
-    sheet.finish(&words::footer(&run.header, &family.setting))
+    sheet.finish(&words::footer(&run.header, &sweep.setting))
 }
 
 /// Every size of the rows, rising.

@@ -54,7 +54,7 @@ impl Layout {
 
 /// Width of the longest name at the end of a curve.
 fn names_width(chart: &Chart) -> f64 {
-    let series = chart.panels.iter().flat_map(|panel| panel.drawn());
+    let series = chart.panels.iter().flat_map(|panel| &panel.series);
     let bands = chart.panels.iter().filter_map(|panel| Some(panel.band.as_ref()?.1.as_str()));
     let names = series.map(|series| series.label.as_str()).chain(bands);
     let widest = names.map(|name| svg::width(name, 12.0)).fold(0.0, f64::max);
@@ -65,8 +65,7 @@ fn names_width(chart: &Chart) -> f64 {
 pub(crate) fn draw(chart: &Chart, medium: Medium) -> Drawing {
     let layout = Layout::of(chart, medium);
     let width = layout.panel_width() * layout.columns as f64;
-    let subtitle = format!("{}{}", chart.subtitle, chart.omitted());
-    let mut sheet = Sheet::new(medium, width, &chart.title, &subtitle);
+    let mut sheet = Sheet::new(medium, width, &chart.title, &chart.subtitle);
     if layout.names.is_none() {
         sheet.legend(&legend(chart));
     }
@@ -90,7 +89,7 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Drawing {
 /// Every curve that is drawn, once, with what stands for the others.
 fn legend(chart: &Chart) -> Vec<(Look, String)> {
     let mut items: Vec<(Look, String)> = Vec::new();
-    for series in chart.panels.iter().flat_map(|panel| panel.drawn()) {
+    for series in chart.panels.iter().flat_map(|panel| &panel.series) {
         let named = series.kind != Kind::Model;
         if named && !items.iter().any(|(_, label)| *label == series.label) {
             items.push((series.look, series.label.clone()));

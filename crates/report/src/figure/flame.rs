@@ -108,6 +108,9 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
         svg: draw(Medium::Paper).standalone(),
         inline: draw(Medium::Page).inline(),
         table: table(&title, &trees),
+        family: None,
+        lines: 0,
+        leads: false,
     })
 }
 

@@ -6,21 +6,21 @@ use iolens_model::host::Calibration;
 use iolens_model::run::Run;
 
 use super::metric::GOODPUT;
-use super::{Family, Figure, Group, by_size, chart};
+use super::{Figure, Group, Sweep, by_size, chart};
 use crate::words;
 
-/// The figure of one family of curves.
-pub(super) fn figure(run: &Run, family: &Family<'_>) -> Option<Figure> {
-    GOODPUT.is_in(&family.cells()).then(|| {
-        let mut panels = by_size::panels(run, family, &GOODPUT);
-        for (panel, (threads, _)) in panels.iter_mut().zip(&family.curves) {
-            panel.bounds = bounds(&run.header.calibration, family.setting.working_set, *threads);
+/// The figure of one sweep.
+pub(super) fn figure(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
+    GOODPUT.is_in(&sweep.cells()).then(|| {
+        let mut panels = by_size::panels(run, sweep, &GOODPUT);
+        for (panel, (threads, _)) in panels.iter_mut().zip(&sweep.curves) {
+            panel.bounds = bounds(&run.header.calibration, sweep.setting.working_set, *threads);
         }
         chart::share_scales(&mut panels);
         let title = "Goodput by message size (Gbit/s of received payload)";
         let dashed = "; dashed: the same bytes copied once, and only read, without a kernel";
-        let chart = by_size::chart(run, family, title, dashed, panels);
-        family.figure(run, Group::Main, "goodput-by-size", &chart)
+        let chart = by_size::chart(run, sweep, title, dashed, panels);
+        sweep.figure(run, Group::Main, "goodput-by-size", chart)
     })
 }
 

@@ -2,14 +2,14 @@
 //! with the arm's hue and marker where it is surely ahead of every other one,
 //! and the markers of all that may be cheapest where nothing is.
 
+use iolens_model::family::Condition;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use super::sheet::{Drawing, Medium, Sheet};
 use super::style::{self, Look};
 use super::svg::{self, Anchor};
-use super::{Family, Figure, Group, chart};
-use crate::arms;
+use super::{Figure, Group, Sweep, chart};
 use crate::number::{self, NONE};
 use crate::standing::{self, Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
@@ -29,15 +29,16 @@ struct Tile {
 
 const TITLE: &str = "Cheapest arm by message size and thread count (least ns per message)";
 
-/// The figure of one family of curves.
-pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Option<Figure> {
-    let sizes = family.by_size();
-    if sizes.len() < 2 && family.curves.len() < 2 {
+/// The figure of one sweep.
+pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
+    let sizes = sweep.by_size();
+    if sizes.len() < 2 && sweep.curves.len() < 2 {
         return None;
     }
     let tile = |cell: &CellAnalysis| tile(cell, analysis.delta);
-    let draw = |medium| draw(run, family, medium, &tile);
-    Some(family.finish(run, Group::Crossover, "cheapest", TITLE, draw, table(family, &tile)))
+    let draw = |medium| draw(run, sweep, medium, &tile);
+    let title = sweep.title(TITLE);
+    Some(sweep.finish(run, Group::Crossover, "cheapest", &title, draw, table(sweep, &tile)))
 }
 
 fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
@@ -78,7 +79,7 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
 
 /// `; send, which needs a contiguous message, is left out`.
 fn without(left_out: &[Candidate]) -> String {
-    let contiguous = |arm: &Candidate| arms::condition(arm.primitive) == Some(arms::CONTIGUOUS);
+    let contiguous = |arm: &Candidate| arm.condition == Some(Condition::Contiguous);
     let needs = match left_out.iter().all(contiguous) {
         true => "a contiguous message",
         false => "a message of a certain kind",
@@ -93,17 +94,17 @@ fn without(left_out: &[Candidate]) -> String {
 
 fn draw(
     run: &Run,
-    family: &Family<'_>,
+    sweep: &Sweep<'_>,
     medium: Medium,
     tile: &dyn Fn(&CellAnalysis) -> Tile,
 ) -> Drawing {
     const LEFT: f64 = 66.0;
     const GAP: f64 = 4.0;
     const HEIGHT: f64 = 46.0;
-    let sizes = family.by_size();
+    let sizes = sweep.by_size();
     let pitch = ((medium.width() - LEFT) / sizes.len() as f64).min(120.0);
     let width = LEFT + pitch * sizes.len() as f64;
-    let cells = family.cells();
+    let cells = sweep.cells();
     let left_out = standing::conditional_in(cells.iter().copied());
     let how = format!(
         "filled: surely ahead of every other arm, by however little, with its speed against {}; \
@@ -111,7 +112,7 @@ fn draw(
         run.header.plan.baseline,
         without(&left_out)
     );
-    let mut sheet = Sheet::new(medium, width, TITLE, &how);
+    let mut sheet = Sheet::new(medium, width, &sweep.title(TITLE), &how);
     let items = chart::compared(&cells)
         .iter()
         .filter(|arm| left_out.iter().all(|left_out| left_out.label != arm.label))
@@ -120,7 +121,7 @@ fn draw(
     sheet.legend(&items);
     sheet.svg.text(0.0, sheet.y + 14.0, Anchor::Start, "tn", "threads");
     sheet.y += 22.0;
-    for (threads, cells) in &family.curves {
+    for (threads, cells) in &sweep.curves {
         sheet.svg.text(LEFT - 14.0, sheet.y + 28.0, Anchor::End, "tk", &threads.to_string());
         for cell in cells {
             let column = sizes.iter().position(|(size, _)| *size == cell.cell.message_bytes);
@@ -137,7 +138,7 @@ fn draw(
     let middle = LEFT + pitch * sizes.len() as f64 / 2.0;
     sheet.svg.text(middle, sheet.y + 32.0, Anchor::Middle, "tn", "message size");
     sheet.y += 38.0;
-    sheet.finish(&words::footer(&run.header, &family.setting))
+    sheet.finish(&words::footer(&run.header, &sweep.setting))
 }
 
 fn draw_tile(sheet: &mut Sheet, (x, width, height): (f64, f64, f64), tile: &Tile, hover: &str) {
@@ -168,13 +169,13 @@ fn draw_tile(sheet: &mut Sheet, (x, width, height): (f64, f64, f64), tile: &Tile
     sheet.svg.text(middle, y + 35.0, Anchor::Middle, "tk", below);
 }
 
-fn table(family: &Family<'_>, tile: &dyn Fn(&CellAnalysis) -> Tile) -> Table {
+fn table(sweep: &Sweep<'_>, tile: &dyn Fn(&CellAnalysis) -> Tile) -> Table {
     let mut columns = vec![Column::right("size", "")];
-    columns.extend(family.curves.iter().map(|(n, _)| Column::left(&words::threads(*n), "")));
+    columns.extend(sweep.curves.iter().map(|(n, _)| Column::left(&words::threads(*n), "")));
     let mut table = Table::new(TITLE, columns);
-    for (size, cells) in family.by_size() {
+    for (size, cells) in sweep.by_size() {
         let mut row: Vec<Entry> = vec![size.to_string().into()];
-        for (threads, _) in &family.curves {
+        for (threads, _) in &sweep.curves {
             let cell = cells.iter().find(|cell| cell.cell.threads == *threads);
             row.push(match cell {
                 Some(cell) => tile(cell).text.into(),

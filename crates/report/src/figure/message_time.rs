@@ -7,17 +7,17 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};
 
 use super::chart::{self, Kind, Point, Series};
 use super::metric::TIME;
-use super::{Family, Figure, Group, by_size, style};
+use super::{Figure, Group, Sweep, by_size, style};
 use crate::words;
 
-/// The figure of one family of curves.
-pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Option<Figure> {
-    if !TIME.is_in(&family.cells()) {
+/// The figure of one sweep.
+pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
+    if !TIME.is_in(&sweep.cells()) {
         return None;
     }
-    let mut panels = by_size::panels(run, family, &TIME);
+    let mut panels = by_size::panels(run, sweep, &TIME);
     let mut notes = Vec::new();
-    for (panel, (_, cells)) in panels.iter_mut().zip(&family.curves) {
+    for (panel, (_, cells)) in panels.iter_mut().zip(&sweep.curves) {
         let Some(first) = cells.first() else { continue };
         let curve = first.cell.curve();
         let of_curve = |model: &&CostModel| model.curve == curve;
@@ -31,8 +31,8 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Opt
         false => "",
     };
     let title = "Time per message by message size (ns; 1 / message rate, not a latency)";
-    let chart = by_size::chart(run, family, title, dotted, panels);
-    let mut figure = family.figure(run, Group::Main, "ns-per-message-by-size", &chart);
+    let chart = by_size::chart(run, sweep, title, dotted, panels);
+    let mut figure = sweep.figure(run, Group::Main, "ns-per-message-by-size", chart);
     figure.table.notes = notes;
     Some(figure)
 }

@@ -5,12 +5,15 @@
 //! label its curves directly, answer a hover with n, interval and verdict, and
 //! mark sizes at powers of two.
 
+use std::borrow::Cow;
+
 use iolens_model::axes::{Cell, Mode};
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
+use crate::parts::{self, Part};
 use crate::table::Table;
 
 mod attribution;
@@ -64,6 +67,13 @@ pub struct Figure {
     pub inline: String,
     /// The same numbers as a table.
     pub table: Table,
+    /// Whether it is one of those that are read first.
+    pub leads: bool,
+    /// The family whose arms it shows; null where it shows all arms of a run.
+    pub family: Option<&'static str>,
+    /// Lines of different arms in it, baseline and A/A copy among them; zero
+    /// in a figure that is made of other marks.
+    pub lines: usize,
 }
 
 /// The part of a report that a figure belongs to, in the order of a report.
@@ -121,43 +131,84 @@ pub struct NotDrawn {
 /// topology and mode first.
 #[must_use]
 pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = Vec::new();
-    for family in families(analysis) {
-        figures.extend(crossover::figure(run, analysis, &family));
-        figures.extend(heatmap::figure(run, analysis, &family));
-        figures.push(ratio::figure(run, analysis, &family));
-        figures.extend(goodput::figure(run, &family));
-        // Of a single size the summary says it all.
-        if family.by_size().len() > 1 {
-            figures.extend(message_time::figure(run, analysis, &family));
-            figures.extend(cpu::figure(run, &family));
-            figures.extend(cache::figure(run, &family));
-            figures.extend(switches::figure(run, &family));
-            figures.extend(latency::figure(run, &family));
-        }
-        figures.extend(threads::figures(run, &family));
-        figures.extend(summary::default(run, &family));
+    let mut figures = Vec::new();
+    for (part, analysis) in shown(analysis) {
+        figures.extend(of_part(run, &analysis, part.as_ref()));
     }
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
-    figures.extend(attribution::figures(run, &explained));
-    figures.extend(flame::figures(run, &explained));
-    figures.sort_by_key(|figure| figure.group);
+    let mut sampled = attribution::figures(run, &explained);
+    sampled.extend(flame::figures(run, &explained));
+    figures.extend(sampled);
+    figures.sort_by_key(|figure: &Figure| figure.group);
     figures
+}
+
+/// The parts of a run that have figures of their own, each with its analysis;
+/// the whole run where one figure can show all arms.
+fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
+    let parts = parts::parts(analysis);
+    if parts.is_empty() {
+        return vec![(None, Cow::Borrowed(analysis))];
+    }
+    let own = |part: Part| {
+        let analysis = part.of(analysis);
+        (Some(part), Cow::Owned(analysis))
+    };
+    parts.into_iter().map(own).collect()
+}
+
+fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = Vec::new();
+    for sweep in sweeps(analysis, part) {
+        figures.extend(crossover::figure(run, analysis, &sweep));
+        figures.extend(heatmap::figure(run, analysis, &sweep));
+        figures.push(ratio::figure(run, analysis, &sweep));
+        figures.extend(goodput::figure(run, &sweep));
+        // Of a single size the summary says it all.
+        if sweep.by_size().len() > 1 {
+            figures.extend(message_time::figure(run, analysis, &sweep));
+            figures.extend(cpu::figure(run, &sweep));
+            figures.extend(cache::figure(run, &sweep));
+            figures.extend(switches::figure(run, &sweep));
+            figures.extend(latency::figure(run, &sweep));
+        }
+        figures.extend(threads::figures(run, &sweep));
+        figures.extend(summary::default(run, &sweep));
+    }
+    figures
+}
+
+/// The families of a run that have figures of their own, in their order: the
+/// word and the name of each.
+#[must_use]
+pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
+    let parts = parts::parts(analysis).into_iter();
+    let mut families: Vec<_> =
+        parts.map(|part| (parts::id(part.family), parts::name(part.family))).collect();
+    families.dedup();
+    families
 }
 
 /// One page of all metrics of a size against the thread count, one figure per
 /// topology, mode and working set that has the size.
 #[must_use]
 pub fn summary_of_size(run: &Run, analysis: &Analysis, size: Bytes) -> Vec<Figure> {
-    let families = families(analysis);
-    families.iter().filter_map(|family| summary::of_size(run, family, size)).collect()
+    let one = |sweep: &Sweep<'_>| summary::of_size(run, sweep, size);
+    summaries(analysis, &one)
 }
 
 /// The same of a thread count against the size.
 #[must_use]
 pub fn summary_of_threads(run: &Run, analysis: &Analysis, threads: u32) -> Vec<Figure> {
-    let families = families(analysis);
-    families.iter().filter_map(|family| summary::of_threads(run, family, threads)).collect()
+    let one = |sweep: &Sweep<'_>| summary::of_threads(run, sweep, threads);
+    summaries(analysis, &one)
+}
+
+fn summaries(analysis: &Analysis, one: &dyn Fn(&Sweep<'_>) -> Option<Figure>) -> Vec<Figure> {
+    let of = |(part, analysis): &(Option<Part>, Cow<'_, Analysis>)| {
+        sweeps(analysis, part.as_ref()).iter().filter_map(one).collect::<Vec<_>>()
+    };
+    shown(analysis).iter().flat_map(of).collect()
 }
 
 /// The figures that have no values in the whole run, with the reason that its
@@ -201,14 +252,16 @@ pub fn not_drawn(run: &Run, analysis: &Analysis) -> Vec<NotDrawn> {
 }
 
 /// Curves that differ in their thread count only: the panels of one figure.
-pub(crate) struct Family<'a> {
+pub(crate) struct Sweep<'a> {
     /// What they have in common; its threads and size mean nothing.
     pub(crate) setting: Cell,
     /// Thread count and cells of each curve.
     pub(crate) curves: Vec<(u32, Vec<&'a CellAnalysis>)>,
+    /// Which arms of the run these are; null for all.
+    part: Option<&'a Part>,
 }
 
-impl<'a> Family<'a> {
+impl<'a> Sweep<'a> {
     /// The cells of all curves.
     fn cells(&self) -> Vec<&'a CellAnalysis> {
         self.curves.iter().flat_map(|(_, cells)| cells).copied().collect()
@@ -229,9 +282,19 @@ impl<'a> Family<'a> {
     }
 
     /// A figure of a chart.
-    fn figure(&self, run: &Run, group: Group, metric: &str, chart: &chart::Chart) -> Figure {
-        let draw = |medium| draw::draw(chart, medium);
-        self.finish(run, group, metric, &chart.title, draw, chart.table())
+    fn figure(&self, run: &Run, group: Group, metric: &str, chart: chart::Chart) -> Figure {
+        let titled = chart::Chart { title: self.title(&chart.title), ..chart };
+        let draw = |medium| draw::draw(&titled, medium);
+        let figure = self.finish(run, group, metric, &titled.title, draw, titled.table());
+        Figure { lines: titled.lines(), ..figure }
+    }
+
+    /// A title that says of which arms the figure is.
+    fn title(&self, title: &str) -> String {
+        match self.part {
+            Some(part) => format!("{} · {title}", part.name()),
+            None => title.to_owned(),
+        }
     }
 
     /// A figure from its parts; `metric` is the middle of its file name.
@@ -247,13 +310,17 @@ impl<'a> Family<'a> {
         let Cell { topology, mode, working_set, .. } = &self.setting;
         let study = run.header.plan.study;
         let rest = stem_rest(&run.header.plan, &self.setting);
+        let part = self.part.map(Part::stem).unwrap_or_default();
         Figure {
-            file_stem: format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}"),
+            file_stem: format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}{part}"),
             title: title.to_owned(),
             group,
             svg: draw(Medium::Paper).standalone(),
             inline: draw(Medium::Page).inline(),
             table,
+            family: self.part.map(|part| parts::id(part.family)),
+            lines: 0,
+            leads: group == Group::Crossover || metric.starts_with("ratio"),
         }
     }
 }
@@ -269,14 +336,14 @@ fn stem_rest(plan: &Plan, cell: &Cell) -> String {
     .collect()
 }
 
-fn families(analysis: &Analysis) -> Vec<Family<'_>> {
-    let mut families: Vec<Family> = Vec::new();
+fn sweeps<'a>(analysis: &'a Analysis, part: Option<&'a Part>) -> Vec<Sweep<'a>> {
+    let mut sweeps: Vec<Sweep> = Vec::new();
     for (curve, cells) in crate::results::curves(analysis) {
         let setting = Cell { threads: 0, ..curve.clone() };
-        match families.iter_mut().find(|family| family.setting == setting) {
-            Some(family) => family.curves.push((curve.threads, cells)),
-            None => families.push(Family { setting, curves: vec![(curve.threads, cells)] }),
+        match sweeps.iter_mut().find(|sweep| sweep.setting == setting) {
+            Some(sweep) => sweep.curves.push((curve.threads, cells)),
+            None => sweeps.push(Sweep { setting, curves: vec![(curve.threads, cells)], part }),
         }
     }
-    families
+    sweeps
 }

@@ -51,9 +51,9 @@ pub(super) fn draw(svg: &mut Svg, chart: &Chart, panel: &Panel, frame: &Frame) {
     plot.band(svg);
     plot.axes(svg);
     plot.bounds(svg);
-    let curves = panel.drawn().filter(|series| series.kind == Kind::Curve).count();
+    let curves = panel.series.iter().filter(|series| series.kind == Kind::Curve).count();
     let mut drawn = 0;
-    for series in panel.drawn() {
+    for series in &panel.series {
         let shift = match series.kind {
             Kind::Curve => {
                 drawn += 1;
@@ -168,6 +168,7 @@ impl Plot<'_> {
             self.stretch(svg, series, stretch, shift);
         }
         if matches!(series.kind, Kind::Curve | Kind::Noise) {
+            self.whiskers(svg, series, shift);
             for point in &series.points {
                 self.point(svg, series, point, shift);
             }
@@ -199,15 +200,21 @@ impl Plot<'_> {
         }
     }
 
+    /// The intervals of a curve's points, one mark for all.
+    fn whiskers(&self, svg: &mut Svg, series: &Series, shift: f64) {
+        let inside = series.points.iter().filter(|point| self.panel.y.contains(point.value));
+        let ends = inside.filter_map(|point| {
+            let (x, interval) = (self.x(point.x) + shift, point.interval?);
+            Some((x, self.y_inside(interval.high), self.y_inside(interval.low)))
+        });
+        svg.verticals(ends, &format!("s c-{} whisker", series.look.hue));
+    }
+
     fn point(&self, svg: &mut Svg, series: &Series, point: &Point, shift: f64) {
         let hue = series.look.hue;
         let x = self.x(point.x) + shift;
         if !self.panel.y.contains(point.value) {
             return;
-        }
-        if let Some(interval) = point.interval {
-            let ends = ((x, self.y_inside(interval.high)), (x, self.y_inside(interval.low)));
-            svg.line(ends.0, ends.1, &format!("s c-{hue} whisker"));
         }
         let at = (x, self.y(point.value));
         let marker = (series.kind == Kind::Curve).then_some(series.look.marker);
@@ -221,7 +228,7 @@ impl Plot<'_> {
         // Above the names of the caches there is no room.
         let (lowest, highest) = (self.bottom() - 5.0, self.frame.top + 2.0 * EDGE_LINE);
         let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-        for series in self.panel.drawn().filter(|series| series.kind == Kind::Curve) {
+        for series in self.panel.series.iter().filter(|series| series.kind == Kind::Curve) {
             let outside = series.points.iter().filter(|point| !self.panel.y.contains(point.value));
             let outside = outside.map(|point| {
                 let below = self.y(point.value) > self.bottom();
@@ -243,7 +250,7 @@ impl Plot<'_> {
     /// Names of the curves in the margin, each with a leader to its end.
     fn names(&self, svg: &mut Svg) {
         let mut labels: Vec<Label> = Vec::new();
-        for series in self.panel.drawn().filter(|series| series.kind != Kind::Model) {
+        for series in self.panel.series.iter().filter(|series| series.kind != Kind::Model) {
             let Some(last) = series.points.last() else { continue };
             let (y, from_x) = (self.y_inside(last.value), Some(self.x(last.x)));
             labels.push(Label { y, from_x, hue: series.look.hue, text: &series.label });

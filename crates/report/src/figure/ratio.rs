@@ -8,11 +8,11 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Inte
 use super::chart::{self, Along, Kind, Panel, Point, Series};
 use super::metric::hover_lead;
 use super::scale::Scale;
-use super::{Family, Figure, Group, by_size, style};
+use super::{Figure, Group, Sweep, by_size, style};
 use crate::{number, words};
 
-/// The figure of one family of curves.
-pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Figure {
+/// The figure of one sweep.
+pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Figure {
     let baseline = run.header.plan.baseline.as_str();
     let delta = Interval { low: 1.0 / (1.0 + analysis.delta), high: 1.0 + analysis.delta };
     let one = |(threads, cells): &(u32, Vec<&CellAnalysis>)| Panel {
@@ -24,16 +24,16 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, family: &Family<'_>) -> Fig
         bounds: Vec::new(),
         band: Some((delta, format!("±δ = {}", number::percent(analysis.delta)))),
     };
-    let mut panels: Vec<Panel> = family.curves.iter().map(one).collect();
+    let mut panels: Vec<Panel> = sweep.curves.iter().map(one).collect();
     let extent = chart::extent(&panels).unwrap_or(delta);
     let wide = Interval { low: extent.low.min(delta.low), high: extent.high.max(delta.high) };
     let scale = Scale::ratios(focus(wide, &panels));
     panels.iter_mut().for_each(|panel| panel.y = scale.clone());
     let title = format!("Speed relative to {baseline} by message size (ratio of ns per message)");
     let how = how_to_read(run, &panels);
-    let mut chart = by_size::chart(run, family, &title, &how, panels);
+    let mut chart = by_size::chart(run, sweep, &title, &how, panels);
     chart.apart = 3.5;
-    family.figure(run, Group::Main, "ratio-by-size", &chart)
+    sweep.figure(run, Group::Main, "ratio-by-size", chart)
 }
 
 /// The range that is drawn: one arm at a tenth of the baseline must not press
@@ -58,7 +58,7 @@ fn focus(extent: Interval, panels: &[Panel]) -> Interval {
 
 fn how_to_read(run: &Run, panels: &[Panel]) -> String {
     let mut outside = panels.iter().flat_map(|panel| {
-        panel.drawn().flat_map(|s| &s.points).filter(|point| !panel.y.contains(point.value))
+        panel.series.iter().flat_map(|s| &s.points).filter(|point| !panel.y.contains(point.value))
     });
     let edge = match outside.next() {
         Some(_) => "; numbers at an edge: off the scale",

@@ -50,7 +50,9 @@ impl Sheet {
         // The title of a small figure may be wider than what it shows.
         let width = width.max(480.0).min(medium.width());
         let mut sheet = Sheet { svg: Svg::default(), width, y: 0.0, title: title.to_owned() };
-        sheet.lines("t1", 15.0, 19.0, title);
+        // Bold letters are wider than those of the widths that are known.
+        const BOLD: f64 = 1.1;
+        sheet.lines("t1", 15.0 * BOLD, 19.0, title);
         sheet.lines("t2", 12.0, 16.0, subtitle);
         sheet.y += 6.0;
         sheet

@@ -7,7 +7,7 @@ use iolens_stats::analysis::CellAnalysis;
 
 use super::chart::{self, Along, Chart, Panel};
 use super::metric::{self, Metric};
-use super::{Family, Figure, Group, INTERVALS};
+use super::{Figure, Group, INTERVALS, Sweep};
 use crate::words;
 
 const METRICS: [Metric; 12] = [
@@ -27,31 +27,31 @@ const METRICS: [Metric; 12] = [
 
 /// The summary that a report shows: of its middle size where there are several
 /// thread counts, else of its thread count.
-pub(super) fn default(run: &Run, family: &Family<'_>) -> Option<Figure> {
-    let sizes = family.by_size();
-    if family.curves.len() > 1 {
+pub(super) fn default(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
+    let sizes = sweep.by_size();
+    if sweep.curves.len() > 1 {
         let (size, _) = sizes.get(sizes.len() / 2)?;
-        return of_size(run, family, *size);
+        return of_size(run, sweep, *size);
     }
-    of_threads(run, family, family.curves.first()?.0)
+    of_threads(run, sweep, sweep.curves.first()?.0)
 }
 
 /// All metrics of one size against the thread count.
-pub(super) fn of_size(run: &Run, family: &Family<'_>, size: Bytes) -> Option<Figure> {
-    let (_, cells) = family.by_size().into_iter().find(|(known, _)| *known == size)?;
+pub(super) fn of_size(run: &Run, sweep: &Sweep<'_>, size: Bytes) -> Option<Figure> {
+    let (_, cells) = sweep.by_size().into_iter().find(|(known, _)| *known == size)?;
     let fixed = size.to_string();
-    draw(run, family, Along::Threads, &cells, &fixed)
+    draw(run, sweep, Along::Threads, &cells, &fixed)
 }
 
 /// All metrics of one thread count against the size.
-pub(super) fn of_threads(run: &Run, family: &Family<'_>, threads: u32) -> Option<Figure> {
-    let (_, cells) = family.curves.iter().find(|(known, _)| *known == threads)?;
-    draw(run, family, Along::Sizes, cells, &words::threads(threads))
+pub(super) fn of_threads(run: &Run, sweep: &Sweep<'_>, threads: u32) -> Option<Figure> {
+    let (_, cells) = sweep.curves.iter().find(|(known, _)| *known == threads)?;
+    draw(run, sweep, Along::Sizes, cells, &words::threads(threads))
 }
 
 fn draw(
     run: &Run,
-    family: &Family<'_>,
+    sweep: &Sweep<'_>,
     along: Along,
     cells: &[&CellAnalysis],
     fixed: &str,
@@ -76,8 +76,8 @@ fn draw(
         apart: if along == Along::Threads { 2.5 } else { 0.0 },
         columns: panels.len().min(3),
         panels,
-        footer: words::footer(&run.header, &family.setting),
+        footer: words::footer(&run.header, &sweep.setting),
     };
     let stem = format!("summary-{}", fixed.to_lowercase().replace(' ', ""));
-    Some(family.figure(run, Group::Summary, &stem, &chart))
+    Some(sweep.figure(run, Group::Summary, &stem, chart))
 }

@@ -30,13 +30,13 @@ impl Svg {
     /// A text; its content is escaped.
     pub(crate) fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
-            Anchor::Start => "start",
-            Anchor::Middle => "middle",
-            Anchor::End => "end",
+            Anchor::Start => "",
+            Anchor::Middle => r#" text-anchor="middle""#,
+            Anchor::End => r#" text-anchor="end""#,
         };
         let text = escape(text);
         self.write(format_args!(
-            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}" class="{class}">{text}</text>"#
+            r#"<text x="{x:.1}" y="{y:.1}"{anchor} class="{class}">{text}</text>"#
         ));
     }
 
@@ -44,6 +44,19 @@ impl Svg {
     pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let ((x1, y1), (x2, y2)) = (from, to);
         self.write(format_args!(r#"<path d="M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}" class="{class}"/>"#));
+    }
+
+    /// Vertical lines, each from its place and two heights, as one element;
+    /// nothing without any.
+    pub(crate) fn verticals(&mut self, lines: impl Iterator<Item = (f64, f64, f64)>, class: &str) {
+        let mut path = String::new();
+        for (x, from, to) in lines {
+            // Writing to a String cannot fail.
+            let _ = write!(path, "M{x:.1} {from:.1}V{to:.1}");
+        }
+        if !path.is_empty() {
+            self.write(format_args!(r#"<path d="{path}" class="{class}"/>"#));
+        }
     }
 
     /// A line through points.

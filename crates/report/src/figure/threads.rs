@@ -6,7 +6,7 @@ use iolens_stats::analysis::CellAnalysis;
 
 use super::chart::{self, Along, Chart, Panel};
 use super::metric::{GOODPUT, Metric, P50, P99, SWITCHES};
-use super::{Family, Figure, Group, INTERVALS};
+use super::{Figure, Group, INTERVALS, Sweep};
 use crate::words;
 
 const DRAWN: [(Metric, &str, &str); 4] = [
@@ -20,20 +20,20 @@ const DRAWN: [(Metric, &str, &str); 4] = [
     ),
 ];
 
-/// The figures of one family of curves; none with a single thread count.
-pub(super) fn figures(run: &Run, family: &Family<'_>) -> Vec<Figure> {
-    if family.curves.len() < 2 {
+/// The figures of one sweep; none with a single thread count.
+pub(super) fn figures(run: &Run, sweep: &Sweep<'_>) -> Vec<Figure> {
+    if sweep.curves.len() < 2 {
         return Vec::new();
     }
-    let drawn = DRAWN.iter().filter(|(metric, _, _)| metric.is_in(&family.cells()));
-    drawn.map(|(metric, stem, title)| figure(run, family, metric, stem, title)).collect()
+    let drawn = DRAWN.iter().filter(|(metric, _, _)| metric.is_in(&sweep.cells()));
+    drawn.map(|(metric, stem, title)| figure(run, sweep, metric, stem, title)).collect()
 }
 
-fn figure(run: &Run, family: &Family<'_>, metric: &Metric, stem: &str, title: &str) -> Figure {
+fn figure(run: &Run, sweep: &Sweep<'_>, metric: &Metric, stem: &str, title: &str) -> Figure {
     let panel = |(size, cells): &(_, Vec<&CellAnalysis>)| {
         metric.panel(run, Along::Threads, cells, format!("{size}"))
     };
-    let mut panels: Vec<Panel> = family.by_size().iter().map(panel).collect();
+    let mut panels: Vec<Panel> = sweep.by_size().iter().map(panel).collect();
     panels.retain(Panel::has_values);
     let chart = Chart {
         title: title.to_owned(),
@@ -45,7 +45,7 @@ fn figure(run: &Run, family: &Family<'_>, metric: &Metric, stem: &str, title: &s
         apart: 2.5,
         columns: panels.len().min(4),
         panels,
-        footer: words::footer(&run.header, &family.setting),
+        footer: words::footer(&run.header, &sweep.setting),
     };
-    family.figure(run, Group::Threads, stem, &chart)
+    sweep.figure(run, Group::Threads, stem, chart)
 }

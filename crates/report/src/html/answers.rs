@@ -4,7 +4,13 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
-use crate::answers::{Kind, Sentence, crossing, sentences};
+use crate::answers::{Kind, Sentence, sentences};
+use crate::parts;
+use crate::results::{self, Each};
+use crate::table::Table;
+
+/// Curves up to which each has a row for every family.
+const CURVES: usize = 4;
 
 /// Curves at one glance, the noise floor and the cautions in the open, the
 /// sentence of every cell behind a fold where there are many.
@@ -22,6 +28,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                 (turns(run, &of(Kind::Turns)))
             } @else {
                 (takeaways(run, &headlines))
+                (families(run, analysis))
                 (turns(run, &of(Kind::Turns)))
                 (crossings(run, analysis))
                 details open[cells.len() <= 8] {
@@ -62,23 +69,39 @@ fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
     }
 }
 
-/// Where one arm overtakes another, curve by curve, in a line each; the ratios
-/// stand with the questions.
+/// Where one arm overtakes another; the ratios stand with the questions.
 fn crossings(run: &Run, analysis: &Analysis) -> Markup {
-    let briefs = crossing::briefs(run, analysis);
+    let main = results::crossovers(run, analysis, false);
+    let all = results::crossovers(run, analysis, true);
+    let more = all.rows.len() > main.rows.len();
+    let bare = |table: Table| Table { caption: String::new(), ..table };
     html! {
-        @if !briefs.is_empty() {
-            h3 { "Where one way overtakes another" }
-            dl.answers { @for (i, (curve, text)) in briefs.iter().enumerate() {
-                @let said = i > 0 && briefs[i - 1].0 == *curve;
-                dt { @if !said { (curve) } }
-                dd { (prose(run, text)) }
-            } }
+        @if !main.rows.is_empty() {
+            h3 { (main.caption) }
+            (bare(main).html())
+            @if more {
+                details {
+                    summary { "Every arm against " (run.header.plan.baseline) }
+                    (bare(all).html())
+                }
+            }
             p.aside {
                 "Bands, ratios and intervals: "
                 a href="#q-one-copy" { "one copy against two" } ", "
                 a href="#q-zero-copy" { "zero-copy" } "."
             }
+        }
+    }
+}
+
+/// Who is cheapest of each family; nothing in a run that one figure shows.
+fn families(run: &Run, analysis: &Analysis) -> Markup {
+    let curves = results::curves(analysis).len();
+    let each = if curves > CURVES { Each::Message } else { Each::Family };
+    html! {
+        @if parts::is_grouped(analysis) {
+            (results::cheapest(&run.header.plan, analysis, each).html())
+            p.aside { "Every ratio, family by family: " a href="#families" { "by family" } "." }
         }
     }
 }

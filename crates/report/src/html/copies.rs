@@ -7,6 +7,9 @@ use maud::{Markup, html};
 
 use crate::results;
 
+/// Settings up to which the receivers of each stand open.
+const BESIDE: usize = 2;
+
 /// Data paths side by side, and the copy ledger beneath.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     super::block(
@@ -27,7 +30,14 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             (super::paths::diagrams(run, analysis))
             (results::ledger(run, analysis).html())
             @let beside = results::receivers(run, analysis);
-            @for table in &beside { (table.html()) }
+            @if beside.len() > BESIDE {
+                details {
+                    summary { "Receivers beside each other, in " (beside.len()) " settings" }
+                    @for table in &beside { (table.html()) }
+                }
+            } @else {
+                @for table in &beside { (table.html()) }
+            }
             @if !beside.is_empty() { p.aside { (results::RECEIVERS_READ) } }
             p.aside {
                 "Declared: which hops there are and which of them copy, by each primitive’s data "

@@ -1,13 +1,15 @@
 //! Which arm at which size.
 
 use iolens_model::axes::Mode;
+use iolens_model::family::Condition;
 use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
 use maud::{Markup, html};
 
-use crate::arms;
+use crate::parts;
 use crate::results;
-use crate::standing::{Candidate, conditional_in};
+use crate::standing::conditional_in;
+use crate::words;
 
 /// The decision table.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
@@ -24,9 +26,10 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
         "What to use",
         html! {
             (results::decision(run, analysis).html())
-            @for arm in conditional_in(&analysis.cells) {
-                p.aside { (aside(&arm)) }
+            @for (condition, arms) in conditions(analysis) {
+                p.aside { (aside(condition, &arms)) }
             }
+            (families(run, analysis))
             p.aside {
                 "Brackets are pointwise 95 % intervals of the ratio to " code { (plan.baseline) }
                 ", above 1 faster; what is said of a stretch was measured at its sizes. " (unsure)
@@ -40,18 +43,72 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     )
 }
 
-/// Why an arm is no choice among the others.
-fn aside(arm: &Candidate<'_>) -> Markup {
+/// Curves up to which the ratios of all stand open.
+const BESIDE: usize = 2;
+
+/// Every ratio, family by family, where one figure cannot show all arms.
+fn families(run: &Run, analysis: &Analysis) -> Markup {
+    let plan = &run.header.plan;
+    let curves = results::curves(analysis);
+    let one = |cells: &[&CellAnalysis]| {
+        html! {
+            @for table in results::ratios(plan, cells, usize::MAX) { (table.html()) }
+        }
+    };
     html! {
-        code { (arm.label) }
-        @match arms::condition(arm.primitive) {
-            Some(arms::CONTIGUOUS) | None => {
-                " needs a message that lies in one piece already; where "
+        @if parts::is_grouped(analysis) {
+            h3 id="families" { "By family" }
+            div.tables {
+                @for (i, (curve, cells)) in curves.iter().enumerate() {
+                    @if curves.len() > BESIDE {
+                        details open[i == 0] {
+                            summary { (words::curve(plan, curve)) }
+                            (one(cells))
+                        }
+                    } @else {
+                        div { p.caption { (words::curve(plan, curve)) } (one(cells)) }
+                    }
+                }
+            }
+            p.aside { (results::ratios_read(plan)) }
+        }
+    }
+}
+
+/// The arms that not every message allows, by what they need.
+fn conditions(analysis: &Analysis) -> Vec<(Condition, Vec<&str>)> {
+    let mut found: Vec<(Condition, Vec<&str>)> = Vec::new();
+    for arm in conditional_in(&analysis.cells) {
+        let Some(condition) = arm.condition else { continue };
+        match found.iter_mut().find(|(known, _)| *known == condition) {
+            Some((_, arms)) => arms.push(arm.label),
+            None => found.push((condition, vec![arm.label])),
+        }
+    }
+    found.sort_by_key(|(condition, _)| *condition);
+    found
+}
+
+/// Why arms are no choice among the others.
+fn aside(condition: Condition, arms: &[&str]) -> Markup {
+    let several = arms.len() > 1;
+    html! {
+        @for (i, arm) in arms.iter().enumerate() {
+            @if i > 0 { @if i + 1 == arms.len() { " and " } @else { ", " } }
+            code { (arm) }
+        }
+        @match condition {
+            Condition::Contiguous => {
+                @if several { " need" } @else { " needs" }
+                " a message that lies in one piece already; where "
                 "the fields lie scattered somebody has to copy them together first, as "
                 code { "send_staged" } " does."
             }
-            Some(condition) => { " can be used " (condition) "." }
+            other => { " can be used only " (other.words()) "." }
         }
-        " So it is no choice among the others, and stands in a column of its own."
+        @if several { " So they are" } @else { " So it is" }
+        " no choice among the others, and "
+        @if several { "have" } @else { "stands in" } " a column of "
+        @if several { "their own, with the fastest of them." } @else { "its own." }
     }
 }

@@ -13,6 +13,11 @@ use crate::number;
 /// All figures.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let figures = figure::all(run, analysis);
+    let families = figure::families(analysis);
+    let (figures, left_out) = match families.is_empty() {
+        true => (figures, 0),
+        false => within(FIGURES_BYTES, figures),
+    };
     let of = |group: Group| -> Vec<&Figure> {
         figures.iter().filter(|figure| figure.group == group).collect()
     };
@@ -29,21 +34,85 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                     "memory in use, rings and socket buffers, is larger and leaves it earlier."
                 }
             }
-            @for group in Group::ALL {
-                @let figures = of(group);
-                @if !figures.is_empty() { h3 { (group.heading()) } }
-                @if group == Group::Time { (explained(run, analysis)) }
-                @for figure in figures { (with_twin(figure)) }
+            @if families.is_empty() {
+                @for group in Group::ALL {
+                    @let figures = of(group);
+                    @if !figures.is_empty() { h3 { (group.heading()) } }
+                    @if group == Group::Time { (explained(run, analysis)) }
+                    @for figure in figures { (with_twin(figure)) }
+                }
+            } @else {
+                @for (id, name) in &families {
+                    (family(id, name, figures.iter().filter(|f| f.family == Some(id)).collect()))
+                }
+                h3 { (Group::Time.heading()) }
+                (explained(run, analysis))
+                @for figure in figures.iter().filter(|f| f.family.is_none()) { (with_twin(figure)) }
             }
             @if let Some(table) = figure::extremes::table(run, analysis) {
                 h3 { "Extremes" }
                 (table.html())
+            }
+            @if left_out > 0 {
+                p.aside {
+                    "With all figures of so many arms the page would be too large: "
+                    b { (left_out) " more" } " are written by "
+                    code { "iolens report " (run.header.id) " --figures DIR" }
+                    "; their numbers stand with the cells."
+                }
             }
             @for line in missing {
                 p.aside { b { (number::list(&line.what)) } ": not drawn; " (line.why) }
             }
         },
     )
+}
+
+/// Bytes that the figures of a run with many arms may have together.
+const FIGURES_BYTES: usize = 900_000;
+
+/// The figures that fit, those first that say most, and how many do not. The
+/// ratios of all families are always among them.
+fn within(bytes: usize, figures: Vec<Figure>) -> (Vec<Figure>, usize) {
+    const ORDER: [&str; 6] =
+        ["ratio", "crossovers", "cheapest", "goodput-by-size", "ns-per-message", "latency-by-size"];
+    let rank = |figure: &Figure| {
+        let place =
+            ORDER.iter().position(|metric| figure.file_stem.contains(&format!("-{metric}-")));
+        place.unwrap_or(ORDER.len() + usize::from(figure.group >= Group::Threads))
+    };
+    let mut order: Vec<usize> = (0..figures.len()).collect();
+    order.sort_by_key(|&i| rank(&figures[i]));
+    let (mut used, mut kept) = (0, vec![false; figures.len()]);
+    for i in order {
+        let own = figures[i].inline.len() + figures[i].table.html().into_string().len();
+        if used + own <= bytes || rank(&figures[i]) == 0 {
+            (used, kept[i]) = (used + own, true);
+        }
+    }
+    let left_out = kept.iter().filter(|kept| !**kept).count();
+    let kept = figures.into_iter().zip(kept).filter_map(|(figure, kept)| kept.then_some(figure));
+    (kept.collect(), left_out)
+}
+
+/// The figures of one family: which arm from which size on and the main curves
+/// in the open, the others folded.
+fn family(id: &str, name: &str, figures: Vec<&Figure>) -> Markup {
+    let first = |figure: &&Figure| figure.leads;
+    let (first, more): (Vec<&Figure>, Vec<&Figure>) = figures.into_iter().partition(first);
+    html! {
+        h3 id={ "family-" (id) } data-family=(id) { (name) }
+        @for figure in first { (with_twin(figure)) }
+        @if !more.is_empty() {
+            details {
+                summary {
+                    "More of " (name) ": goodput, time per message, where the time goes ("
+                    (number::count(u32::try_from(more.len()).unwrap_or(u32::MAX), "figure")) ")"
+                }
+                @for figure in more { (with_twin(figure)) }
+            }
+        }
+    }
 }
 
 /// What the samples say in sentences, or how to get some.
@@ -69,7 +138,7 @@ fn explained(run: &Run, analysis: &Analysis) -> Markup {
 /// A figure and, folded, its table twin.
 fn with_twin(figure: &Figure) -> Markup {
     html! {
-        figure id=(figure.file_stem) {
+        figure id=(figure.file_stem) data-lines=(figure.lines) {
             div.scroll { (PreEscaped(&figure.inline)) }
             details {
                 summary { "The numbers of this figure" }

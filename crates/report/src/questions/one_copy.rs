@@ -4,12 +4,15 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Crossover};
 
 use super::Outcome;
-use crate::answers::crossing;
+use crate::answers::crossing::{self, Brief};
 use crate::words;
 
 pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
     overtaking(run, analysis, &["send_staged"], "sendmsg_iov")
 }
+
+/// Curves up to which each has a sentence of its own.
+const CURVES: usize = 4;
 
 /// The crossovers from each of `firsts` to `second`, all curves.
 pub(super) fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> Outcome {
@@ -21,10 +24,30 @@ pub(super) fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second
     let sentence = |c: &&Crossover| {
         format!("{}: {}", words::curve(&run.header.plan, &c.curve), crossing::claim(analysis, c))
     };
+    let sentences = match found.len() > firsts.len() * CURVES {
+        true => together(run, analysis, &found),
+        false => found.iter().map(sentence).collect(),
+    };
     Outcome::Answered {
-        sentences: found.iter().map(sentence).collect(),
+        sentences,
         evidence: found.iter().flat_map(|c| crossing::evidence(run, c)).collect(),
     }
+}
+
+/// What is found, each thing once with the curves of which it is said; ratios
+/// and intervals stand with the evidence.
+fn together(run: &Run, analysis: &Analysis, found: &[&Crossover]) -> Vec<String> {
+    let mut said: Vec<(String, Vec<String>)> = Vec::new();
+    for crossover in found {
+        let Brief { curve, first, second, said: what, .. } =
+            crossing::brief(run, analysis, crossover);
+        let text = format!("{second} ahead of {first}: {what}");
+        match said.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, curves)) => curves.push(curve),
+            None => said.push((text, vec![curve])),
+        }
+    }
+    said.into_iter().map(|(text, curves)| format!("{text} ({}).", curves.join("; "))).collect()
 }
 
 fn why(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> String {

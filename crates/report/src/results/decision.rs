@@ -2,12 +2,13 @@
 //! a curve at which the same can be said.
 
 use iolens_model::axes::Cell;
+use iolens_model::family::Condition;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast};
 
 use super::interval_text;
-use crate::arms::{self, span};
+use crate::arms::span;
 use crate::number::{self, NONE, ratio};
 use crate::standing::{self, Candidate, standing};
 use crate::table::{Column, Entry, Table, Tone};
@@ -18,9 +19,10 @@ pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
     let plan = &run.header.plan;
     let round_trips = analysis.cells.iter().flat_map(|c| &c.arms).any(|a| a.latency.is_some());
     let conditional = standing::conditional_in(&analysis.cells);
-    let conditions: Vec<&str> =
-        conditional.iter().filter_map(|arm| arms::condition(arm.primitive)).collect();
-    let only_contiguous = conditions.iter().all(|condition| *condition == arms::CONTIGUOUS);
+    let mut conditions: Vec<Condition> =
+        conditional.iter().filter_map(|arm| arm.condition).collect();
+    conditions.sort_unstable();
+    conditions.dedup();
     let mut columns = vec![
         Column::left("curve", ""),
         Column::left("message size", ""),
@@ -30,12 +32,8 @@ pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
         ),
         Column::left(&format!("speed against {}", plan.baseline), "ratio [95 %]"),
     ];
-    if !conditions.is_empty() {
-        let heading = match only_contiguous {
-            true => "if the message is contiguous already",
-            false => "if the arm's condition holds",
-        };
-        columns.push(Column::left(heading, "ratio [95 %]"));
+    for condition in &conditions {
+        columns.push(Column::left(condition.heading(), "ratio [95 %]"));
     }
     if round_trips {
         columns.push(Column::left("its round trip, p50 / p99", "µs"));
@@ -45,9 +43,7 @@ pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
         for (i, stretch) in stretches(&cells, analysis.delta).iter().enumerate() {
             let mut row =
                 stretch.entries(if i == 0 { words::curve(plan, &curve) } else { String::new() });
-            if !conditions.is_empty() {
-                row.push(stretch.conditional().into());
-            }
+            row.extend(conditions.iter().map(|condition| stretch.on(*condition).into()));
             if round_trips {
                 row.push(stretch.round_trip(&curve).into());
             }
@@ -116,18 +112,23 @@ impl Stretch<'_> {
         }
     }
 
-    /// The arms that cannot send every message, at these sizes.
-    fn conditional(&self) -> String {
-        let found: Vec<Candidate> =
-            self.cells.iter().flat_map(|(cell, _)| standing::conditional(cell)).collect();
-        let of = |arm: &Candidate| {
-            let own = found.iter().filter(|candidate| candidate.label == arm.label);
-            let contrasts: Vec<&Contrast> = own.filter_map(|c| c.contrast).collect();
-            (!contrasts.is_empty()).then(|| format!("{}, {}", arm.shown(), over(&contrasts)))
-        };
-        let arms = standing::conditional_in(self.cells.iter().map(|(cell, _)| *cell));
-        let all: Vec<String> = arms.iter().filter_map(of).collect();
-        if all.is_empty() { NONE.to_owned() } else { all.join("; ") }
+    /// The arms that need this of a message and are the fastest of these at one
+    /// of the sizes.
+    fn on(&self, condition: Condition) -> String {
+        let groups = self.cells.iter().flat_map(|(cell, _)| standing::by_condition(cell));
+        let own = groups.filter(|(known, _)| *known == condition);
+        let found: Vec<Candidate> = own.map(|(_, arms)| arms[0]).collect();
+        let mut names: Vec<String> = Vec::new();
+        for arm in &found {
+            if !names.contains(&arm.shown()) {
+                names.push(arm.shown());
+            }
+        }
+        let contrasts: Vec<&Contrast> = found.iter().filter_map(|arm| arm.contrast).collect();
+        match names.is_empty() || contrasts.is_empty() {
+            true => NONE.to_owned(),
+            false => format!("{}, {}", names.join(" or "), over(&contrasts)),
+        }
     }
 
     /// Percentiles of the best arm at the first size, and at the last.

@@ -85,7 +85,7 @@ pub(super) fn analyse(
     let used: BTreeSet<*const TrialValues> =
         drafts.iter().flat_map(|draft| &draft.used).map(|(trial, _)| &raw const **trial).collect();
     let analysed: Vec<ArmAnalysis> =
-        drafts.iter().map(|draft| arm_analysis(draft, &drafts, header.plan.delta, table)).collect();
+        drafts.iter().map(|draft| arm_analysis(header, draft, &drafts, table)).collect();
     let analysis = CellAnalysis {
         cell: cell.clone(),
         trials_used: count(used.len()),
@@ -242,9 +242,9 @@ fn never(visits: &Visits<'_>, label: &str) -> Refusal {
 }
 
 fn arm_analysis(
+    header: &RunHeader,
     draft: &Draft<'_>,
     drafts: &[Draft<'_>],
-    delta: f64,
     table: &mut StudentTable,
 ) -> ArmAnalysis {
     let check = drafts.iter().find(|draft| draft.arm.role == Role::SelfCheck);
@@ -253,7 +253,7 @@ fn arm_analysis(
         |measured: Option<&Measured>, floor: Option<&Measured>, refusal: Option<&Refusal>| {
             let context = Context {
                 role: draft.arm.role,
-                delta,
+                delta: header.plan.delta,
                 floor,
                 invalid: refusal.map(|refusal| refusal.reason.as_str()),
             };
@@ -269,7 +269,10 @@ fn arm_analysis(
     let arms: Vec<&ArmValues> = draft.used.iter().map(|(_, arm)| *arm).collect();
     let latency: Option<Vec<&Histogram>> =
         arms.iter().map(|arm| arm.outcome.latency.as_ref()).collect();
+    let facts = header.primitives.iter().find(|facts| facts.id == draft.arm.primitive);
     ArmAnalysis {
+        family: facts.and_then(|facts| facts.family),
+        condition: facts.and_then(|facts| facts.condition),
         arm: draft.arm.clone(),
         status: refusal.map_or(Status::Ok, |refusal| refusal.status),
         reason: refusal.map(|refusal| refusal.reason.clone()),

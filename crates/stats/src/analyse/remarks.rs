@@ -330,6 +330,8 @@ mod tests {
         run.header.primitives = vec![PrimitiveFacts {
             id: "base".to_owned(),
             summary: String::new(),
+            family: None,
+            condition: None,
             transport: iolens_model::transport::Transport::Tcp,
             data_path,
         }];

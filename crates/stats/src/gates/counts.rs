@@ -161,6 +161,8 @@ mod tests {
         less.header.primitives = vec![PrimitiveFacts {
             id: "base".to_owned(),
             summary: String::new(),
+            family: None,
+            condition: None,
             transport: Transport::Udp,
             data_path: DataPath { hops: Vec::new().into(), calls: CallsPerMessage::Fixed(1) },
         }];

@@ -6,6 +6,7 @@ use iolens_model::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
+use iolens_model::family::{Condition, Family};
 use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost, SysctlChange};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
@@ -134,6 +135,12 @@ prop_compose! {
 prop_compose! {
     fn primitive()(
         (id, summary) in (text(), text()),
+        family in prop::option::of(select(Family::ALL.to_vec())),
+        condition in prop::option::of(select(vec![
+            Condition::Contiguous,
+            Condition::InFile,
+            Condition::Unchanged,
+        ])),
         (from, to, function) in (text(), text(), text()),
         movement in select(vec![
             Movement::Copy,
@@ -158,7 +165,7 @@ prop_compose! {
         };
         let transport = Transport::Udp;
         let data_path = DataPath { hops: vec![hop].into(), calls };
-        PrimitiveFacts { id, summary, transport, data_path }
+        PrimitiveFacts { id, summary, family, condition, transport, data_path }
     }
 }
 

@@ -90,7 +90,8 @@ const fn twin(id: &'static str, of: &Entry, open: Open) -> Entry {
     let Cow::Borrowed(hops) = of.data_path.hops else { panic!("entries are constant") };
     Entry {
         id,
-        family: "bare loops",
+        family: of.family,
+        condition: of.condition,
         summary: "the calls of the primitive in a bare loop, to check the harness",
         ends: of.ends,
         transport: of.transport,

@@ -81,7 +81,7 @@ fn since(version: Option<KernelVersion>) -> String {
 
 // Writing to a string cannot fail.
 fn table(text: &mut String, family: &[&Entry]) {
-    let _ = writeln!(text, "\n## {}\n", family[0].family);
+    let _ = writeln!(text, "\n## {}\n", family[0].family.name());
     text.push_str("| id | what it does | Linux | calls | copies at the sender | end to end |\n");
     text.push_str("|---|---|---|---|---|---|\n");
     for entry in family {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use iolens_engine::availability;
 use iolens_engine::registry::{self, Entry};
 use iolens_model::data_path::CallsPerMessage;
+use iolens_model::family::Family;
 use serde_json::{Value, json};
 
 /// The entries by family and then by id; `all` for those too that only check
@@ -27,7 +28,8 @@ pub(super) fn item(entry: &Entry) -> Value {
     json!({
         "name": entry.id,
         "summary": entry.summary,
-        "family": entry.family,
+        "family": entry.family.id(),
+        "condition": entry.condition.map(|condition| format!("only {}", condition.words())),
         "transport": entry.transport,
         "control": entry.control,
         "hidden": entry.hidden,
@@ -65,7 +67,7 @@ pub(super) fn rows(items: &[Value]) -> String {
     for item in items {
         // Writing to a string cannot fail.
         if family.replace(&item["family"]) != Some(&item["family"]) {
-            let _ = writeln!(rows, "{}", text(item, "family"));
+            let _ = writeln!(rows, "{}", heading(&text(item, "family")));
         }
         let here = if item["available"] == true { "yes" } else { "no" };
         let _ = writeln!(
@@ -80,6 +82,14 @@ pub(super) fn rows(items: &[Value]) -> String {
         }
     }
     rows
+}
+
+/// A family's name, with the word that selects it where that is another one.
+fn heading(id: &str) -> String {
+    match Family::find(id) {
+        Some(family) if family.name() != id => format!("{family} ({id})"),
+        _ => id.to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -99,25 +109,28 @@ mod tests {
             })
         };
         let items = [
+            item("sendmsg_iov", "classic", Some("2.0"), None),
             item("memcpy", "controls", None, None),
             item("send", "plain", Some("2.0"), None),
             item("uring_send", "plain", Some("5.6"), Some("cannot make a ring: EPERM")),
         ];
         let expected = [
-            "              Linux  here",
+            "               Linux  here",
+            "the classic three (classic)",
+            "  sendmsg_iov  2.0    yes   what sendmsg_iov does",
             "controls",
-            "  memcpy      -      yes   what memcpy does",
+            "  memcpy       -      yes   what memcpy does",
             "plain",
-            "  send        2.0    yes   what send does",
-            "  uring_send  5.6    no    what uring_send does",
-            "                           not here: cannot make a ring: EPERM",
+            "  send         2.0    yes   what send does",
+            "  uring_send   5.6    no    what uring_send does",
+            "                            not here: cannot make a ring: EPERM",
         ];
         assert_eq!(rows(&items).lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]
     fn families_are_in_one_piece() {
-        let families: Vec<&str> = entries(true).iter().map(|entry| entry.family).collect();
+        let families: Vec<_> = entries(true).iter().map(|entry| entry.family).collect();
         assert!(families.is_sorted());
         assert!(entries(false).iter().all(|entry| !entry.hidden));
     }

@@ -1,0 +1,175 @@
+//! A run with more arms than one figure can show, as parts: one for each
+//! family, or several where a family has more arms than that. Each is an
+//! analysis of its own, with the baseline and its A/A copy in it, so that
+//! whatever shows an analysis shows a part of it.
+
+use iolens_model::arm::{Arm, Role};
+use iolens_model::family::Family;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+
+/// Lines that a reader can tell apart in one figure: the arms that are
+/// compared, the baseline and its A/A copy.
+pub(crate) const LINES_MAX: usize = 7;
+
+/// Compared arms of a part besides the baseline and its A/A copy.
+const ARMS_MAX: usize = LINES_MAX - 2;
+
+/// Some arms of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Part {
+    /// Their family; null where the run does not say.
+    pub(crate) family: Option<Family>,
+    /// Which of how many parts of the family this is.
+    pub(crate) number: (usize, usize),
+    /// Labels of the arms, without the baseline.
+    labels: Vec<String>,
+}
+
+/// Whether the run has more arms than one figure can show.
+pub(crate) fn is_grouped(analysis: &Analysis) -> bool {
+    compared(analysis).len() > ARMS_MAX
+}
+
+/// The parts of a run, in the order of families; none where one figure can
+/// show all its arms.
+pub(crate) fn parts(analysis: &Analysis) -> Vec<Part> {
+    if !is_grouped(analysis) {
+        return Vec::new();
+    }
+    let mut parts = Vec::new();
+    for (family, arms) in by_family(analysis) {
+        let of = arms.len().div_ceil(ARMS_MAX);
+        // As even as can be: no part of one arm beside a full one.
+        let size = arms.len().div_ceil(of.max(1)).max(1);
+        for (i, some) in arms.chunks(size).enumerate() {
+            let labels = some.iter().map(|arm| arm.arm.label.clone()).collect();
+            parts.push(Part { family, number: (i + 1, of), labels });
+        }
+    }
+    parts
+}
+
+/// The compared arms of a run by their families, in the order of these.
+fn by_family(analysis: &Analysis) -> Vec<(Option<Family>, Vec<&ArmAnalysis>)> {
+    let mut families: Vec<(Option<Family>, Vec<&ArmAnalysis>)> = Vec::new();
+    for arm in compared(analysis) {
+        match families.iter_mut().find(|(family, _)| *family == arm.family) {
+            Some((_, arms)) => arms.push(arm),
+            None => families.push((arm.family, vec![arm])),
+        }
+    }
+    families.sort_by_key(|(family, _)| order(*family));
+    families
+}
+
+/// Arms without a family come last.
+pub(crate) fn order(family: Option<Family>) -> (bool, Option<Family>) {
+    (family.is_none(), family)
+}
+
+/// What a family is called in headings.
+pub(crate) fn name(family: Option<Family>) -> &'static str {
+    family.map_or("other arms", Family::name)
+}
+
+/// Its word in file names and attributes.
+pub(crate) fn id(family: Option<Family>) -> &'static str {
+    family.map_or("other", Family::id)
+}
+
+/// Every compared arm, each once.
+fn compared(analysis: &Analysis) -> Vec<&ArmAnalysis> {
+    let mut found: Vec<&ArmAnalysis> = Vec::new();
+    let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    for arm in arms.filter(|arm| arm.arm.role == Role::Compared) {
+        if found.iter().all(|known| known.arm.label != arm.arm.label) {
+            found.push(arm);
+        }
+    }
+    found
+}
+
+impl Part {
+    /// `io_uring`, or `io_uring, 1 of 2`.
+    pub(crate) fn name(&self) -> String {
+        match self.number {
+            (_, 1) => name(self.family).to_owned(),
+            (i, of) => format!("{}, {i} of {of}", name(self.family)),
+        }
+    }
+
+    /// What tells its files from those of other parts: `-io-uring-1`.
+    pub(crate) fn stem(&self) -> String {
+        let family = id(self.family).replace('_', "-");
+        match self.number {
+            (_, 1) => format!("-{family}"),
+            (i, _) => format!("-{family}-{i}"),
+        }
+    }
+
+    fn has(&self, arm: &Arm) -> bool {
+        let own = matches!(arm.role, Role::Baseline | Role::SelfCheck);
+        own || self.labels.contains(&arm.label)
+    }
+
+    /// What the analysis says of these arms.
+    pub(crate) fn of(&self, analysis: &Analysis) -> Analysis {
+        let baseline = |label: &String| {
+            let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+            arms.into_iter().any(|arm| arm.arm.role == Role::Baseline && arm.arm.label == *label)
+        };
+        let has = |label: &String| self.labels.contains(label) || baseline(label);
+        let cell = |cell: &CellAnalysis| CellAnalysis {
+            arms: cell.arms.iter().filter(|arm| self.has(&arm.arm)).cloned().collect(),
+            pairs: {
+                let own = cell.pairs.iter().filter(|pair| has(&pair.first) && has(&pair.second));
+                own.cloned().collect()
+            },
+            ..cell.clone()
+        };
+        let crossovers = analysis.crossovers.iter();
+        let models = analysis.cost_models.iter();
+        Analysis {
+            cells: analysis.cells.iter().map(cell).collect(),
+            crossovers: crossovers.filter(|c| has(&c.first) && has(&c.second)).cloned().collect(),
+            cost_models: models.filter(|model| has(&model.label)).cloned().collect(),
+            ..analysis.clone()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_run_that_one_figure_shows_has_no_parts() {
+        for (_, analysis) in [fixture::run(), fixture::whole()] {
+            assert!(!is_grouped(&analysis) && parts(&analysis).is_empty());
+        }
+    }
+
+    #[test]
+    fn every_arm_is_in_one_part_and_no_part_has_too_many() {
+        let (_, analysis) = fixture::families();
+        let parts = parts(&analysis);
+        let mut labels: Vec<&String> = parts.iter().flat_map(|part| &part.labels).collect();
+        assert!(parts.iter().all(|part| (1..=ARMS_MAX).contains(&part.labels.len())));
+        assert_eq!(labels.len(), compared(&analysis).len());
+        labels.sort_unstable();
+        labels.dedup();
+        assert_eq!(labels.len(), compared(&analysis).len());
+        let names: Vec<String> = parts.iter().map(Part::name).collect();
+        assert_eq!(
+            names,
+            ["the classic three", "plain", "page moving", "io_uring, 1 of 2", "io_uring, 2 of 2"]
+        );
+        for part in &parts {
+            let own = part.of(&analysis);
+            let lines = own.cells.iter().map(|cell| cell.arms.len()).max();
+            assert!(lines <= Some(LINES_MAX), "{lines:?}");
+            assert!(own.cells.iter().all(|cell| cell.arms[0].arm.role == Role::Baseline));
+        }
+    }
+}

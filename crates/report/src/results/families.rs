@@ -1,0 +1,339 @@
+//! Arms by their families, for runs with more arms than one table or figure
+//! can show: every ratio at one glance, and the fastest of each family.
+
+use iolens_model::arm::Role;
+use iolens_model::axes::Cell;
+use iolens_model::family::{Condition, Family};
+use iolens_model::outcome::Status;
+use iolens_model::plan::Plan;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
+
+use crate::arms::span;
+use crate::number::{NONE, ratio};
+use crate::parts;
+use crate::table::{Column, Entry, Table, Tone};
+use crate::words;
+
+/// How [`ratios`] is to be read.
+pub(crate) fn reading(plan: &Plan) -> String {
+    let undecided = match plan.quick {
+        true => "",
+        false => "; ?: INCONCLUSIVE, =: EQUIVALENT, the others differ from it",
+    };
+    format!(
+        "Speed against {}: its time per message over the arm's, above 1 the arm is faster; ± half \
+         the width of the pointwise 95 % interval in percent; *: the highest of its family at \
+         that size, set apart from the others or not; a control has its time per \
+         message{undecided}.",
+        plan.baseline
+    )
+}
+
+/// The ratios of a curve's arms at every size, family by family; in several
+/// tables where they would be wider than `width`, and without half-widths
+/// where that is enough.
+pub(crate) fn ratios(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Vec<Table> {
+    for with_width in [true, false] {
+        let table = table(plan, cells, with_width);
+        if table.width() <= width {
+            return vec![table];
+        }
+    }
+    let half = cells.len().div_ceil(2);
+    match cells.len() {
+        0 | 1 => vec![table(plan, cells, false)],
+        _ => cells.chunks(half).flat_map(|some| ratios(plan, some, width)).collect(),
+    }
+}
+
+/// Arms of a curve by their families: the baseline's row begins its own.
+fn families(cells: &[&CellAnalysis]) -> Vec<(Option<Family>, Vec<String>)> {
+    let mut families: Vec<(Option<Family>, Vec<String>)> = Vec::new();
+    for arm in cells.iter().flat_map(|cell| &cell.arms) {
+        let label = &arm.arm.label;
+        match families.iter_mut().find(|(family, _)| *family == arm.family) {
+            Some((_, labels)) if labels.contains(label) => {}
+            Some((_, labels)) => labels.push(label.clone()),
+            None => families.push((arm.family, vec![label.clone()])),
+        }
+    }
+    families.sort_by_key(|(family, _)| parts::order(*family));
+    families
+}
+
+fn table(plan: &Plan, cells: &[&CellAnalysis], with_width: bool) -> Table {
+    let size = |cell: &&CellAnalysis| Column::left(&cell.cell.message_bytes.to_string(), "");
+    let mut columns = vec![Column::left("arm", "")];
+    columns.extend(cells.iter().map(size));
+    let mut table = Table::new("", columns);
+    for (family, labels) in families(cells) {
+        let mut heading = vec![Entry::toned(parts::name(family), Tone::Family(parts::id(family)))];
+        heading.resize(cells.len() + 1, Entry::default());
+        table.push(heading);
+        for label in &labels {
+            table.push(row(plan, cells, family, label, with_width));
+        }
+    }
+    table
+}
+
+fn row(
+    plan: &Plan,
+    cells: &[&CellAnalysis],
+    family: Option<Family>,
+    label: &str,
+    with_width: bool,
+) -> Vec<Entry> {
+    let find = |cell: &&CellAnalysis| -> Option<ArmAnalysis> {
+        cell.arms.iter().find(|arm| arm.arm.label == label).cloned()
+    };
+    let arms: Vec<Option<ArmAnalysis>> = cells.iter().map(find).collect();
+    let shown = arms.iter().flatten().map(|arm| match arm.arm.role {
+        Role::SelfCheck => "A/A copy".to_owned(),
+        _ => arm.shown_label(),
+    });
+    // Copied at one size is copied.
+    let shown = shown.max_by_key(String::len).unwrap_or_default();
+    let primitive = arms.iter().flatten().next().map_or(label, |arm| &arm.arm.primitive);
+    let mut row = vec![Entry::toned(format!(" {shown}"), Tone::Arm(primitive.to_owned()))];
+    row.extend(arms.iter().zip(cells).map(|(arm, cell)| match arm {
+        Some(arm) => entry(plan, arm, best(cell, family) == Some(label), with_width),
+        None => Entry::toned(NONE, Tone::Faint),
+    }));
+    row
+}
+
+fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Entry {
+    if arm.status != Status::Ok {
+        return Entry::toned(arm.status.word(), Tone::Faint);
+    }
+    let contrast = match (&arm.contrast, arm.arm.role) {
+        (Some(contrast), _) => contrast,
+        (None, Role::Baseline) => return "1".into(),
+        (None, _) => {
+            let time = arm.figures.as_ref().map(|figures| figures.ns_per_message.value);
+            let text =
+                time.map_or_else(|| NONE.to_owned(), |ns| format!("{} ns", three_digits(ns)));
+            return Entry::toned(text, Tone::Faint);
+        }
+    };
+    let mark = match contrast.verdict {
+        _ if plan.quick => "",
+        Verdict::Invalid => return Entry::toned("invalid", Tone::Faint),
+        Verdict::Inconclusive => "?",
+        Verdict::Equivalent => "=",
+        _ => "",
+    };
+    let half = contrast.pointwise.filter(|_| with_width).map_or_else(String::new, |interval| {
+        format!(" ±{:.0}", 50.0 * (interval.high - interval.low) / contrast.ratio)
+    });
+    let star = if is_best { "*" } else { "" };
+    format!("{}{half}{mark}{star}", ratio(contrast.ratio)).into()
+}
+
+/// The compared arm of a family with the highest ratio in a cell.
+fn best(cell: &CellAnalysis, family: Option<Family>) -> Option<&str> {
+    let own = cell.arms.iter().filter(|arm| arm.family == family);
+    fastest(own).map(|(label, _)| label)
+}
+
+fn fastest<'a>(arms: impl Iterator<Item = &'a ArmAnalysis>) -> Option<(&'a str, f64)> {
+    let usable = |arm: &'a ArmAnalysis| match arm.arm.role {
+        _ if arm.status != Status::Ok => None,
+        Role::Baseline => Some((arm.arm.label.as_str(), 1.0)),
+        Role::Compared => {
+            let contrast = arm.contrast.as_ref().filter(|c| c.verdict != Verdict::Invalid)?;
+            Some((arm.arm.label.as_str(), contrast.ratio))
+        }
+        _ => None,
+    };
+    arms.filter_map(usable).max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// What the rows of [`cheapest`] are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Each {
+    /// A row for each family and kind of message.
+    Family,
+    /// A row for each kind of message, over all families.
+    Message,
+}
+
+/// The arm that is fastest at most sizes of each curve, for each family or over
+/// all, and for each kind of message.
+pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
+    let mut columns = vec![Column::left("curve", "")];
+    if each == Each::Family {
+        columns.push(Column::left("family", ""));
+    }
+    columns.push(Column::left("message", ""));
+    columns.push(Column::left("fastest in this run", "at so many of the sizes"));
+    columns.push(Column::left(&format!("against {}", plan.baseline), "ratio, over the sizes"));
+    let caption = match each {
+        Each::Family => "Fastest of each family, by the kind of message that it can send",
+        Each::Message => "Fastest of all families, by the kind of message",
+    };
+    let mut table = Table::new(caption, columns);
+    for (curve, cells) in super::curves(analysis) {
+        let mut first = true;
+        for (family, kinds) in kinds(&cells, each) {
+            for (i, kind) in kinds.iter().enumerate() {
+                let curve = if first { words::curve_brief(plan, &curve) } else { String::new() };
+                let mut row: Vec<Entry> = vec![curve.into()];
+                if each == Each::Family {
+                    let name = if i == 0 { parts::name(family) } else { "" };
+                    row.push(Entry::toned(name, Tone::Family(parts::id(family))));
+                }
+                row.extend(kind.entries(cells.len()));
+                if std::mem::take(&mut first) { table.push_group(row) } else { table.push(row) }
+            }
+        }
+    }
+    table
+}
+
+/// The winners of one kind of message over the sizes of a curve.
+struct Kind {
+    condition: Option<Condition>,
+    /// Label, primitive and number of sizes.
+    winners: Vec<(String, String, usize)>,
+    ratios: Vec<f64>,
+}
+
+fn kinds(cells: &[&CellAnalysis], each: Each) -> Vec<(Option<Family>, Vec<Kind>)> {
+    let families: Vec<Option<Family>> = match each {
+        Each::Family => families(cells).into_iter().map(|(family, _)| family).collect(),
+        Each::Message => vec![None],
+    };
+    let conditions = [
+        None,
+        Some(Condition::Contiguous),
+        Some(Condition::InFile),
+        Some(Condition::Datagram),
+        Some(Condition::Unchanged),
+    ];
+    let of = |family: Option<Family>| {
+        let own = |arm: &&ArmAnalysis| each == Each::Message || arm.family == family;
+        let kind = |condition| kind(cells, condition, &own);
+        (family, conditions.into_iter().filter_map(kind).collect::<Vec<Kind>>())
+    };
+    families.into_iter().map(of).filter(|(_, kinds)| !kinds.is_empty()).collect()
+}
+
+fn kind(
+    cells: &[&CellAnalysis],
+    condition: Option<Condition>,
+    own: &dyn Fn(&&ArmAnalysis) -> bool,
+) -> Option<Kind> {
+    let mut kind = Kind { condition, winners: Vec::new(), ratios: Vec::new() };
+    for cell in cells {
+        let arms = cell.arms.iter().filter(own).filter(|arm| arm.condition == condition);
+        let Some((label, ratio)) = fastest(arms) else { continue };
+        kind.ratios.push(ratio);
+        let found = cell.arms.iter().find(|arm| arm.arm.label == label)?;
+        match kind.winners.iter_mut().find(|(_, primitive, _)| *primitive == found.arm.primitive) {
+            Some((_, _, sizes)) => *sizes += 1,
+            None => {
+                kind.winners.push((found.shown_label(), found.arm.primitive.clone(), 1));
+            }
+        }
+    }
+    kind.winners.sort_by_key(|(_, _, sizes)| std::cmp::Reverse(*sizes));
+    (!kind.winners.is_empty()).then_some(kind)
+}
+
+impl Kind {
+    fn entries(&self, sizes: usize) -> [Entry; 3] {
+        let message = match self.condition {
+            None => "any",
+            Some(Condition::Contiguous) => "contiguous",
+            Some(Condition::InFile) => "in a file",
+            Some(Condition::Datagram) => "may be lost",
+            Some(Condition::Unchanged) => "left unchanged",
+        };
+        let (winner, primitive, at) = &self.winners[0];
+        // Two blanks end the name.
+        let text = format!("{winner}  {at} of {sizes}");
+        let (low, high) = span(self.ratios.iter().copied()).unwrap_or((f64::NAN, f64::NAN));
+        let ratios = match ratio(low) == ratio(high) {
+            true => ratio(low),
+            false => format!("{} to {}", ratio(low), ratio(high)),
+        };
+        [message.into(), Entry::toned(text, Tone::Arm(primitive.clone())), ratios.into()]
+    }
+}
+
+/// The sizes and the curve of some tables, as a heading.
+pub(crate) fn heading(plan: &Plan, curve: &Cell) -> String {
+    format!("{}, {}", words::threads(curve.threads), words::setting(plan, curve))
+}
+
+/// Sizes of cells, for a test that none is lost.
+#[cfg(test)]
+fn sizes(tables: &[Table]) -> Vec<String> {
+    let columns = tables.iter().flat_map(|table| table.columns.iter().skip(1));
+    columns.map(|column| column.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn every_arm_and_size_has_its_ratio_however_narrow() {
+        let (run, analysis) = fixture::families();
+        let plan = &run.header.plan;
+        let (_, cells) = super::super::curves(&analysis).swap_remove(0);
+        let wanted: Vec<String> =
+            cells.iter().map(|cell| cell.cell.message_bytes.to_string()).collect();
+        for (width, tables) in [(usize::MAX, 1), (100, 1), (70, 2)] {
+            let found = ratios(plan, &cells, width);
+            assert_eq!(found.len(), tables, "{width}");
+            assert_eq!(sizes(&found), wanted);
+            assert!(found.iter().all(|table| table.width() <= width));
+            for arm in &cells[0].arms {
+                let name = match arm.arm.role {
+                    Role::SelfCheck => "A/A copy".to_owned(),
+                    _ => arm.shown_label(),
+                };
+                let has =
+                    |table: &Table| table.rows.iter().any(|row| row.entries[0].text.trim() == name);
+                assert!(found.iter().all(has), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fastest_of_each_family_is_one_of_it() {
+        let (run, analysis) = fixture::families();
+        let table = cheapest(&run.header.plan, &analysis, Each::Family);
+        insta::assert_snapshot!(
+            table.text(100).lines().take(13).collect::<Vec<_>>().join("\n"), @"
+        curve              family             message         fastest in this run      against send_staged
+                                                              at so many of the sizes  ratio, over the sizes
+        ────────────────────────────────────────────────────────────────────────────────────────────────────
+        1 thread, stream   the classic three  any             sendmsg_iov  5 of 8      1.00 to 1.45
+                           plain              any             writev  8 of 8           0.89 to 1.43
+                                              contiguous      send  8 of 8             1.06 to 1.42
+                           page moving        in a file       sendfile_file  5 of 8    0.85 to 2.59
+                                              left unchanged  splice  8 of 8           0.53 to 2.30
+                           io_uring           any             uring_later  8 of 8      1.10 to 1.65
+                                              contiguous      uring_send  8 of 8       0.96 to 1.41
+
+        4 threads, stream  the classic three  any             sendmsg_iov  5 of 8      1.00 to 1.43
+                           plain              any             writev  8 of 8           0.88 to 1.43
+        ");
+        let all = cheapest(&run.header.plan, &analysis, Each::Message);
+        insta::assert_snapshot!(all.text(100).lines().take(8).collect::<Vec<_>>().join("\n"), @"
+        curve              message         fastest in this run      against send_staged
+                                           at so many of the sizes  ratio, over the sizes
+        ─────────────────────────────────────────────────────────────────────────────────
+        1 thread, stream   any             uring_later  8 of 8      1.10 to 1.65
+                           contiguous      send  8 of 8             1.06 to 1.42
+                           in a file       sendfile_file  5 of 8    0.85 to 2.59
+                           left unchanged  splice  8 of 8           0.53 to 2.30
+        ");
+    }
+}
