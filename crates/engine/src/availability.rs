@@ -59,7 +59,7 @@ fn attempt(entry: &Entry) -> Result<(), String> {
     if entry.ends == Ends::SenderOnly {
         return send_one(entry, Link::None, || Ok(()));
     }
-    let [near, far] = link::pair(entry.transport, &link::short_options(STALL_LIMIT))
+    let [near, far] = link::pair(entry.transport, entry.loopback(), &link::short_options(STALL_LIMIT))
         .map_err(|error| format!("over {}: {error}", entry.transport))?;
     let is_pipe = entry.transport == Transport::Pipe;
     send_one(entry, Link::Socket(near.data()), || expect_message(far.data(), is_pipe))

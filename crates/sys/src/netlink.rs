@@ -5,6 +5,8 @@
 //! Written by hand because it is six messages; the libraries that encode
 //! them bring all of route netlink and a compile time beyond our own.
 
+mod way;
+
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -13,6 +15,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
 };
 
+pub use self::way::{Mac, Way};
 use crate::errno::Errno;
 
 /// `struct nlmsghdr`: length, type, flags, sequence, port.
@@ -315,7 +318,7 @@ impl Message {
     /// Begins a request; one that only asks is answered, any other one is
     /// acknowledged.
     fn new(kind: u16, flags: i32) -> Message {
-        let asks = kind == libc::RTM_GETLINK || kind == libc::RTM_GETROUTE;
+        let asks = [libc::RTM_GETLINK, libc::RTM_GETROUTE, libc::RTM_GETNEIGH].contains(&kind);
         let acknowledge = if asks { 0 } else { libc::NLM_F_ACK };
         let flags = flags | libc::NLM_F_REQUEST | acknowledge;
         let mut message = Message(vec![0; HEADER_BYTES]);
