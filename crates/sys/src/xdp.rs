@@ -76,7 +76,10 @@ impl FrameSocket {
         }
         // SAFETY: takes numbers only.
         let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        tried(|| "open an AF_XDP socket".to_owned(), fd)?;
+        tried(
+            || "open an AF_XDP socket, which takes CAP_NET_RAW over the namespace".to_owned(),
+            fd,
+        )?;
         // SAFETY: the kernel has just made this descriptor, for nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let stride = frame_bytes.max(1).next_multiple_of(LINE_BYTES);

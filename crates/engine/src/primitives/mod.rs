@@ -179,10 +179,9 @@ mod tests {
         for entry in REGISTRY.iter().filter(|entry| entry.datagrams) {
             let path = dropped(&entry.data_path);
             assert!(path.hops.iter().all(|hop| hop.end == End::Sender), "{}", entry.id);
-            let (last, rest) = path.hops.split_last().unwrap();
-            assert_eq!(last.to, DROP.to, "{}", entry.id);
+            assert!(path.hops.iter().any(|hop| hop.to == DROP.to), "{}", entry.id);
             let handed_over = |hop: &Hop| [HAND_OVER, HAND_OVER_FRAME].contains(hop);
-            assert!(!rest.iter().any(handed_over), "{}", entry.id);
+            assert!(!path.hops.iter().any(handed_over), "{}", entry.id);
             for share in [0.0, 1.0] {
                 let before = entry.data_path.copies_sender(share);
                 assert_eq!(path.copies_sender(share), before, "{}", entry.id);
