@@ -17,10 +17,10 @@ pub use iolens_sys::tcp::SetupError;
 
 use crate::op::Sender;
 use crate::primitives::{
-    COPY_IN_FRAME, bare, dropped, memcpy, mptcp, null, pipe, send, send_per_field,
-    send_staged, sendfile, sendfile_file, sendmmsg, sendmsg_iov, sendmsg_zerocopy, sendto, splice,
-    udp_gso, unix_stream, uring_send, uring_send_zc, uring_send_zc_fixed, uring_sendmsg,
-    uring_sendmsg_zc, write, writev, xdp_tx,
+    COPY_IN_FRAME, bare, dropped, memcpy, mptcp, null, pipe, send, send_per_field, send_staged,
+    sendfile, sendfile_file, sendmmsg, sendmsg_iov, sendmsg_zerocopy, sendto, splice, udp_gso,
+    unix_stream, uring_send, uring_send_zc, uring_send_zc_fixed, uring_sendmsg, uring_sendmsg_zc,
+    write, writev, xdp_tx,
 };
 
 /// Which ends an arm of this primitive has.
