@@ -13,7 +13,7 @@ use iolens_sys::{process, ring, socket};
 
 use crate::op::Budget;
 use crate::registry::{Ends, Entry, Link, Setup, Shape};
-use crate::worker::link;
+use crate::worker::link::{self, Lane};
 
 /// How long the kernel may take to say that it released the message.
 const STALL_LIMIT: Duration = Duration::from_secs(1);
@@ -33,8 +33,7 @@ pub fn try_here(entry: &Entry) -> Result<(), String> {
 ///
 /// Errors: as [`try_here`].
 pub fn open_here(entry: &Entry) -> Result<(), String> {
-    let [near, _far] = link::pair(entry.transport, &link::short_options(STALL_LIMIT))
-        .map_err(|error| format!("over {}: {error}", entry.transport))?;
+    let [near, _far] = pair(entry)?;
     let link = match entry.ends {
         Ends::Pair => Link::Socket(near.data()),
         Ends::SenderOnly => Link::None,
@@ -59,10 +58,16 @@ fn attempt(entry: &Entry) -> Result<(), String> {
     if entry.ends == Ends::SenderOnly {
         return send_one(entry, Link::None, || Ok(()));
     }
-    let [near, far] = link::pair(entry.transport, &link::short_options(STALL_LIMIT))
-        .map_err(|error| format!("over {}: {error}", entry.transport))?;
+    let [near, far] = pair(entry)?;
     let is_pipe = entry.transport == Transport::Pipe;
     send_one(entry, Link::Socket(near.data()), || expect_message(far.data(), is_pipe))
+}
+
+/// A lane of the entry's transport, over loopback.
+fn pair(entry: &Entry) -> Result<[Lane; 2], String> {
+    let options = link::short_options(STALL_LIMIT);
+    link::pair(entry.transport, entry.loopback(), &options)
+        .map_err(|error| format!("over {}: {error}", entry.transport))
 }
 
 /// Sends one message; `receive` is called when it was sent.

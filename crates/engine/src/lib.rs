@@ -13,6 +13,7 @@ mod cgroup;
 mod counters;
 pub mod doctor;
 pub mod environment;
+mod frame;
 pub mod host;
 mod inflight;
 pub mod journal;

@@ -2,6 +2,7 @@
 //! conformance tests follow from this table; adding a primitive is one file
 //! and one line here.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
@@ -17,9 +18,10 @@ pub use iolens_sys::tcp::SetupError;
 
 use crate::op::Sender;
 use crate::primitives::{
-    bare, dropped, memcpy, mptcp, null, pipe, send, send_per_field, send_staged, sendfile,
-    sendfile_file, sendmmsg, sendmsg_iov, sendmsg_zerocopy, sendto, splice, udp_gso, unix_stream,
-    uring_send, uring_send_zc, uring_send_zc_fixed, uring_sendmsg, uring_sendmsg_zc, write, writev,
+    COPY_IN_FRAME, bare, dropped, memcpy, mptcp, null, pipe, send, send_per_field, send_staged,
+    sendfile, sendfile_file, sendmmsg, sendmsg_iov, sendmsg_zerocopy, sendto, splice, udp_gso,
+    unix_stream, uring_send, uring_send_zc, uring_send_zc_fixed, uring_sendmsg, uring_sendmsg_zc,
+    write, writev, xdp_tx,
 };
 
 /// Which ends an arm of this primitive has.
@@ -136,6 +138,7 @@ pub const REGISTRY: &[&Entry] = &[
     &uring_sendmsg_zc::ENTRY,
     &write::ENTRY,
     &writev::ENTRY,
+    &xdp_tx::ENTRY,
 ];
 
 /// Every primitive, and the bare loop of each that makes system calls to send,
@@ -209,6 +212,23 @@ impl Entry {
     #[must_use]
     pub fn reads_completions(&self) -> bool {
         self.data_path.may_copy_late() && !self.uses_a_ring()
+    }
+
+    /// Whether it gives frames to the device, which no protocol of the kernel's
+    /// has seen.
+    #[must_use]
+    pub fn makes_frames(&self) -> bool {
+        self.data_path.hops.contains(&COPY_IN_FRAME)
+    }
+
+    /// Where it can be tried within this machine: frames with addresses of IPv4's
+    /// loopback do not arrive.
+    #[must_use]
+    pub fn loopback(&self) -> IpAddr {
+        match self.makes_frames() {
+            true => Ipv6Addr::LOCALHOST.into(),
+            false => Ipv4Addr::LOCALHOST.into(),
+        }
     }
 
     /// Whether there is a receiving end to what an arm of it sends.

@@ -28,6 +28,32 @@ pub(crate) fn contiguous<'a>(
     Box::new(Several { fd: setup.link.socket(), stream, together: together as u64, call })
 }
 
+/// The loop of such a sender: `send` is told how many messages are to go with one
+/// call, at most `together`, and says how many went.
+///
+/// Errors: as [`Sender::run`].
+#[inline(never)]
+pub(crate) fn drive(
+    together: u64,
+    budget: &Budget,
+    mut send: impl FnMut(u64) -> Result<u64, Errno>,
+) -> Result<Span, Errno> {
+    let first_call_ns = clock::monotonic_ns();
+    budget.begin(first_call_ns);
+    let mut left = 0;
+    // What is taken from the budget at once may be fewer than go together.
+    while let Some(messages) = budget.take() {
+        left += messages;
+        while left >= together {
+            left -= send(together)?;
+        }
+    }
+    while left > 0 {
+        left -= send(left.min(together))?;
+    }
+    Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
+}
+
 struct Several<'a, C> {
     fd: BorrowedFd<'a>,
     stream: Stream,
@@ -65,20 +91,7 @@ impl<C: FnMut(BorrowedFd<'_>, &[IoSlice<'_>]) -> Result<usize, Errno> + Send> Se
     for Several<'_, C>
 {
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
-        let first_call_ns = clock::monotonic_ns();
-        budget.begin(first_call_ns);
-        let mut left = 0;
-        // What is taken from the budget at once may be fewer than go together.
-        while let Some(messages) = budget.take() {
-            left += messages;
-            while left >= self.together {
-                left -= self.send(self.together)?;
-            }
-        }
-        while left > 0 {
-            left -= self.send(left.min(self.together))?;
-        }
-        Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
+        drive(self.together, budget, |messages| self.send(messages))
     }
 
     fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno> {

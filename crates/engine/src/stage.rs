@@ -38,7 +38,7 @@ pub(crate) fn try_out(topology: Topology) -> Result<(), Refused> {
     let (step, devices) = match topology {
         Topology::Loopback => return Ok(()),
         Topology::Veth => (Step::VethPair, vec![veth::trial_pair()]),
-        Topology::Sink => (Step::SinkDevice, sink::devices()),
+        Topology::Sink => (Step::SinkDevice, sink::devices(1)),
     };
     netns::try_in_child(namespace::SETTINGS, step, devices)
         .map_err(|refusal| refusal::explain(&refusal, &Root::real(), User::here()))

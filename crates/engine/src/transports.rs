@@ -3,10 +3,11 @@
 
 mod listed;
 
-use iolens_model::axes::Cell;
+use iolens_model::axes::{Cell, IpVersion, Topology};
 use iolens_model::plan::NetworkOptions;
 use iolens_model::transport::Transport;
 
+use crate::primitives::xdp_tx;
 use crate::receivers;
 use crate::registry::{Ends, Entry};
 
@@ -26,6 +27,9 @@ pub fn allow(
         return Ok(());
     }
     received(entry, cell)?;
+    if entry.makes_frames() {
+        framed(cell, network)?;
+    }
     if entry.transport == Transport::Udp {
         datagram(cell, network, receive_bytes)?;
     }
@@ -48,6 +52,29 @@ fn received(entry: &Entry, cell: &Cell) -> Result<(), String> {
     ))
 }
 
+/// Whether a message is one frame, the device has a queue for each thread, and what
+/// comes from it is taken in.
+fn framed(cell: &Cell, network: NetworkOptions) -> Result<(), String> {
+    let most = xdp_tx::message_bytes_max(network.ip == IpVersion::V4);
+    if cell.message_bytes.0 > most as u64 {
+        return Err(format!(
+            "a message of {} is no frame in a page: over {} it has room for {most} B",
+            cell.message_bytes, network.ip
+        ));
+    }
+    if cell.topology == Topology::Loopback && network.ip == IpVersion::V4 {
+        return Err("frames over loopback are dropped as Martians with IPv4: take --ip v6, or                     another topology"
+            .to_owned());
+    }
+    if cell.threads > 1 && cell.topology != Topology::Sink {
+        return Err(format!(
+            "each of {} threads needs a queue of the device for itself, and the device has one",
+            cell.threads
+        ));
+    }
+    Ok(())
+}
+
 /// Whether a message is one datagram that arrives whole.
 fn datagram(cell: &Cell, network: NetworkOptions, receive_bytes: u64) -> Result<(), String> {
     let (size, most) = (cell.message_bytes, network.datagram_max());
@@ -68,7 +95,7 @@ fn datagram(cell: &Cell, network: NetworkOptions, receive_bytes: u64) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+    use iolens_model::axes::{Iovec, Mode, WorkingSet};
     use iolens_model::tuning::Tuning;
     use iolens_model::units::Bytes;
 
@@ -119,5 +146,26 @@ mod tests {
         assert_eq!(allowed("sendto", &fits), Ok(()));
         let said = allow(find("sendto").unwrap(), &fits, NetworkOptions::default(), 4096);
         assert!(said.unwrap_err().contains("received at once, 4096 B"));
+    }
+
+    #[test]
+    fn frames_need_a_page_a_queue_and_a_way_in() {
+        let entry = find("xdp_tx").unwrap();
+        let said = |cell: &Cell, ip| {
+            let network = NetworkOptions { ip, ..NetworkOptions::default() };
+            allow(entry, cell, network, 256 << 10).err().unwrap_or_default()
+        };
+        let (v4, v6) = (IpVersion::V4, IpVersion::V6);
+        let sink = |bytes| cell(Topology::Sink, "recv", bytes);
+        assert_eq!(said(&sink(4054), v4), "");
+        assert!(said(&sink(4055), v4).ends_with("over ipv4 it has room for 4054 B"));
+        assert!(said(&sink(4054), v6).ends_with("over ipv6 it has room for 4034 B"));
+        let lo = cell(Topology::Loopback, "recv", 64);
+        assert!(said(&lo, v4).contains("Martians"));
+        assert_eq!(said(&lo, v6), "");
+        for (topology, is_allowed) in [(Topology::Veth, false), (Topology::Sink, true)] {
+            let two = Cell { threads: 2, ..cell(topology, "recv", 64) };
+            assert_eq!(said(&two, v4).is_empty(), is_allowed);
+        }
     }
 }

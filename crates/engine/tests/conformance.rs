@@ -83,7 +83,7 @@ fn lane(entry: &Entry, way: Way, stall_limit: Duration) -> Result<[Lane; 2], tcp
         multipath: false,
     };
     loop {
-        match lane_pair(entry.transport, &options) {
+        match lane_pair(entry.transport, entry.loopback(), &options) {
             // The end of a ring is work that its thread is interrupted for, some
             // time later, and waits with a time limit do not go on by themselves.
             Err(error) if error.errno == Errno::EINTR => {}
@@ -315,27 +315,41 @@ fn is_there(entry: &Entry) -> bool {
         Ends::SenderOnly => (entry.open)(setup(Link::None, small)).map(drop),
     };
     let Err(why) = opened else { return true };
-    let refusals = [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENOSYS, Errno::EPERM];
+    let refusals = [
+        Errno::EOPNOTSUPP,
+        Errno::ENOPROTOOPT,
+        Errno::EAFNOSUPPORT,
+        Errno::ENOSYS,
+        Errno::EPERM,
+        // Somebody else on this machine has it.
+        Errno::EBUSY,
+    ];
     assert!(refusals.contains(&why.errno), "{}: {why}", entry.id);
     skip::note("every_entry_conforms", &format!("{}: {why}", entry.id));
     false
 }
 
-/// Message sizes with their fields: what is a datagram is not larger than one.
+/// Message sizes with their fields: what is a datagram is not larger than one, and
+/// what is a frame fits a page with its headers.
 fn sizes(entry: &Entry) -> Vec<(usize, usize)> {
     const DATAGRAM_MAX: usize = 65_507;
-    let small = [(1, 8), (7, 8), (64, 1), (1000, 8), (4095, 64)];
+    let small = [(1, 8), (7, 8), (64, 1), (1000, 8)];
+    if entry.makes_frames() {
+        return small.into_iter().chain([(4034, 64)]).collect();
+    }
+    let small = small.into_iter().chain([(4095, 64)]);
     let large = match entry.transport.loses() {
         true => vec![(DATAGRAM_MAX, 8)],
         false => vec![(65_536, 8), ((1 << 20) + 1, 8)],
     };
-    small.into_iter().chain(large).collect()
+    small.chain(large).collect()
 }
 
-/// One byte more than a datagram holds.
+/// One byte more than a datagram holds, or than a frame does.
 fn a_datagram_that_is_too_large_is_refused(entry: &Entry) {
     let [tx, _rx] = lane(entry, Way::Wide, STALL_LIMIT).unwrap();
-    let too_large = shape(65_508, 1, Iovec::PerMessage);
+    let bytes = if entry.makes_frames() { 4035 } else { 65_508 };
+    let too_large = shape(bytes, 1, Iovec::PerMessage);
     let sent = (entry.open)(setup(Link::Socket(tx.data()), too_large)).and_then(|mut sender| {
         let tried = || "send".to_owned();
         let sent = sender.run(&Budget::messages(1, 1));

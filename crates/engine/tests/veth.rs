@@ -35,6 +35,7 @@ const TESTS: &[Test] = &[
         Topology::Veth,
         every_transport_passes_between_namespaces,
     ),
+    ("frames_pass_between_namespaces", Topology::Veth, frames_pass_between_namespaces),
     (
         "a_segment_larger_than_the_mtu_is_refused",
         Topology::Veth,
@@ -281,7 +282,9 @@ fn every_transport_passes_between_namespaces() {
     for ip in [IpVersion::V4, IpVersion::V6] {
         for mode in [Mode::Stream, Mode::Rr] {
             let network = NetworkOptions { ip, mtu_bytes: 1500 };
-            let trial = trial_of(|_| true, Topology::Veth, network, 1400, mode);
+            // The device has one queue, and two threads want one each.
+            let shares = |entry: &&Entry| !entry.makes_frames();
+            let trial = trial_of(shares, Topology::Veth, network, 1400, mode);
             let transports: BTreeSet<_> = trial.arms.iter().filter_map(transport).collect();
             assert_eq!(transports.len(), Transport::ALL.len());
             let outcome = conduct(&trial);
@@ -295,6 +298,37 @@ fn every_transport_passes_between_namespaces() {
                 assert!(!is_tcp || slice.tx.retransmits.is_some(), "{}", arm.label);
             }
             assert_eq!(outcome.slices.len(), trial.arms.len());
+        }
+    }
+}
+
+/// Frames with headers of our own reach the receiver's socket, or say why not.
+fn frames_pass_between_namespaces() {
+    for ip in [IpVersion::V4, IpVersion::V6] {
+        for (size, mode) in [(1, Mode::Stream), (1400, Mode::Stream), (1400, Mode::Rr)] {
+            let network = NetworkOptions { ip, mtu_bytes: 1500 };
+            let with = |size| {
+                let mut trial =
+                    trial_of(|entry| entry.makes_frames(), Topology::Veth, network, size, mode);
+                trial.cell.threads = 1;
+                conduct(&trial)
+            };
+            let outcome = with(size);
+            say_duration(&outcome, &format!("{ip}, {mode}, frames of {size} B"));
+            let lacks = |why: &&String| why.contains("EAFNOSUPPORT");
+            if let Some(why) = outcome.reason.as_ref().filter(lacks) {
+                return skip::note("frames_pass_between_namespaces", why);
+            }
+            assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
+            for slice in &outcome.slices {
+                assert_eq!(slice.tx.bytes, 8 * size);
+                assert_eq!(slice.rx.unwrap().bytes, slice.tx.bytes);
+            }
+            assert_eq!(outcome.slices.len(), 1);
+            let outcome = with(1473);
+            assert_eq!(outcome.status, Status::Skipped);
+            let reason = outcome.reason.unwrap();
+            assert!(reason.contains("of which a page and the MTU hold 14"), "{reason}");
         }
     }
 }
@@ -342,8 +376,12 @@ fn remove(device: &str) {
 fn what_is_sent_into_a_sink_is_not_copied() {
     for &ip in IpVersion::ALL {
         for message_bytes in [1, 1000, 64_000] {
-            let mut trial = trial(Topology::Sink, NetworkOptions { ip, ..Default::default() });
-            trial.cell.message_bytes = Bytes(message_bytes);
+            let network = NetworkOptions { ip, ..Default::default() };
+            let fits = |entry: &&Entry| {
+                let is_held = !entry.makes_frames() || message_bytes <= 4000;
+                entry.fits(Topology::Sink).is_ok() && is_held
+            };
+            let mut trial = trial_of(fits, Topology::Sink, network, message_bytes, Mode::Stream);
             trial.cell.fields = if message_bytes < 64_000 { 8 } else { 1 };
             let outcome = conduct(&trial);
             say_duration(&outcome, &format!("{ip}, {message_bytes} B into a sink"));
@@ -409,8 +447,9 @@ fn a_sink_takes_one_datagram_and_no_more() {
 
 /// Of 64 allocations no two lie side by side, and no kernel takes as many.
 fn a_datagram_that_is_too_scattered_is_refused() {
-    let mut trial = trial(Topology::Sink, NetworkOptions::default());
-    (trial.cell.message_bytes, trial.cell.fields) = (Bytes(6400), 64);
+    let fits = |entry: &&Entry| entry.fits(Topology::Sink).is_ok() && !entry.makes_frames();
+    let mut trial = trial_of(fits, Topology::Sink, NetworkOptions::default(), 6400, Mode::Stream);
+    trial.cell.fields = 64;
     let outcome = conduct(&trial);
     assert_eq!(outcome.status, Status::Skipped);
     let reason = outcome.reason.unwrap();

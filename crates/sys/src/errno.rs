@@ -65,6 +65,8 @@ impl Errno {
     pub const EADDRNOTAVAIL: Errno = Errno(libc::EADDRNOTAVAIL);
     /// It was begun and has not ended.
     pub const EINPROGRESS: Errno = Errno(libc::EINPROGRESS);
+    /// This kernel has no sockets of this kind.
+    pub const EAFNOSUPPORT: Errno = Errno(libc::EAFNOSUPPORT);
     /// There is no route there.
     pub const ENETUNREACH: Errno = Errno(libc::ENETUNREACH);
     /// A limit on the number of things is reached.

@@ -43,5 +43,6 @@ pub mod udp;
 pub mod unix;
 pub mod usage;
 pub mod vsock;
+pub mod xdp;
 pub mod zerocopy;
 pub mod zerocopy_receive;

@@ -1,9 +1,11 @@
 //! Route netlink, as much of it as a device of ours needs: make it, give it an
-//! address, switch it on, ask for its state, hear of changes. See
-//! rtnetlink(7), linux/rtnetlink.h, linux/if_link.h and linux/veth.h.
+//! address, switch it on, ask for its state and for the way to an address, hear of
+//! changes. See rtnetlink(7), linux/rtnetlink.h, linux/if_link.h and linux/veth.h.
 //!
-//! Written by hand because it is six messages; the libraries that encode
+//! Written by hand because it is seven messages; the libraries that encode
 //! them bring all of route netlink and a compile time beyond our own.
+
+mod way;
 
 use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,6 +15,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, bind, recv, send, socket_with,
 };
 
+pub use self::way::{Mac, Way};
 use crate::errno::Errno;
 
 /// `struct nlmsghdr`: length, type, flags, sequence, port.
@@ -23,6 +26,9 @@ const LINK_BYTES: usize = 16;
 const ANSWER_BYTES: usize = 32 << 10;
 /// `VETH_INFO_PEER`, linux/veth.h.
 const VETH_INFO_PEER: u16 = 1;
+/// Queues of a new device, linux/if_link.h.
+const IFLA_NUM_TX_QUEUES: u16 = 31;
+const IFLA_NUM_RX_QUEUES: u16 = 32;
 /// `TC_H_ROOT`, linux/pkt_sched.h.
 const TC_H_ROOT: u32 = 0xffff_ffff;
 
@@ -49,6 +55,8 @@ pub struct Device<'a> {
     pub kind: &'a str,
     /// Its MTU.
     pub mtu_bytes: u32,
+    /// Its queues, at least 1, in each direction.
+    pub queues: u32,
 }
 
 /// The message that makes a device, ready to be sent.
@@ -202,7 +210,7 @@ impl AsFd for News {
 impl From<&VethPair<'_>> for NewDevice {
     fn from(pair: &VethPair<'_>) -> NewDevice {
         let mtu = pair.mtu_bytes.to_ne_bytes();
-        NewDevice::with(pair.near, b"veth", &mtu, |info| {
+        NewDevice::with(pair.near, b"veth", &mtu, 1, |info| {
             info.nest(libc::IFLA_INFO_DATA, |data| {
                 data.nest(VETH_INFO_PEER, |far| {
                     far.put(&LinkHeader::default().bytes());
@@ -220,18 +228,29 @@ impl From<&VethPair<'_>> for NewDevice {
 impl From<&Device<'_>> for NewDevice {
     fn from(device: &Device<'_>) -> NewDevice {
         let mtu = device.mtu_bytes.to_ne_bytes();
-        NewDevice::with(device.name, device.kind.as_bytes(), &mtu, |_| {})
+        NewDevice::with(device.name, device.kind.as_bytes(), &mtu, device.queues, |_| {})
     }
 }
 
 impl NewDevice {
     /// The message for a device of this name, kind and MTU, and what else the
     /// kind wants to know.
-    fn with(name: &str, kind: &[u8], mtu: &[u8], more: impl FnOnce(&mut Message)) -> NewDevice {
+    fn with(
+        name: &str,
+        kind: &[u8],
+        mtu: &[u8],
+        queues: u32,
+        more: impl FnOnce(&mut Message),
+    ) -> NewDevice {
         let create = libc::NLM_F_CREATE | libc::NLM_F_EXCL;
         let mut request = Message::about_link(libc::RTM_NEWLINK, create, LinkHeader::default());
         request.attribute(libc::IFLA_IFNAME, &c_string(name));
         request.attribute(libc::IFLA_MTU, mtu);
+        // Unasked, a device of ours has one.
+        if queues > 1 {
+            request.attribute(IFLA_NUM_TX_QUEUES, &queues.to_ne_bytes());
+            request.attribute(IFLA_NUM_RX_QUEUES, &queues.to_ne_bytes());
+        }
         request.nest(libc::IFLA_LINKINFO, |info| {
             info.attribute(libc::IFLA_INFO_KIND, kind);
             more(info);
@@ -315,7 +334,7 @@ impl Message {
     /// Begins a request; one that only asks is answered, any other one is
     /// acknowledged.
     fn new(kind: u16, flags: i32) -> Message {
-        let asks = kind == libc::RTM_GETLINK || kind == libc::RTM_GETROUTE;
+        let asks = [libc::RTM_GETLINK, libc::RTM_GETROUTE, libc::RTM_GETNEIGH].contains(&kind);
         let acknowledge = if asks { 0 } else { libc::NLM_F_ACK };
         let flags = flags | libc::NLM_F_REQUEST | acknowledge;
         let mut message = Message(vec![0; HEADER_BYTES]);
@@ -430,7 +449,7 @@ mod tests {
     #[test]
     fn lengths_cover_what_they_enclose() {
         let pair = VethPair { near: "n", far: "far", far_process: Some(1), mtu_bytes: 1500 };
-        let alone = Device { name: "alone", kind: "dummy", mtu_bytes: 1500 };
+        let alone = Device { name: "alone", kind: "dummy", mtu_bytes: 1500, queues: 1 };
         for NewDevice(request) in [NewDevice::from(&pair), NewDevice::from(&alone)] {
             assert_eq!(request.len() % 4, 0);
             let length = u32::from_ne_bytes(request[..4].try_into().unwrap());

@@ -75,11 +75,15 @@ pub fn connect_to(fd: BorrowedFd<'_>, to: SocketAddr) -> Result<(), SetupError> 
 ///
 /// Errors: of getsockname(2).
 pub fn port(fd: BorrowedFd<'_>) -> Result<u16, SetupError> {
+    Ok(address(fd)?.port())
+}
+
+/// Where a socket's messages come from.
+///
+/// Errors: of getsockname(2).
+pub fn address(fd: BorrowedFd<'_>) -> Result<SocketAddr, SetupError> {
     let tried = "read the address of a UDP socket";
-    let any = step(tried, getsockname(fd))?;
-    let address = SocketAddr::try_from(any)
-        .map_err(|e| SetupError { tried: tried.into(), errno: e.into() })?;
-    Ok(address.port())
+    step(tried, getsockname(fd).and_then(SocketAddr::try_from))
 }
 
 /// Throws away what has arrived; how many datagrams it was.

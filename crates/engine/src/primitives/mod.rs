@@ -26,6 +26,7 @@ pub(crate) mod uring_sendmsg;
 pub(crate) mod uring_sendmsg_zc;
 pub(crate) mod write;
 pub(crate) mod writev;
+pub(crate) mod xdp_tx;
 
 use std::borrow::Cow;
 
@@ -54,6 +55,13 @@ pub(crate) const COPY_IN: Hop = Hop {
 /// The copy that a plain UDP send makes.
 pub(crate) const COPY_IN_DATAGRAM: Hop =
     Hop { function: Cow::Borrowed("ip_generic_getfrag"), ..COPY_IN };
+
+/// The copy of a frame that an AF_XDP socket makes in copy mode (`xsk_build_skb`).
+pub(crate) const COPY_IN_FRAME: Hop = Hop {
+    from: Cow::Borrowed("frame in a UMEM"),
+    function: Cow::Borrowed("skb_store_bits"),
+    ..COPY_IN
+};
 
 /// The references in a pipe go into the socket buffer as they are
 /// (`MSG_SPLICE_PAGES`, Linux 6.5; `tcp_sendpage` before).
@@ -109,6 +117,13 @@ pub(crate) const HAND_OVER: Hop = Hop {
     movement: Movement::Reference,
 };
 
+/// The same for a frame, which meets no queueing discipline on its way.
+pub(crate) const HAND_OVER_FRAME: Hop = Hop {
+    from: Cow::Borrowed("socket buffer"),
+    function: Cow::Borrowed("__dev_direct_xmit"),
+    ..HAND_OVER
+};
+
 /// The copy that `recv` makes.
 pub(crate) const COPY_OUT: Hop = Hop {
     from: Cow::Borrowed("receive queue"),
@@ -144,7 +159,12 @@ pub(crate) fn dropped(path: &DataPath) -> DataPath {
         ..hop.clone()
     };
     let at_sender = path.hops.iter().filter(|hop| hop.end == End::Sender);
-    let hops = at_sender.map(|hop| if *hop == HAND_OVER { DROP } else { of_udp(hop) });
+    let hops = at_sender.map(|hop| match hop {
+        handed if [HAND_OVER, HAND_OVER_FRAME].contains(handed) => {
+            Hop { to: DROP.to, ..handed.clone() }
+        }
+        hop => of_udp(hop),
+    });
     DataPath { hops: hops.collect(), ..path.clone() }
 }
 
@@ -159,7 +179,9 @@ mod tests {
         for entry in REGISTRY.iter().filter(|entry| entry.datagrams) {
             let path = dropped(&entry.data_path);
             assert!(path.hops.iter().all(|hop| hop.end == End::Sender), "{}", entry.id);
-            assert!(path.hops.contains(&DROP) && !path.hops.contains(&HAND_OVER), "{}", entry.id);
+            assert!(path.hops.iter().any(|hop| hop.to == DROP.to), "{}", entry.id);
+            let handed_over = |hop: &Hop| [HAND_OVER, HAND_OVER_FRAME].contains(hop);
+            assert!(!path.hops.iter().any(handed_over), "{}", entry.id);
             for share in [0.0, 1.0] {
                 let before = entry.data_path.copies_sender(share);
                 assert_eq!(path.copies_sender(share), before, "{}", entry.id);

@@ -64,7 +64,7 @@ pub(crate) fn take(step: &StageStep) -> Result<bool, Failure> {
         StageStep::Join { pid, user_namespace } => join(pid, user_namespace),
         StageStep::Pair { far_pid, network } => veth::pair(far_pid, network).map(|()| false),
         StageStep::Open { side, network } => veth::open(side, network).map(|()| false),
-        StageStep::Sink { network } => sink::open(network).map(|()| false),
+        StageStep::Sink { network, queues } => sink::open(network, queues).map(|()| false),
     }
 }
 

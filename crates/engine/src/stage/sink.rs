@@ -16,6 +16,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use iolens_model::arm::Arm;
 use iolens_model::axes::{Cell, IpVersion, Topology};
 use iolens_model::plan::NetworkOptions;
 use iolens_model::trial::Trial;
@@ -24,6 +25,7 @@ use iolens_sys::netlink::{Device, NewDevice, Route};
 use iolens_sys::netns::{self, Refusal, Step};
 
 use super::namespace::{address, at, open_device, refused, wait_until};
+use crate::registry::{self, Entry};
 use crate::worker::protocol::{Failure, Side};
 
 /// The device, in its namespace.
@@ -35,17 +37,17 @@ const KINDS: [&str; 2] = ["dummy", "ifb"];
 /// The discard protocol's (RFC 863); no port matters behind the device.
 const PORT: u16 = 9;
 
-/// The device, of each kind that will do.
-pub(super) fn devices() -> Vec<NewDevice> {
-    let device =
-        |kind| Device { name: SINK_DEVICE, kind, mtu_bytes: NetworkOptions::SINK_MTU_BYTES };
+/// The device with its queues, of each kind that will do.
+pub(super) fn devices(queues: u32) -> Vec<NewDevice> {
+    let mtu_bytes = NetworkOptions::SINK_MTU_BYTES;
+    let device = |kind| Device { name: SINK_DEVICE, kind, mtu_bytes, queues };
     KINDS.iter().map(|kind| NewDevice::from(&device(kind))).collect()
 }
 
 /// Makes the device, gives it its address and switches it on, and `lo` too,
 /// over which the ends keep step.
-pub(super) fn open(network: NetworkOptions) -> Result<(), Failure> {
-    netns::add_first(&devices())
+pub(super) fn open(network: NetworkOptions, queues: u32) -> Result<(), Failure> {
+    netns::add_first(&devices(queues))
         .map_err(|errno| refused(&Refusal { step: Step::SinkDevice, errno }))?;
     open_device(SINK_DEVICE, address(Side::Tx, network.ip), Side::Tx)?;
     // A message has then reached the device when its call returns, and no
@@ -71,6 +73,15 @@ pub(crate) fn endpoints(trial: &Trial) -> Option<[SocketAddr; 2]> {
     let [from, to] = [(Side::Tx, 0), (Side::Rx, PORT)]
         .map(|(side, port)| SocketAddr::new(address(side, ip), port));
     is_sink.then_some([from, to])
+}
+
+/// Queues that the device has in a trial: one, or as many as AF_XDP sockets are
+/// bound to it, each of which takes one for itself. Whatever else is sent in that
+/// trial meets the same device.
+pub(crate) fn queues(trial: &Trial) -> u32 {
+    let makes_frames = |arm: &&Arm| registry::find(&arm.primitive).is_some_and(Entry::makes_frames);
+    let arms = trial.arms.iter().filter(makes_frames).count();
+    u32::try_from(arms).unwrap_or(u32::MAX).saturating_mul(trial.cell.threads).max(1)
 }
 
 /// Why a datagram that is not copied cannot be sent: it refers to each page it

@@ -1,12 +1,14 @@
 //! What can carry messages, whether a primitive of ours sends over it or not, and
 //! whether this kernel has it: each is tried.
 
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use iolens_model::transport::Transport;
 use iolens_sys::proc::Root;
 use iolens_sys::{io_uring, tcp, vsock};
 
+use crate::availability;
 use crate::registry::{Ends, Entry, REGISTRY};
 use crate::worker::link;
 
@@ -41,13 +43,24 @@ pub fn all() -> Vec<Listing> {
         primitives: Vec::new(),
         refused: tried.err(),
     });
-    ours.chain(others).collect()
+    ours.chain([frames()]).chain(others).collect()
+}
+
+fn frames() -> Listing {
+    let sends = REGISTRY.iter().filter(|entry| entry.makes_frames() && !entry.hidden);
+    let tried = REGISTRY.iter().filter(|entry| entry.makes_frames());
+    Listing {
+        name: "af_xdp",
+        summary: "Ethernet frames from user memory to a queue of a device, in copy mode",
+        primitives: sends.map(|entry| entry.id).collect(),
+        refused: tried.map(|entry| availability::try_here(entry)).find_map(Result::err),
+    }
 }
 
 fn of_transport(transport: Transport) -> Listing {
     let sends = |entry: &&&Entry| entry.ends == Ends::Pair && !entry.hidden;
     let own = REGISTRY.iter().filter(sends).filter(|entry| entry.transport == transport);
-    let tried = link::pair(transport, &link::short_options(PATIENCE));
+    let tried = link::pair(transport, Ipv4Addr::LOCALHOST.into(), &link::short_options(PATIENCE));
     Listing {
         name: transport.word(),
         summary: match transport {
@@ -123,7 +136,7 @@ mod tests {
             assert!(!found.primitives.is_empty(), "{transport}");
         }
         // What this build cannot use is refused, or was found to be there.
-        assert_eq!(all.len(), Transport::ALL.len() + 3);
+        assert_eq!(all.len(), Transport::ALL.len() + 4);
         let tcp = all.iter().find(|listing| listing.name == "tcp").unwrap();
         assert_eq!(tcp.refused, None);
     }

@@ -15,6 +15,7 @@ use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
 
 use super::{END_VARIABLE, Launch};
+use crate::stage::sink;
 use crate::worker::protocol::{
     EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, Task, ToWorker,
     write_frame,
@@ -256,7 +257,8 @@ impl<'a> Pair<'a> {
         let pid = self.worker(Side::Tx).child.id();
         let user_namespace =
             self.stage(Side::Tx, StageStep::Enter { beside: None }, deadline_ns)?;
-        self.stage(Side::Tx, StageStep::Sink { network }, deadline_ns)?;
+        let queues = sink::queues(trial);
+        self.stage(Side::Tx, StageStep::Sink { network, queues }, deadline_ns)?;
         self.stage(Side::Rx, StageStep::Join { pid, user_namespace }, deadline_ns)?;
         Ok(())
     }

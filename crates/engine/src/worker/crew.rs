@@ -46,9 +46,16 @@ impl Stop {
     /// kernel has no such thing, or this machine does not allow it, nothing has
     /// failed.
     pub(crate) fn not_set_up(error: &SetupError) -> Stop {
-        const LACKS: [Errno; 4] =
-            [Errno::EOPNOTSUPP, Errno::ENOPROTOOPT, Errno::ENODEV, Errno::ENOSYS];
-        const FORBIDS: [Errno; 4] = [Errno::EPERM, Errno::EACCES, Errno::ENOMEM, Errno::ENOBUFS];
+        const LACKS: [Errno; 5] = [
+            Errno::EOPNOTSUPP,
+            Errno::ENOPROTOOPT,
+            Errno::EAFNOSUPPORT,
+            Errno::ENODEV,
+            Errno::ENOSYS,
+        ];
+        // What somebody else has is his.
+        const FORBIDS: [Errno; 5] =
+            [Errno::EPERM, Errno::EACCES, Errno::ENOMEM, Errno::ENOBUFS, Errno::EBUSY];
         // What the cell's network has no room for.
         let is_too_large = error.errno == Errno::EMSGSIZE;
         let refuses =

@@ -96,6 +96,8 @@ pub enum StageStep {
     Sink {
         /// Its protocol.
         network: NetworkOptions,
+        /// Its queues.
+        queues: u32,
     },
     /// Make the veth pair.
     Pair {

@@ -1,6 +1,8 @@
 //! Arbitrary runs: every field takes every kind of value it can have, apart
 //! from counts above 2^63, which the store refuses (see `refusal`).
 
+mod entries;
+
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use iolens_model::data_path::{
@@ -25,6 +27,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
+
+use self::entries::{primitive, receiver};
 
 /// A run with up to four trials, ended or not.
 pub(crate) fn run() -> impl Strategy<Value = Run> {
@@ -129,50 +133,6 @@ prop_compose! {
             calibration,
             end,
         }
-    }
-}
-
-prop_compose! {
-    fn primitive()(
-        (id, summary) in (text(), text()),
-        family in prop::option::of(select(Family::ALL.to_vec())),
-        condition in prop::option::of(select(vec![
-            Condition::Contiguous,
-            Condition::InFile,
-            Condition::Unchanged,
-        ])),
-        (from, to, function) in (text(), text(), text()),
-        movement in select(vec![
-            Movement::Copy,
-            Movement::Reference,
-            Movement::LateCopy,
-            Movement::Mapped,
-            Movement::Discarded,
-        ]),
-        calls in prop_oneof![
-            any::<u32>().prop_map(CallsPerMessage::Fixed),
-            Just(CallsPerMessage::PerField),
-            any::<u32>().prop_map(CallsPerMessage::Shared),
-        ],
-    ) -> PrimitiveFacts {
-        let hop = Hop {
-            from: from.into(),
-            to: to.into(),
-            end: End::Sender,
-            mover: Mover::Kernel,
-            function: function.into(),
-            movement,
-        };
-        let transport = Transport::Udp;
-        let data_path = DataPath { hops: vec![hop].into(), calls };
-        PrimitiveFacts { id, summary, family, condition, transport, data_path }
-    }
-}
-
-prop_compose! {
-    fn receiver()(primitive in primitive()) -> ReceiverFacts {
-        let PrimitiveFacts { id, summary, data_path, .. } = primitive;
-        ReceiverFacts { id, summary, hops: data_path.hops }
     }
 }
 

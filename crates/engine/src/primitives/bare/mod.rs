@@ -13,7 +13,8 @@
 //! system calls in `sys`, and what happens before a slice: each has its own
 //! index into the ring, its own counters and its own way through what happens
 //! seldom. What differs from one to the next is one line in [`TWINS`] and,
-//! where there is no plain loop for its call yet, a loop.
+//! where there is no plain loop for its call yet, a loop. `xdp_tx` has no bare
+//! loop: nearly all of it is rings that both would have to share.
 
 mod calls;
 mod several;
@@ -219,7 +220,8 @@ mod tests {
     #[test]
     fn every_primitive_that_sends_has_a_bare_loop() {
         assert!(TWINS.is_sorted_by(|a, b| a.id < b.id));
-        let sending = REGISTRY.iter().filter(|e| e.ends == Ends::Pair && !e.control);
+        let calls = |e: &&&Entry| e.ends == Ends::Pair && !e.control && !e.makes_frames();
+        let sending = REGISTRY.iter().filter(calls);
         let expected: Vec<String> = sending.map(|entry| format!("bare_{}", entry.id)).collect();
         let found: Vec<&str> = TWINS.iter().map(|twin| twin.id).collect();
         assert_eq!(found, expected, "add the line of what is missing to TWINS");

@@ -1,7 +1,7 @@
 //! A lane: what one thread of an arm sends over or receives from, and the
 //! connection on which the ends keep step where that is another one.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use iolens_model::transport::Transport;
@@ -79,11 +79,15 @@ impl Lane {
     }
 }
 
-/// Both ends of a lane within this process, between addresses of loopback: to try
-/// things. The sender's is the first.
+/// Both ends of a lane within this process, over loopback, datagrams between ports
+/// of `at`: to try things. The sender's is the first.
 ///
 /// Errors: the step that failed.
-pub fn pair(transport: Transport, options: &tcp::Options) -> Result<[Lane; 2], SetupError> {
+pub fn pair(
+    transport: Transport,
+    at: IpAddr,
+    options: &tcp::Options,
+) -> Result<[Lane; 2], SetupError> {
     let tcp::Options { buffer_bytes, stall_limit, .. } = *options;
     match transport {
         Transport::Tcp | Transport::Mptcp => {
@@ -102,7 +106,7 @@ pub fn pair(transport: Transport, options: &tcp::Options) -> Result<[Lane; 2], S
         }
         Transport::Udp => {
             let (near, far) = over_loopback(options)?;
-            let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+            let any = SocketAddr::new(at, 0);
             let open = || udp::bound(any, buffer_bytes, stall_limit);
             let (tx, rx) = (open()?, open()?);
             for (from, to) in [(&tx, &rx), (&rx, &tx)] {
