@@ -208,10 +208,10 @@ impl Entry {
     }
 
     /// Whether it reads completions with calls of their own; from a ring they
-    /// come along with the results.
+    /// come along with the results. Bare loops read them as they always do.
     #[must_use]
     pub fn reads_completions(&self) -> bool {
-        self.data_path.may_copy_late() && !self.uses_a_ring()
+        self.data_path.may_copy_late() && !self.uses_a_ring() && !self.hidden
     }
 
     /// Whether it gives frames to the device, which no protocol of the kernel's
