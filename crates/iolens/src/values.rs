@@ -126,6 +126,10 @@ pub(crate) fn counting(text: &str) -> Parsed<Counting> {
     lookup(text.trim(), "way of counting", Counting::ALL, Counting::word)
 }
 
+pub(crate) fn field_count(text: &str) -> Parsed<u32> {
+    at_most(text, FIELDS_MAX as u64, "fields per message").and_then(narrow)
+}
+
 pub(crate) fn fields(text: &str) -> Parsed<List<u32>> {
     counts(text, FIELDS_MAX as u64, "fields per message")
 }

@@ -69,7 +69,7 @@ pub(crate) struct NetSend {
     #[arg(long, value_name = "TIME", value_parser = values::span)]
     pub(crate) window: Option<Nanos>,
     /// Fields per message, 1 to 64
-    #[arg(long, value_name = "N", default_value = "8", value_parser = values::fields)]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = values::field_count)]
     pub(crate) fields: u32,
     /// When an iovec is built: per_message, prepared
     #[arg(long, value_name = "WHEN", default_value = "per_message", value_parser = values::iovec)]
@@ -99,7 +99,7 @@ pub(crate) struct NetRecv {
     #[arg(long, alias = "receive-bytes", value_name = "SIZE", value_parser = values::receive_size)]
     pub(crate) receive_size: Option<Bytes>,
     /// Fields per message, for a receiver that scatters, 1 to 64
-    #[arg(long, value_name = "N", default_value = "8", value_parser = values::fields)]
+    #[arg(long, value_name = "N", default_value = "8", value_parser = values::field_count)]
     pub(crate) fields: u32,
     #[command(flatten)]
     pub(crate) both: BothEnds,
