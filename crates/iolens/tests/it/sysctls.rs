@@ -3,6 +3,7 @@
 //! the journal is the test's own, so that no other test's start puts it back.
 
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use crate::harness::{Finished, Place, finished};
 use crate::skip;
@@ -38,6 +39,7 @@ fn may_change() -> Result<Before, String> {
 
 #[test]
 fn a_sysctl_is_changed_with_consent_and_put_back_whatever_happens() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let _before = match may_change() {
         Ok(before) => before,
         Err(why) => {
@@ -131,8 +133,12 @@ fn run_contained(place: &Place, line: &str) -> Finished {
     finished(command.output().unwrap())
 }
 
+/// What one test sets, another one would find set already.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 #[test]
 fn who_may_not_change_sysctls_is_told_before_the_start() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let place = Place::new();
     let line = format!("{RUN} --allow-sysctl");
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
