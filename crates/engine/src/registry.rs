@@ -201,17 +201,19 @@ impl Entry {
         }
     }
 
-    /// Whether it sends through a ring of io_uring.
+    /// Whether it sends through a ring of io_uring in batches as a plan asks for
+    /// them. Bare loops hand over one send at a time.
     #[must_use]
     pub fn uses_a_ring(&self) -> bool {
-        self.family == Family::IoUring
+        self.family == Family::IoUring && !self.hidden
     }
 
-    /// Whether it reads completions with calls of their own; from a ring they
-    /// come along with the results. Bare loops read them as they always do.
+    /// Whether it reads completions with calls of their own as a plan asks for it;
+    /// from a ring they come along with the results, and bare loops read them when
+    /// they need to.
     #[must_use]
     pub fn reads_completions(&self) -> bool {
-        self.data_path.may_copy_late() && !self.uses_a_ring() && !self.hidden
+        self.data_path.may_copy_late() && self.family != Family::IoUring && !self.hidden
     }
 
     /// Whether it gives frames to the device, which no protocol of the kernel's

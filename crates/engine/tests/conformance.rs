@@ -16,6 +16,7 @@ use iolens_engine::registry::{Ends, Entry, Link, Setup, Shape, all};
 use iolens_engine::{Interrupts, Lane, lane_pair};
 use iolens_model::axes::Iovec;
 use iolens_model::data_path::CallsPerMessage;
+use iolens_model::family::Family;
 use iolens_model::transport::Transport;
 use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
@@ -167,8 +168,8 @@ fn two_slices(entry: &Entry, shape: &Shape, tuning: Tuning, way: Way, sender: &m
         let as_many = match way {
             Way::Wide if large => tally.calls >= calls,
             Way::Wide => (calls..=calls + woken).contains(&tally.calls),
-            // The kernel goes on with a whole chain within one call.
-            Way::Narrow if tuning.uring_batch > 1 => tally.calls >= calls,
+            // In a ring the kernel goes on within one call, unless a signal comes.
+            Way::Narrow if entry.family == Family::IoUring => tally.calls >= calls,
             Way::Narrow => tally.calls > calls || !large && tally.calls == calls,
         };
         assert!(as_many, "{}: {tally:?}", entry.id);
@@ -255,8 +256,7 @@ fn tunings(entry: &Entry) -> Vec<Tuning> {
     if entry.reads_completions() {
         all.push(Tuning { reap_batch: Some(1), ..Tuning::DEFAULT });
     }
-    // A bare loop hands over one message at a time, whatever is asked.
-    if entry.uses_a_ring() && !entry.hidden {
+    if entry.uses_a_ring() {
         all.push(Tuning { uring_batch: 4, uring_depth: 4, ..Tuning::DEFAULT });
     }
     all
