@@ -295,12 +295,12 @@ impl Task<'_> {
     fn transmit(&self, sender: &mut dyn Sender) -> Result<(Span, Until), Broken> {
         let fd = self.client.as_fd();
         let mut span = sender.run(self.budget).map_err(Broken::at("send"))?;
-        let read_before_the_end = tcp::info(fd).is_ok_and(|info| info.peer_has_ended);
-        tcp::finish_sending(fd).map_err(Broken::at("end the stream"))?;
-        // Before the receipt, so that what waits on the socket then is the
-        // receipt: completions wake who waits, too.
+        // Before the end of the stream: a receiver that has read it may close its own
+        // end at once, and then nothing is left to wait on.
         sender.settle().map_err(Broken::at("hear that everything was released"))?;
         let settled_ns = clock::monotonic_ns();
+        let read_before_the_end = tcp::info(fd).is_ok_and(|info| info.peer_has_ended);
+        tcp::finish_sending(fd).map_err(Broken::at("end the stream"))?;
         let last = Last { fd, has_ended: read_before_the_end };
         let (until, end_ns) = last
             .await_receipt(self.offer.conditions.stall_limit)
