@@ -107,6 +107,29 @@ const fn twin(id: &'static str, of: &Entry, open: Open) -> Entry {
     }
 }
 
+/// The plainest loop that makes a call of `message` for each request, until the byte
+/// comes that ends the slice.
+///
+/// Errors: `ENODATA` when the requesting end has gone; of recv(2) and of `message`.
+fn answer_each(
+    requests: BorrowedFd<'_>,
+    mut message: impl FnMut() -> Result<(), Errno>,
+) -> Result<Span, Errno> {
+    let mut span = Span::none();
+    let mut byte = [0];
+    loop {
+        match socket::recv(requests, &mut byte) {
+            Ok(0) => return Err(Errno::ENODATA),
+            Ok(_) if byte != [REQUEST] => return Ok(span.end()),
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(errno) => return Err(errno),
+        }
+        span.begin();
+        message()?;
+    }
+}
+
 /// One message in a bare loop.
 trait Bare: Send {
     /// Sends message `index`, whole; counts the system calls that it takes.
@@ -167,19 +190,7 @@ impl<B: Bare> Sender for Loop<B> {
     }
 
     fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        let mut span = Span::none();
-        let mut byte = [0];
-        loop {
-            match socket::recv(requests, &mut byte) {
-                Ok(0) => return Err(Errno::ENODATA),
-                Ok(_) if byte != [REQUEST] => return Ok(span.end()),
-                Ok(_) => {}
-                Err(Errno::EINTR) => continue,
-                Err(errno) => return Err(errno),
-            }
-            span.begin();
-            self.run(&Budget::messages(1, 1))?;
-        }
+        answer_each(requests, || self.run(&Budget::messages(1, 1)).map(|_| ()))
     }
 
     fn settle(&mut self) -> Result<(), Errno> {

@@ -5,13 +5,14 @@ use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 
 use arrayvec::ArrayVec;
+use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::ring::{Layout, MessageRing};
 use iolens_sys::udp::SEGMENTS_MAX;
-use iolens_sys::{clock, socket};
 
+use super::answer_each;
 use super::calls::ring_of;
-use crate::op::{Budget, REQUEST, Sender, Span, Tally};
+use crate::op::{Budget, Sender, Span, Tally};
 use crate::registry::Setup;
 
 struct Several<'a, C> {
@@ -83,19 +84,10 @@ impl<C: FnMut(BorrowedFd<'_>, &[IoSlice<'_>]) -> Result<usize, Errno> + Send> Se
     }
 
     fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        let mut span = Span::none();
-        let mut byte = [0];
-        loop {
-            match socket::recv(requests, &mut byte) {
-                Ok(0) => return Err(Errno::ENODATA),
-                Ok(_) if byte != [REQUEST] => return Ok(span.end()),
-                Ok(_) => {}
-                Err(Errno::EINTR) => continue,
-                Err(errno) => return Err(errno),
-            }
-            span.begin();
+        answer_each(requests, || {
             while self.send(1)? == 0 {}
-        }
+            Ok(())
+        })
     }
 
     fn settle(&mut self) -> Result<(), Errno> {
