@@ -13,6 +13,7 @@ mod cgroup;
 mod counters;
 pub mod doctor;
 pub mod environment;
+pub mod files;
 mod frame;
 pub mod host;
 mod inflight;

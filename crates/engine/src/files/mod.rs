@@ -1,0 +1,3 @@
+//! Files: reading, writing and copying them.
+
+pub mod checksum;
