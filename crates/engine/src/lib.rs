@@ -34,6 +34,7 @@ mod several;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
+mod spawn;
 pub mod stage;
 mod stream;
 mod surroundings;

@@ -11,8 +11,10 @@ use iolens_model::parse;
 
 use crate::wishes::{MACHINE, Wishes};
 
+mod file;
 mod net;
 
+pub(crate) use file::{File, FileRead, FileTask};
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 
 const STYLES: Styles = Styles::styled()
@@ -38,6 +40,8 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
     Net(Net),
+    /// One file by hand: read it
+    File(File),
     /// Show what exists: studies, primitives, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that
@@ -103,6 +107,9 @@ pub(crate) struct Worker {
     /// As of `run`
     #[arg(long)]
     pub(crate) perf_control: Option<PerfControl>,
+    /// Do one job of `iolens file` instead
+    #[arg(long, conflicts_with = "perf_control")]
+    pub(crate) file: bool,
 }
 
 /// How progress is shown.

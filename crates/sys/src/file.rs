@@ -11,10 +11,12 @@ pub mod open;
 pub mod read;
 
 use std::fs::File;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, memfd_create, openat};
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, MemfdFlags, Mode, OFlags, fallocate, linkat, memfd_create, openat,
+};
 
 use crate::errno::Errno;
 
@@ -42,6 +44,24 @@ pub fn in_folder(folder: &Path) -> Result<File, Errno> {
     let file = File::from(openat(CWD, &path, flags | OFlags::CREATE | OFlags::EXCL, mode)?);
     std::fs::remove_file(&path)?;
     Ok(file)
+}
+
+/// Gives a file that was made with `O_TMPFILE` a name (linkat(2)), which nothing
+/// has yet.
+///
+/// Errors: `EEXIST`; `ENOENT` for a file that had a name once; `EXDEV` on another
+/// file system.
+pub fn give_name(file: &File, path: &Path) -> Result<(), Errno> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Allocates the first `bytes` of a file, which reads as zeros then where nothing
+/// was written (fallocate(2)).
+///
+/// Errors: `EOPNOTSUPP`, `ENOSPC`.
+pub fn allocate(file: &File, bytes: u64) -> Result<(), Errno> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
 }
 
 /// The file system that a file is on: its name, or its number in hexadecimal

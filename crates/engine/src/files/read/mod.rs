@@ -1,0 +1,9 @@
+//! Reading a file: the engines, what is done with the bytes, and the loop around
+//! both.
+
+pub mod by_hand;
+pub mod consume;
+pub mod drive;
+pub mod engines;
+#[cfg(test)]
+mod tests;

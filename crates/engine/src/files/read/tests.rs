@@ -1,0 +1,1 @@
+//! Every engine through the same checks.
