@@ -42,7 +42,7 @@ pub(crate) enum Command {
     Net(Net),
     /// One file by hand: read it
     File(File),
-    /// Show what exists: studies, primitives, topologies, metrics
+    /// Show what exists: studies, primitives, engines, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that
     Doctor(Doctor),
@@ -140,6 +140,8 @@ pub(crate) enum Listed {
     Primitives,
     /// How messages can be received
     Receivers,
+    /// How a file can be read
+    Engines,
     /// What messages can travel over
     Transports,
     /// Where the ends can stand

@@ -72,6 +72,16 @@ impl Pages {
     }
 }
 
+impl Pages {
+    /// Where the byte at `offset` is, for who shares the memory with the kernel and
+    /// so may have no reference to all of it. Panics outside.
+    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
+        assert!(offset < self.bytes, "outside of the pages");
+        // SAFETY: within the mapping.
+        unsafe { self.start.as_ptr().add(offset) }
+    }
+}
+
 impl Deref for Pages {
     type Target = [u8];
 

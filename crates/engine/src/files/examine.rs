@@ -59,7 +59,8 @@ pub fn examine(subject: &Subject) -> Result<Findings, String> {
     for number in 0..pieces {
         // From the first to the last that there is.
         let last = bytes.saturating_sub(PIECE_BYTES as u64);
-        let offset = last / (pieces - 1).max(1) * number;
+        let offset = u128::from(last) * u128::from(number) / u128::from((pieces - 1).max(1));
+        let offset = u64::try_from(offset).unwrap_or(last);
         findings.pieces += 1;
         let is_zeros = is_zeros(&file, offset)
             .map_err(|errno| format!("cannot read {}: {errno}", subject.name()))?;

@@ -75,6 +75,15 @@ pub enum Stopped {
     Failed(String),
 }
 
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stopped::Wanted => write!(f, "stopped before the file was complete"),
+            Stopped::Failed(why) => write!(f, "{why}"),
+        }
+    }
+}
+
 impl TestFile {
     /// An empty one in a folder.
     ///

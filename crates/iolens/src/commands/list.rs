@@ -1,5 +1,6 @@
 //! `iolens list`: what exists, from the registry and the tables themselves.
 
+mod engines;
 mod markdown;
 mod primitives;
 
@@ -25,6 +26,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
             Listed::Studies,
             Listed::Primitives,
             Listed::Receivers,
+            Listed::Engines,
             Listed::Transports,
             Listed::Topologies,
             Listed::Metrics,
@@ -51,6 +53,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
         let items = items(kind, args.all);
         text.push_str(&match kind {
             Listed::Primitives => primitives::rows(&items),
+            Listed::Engines => engines::rows(&items),
             _ => rows(&items),
         });
     }
@@ -63,6 +66,7 @@ fn heading(kind: Listed) -> &'static str {
         Listed::Studies => "studies",
         Listed::Primitives => "primitives",
         Listed::Receivers => "receivers",
+        Listed::Engines => "engines",
         Listed::Transports => "transports",
         Listed::Topologies => "topologies",
         Listed::Metrics => "metrics",
@@ -80,6 +84,7 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),
         Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
+        Listed::Engines => engines::items(),
         Listed::Transports => transports::all().into_iter().map(transport).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS

@@ -96,30 +96,11 @@ impl Mapping {
     /// which may have come nearer; `EHWPOISON`.
     #[inline]
     pub fn populate(&self, range: Range<usize>) -> Result<(), Errno> {
-        self.advise(range, libc::MADV_POPULATE_READ)
-    }
-
-    /// Says that the range will be read in order (`MADV_SEQUENTIAL`).
-    ///
-    /// Errors: see madvise(2).
-    pub fn will_be_read_in_order(&self, range: Range<usize>) -> Result<(), Errno> {
-        self.advise(range, libc::MADV_SEQUENTIAL)
-    }
-
-    /// Says that the range will be read in any order (`MADV_RANDOM`).
-    ///
-    /// Errors: see madvise(2).
-    pub fn will_be_read_in_any_order(&self, range: Range<usize>) -> Result<(), Errno> {
-        self.advise(range, libc::MADV_RANDOM)
-    }
-
-    /// From the page that the range begins in.
-    fn advise(&self, range: Range<usize>, advice: libc::c_int) -> Result<(), Errno> {
+        // From the page that the range begins in.
         let first = range.start / PAGE_BYTES * PAGE_BYTES;
-        let start = self.at(&(first..range.end));
-        // SAFETY: the range is within the mapping, and none of these changes what
-        // it maps.
-        match unsafe { libc::madvise(start.cast_mut().cast(), range.end - first, advice) } {
+        let start = self.at(&(first..range.end)).cast_mut().cast();
+        // SAFETY: the range is within the mapping, and what it maps stays the same.
+        match unsafe { libc::madvise(start, range.end - first, libc::MADV_POPULATE_READ) } {
             0 => Ok(()),
             _ => Err(Errno::last()),
         }
@@ -170,8 +151,6 @@ mod tests {
             let pages = range.clone().filter(|at| at % PAGE_BYTES == 0 || *at == range.start);
             let touched: u64 = pages.map(|at| u64::from(bytes[at])).sum();
             assert_eq!(mapping.touch(range.clone()), touched, "{range:?}");
-            mapping.will_be_read_in_order(range.clone()).unwrap();
-            mapping.will_be_read_in_any_order(range).unwrap();
         }
     }
 

@@ -200,22 +200,36 @@ pub(crate) fn fill<C: Consume>(
     place: Place,
     consumer: &mut C,
     tally: &mut Tally,
+    call: impl FnMut(&mut [u8], u64, &mut Tally) -> Result<usize, Errno>,
+) -> Result<(), Errno> {
+    fill_asking(place.bytes, buffer, place, consumer, tally, call)
+}
+
+/// The same, where calls may ask for more than the block has.
+#[inline]
+pub(crate) fn fill_asking<C: Consume>(
+    asked: usize,
+    buffer: &mut [u8],
+    place: Place,
+    consumer: &mut C,
+    tally: &mut Tally,
     mut call: impl FnMut(&mut [u8], u64, &mut Tally) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {
-    let buffer = &mut buffer[..place.bytes];
+    let buffer = &mut buffer[..asked];
     let first = call(buffer, place.offset, tally);
     tally.calls += 1;
-    if first != Ok(place.bytes) {
+    if !first.is_ok_and(|n| n >= place.bytes) {
         let mut filled = 0;
         let end = fill_slowly(first, buffer, place, tally, &mut call, &mut filled);
-        tally.bytes += filled as u64;
-        consumer.take(place.offset, &buffer[..filled]);
-        tally.blocks += u64::from(end.is_ok());
-        return end;
+        if let Err(errno) = end {
+            tally.bytes += filled as u64;
+            consumer.take(place.offset, &buffer[..filled]);
+            return Err(errno);
+        }
     }
     tally.blocks += 1;
     tally.bytes += place.bytes as u64;
-    consumer.take(place.offset, buffer);
+    consumer.take(place.offset, &buffer[..place.bytes]);
     Ok(())
 }
 
@@ -234,7 +248,7 @@ fn fill_slowly(
         match result {
             Ok(0) => return Err(Errno::ENODATA),
             Ok(n) => {
-                *filled += n;
+                *filled = (*filled + n).min(place.bytes);
                 if *filled == place.bytes {
                     return Ok(());
                 }

@@ -3,7 +3,10 @@
 
 pub mod by_hand;
 pub mod consume;
+mod direct;
 pub mod drive;
 pub mod engines;
+mod mapped;
+mod ringed;
 #[cfg(test)]
 mod tests;

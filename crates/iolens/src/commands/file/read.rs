@@ -8,7 +8,7 @@ use iolens_engine::files::read::consume::Consumer;
 use iolens_engine::files::read::drive::Tally;
 use iolens_engine::files::read::engines::{self, ENGINES, Entry};
 use iolens_engine::files::residency::Residency;
-use iolens_model::units::{Bytes, three_digits};
+use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
     }
     let tally = &done.tally;
     let mut rows = vec![
-        ("bytes", format!("{} of {}", page::bytes(tally.bytes), page::bytes(done.file_bytes))),
+        ("bytes", amount(tally.bytes, done.file_bytes)),
         ("blocks", tally.blocks.to_string()),
         ("calls", calls(tally)),
         ("seconds", format!("{:.6}", done.time.as_seconds())),
@@ -116,13 +116,32 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
     rows.push((
         "CPU time",
         match done.cpu {
-            Some((user, system)) => format!("{user} user, {system} system"),
+            Some((user, system)) => cpu(user, system),
             None => "unknown: getrusage(2) failed".to_owned(),
         },
     ));
     rows.push(("file system", done.file_system.clone()));
     rows.extend(done.facts.iter().map(|(name, value)| (name.as_str(), value.clone())));
     page::page(&headline, &rows, &done.notes)
+}
+
+/// `1048576 (1 MiB), all of the file`.
+fn amount(bytes: u64, file_bytes: u64) -> String {
+    match bytes == file_bytes {
+        true => format!("{}, all of the file", page::bytes(bytes)),
+        false => format!("{} of {}", page::bytes(bytes), page::bytes(file_bytes)),
+    }
+}
+
+/// The sum, and its parts where they mean something: the kernel divides it by where
+/// the ticks of its clock found the process.
+fn cpu(user: Nanos, system: Nanos) -> String {
+    const PARTS_MIN: Nanos = Nanos(100 * Nanos::MILLISECOND.0);
+    let sum = Nanos(user.0 + system.0);
+    match sum < PARTS_MIN {
+        true => sum.to_string(),
+        false => format!("{sum}, {user} of it user and {system} system"),
+    }
 }
 
 /// `257, 3.98 KiB per call`, and what went otherwise than usual.

@@ -2,10 +2,25 @@
 //! [`ENGINES`]. The file's own documentation says which path the bytes take, what
 //! it needs and what it does not show.
 
+mod direct;
+mod mmap;
+mod mmap_populate;
 mod pread;
+mod preadv2_dontcache;
+mod preadv2_nowait;
 mod read;
+mod readv;
+mod uring;
+mod uring_direct;
+mod uring_fixed;
+mod uring_sqpoll;
+
+use std::fs::File;
+use std::os::fd::AsFd;
 
 use iolens_model::kernel::KernelVersion;
+use iolens_sys::errno::Errno;
+use iolens_sys::file::read::{How, preadv2};
 use iolens_sys::pages::{PageKind, Pages};
 
 use super::consume::Consumer;
@@ -39,7 +54,20 @@ pub struct Entry {
 }
 
 /// Every engine, sorted by id.
-pub const ENGINES: &[&Entry] = &[&pread::ENTRY, &read::ENTRY];
+pub const ENGINES: &[&Entry] = &[
+    &direct::ENTRY,
+    &mmap::ENTRY,
+    &mmap_populate::ENTRY,
+    &pread::ENTRY,
+    &preadv2_dontcache::ENTRY,
+    &preadv2_nowait::ENTRY,
+    &read::ENTRY,
+    &readv::ENTRY,
+    &uring::ENTRY,
+    &uring_direct::ENTRY,
+    &uring_fixed::ENTRY,
+    &uring_sqpoll::ENTRY,
+];
 
 /// The engine of an id.
 #[must_use]
@@ -85,4 +113,16 @@ fn buffer(part: &Part) -> Result<Pages, String> {
     let bytes = usize::try_from(part.block_bytes).unwrap_or(usize::MAX);
     Pages::new(bytes, PageKind::Plain)
         .map_err(|errno| format!("cannot have a buffer of {bytes} bytes: {errno}"))
+}
+
+/// Whether kernel and file system know a flag of preadv2(2): asked behind the end of
+/// the file, where no read brings anything into the page cache.
+///
+/// Errors: what the system said.
+fn knows(subject: &Subject, file: &File, how: How, name: &str) -> Result<(), String> {
+    let asked = preadv2(file.as_fd(), &mut [0], subject.bytes().next_multiple_of(1 << 16), how);
+    match asked {
+        Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
+        Err(errno) => Err(format!("cannot read with {name} on {}: {errno}", subject.file_system())),
+    }
 }
