@@ -14,6 +14,7 @@ mod cgroup;
 mod counters;
 pub mod doctor;
 pub mod environment;
+pub mod files;
 mod frame;
 pub mod host;
 mod inflight;
@@ -34,6 +35,7 @@ mod several;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
+mod spawn;
 pub mod stage;
 mod stream;
 mod surroundings;

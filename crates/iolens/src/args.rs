@@ -11,8 +11,10 @@ use iolens_model::parse;
 
 use crate::wishes::{MACHINE, Wishes};
 
+mod file;
 mod net;
 
+pub(crate) use file::{File, FileRead, FileTask};
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 
 const STYLES: Styles = Styles::styled()
@@ -38,7 +40,13 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
     Net(Net),
+<<<<<<< HEAD
     /// Show what exists: studies, primitives, calls, topologies, metrics
+=======
+    /// One file by hand: read it
+    File(File),
+    /// Show what exists: studies, primitives, engines, topologies, metrics
+>>>>>>> files-read
     List(List),
     /// Show what can be measured here, what not, and what would change that
     Doctor(Doctor),
@@ -103,6 +111,9 @@ pub(crate) struct Worker {
     /// As of `run`
     #[arg(long)]
     pub(crate) perf_control: Option<PerfControl>,
+    /// Do one job of `iolens file` instead
+    #[arg(long, conflicts_with = "perf_control")]
+    pub(crate) file: bool,
 }
 
 /// How progress is shown.
@@ -133,8 +144,13 @@ pub(crate) enum Listed {
     Primitives,
     /// How messages can be received
     Receivers,
+<<<<<<< HEAD
     /// System calls that can be compared
     Calls,
+=======
+    /// How a file can be read
+    Engines,
+>>>>>>> files-read
     /// What messages can travel over
     Transports,
     /// Where the ends can stand

@@ -2,8 +2,9 @@
 //! each with its limits; and how each is written back.
 
 use iolens_engine::FIELDS_MAX;
+use iolens_engine::files::part::Pattern;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
-use iolens_model::parse::{self, nearest};
+use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
 use iolens_model::units::{Bytes, Nanos};
 
@@ -71,6 +72,39 @@ fn fits(size: Bytes) -> Parsed<()> {
         "a message of {size} is too large: the rings of all arms must fit memory; the largest size \
          is {MESSAGE_BYTES_MAX}"
     ))
+}
+
+/// Bytes of a block of a file: each thread has one or more buffers of it.
+pub(crate) fn block_size(text: &str) -> Parsed<Bytes> {
+    const BLOCK_BYTES_MAX: Bytes = Bytes(64 * Bytes::MIB);
+    match parse::size(text) {
+        Err(ParseError::SizeZero) => {
+            Err(format!("a block of no bytes moves nothing: write 1 to {BLOCK_BYTES_MAX}"))
+        }
+        Err(e) => Err(e.to_string()),
+        Ok(size) if size > BLOCK_BYTES_MAX => {
+            Err(format!("a block of {size} is too large: the largest is {BLOCK_BYTES_MAX}"))
+        }
+        Ok(size) => Ok(size),
+    }
+}
+
+pub(crate) fn block_count(text: &str) -> Parsed<u64> {
+    parse::count(text).map_err(|e| e.to_string())
+}
+
+/// Threads that read or write one file.
+pub(crate) fn file_threads(text: &str) -> Parsed<u32> {
+    at_most(text, 1024, "threads").and_then(narrow)
+}
+
+/// Requests of a thread that are under way at once.
+pub(crate) fn depth(text: &str) -> Parsed<u32> {
+    at_most(text, 1024, "requests at once").and_then(narrow)
+}
+
+pub(crate) fn pattern(text: &str) -> Parsed<Pattern> {
+    lookup(text.trim(), "order of blocks", Pattern::ALL, Pattern::word)
 }
 
 /// Thread pairs. Each has a thread and a connection per arm at each end.

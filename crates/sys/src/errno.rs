@@ -55,6 +55,8 @@ impl Errno {
     pub const ENODEV: Errno = Errno(libc::ENODEV);
     /// The system could not do it, and says no more.
     pub const EIO: Errno = Errno(libc::EIO);
+    /// There is no memory at this address, or nothing behind it.
+    pub const EFAULT: Errno = Errno(libc::EFAULT);
     /// The arguments make no sense, or the kernel lacks the facility.
     pub const EINVAL: Errno = Errno(libc::EINVAL);
     /// The kernel lacks the facility.

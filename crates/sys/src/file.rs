@@ -1,11 +1,22 @@
-//! Files that have no name, to send from: one in memory, one in a folder. Both
-//! are gone when their last descriptor is closed, however the process ends.
+//! Files: those of others, which are read in many ways ([`open`], [`read`],
+//! [`mapping`]) and asked about ([`about`], [`cache`], [`extents`]); and our own,
+//! which have no name: one in memory, one in a folder. These are gone when their
+//! last descriptor is closed, however the process ends.
+
+pub mod about;
+pub mod cache;
+pub mod extents;
+pub mod mapping;
+pub mod open;
+pub mod read;
 
 use std::fs::File;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
-use rustix::fs::{CWD, MemfdFlags, Mode, OFlags, memfd_create, openat};
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, MemfdFlags, Mode, OFlags, fallocate, linkat, memfd_create, openat,
+};
 
 use crate::errno::Errno;
 
@@ -35,13 +46,31 @@ pub fn in_folder(folder: &Path) -> Result<File, Errno> {
     Ok(file)
 }
 
+/// Gives a file that was made with `O_TMPFILE` a name (linkat(2)), which nothing
+/// has yet.
+///
+/// Errors: `EEXIST`; `ENOENT` for a file that had a name once; `EXDEV` on another
+/// file system.
+pub fn give_name(file: &File, path: &Path) -> Result<(), Errno> {
+    let own = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// Allocates the first `bytes` of a file, which reads as zeros then where nothing
+/// was written (fallocate(2)).
+///
+/// Errors: `EOPNOTSUPP`, `ENOSPC`.
+pub fn allocate(file: &File, bytes: u64) -> Result<(), Errno> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
+}
+
 /// The file system that a file is on: its name, or its number in hexadecimal
 /// (`f_type` of statfs(2)) where it is not one of the usual ones.
 ///
 /// Errors: see fstatfs(2).
 pub fn file_system(fd: BorrowedFd<'_>) -> Result<String, Errno> {
     // include/uapi/linux/magic.h, and fs/xfs/libxfs/xfs_format.h.
-    const NAMES: [(u64, &str); 7] = [
+    const NAMES: [(u64, &str); 15] = [
         (0xEF53, "ext4"),
         (0x0102_1994, "tmpfs"),
         (0x5846_5342, "xfs"),
@@ -49,6 +78,14 @@ pub fn file_system(fd: BorrowedFd<'_>) -> Result<String, Errno> {
         (0x794C_7630, "overlay"),
         (0x2FC1_2FC1, "zfs"),
         (0xF2F5_2010, "f2fs"),
+        (0x6573_5546, "fuse"),
+        (0x6969, "nfs"),
+        (0x0102_1997, "9p"),
+        (0xFF53_4D42, "cifs"),
+        (0x9584_58F6, "hugetlbfs"),
+        (0x8584_58F6, "ramfs"),
+        (0x9FA0, "proc"),
+        (0x6265_6572, "sysfs"),
     ];
     let kind = rustix::fs::fstatfs(fd)?.f_type.cast_unsigned() & 0xFFFF_FFFF;
     let name = NAMES.iter().find(|(number, _)| *number == kind);

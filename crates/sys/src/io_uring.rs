@@ -1,5 +1,5 @@
 //! Rings of io_uring: whether a process may have one, one that sends the
-//! messages of a [`MessageRing`], and those that receive; see io_uring(7),
+//! messages of a [`MessageRing`], those that receive, and one that reads a file; see io_uring(7),
 //! io_uring_setup(2).
 //!
 //! # Safety
@@ -9,6 +9,7 @@
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 mod nops;
+mod reads;
 mod receives;
 mod sends;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use io_uring::IoUring;
 pub use nops::NopRing;
+pub use reads::{ReadRing, ReadWishes};
 pub use receives::{Arrived, BUFFERS_MAX, Buffers, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
 
@@ -125,6 +127,8 @@ pub enum OpenError {
     /// The kernel makes rings, but none with `IORING_SETUP_SINGLE_ISSUER` and
     /// `IORING_SETUP_DEFER_TASKRUN`.
     Flags,
+    /// There is no memory for the buffers.
+    Memory(Errno),
     /// `IORING_REGISTER_PROBE` was refused, or a request that only asks.
     Probe(Errno),
     /// The kernel has no such operation.

@@ -23,6 +23,7 @@ pub mod netlink;
 pub mod netns;
 pub mod null_call;
 pub mod packet;
+pub mod pages;
 pub mod perf_event;
 pub mod pipe;
 pub mod poll;

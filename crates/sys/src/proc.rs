@@ -118,6 +118,17 @@ pub fn sched_number(sched: &str, name: &str) -> Option<u64> {
     line.split_once(':')?.1.trim().parse().ok()
 }
 
+/// The number behind a name in /proc/PID/io (`name: number`), such as
+/// `read_bytes`: what the process had storage fetch for it, also with mmap, direct
+/// reads and io_uring, whose poll thread is one of the process's.
+///
+/// Source: proc_pid_io(5); Documentation/filesystems/proc.rst.
+#[must_use]
+pub fn io_number(io: &str, name: &str) -> Option<u64> {
+    let line = io.lines().find(|line| line.split(':').next() == Some(name))?;
+    line.split_once(':')?.1.trim().parse().ok()
+}
+
 /// The time that a task was ready to run and waited for a CPU, the second
 /// number of /proc/PID/schedstat, in ns; null where the kernel counts nothing:
 /// then all three numbers of the file are 0, and that of a task that reads its
@@ -213,6 +224,15 @@ mod tests {
         let sched = "x (1, #threads: 1)\n---\nse.nr_migrations     :        4\n";
         assert_eq!(sched_number(sched, "se.nr_migrations"), Some(4));
         assert_eq!(sched_number(sched, "nr_switches"), None);
+    }
+
+    #[test]
+    fn bytes_from_storage_are_read() {
+        let io = "rchar: 1948\nread_bytes: 4096\ncancelled_write_bytes: 0\n";
+        assert_eq!(io_number(io, "read_bytes"), Some(4096));
+        assert_eq!(io_number(io, "bytes"), None);
+        let own = Root::real().read("proc/self/io").unwrap();
+        assert!(io_number(&own, "read_bytes").is_some(), "{own}");
     }
 
     #[test]

@@ -2,8 +2,10 @@
 //! look at its bytes.
 //!
 //! # Safety
-//! The wide version is safe code compiled for processors with AVX2, and called
-//! only where the processor says that it has it.
+//! The wide version is the same code compiled for processors with AVX2, and called
+//! only where the processor says that it has it. Memory is read through raw
+//! pointers, because that of a mapped file may change meanwhile, into values that
+//! decide nothing.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
@@ -15,46 +17,70 @@ const WORD_BYTES: usize = size_of::<u64>();
 /// Reads every byte and returns the wrapping sum of all 64-bit words; bytes
 /// behind the last whole word count one by one. No reading can be left out,
 /// because the sum needs it and the compiler cannot know who looks at it.
+#[inline]
 #[must_use]
 pub fn scan(bytes: &[u8]) -> u64 {
-    std::hint::black_box(widest(std::hint::black_box(bytes)))
+    // SAFETY: the memory is that of a live slice.
+    unsafe { scan_memory(bytes.as_ptr(), bytes.len()) }
+}
+
+/// The same of memory that others may change meanwhile.
+///
+/// # Safety
+/// All of it can be read for the length of the call.
+pub(crate) unsafe fn scan_memory(start: *const u8, bytes: usize) -> u64 {
+    let (start, bytes) = std::hint::black_box((start, bytes));
+    // SAFETY: passed on from the caller.
+    std::hint::black_box(unsafe { widest(start, bytes) })
 }
 
 #[cfg(target_arch = "x86_64")]
-fn widest(bytes: &[u8]) -> u64 {
+unsafe fn widest(start: *const u8, bytes: usize) -> u64 {
     if std::arch::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has just said that it has AVX2, which is all
-        // that the function asks for.
-        return unsafe { sum_avx2(bytes) };
+        // SAFETY: the processor has just said that it has AVX2; the memory is the
+        // caller's to promise.
+        return unsafe { sum_avx2(start, bytes) };
     }
-    sum(bytes)
+    // SAFETY: passed on from the caller.
+    unsafe { sum(start, bytes) }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn widest(bytes: &[u8]) -> u64 {
-    sum(bytes)
+unsafe fn widest(start: *const u8, bytes: usize) -> u64 {
+    // SAFETY: passed on from the caller.
+    unsafe { sum(start, bytes) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn sum_avx2(bytes: &[u8]) -> u64 {
-    sum(bytes)
+unsafe fn sum_avx2(start: *const u8, bytes: usize) -> u64 {
+    // SAFETY: passed on from the caller.
+    unsafe { sum(start, bytes) }
 }
 
 /// Compiled into its callers, for what their processors have.
 #[inline(always)]
-fn sum(bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<WORD_BYTES>();
-    let (rows, more) = words.as_chunks::<LANES>();
+unsafe fn sum(start: *const u8, bytes: usize) -> u64 {
+    const ROW_BYTES: usize = LANES * WORD_BYTES;
     let mut lanes = [0u64; LANES];
-    for row in rows {
+    let rows = bytes / ROW_BYTES;
+    for row in 0..rows {
+        // SAFETY: the row ends within the memory; no alignment is asked for.
+        let row = unsafe { start.cast::<[u64; LANES]>().add(row).read_unaligned() };
         for (lane, word) in lanes.iter_mut().zip(row) {
-            *lane = lane.wrapping_add(u64::from_ne_bytes(*word));
+            *lane = lane.wrapping_add(word);
         }
     }
-    let words = more.iter().map(|word| u64::from_ne_bytes(*word));
-    let rest = rest.iter().map(|&byte| u64::from(byte));
-    lanes.into_iter().chain(words).chain(rest).fold(0, u64::wrapping_add)
+    let mut sum = lanes.into_iter().fold(0, u64::wrapping_add);
+    for word in rows * LANES..bytes / WORD_BYTES {
+        // SAFETY: the word ends within the memory; no alignment is asked for.
+        sum = sum.wrapping_add(unsafe { start.cast::<u64>().add(word).read_unaligned() });
+    }
+    for at in bytes / WORD_BYTES * WORD_BYTES..bytes {
+        // SAFETY: the byte is within the memory.
+        sum = sum.wrapping_add(u64::from(unsafe { start.add(at).read() }));
+    }
+    sum
 }
 
 #[cfg(test)]
@@ -70,7 +96,9 @@ mod tests {
             at in any::<prop::sample::Index>(),
         ) {
             let before = scan(&bytes);
-            prop_assert_eq!(before, sum(&bytes), "both versions agree");
+            // SAFETY: the memory is that of a live vector.
+            let plain = unsafe { sum(bytes.as_ptr(), bytes.len()) };
+            prop_assert_eq!(before, plain, "both versions agree");
             let mut changed = bytes.clone();
             let at = at.index(bytes.len());
             changed[at] = changed[at].wrapping_add(1);

@@ -14,6 +14,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::errno::Errno;
 
+/// The signal of who reads a mapped page that its file has lost (`SIGBUS`).
+pub const BUS: i32 = libc::SIGBUS;
+
 /// Write end of the pipe, for the handler; -1 before there is one. Written
 /// once and never closed, so the handler can always use it.
 static PIPE_WRITE: AtomicI32 = AtomicI32::new(-1);

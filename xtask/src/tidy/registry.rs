@@ -1,4 +1,4 @@
-//! Rule: the registries of primitives and receivers are complete and sorted.
+//! Rule: the registries of primitives, receivers and engines are complete and sorted.
 //! Each is one file and one line; a file without its line would never be
 //! measured.
 
@@ -9,11 +9,14 @@ const REGISTRY: &str = "crates/engine/src/registry.rs";
 const PRIMITIVES: &str = "crates/engine/src/primitives/";
 const RECEIVERS: &str = "crates/engine/src/receivers/";
 const RECEIVER_LIST: &str = "crates/engine/src/receivers/mod.rs";
+const ENGINES: &str = "crates/engine/src/files/read/engines/";
+const ENGINE_LIST: &str = "crates/engine/src/files/read/engines/mod.rs";
 
 /// Findings in the registries; none as long as there are no entries.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
     let mut findings = check_one(sources, REGISTRY, PRIMITIVES);
     findings.extend(check_one(sources, RECEIVER_LIST, RECEIVERS));
+    findings.extend(check_one(sources, ENGINE_LIST, ENGINES));
     findings
 }
 

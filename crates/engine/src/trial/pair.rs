@@ -4,8 +4,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::mpsc::{Sender, channel};
 
 use iolens_model::axes::Topology;
@@ -15,6 +14,7 @@ use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
 
 use super::{END_VARIABLE, Launch};
+use crate::spawn::{Spawned, describe, spawn};
 use crate::stage::sink;
 use crate::worker::protocol::{
     EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, Task, ToWorker,
@@ -92,26 +92,16 @@ impl Worker {
         // An environment of random length moves the stack: the memory layout
         // is sampled over trials instead of frozen (Mytkowicz et al. 2009).
         let padding = "x".repeat(usize::from((random & 0xfff) as u16));
-        let program = launch.program.display();
-        let mut child = Command::new(&launch.program)
-            .args(&launch.arguments)
-            .env("IOLENS_PADDING", padding)
-            .env(END_VARIABLE, side.short())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| failed(format!("cannot start {program}: {}", Errno::from(e))))?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(stdin), Some(stdout)) => Ok(Worker {
-                side,
-                child,
-                orders: Some(writer(stdin)),
-                stdout,
-                buffer: FrameBuffer::default(),
-                ended: false,
-            }),
-            _ => Err(failed(format!("{program} was started without its pipes"))),
-        }
+        let environment = [("IOLENS_PADDING", padding.as_str()), (END_VARIABLE, side.short())];
+        let Spawned { child, stdin, stdout } = spawn(launch, &environment).map_err(failed)?;
+        Ok(Worker {
+            side,
+            child,
+            orders: Some(writer(stdin)),
+            stdout,
+            buffer: FrameBuffer::default(),
+            ended: false,
+        })
     }
 
     /// Hands a message to the thread that writes to the worker. If the worker
@@ -146,14 +136,6 @@ fn writer(mut stdin: ChildStdin) -> Sender<ToWorker> {
         }
     });
     orders
-}
-
-fn describe(status: ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(signal), _) => format!("was killed by signal {signal}"),
-        (None, Some(code)) => format!("exited with status {code}"),
-        (None, None) => "ended".to_owned(),
-    }
 }
 
 impl<'a> Pair<'a> {

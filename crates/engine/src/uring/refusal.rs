@@ -48,6 +48,7 @@ fn explain(why: OpenError, root: &Root, memlock_bytes: u64) -> SetupError {
                 .to_owned(),
             Errno::EOPNOTSUPP,
         ),
+        OpenError::Memory(errno) => error("have memory for the buffers".to_owned(), errno),
         OpenError::Probe(errno) => {
             error("ask what io_uring can do here (IORING_REGISTER_PROBE)".to_owned(), errno)
         }

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod doctor;
 pub(crate) mod explain;
+pub(crate) mod file;
 pub(crate) mod list;
 pub(crate) mod net;
 mod outlook;

@@ -1,0 +1,172 @@
+//! What a user asks for by hand, done by a worker process: a mapped file that
+//! shrinks raises SIGBUS where it is read, which ends the process that reads, and
+//! the one that asked for it lives to say so. It is also what makes an interrupt
+//! simple: the worker is killed, and what it had made has no name.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+
+use iolens_sys::errno::Errno;
+use iolens_sys::poll;
+use iolens_sys::signal::{self, Interrupts};
+use serde::{Deserialize, Serialize};
+
+use crate::files::read::by_hand as read;
+use crate::spawn::{Spawned, describe, spawn};
+use crate::trial::Launch;
+use crate::worker::protocol::{FrameBuffer, read_frame, write_frame};
+
+/// A path as bytes, as the kernel has it; JSON has text only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePath(Vec<u8>);
+
+impl FilePath {
+    /// Of a path.
+    #[must_use]
+    pub fn new(path: &Path) -> FilePath {
+        FilePath(path.as_os_str().as_bytes().to_vec())
+    }
+
+    /// The path.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(std::ffi::OsString::from_vec(self.0.clone()))
+    }
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Job {
+    /// Read a file.
+    Read(read::Wish),
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Done {
+    /// A file was read.
+    Read(Box<read::Done>),
+}
+
+/// What a worker says.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Said {
+    /// How far it is.
+    Note(String),
+    /// The last word.
+    Done(Done),
+    /// Why there is no result.
+    Failed(String),
+}
+
+/// Why there is no result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trouble {
+    /// What was tried and what the system said.
+    Failed(String),
+    /// The user wanted it to end.
+    Interrupted,
+}
+
+/// Has a worker do a job; `note` hears how far it is. To be called on the main
+/// thread: workers die with the thread that started them.
+///
+/// Errors: why there is no result.
+pub fn run(
+    job: &Job,
+    launch: &Launch,
+    interrupts: &Interrupts,
+    mut note: impl FnMut(&str),
+) -> Result<Done, Trouble> {
+    let Spawned { child, mut stdin, mut stdout } = spawn(launch, &[]).map_err(Trouble::Failed)?;
+    let mut worker = Worker(child);
+    // One that has gone already is heard of where its answer ends.
+    let _ = write_frame(&mut stdin, job);
+    let mut buffer = FrameBuffer::default();
+    let mut piece = vec![0; 64 << 10];
+    loop {
+        match buffer.take() {
+            Ok(Some(Said::Note(text))) => note(&text),
+            Ok(Some(Said::Done(done))) => return Ok(done),
+            Ok(Some(Said::Failed(why))) => return Err(Trouble::Failed(why)),
+            Ok(None) if interrupts.came() => return Err(Trouble::Interrupted),
+            Ok(None) => {
+                if !wait([stdout.as_fd(), interrupts.as_fd()])? {
+                    continue;
+                }
+                match stdout.read(&mut piece) {
+                    Ok(0) => return Err(Trouble::Failed(worker.obituary())),
+                    Ok(n) => buffer.extend(&piece[..n]),
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                    Err(e) => return Err(unheard(&e.into())),
+                }
+            }
+            Err(e) => {
+                return Err(Trouble::Failed(format!("the reading worker speaks nonsense: {e}")));
+            }
+        }
+    }
+}
+
+fn unheard(errno: &Errno) -> Trouble {
+    Trouble::Failed(format!("cannot hear the reading worker: {errno}"))
+}
+
+/// Waits until one of them has something to say; whether it is the first.
+fn wait(fds: [BorrowedFd<'_>; 2]) -> Result<bool, Trouble> {
+    /// For ever, as far as poll(2) can.
+    const LIMIT_NS: u64 = u64::MAX >> 1;
+    match poll::readable(&fds, LIMIT_NS) {
+        Ok(ready) => Ok(ready[0]),
+        Err(Errno::EINTR) => Ok(false),
+        Err(errno) => Err(unheard(&errno)),
+    }
+}
+
+/// A process; killed and reaped when dropped.
+struct Worker(Child);
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Worker {
+    /// How it ended that said nothing.
+    fn obituary(&mut self) -> String {
+        match self.0.wait() {
+            Ok(status) if status.signal() == Some(signal::BUS) => {
+                "the file was truncated while it was mapped (SIGBUS), or its device failed\n  \
+                 an engine that does not map it, such as `pread`, says which"
+                    .to_owned()
+            }
+            Ok(status) => format!("the process that did it {}", describe(status)),
+            Err(e) => format!("the process that did it cannot be waited for: {}", Errno::from(e)),
+        }
+    }
+}
+
+/// Does the one job that comes over `orders`, as a worker.
+///
+/// Errors: of the pipes, or what comes is no job.
+pub fn serve(mut orders: impl Read, mut answers: impl Write) -> io::Result<()> {
+    let mut buffer = FrameBuffer::default();
+    let Some(job) = read_frame::<Job>(&mut orders, &mut buffer)? else { return Ok(()) };
+    let done = match &job {
+        Job::Read(wish) => read::read(wish).map(|done| Done::Read(Box::new(done))),
+    };
+    let last = match done {
+        Ok(done) => Said::Done(done),
+        Err(why) => Said::Failed(why),
+    };
+    write_frame(&mut answers, &last)
+}

@@ -1,0 +1,12 @@
+//! Files: reading, writing and copying them. The engines are lists like that of
+//! the primitives; `job` runs what a user asks for by hand in a worker process,
+//! because a mapped file that shrinks ends the process that reads it.
+
+pub mod checksum;
+pub mod examine;
+pub mod job;
+pub mod part;
+pub mod read;
+pub mod residency;
+pub mod subject;
+pub mod test_file;

@@ -1,0 +1,312 @@
+//! One reading of a file by hand: some threads, each with a range of it, and what
+//! was found before and after.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use iolens_model::units::{Bytes, Nanos};
+use iolens_sys::clock;
+use iolens_sys::errno::Errno;
+use iolens_sys::proc::{self, Root};
+use iolens_sys::usage::{ProcessCpu, process_cpu};
+use serde::{Deserialize, Serialize};
+
+use super::consume::{Consumer, Digest};
+use super::drive::{Setup, Tally};
+use super::engines::{self, Entry};
+use crate::files::examine::examine;
+use crate::files::job::FilePath;
+use crate::files::part::{Part, Pattern};
+use crate::files::residency::{self, REMAINDER_MAX, Residency};
+use crate::files::subject::Subject;
+use crate::host;
+use crate::op::{Budget, Fact, Span};
+
+/// What is to be read, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wish {
+    /// The file.
+    pub path: FilePath,
+    /// The engine's id.
+    pub engine: String,
+    /// Bytes of a block; at least 1.
+    pub block_bytes: u64,
+    /// Blocks from the beginning; null for all.
+    pub count: Option<u64>,
+    /// Threads, each with a range of its own; at least 1.
+    pub threads: u32,
+    /// Reads under way at once in each thread; 1 for engines that can have no more.
+    pub depth: u32,
+    /// The order of blocks in each range.
+    pub pattern: Pattern,
+    /// What a random order follows from.
+    pub seed: u64,
+    /// What becomes of the bytes.
+    pub consumer: Consumer,
+    /// Whether the file is brought out of the page cache first.
+    pub evict: bool,
+}
+
+/// What was read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Done {
+    /// The file system of the file.
+    pub file_system: String,
+    /// Size of the file at the beginning.
+    pub file_bytes: u64,
+    /// Threads that read: no more than there are blocks.
+    pub threads: u32,
+    /// What all threads did.
+    pub tally: Tally,
+    /// From the first call of the first thread to the last one of the last.
+    pub time: Nanos,
+    /// The hash of what was read; null if it was not asked for.
+    pub checksum: Option<u64>,
+    /// The XOR; null if it was not asked for.
+    pub xor: Option<u32>,
+    /// What of the range was in the page cache before.
+    pub resident_before: Residency,
+    /// And after.
+    pub resident_after: Residency,
+    /// Bytes that storage delivered to this process meanwhile (`read_bytes` of
+    /// /proc/self/io); null where the kernel does not say.
+    pub device_bytes: Option<u64>,
+    /// CPU time of the process, user and kernel; null where it cannot be read.
+    pub cpu: Option<(Nanos, Nanos)>,
+    /// What the engine says about itself: names and values.
+    pub facts: Vec<(String, String)>,
+    /// What a reader of these numbers should know, a sentence each.
+    pub notes: Vec<String>,
+    /// Why not all was read that was to be; null where all was.
+    pub failure: Option<String>,
+}
+
+/// Reads a file.
+///
+/// Errors: why nothing was read: what was tried and what the system said.
+pub fn read(wish: &Wish) -> Result<Done, String> {
+    let entry = engines::find(&wish.engine)
+        .ok_or_else(|| format!("this build has no engine `{}`", wish.engine))?;
+    let subject = Subject::open(&wish.path.path())?;
+    let asked = wish.count.map_or(u64::MAX, |count| count.saturating_mul(wish.block_bytes));
+    let bytes = subject.bytes().min(asked);
+    let parts = Part::split(bytes, wish.block_bytes, wish.threads);
+    check_memory(wish, parts.len())?;
+    let mut notes = Vec::new();
+    if wish.evict {
+        notes.extend(evict(&subject)?);
+    }
+    let resident_before = Residency::of(&subject, 0, bytes);
+    let (delivered, cpu) = (delivered_bytes(), process_cpu().ok());
+    let outcome = read_parts(entry, &subject, wish, &parts)?;
+    let cpu = cpu.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
+    let device_bytes =
+        delivered.zip(delivered_bytes()).map(|(before, after)| after.saturating_sub(before));
+    let resident_after = Residency::of(&subject, 0, bytes);
+    if entry.is_direct {
+        notes.extend(fallen_back(&resident_before, &resident_after));
+    }
+    let failure = outcome.failure.map(|errno| failure(&subject, errno));
+    notes.extend(grown(&subject));
+    notes.extend(examine(&subject).map_or_else(|why| vec![why], |findings| findings.warnings()));
+    let digest = outcome.digest;
+    Ok(Done {
+        file_system: subject.file_system().to_owned(),
+        file_bytes: subject.bytes(),
+        threads: u32::try_from(parts.len().max(1)).unwrap_or(u32::MAX),
+        time: outcome.time,
+        checksum: digest.checksum.map(|checksum| checksum.value(outcome.tally.bytes)),
+        xor: digest.xor.map(|xor| xor.value()),
+        tally: outcome.tally,
+        resident_before,
+        resident_after,
+        device_bytes,
+        cpu,
+        facts: outcome.facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        notes,
+        failure,
+    })
+}
+
+/// Buffers may take half of the machine's memory.
+fn check_memory(wish: &Wish, threads: usize) -> Result<(), String> {
+    let needed =
+        wish.block_bytes.saturating_mul(u64::from(wish.depth)).saturating_mul(threads as u64);
+    match host::limits(&Root::real()).memory.value() {
+        Some(memory) if needed > memory.0 / 2 => Err(format!(
+            "buffers for {threads} threads with {} blocks of {} each need {} of memory, more than \
+             half of {memory}: fewer threads, a smaller depth or smaller blocks are possible",
+            wish.depth,
+            Bytes(wish.block_bytes),
+            Bytes(needed)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Evicts, and says if that is not known to have worked.
+fn evict(subject: &Subject) -> Result<Option<String>, String> {
+    let left = residency::evict(subject)?;
+    Ok(match (&left, left.share()) {
+        (Residency::Unknown(why), _) => {
+            Some(format!("whether the file was evicted is not known: {why}"))
+        }
+        (_, Some(share)) if share > REMAINDER_MAX => Some(match subject.file_system() {
+            "tmpfs" | "ramfs" => {
+                format!("{} is memory: nothing can be evicted from it", subject.file_system())
+            }
+            _ => format!(
+                "not all of the file was evicted, {:.1} % stayed: the kernel keeps pages that a \
+                 process has mapped or locked, or that are being written",
+                share * 100.0
+            ),
+        }),
+        _ => None,
+    })
+}
+
+/// What came of all threads.
+struct Outcome {
+    tally: Tally,
+    digest: Digest,
+    time: Nanos,
+    facts: Vec<Fact>,
+    failure: Option<Errno>,
+}
+
+/// What came of one.
+struct Share {
+    span: Span,
+    failure: Option<Errno>,
+    tally: Tally,
+    digest: Digest,
+    facts: Vec<Fact>,
+}
+
+/// Reads every part on a thread of its own; all begin when all are ready. One alone
+/// is read on this thread.
+fn read_parts(
+    entry: &Entry,
+    subject: &Subject,
+    wish: &Wish,
+    parts: &[Part],
+) -> Result<Outcome, String> {
+    let (start, is_refused) = (Barrier::new(parts.len()), AtomicBool::new(false));
+    let read = |part: &Part| read_part(entry, subject, wish, *part, &start, &is_refused);
+    let shares: Vec<Result<Option<Share>, String>> = match parts {
+        [] => Vec::new(),
+        [part] => vec![read(part)],
+        parts => std::thread::scope(|scope| {
+            let threads: Vec<_> = parts.iter().map(|part| scope.spawn(|| read(part))).collect();
+            let died = |_| Err("a thread that reads has panicked".to_owned());
+            threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect()
+        }),
+    };
+    let shares: Result<Vec<Option<Share>>, String> = shares.into_iter().collect();
+    Ok(add_up(wish.consumer, shares?.into_iter().flatten().collect()))
+}
+
+/// One thread; nothing if another one could not begin.
+fn read_part(
+    entry: &Entry,
+    subject: &Subject,
+    wish: &Wish,
+    part: Part,
+    start: &Barrier,
+    is_refused: &AtomicBool,
+) -> Result<Option<Share>, String> {
+    let Wish { pattern, seed, depth, consumer, .. } = *wish;
+    let opened = entry.start(Setup { subject, part, pattern, seed, depth, consumer });
+    if opened.is_err() {
+        // The barrier orders this before the reading below.
+        is_refused.store(true, Ordering::Relaxed);
+    }
+    start.wait();
+    let mut reader = opened?;
+    if is_refused.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    let first_call_ns = clock::monotonic_ns();
+    let result = reader.run(&Budget::messages(part.blocks(), 1));
+    let cut_short = Span { first_call_ns, last_call_ns: clock::monotonic_ns() };
+    let (span, failure) = match result {
+        Ok(span) => (span, None),
+        Err(errno) => (cut_short, Some(errno)),
+    };
+    let (tally, digest, facts) = (reader.tally(), reader.digest(), reader.facts());
+    Ok(Some(Share { span, failure, tally, digest, facts }))
+}
+
+fn add_up(consumer: Consumer, shares: Vec<Share>) -> Outcome {
+    let first = shares.iter().map(|share| share.span.first_call_ns).min().unwrap_or(0);
+    let last = shares.iter().map(|share| share.span.last_call_ns).max().unwrap_or(0);
+    let failure = shares.iter().find_map(|share| share.failure);
+    let mut digest = consumer.of_nothing();
+    shares.iter().for_each(|share| digest.merge(&share.digest));
+    Outcome {
+        tally: shares.iter().fold(Tally::default(), |sum, share| sum.and(share.tally)),
+        digest,
+        time: Nanos(last.saturating_sub(first)),
+        facts: shares.into_iter().next().map_or_else(Vec::new, |share| share.facts),
+        failure,
+    }
+}
+
+fn spent(before: ProcessCpu, after: ProcessCpu) -> (Nanos, Nanos) {
+    let user_ns = after.user_ns.saturating_sub(before.user_ns);
+    (Nanos(user_ns), Nanos(after.system_ns.saturating_sub(before.system_ns)))
+}
+
+/// What storage has delivered to this process so far.
+fn delivered_bytes() -> Option<u64> {
+    proc::io_number(&Root::real().read("proc/self/io").ok()?, "read_bytes")
+}
+
+/// A direct reading that filled the page cache was none.
+fn fallen_back(before: &Residency, after: &Residency) -> Option<String> {
+    match (before, after) {
+        (Residency::Known { cached, .. }, Residency::Known { cached: now, .. }) => (now > cached)
+            .then(|| {
+                format!(
+                    "the page cache grew by {} pages: the file system read through it, although \
+                     it had accepted O_DIRECT",
+                    now - cached
+                )
+            }),
+        _ => Some(
+            "whether the file system read through the page cache after all is not known: \
+             cachestat(2) does not say"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Why a reading ended early.
+fn failure(subject: &Subject, errno: Errno) -> String {
+    let now = subject.about_now().map(|about| about.bytes).ok();
+    match (errno, now) {
+        (Errno::ENODATA, Some(now)) if now < subject.bytes() => format!(
+            "{} was truncated while it was read: it had {} bytes at the beginning and has {now} now",
+            subject.name(),
+            subject.bytes()
+        ),
+        (Errno::ENODATA, _) => format!(
+            "{} ended before its {} bytes were read: it changed meanwhile",
+            subject.name(),
+            subject.bytes()
+        ),
+        (Errno::EIO, _) => format!(
+            "cannot read {}: {errno}: its device or file system failed; `dmesg` may say more",
+            subject.name()
+        ),
+        _ => format!("cannot read {}: {errno}", subject.name()),
+    }
+}
+
+/// A file that grew is read as far as it was.
+fn grown(subject: &Subject) -> Option<String> {
+    let now = subject.about_now().ok()?.bytes;
+    (now > subject.bytes()).then(|| {
+        format!("the file grew by {} bytes meanwhile, which were not read", now - subject.bytes())
+    })
+}

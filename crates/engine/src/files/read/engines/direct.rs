@@ -1,0 +1,68 @@
+//! `direct`: pread(2) of a file opened with `O_DIRECT`.
+//!
+//! Path through the kernel: pread(2) → the file system's `iomap_dio_rw` or its like →
+//! the device writes into the buffer's own pages. No copy, no page cache, no
+//! readahead.
+//! Needs: a file system with `O_DIRECT`, and blocks that are multiples of what
+//! statx(2) says (`STATX_DIOALIGN`), or of 4096 bytes where it says nothing. The last
+//! block of the file is asked for in whole units and ends with the file.
+//! Compared with: `uring_direct`, which has several under way; `pread` on a cold file.
+//! Does not show: whether the file system read through the page cache after all:
+//! that is found out by what is in there afterwards.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use iolens_model::kernel::KernelVersion;
+use iolens_sys::errno::Errno;
+use iolens_sys::file::open::Caching;
+use iolens_sys::file::read::pread;
+use iolens_sys::pages::Pages;
+
+use super::{Entry, assemble, buffer};
+use crate::files::part::Place;
+use crate::files::read::consume::Consume;
+use crate::files::read::direct::{offset_alignment, rounded_up};
+use crate::files::read::drive::{Fetch, Reader, Setup, Tally, fill_asking};
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "direct",
+    summary: "pread(2) with O_DIRECT, around the page cache",
+    needs: "O_DIRECT of the file system, and blocks of whole sectors",
+    since: Some(KernelVersion::new(2, 4, 10)),
+    path: "device → buffer: written by the device",
+    has_depth: false,
+    is_direct: true,
+    open,
+};
+
+struct Direct {
+    file: File,
+    buffer: Pages,
+    alignment: u64,
+}
+
+fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
+    let alignment = offset_alignment(&setup)?;
+    let file = setup.subject.reopen(Caching::Direct)?;
+    let buffer = buffer(&setup.part)?;
+    Ok(assemble(&setup, Direct { file, buffer, alignment }))
+}
+
+impl Fetch for Direct {
+    #[inline]
+    fn fetch<C: Consume>(
+        &mut self,
+        place: Place,
+        consumer: &mut C,
+        tally: &mut Tally,
+    ) -> Result<(), Errno> {
+        let (fd, alignment) = (self.file.as_fd(), self.alignment);
+        let asked = rounded_up(place.bytes, alignment);
+        fill_asking(asked, &mut self.buffer, place, consumer, tally, |bytes, offset, _| {
+            // Within a unit nothing can go on: the file has ended there.
+            if offset.is_multiple_of(alignment) { pread(fd, bytes, offset) } else { Ok(0) }
+        })
+    }
+}

@@ -1,0 +1,128 @@
+//! The engines that read: one file each, named after its id, and one line in
+//! [`ENGINES`]. The file's own documentation says which path the bytes take, what
+//! it needs and what it does not show.
+
+mod direct;
+mod mmap;
+mod mmap_populate;
+mod pread;
+mod preadv2_dontcache;
+mod preadv2_nowait;
+mod read;
+mod readv;
+mod uring;
+mod uring_direct;
+mod uring_fixed;
+mod uring_sqpoll;
+
+use std::fs::File;
+use std::os::fd::AsFd;
+
+use iolens_model::kernel::KernelVersion;
+use iolens_sys::errno::Errno;
+use iolens_sys::file::read::{How, preadv2};
+use iolens_sys::pages::{PageKind, Pages};
+
+use super::consume::Consumer;
+use super::drive::{Reader, Setup, assemble};
+use crate::availability;
+use crate::files::part::{Part, Pattern};
+use crate::files::subject::Subject;
+use crate::op::Budget;
+
+/// One engine.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id: the kernel's own word where there is one.
+    pub id: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// What it needs, in words.
+    pub needs: &'static str,
+    /// The first kernel that has what it needs; null where every one does.
+    pub since: Option<KernelVersion>,
+    /// The way of the bytes.
+    pub path: &'static str,
+    /// Whether several reads of a thread can be under way at once.
+    pub has_depth: bool,
+    /// Whether it reads around the page cache.
+    pub is_direct: bool,
+    /// Makes one thread's reading.
+    ///
+    /// Errors: why it cannot read this file, or blocks of this size.
+    pub open: for<'a> fn(Setup<'a>) -> Result<Box<dyn Reader + 'a>, String>,
+}
+
+/// Every engine, sorted by id.
+pub const ENGINES: &[&Entry] = &[
+    &direct::ENTRY,
+    &mmap::ENTRY,
+    &mmap_populate::ENTRY,
+    &pread::ENTRY,
+    &preadv2_dontcache::ENTRY,
+    &preadv2_nowait::ENTRY,
+    &read::ENTRY,
+    &readv::ENTRY,
+    &uring::ENTRY,
+    &uring_direct::ENTRY,
+    &uring_fixed::ENTRY,
+    &uring_sqpoll::ENTRY,
+];
+
+/// The engine of an id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Entry> {
+    ENGINES.iter().copied().find(|entry| entry.id == id)
+}
+
+/// Bytes of a block that the engines are tried with: whatever alignment a file
+/// system asks for, this is a multiple of it.
+const TRIED_BYTES: u64 = 64 << 10;
+
+impl Entry {
+    /// Opens it for a file.
+    ///
+    /// Errors: as [`Entry::open`], and the kernel that it needs where this one is
+    /// older.
+    pub fn start<'a>(&self, setup: Setup<'a>) -> Result<Box<dyn Reader + 'a>, String> {
+        (self.open)(setup).map_err(|why| availability::with_version(why, self.since))
+    }
+
+    /// Tries whether it can read a file: its first block.
+    ///
+    /// Errors: why not: what was tried and what the system said.
+    pub fn try_on(&self, subject: &Subject) -> Result<(), String> {
+        let end = subject.bytes().min(TRIED_BYTES);
+        if end == 0 {
+            return Ok(());
+        }
+        let part = Part { block_bytes: TRIED_BYTES, start: 0, end };
+        let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
+        let setup = Setup { subject, part, pattern, seed: 0, depth: 1, consumer };
+        let mut reader = self.start(setup)?;
+        let read = reader.run(&Budget::messages(1, 1));
+        let failed = |errno| format!("cannot read {}: {errno}", subject.name());
+        read.map(drop).map_err(|errno| availability::with_version(failed(errno), self.since))
+    }
+}
+
+/// A buffer for one block, every page of which is there.
+///
+/// Errors: how much memory there is not.
+fn buffer(part: &Part) -> Result<Pages, String> {
+    let bytes = usize::try_from(part.block_bytes).unwrap_or(usize::MAX);
+    Pages::new(bytes, PageKind::Plain)
+        .map_err(|errno| format!("cannot have a buffer of {bytes} bytes: {errno}"))
+}
+
+/// Whether kernel and file system know a flag of preadv2(2): asked behind the end of
+/// the file, where no read brings anything into the page cache.
+///
+/// Errors: what the system said.
+fn knows(subject: &Subject, file: &File, how: How, name: &str) -> Result<(), String> {
+    let asked = preadv2(file.as_fd(), &mut [0], subject.bytes().next_multiple_of(1 << 16), how);
+    match asked {
+        Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
+        Err(errno) => Err(format!("cannot read with {name} on {}: {errno}", subject.file_system())),
+    }
+}

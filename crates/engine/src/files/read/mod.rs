@@ -1,0 +1,12 @@
+//! Reading a file: the engines, what is done with the bytes, and the loop around
+//! both.
+
+pub mod by_hand;
+pub mod consume;
+mod direct;
+pub mod drive;
+pub mod engines;
+mod mapped;
+mod ringed;
+#[cfg(test)]
+mod tests;

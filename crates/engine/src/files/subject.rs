@@ -1,0 +1,148 @@
+//! A file that is read and never written: opened once, and opened again for every
+//! thread that reads it, whatever becomes of its name.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use iolens_sys::errno::Errno;
+use iolens_sys::file;
+use iolens_sys::file::about::{About, Kind, about};
+use iolens_sys::file::open::{self, Caching, Links};
+
+/// An open file, and what the kernel said of it then.
+#[derive(Debug)]
+pub struct Subject {
+    name: String,
+    file: File,
+    about: About,
+    file_system: String,
+}
+
+impl Subject {
+    /// Opens a regular file for reading. What is none is not opened at all: a FIFO
+    /// could wait for ever, and a device do something.
+    ///
+    /// Errors: what it is instead, or what the system said.
+    pub fn open(path: &Path) -> Result<Subject, String> {
+        let name = path.display().to_string();
+        let cannot = |errno: Errno| format!("cannot open {name}: {errno}");
+        regular(&name, open::kind(path).map_err(cannot)?)?;
+        let file = open::read_only(path, Caching::Buffered, Links::Follow).map_err(cannot)?;
+        Subject::of(file, name)
+    }
+
+    /// A file that is open already, under a name for messages.
+    ///
+    /// Errors: as [`Self::open`].
+    pub fn of(file: File, name: String) -> Result<Subject, String> {
+        let told = about(file.as_fd()).map_err(|e| format!("cannot ask about {name}: {e}"))?;
+        regular(&name, told.kind)?;
+        let file_system = file::file_system(file.as_fd())
+            .map_err(|e| format!("cannot find out the file system of {name}: {e}"))?;
+        Ok(Subject { name, file, about: told, file_system })
+    }
+
+    /// Its name, for messages.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its size when it was opened; nothing beyond is read.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.about.bytes
+    }
+
+    /// What the kernel said of it when it was opened.
+    #[must_use]
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// What it says now.
+    ///
+    /// Errors: see statx(2).
+    pub fn about_now(&self) -> Result<About, Errno> {
+        about(self.file.as_fd())
+    }
+
+    /// The name of its file system.
+    #[must_use]
+    pub fn file_system(&self) -> &str {
+        &self.file_system
+    }
+
+    /// The descriptor that it was opened with, which nothing is read from.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+
+    /// Opens it again; without changing its access time where that is ours to say.
+    ///
+    /// Errors: what the system said; for a direct one on which file system.
+    pub fn reopen(&self, caching: Caching) -> Result<File, String> {
+        let opened = match open::again_without_atime(self.fd(), caching) {
+            Err(Errno::EPERM) => open::again(self.fd(), caching),
+            other => other,
+        };
+        opened.map_err(|errno| match caching {
+            Caching::Buffered => format!("cannot open {} again: {errno}", self.name),
+            Caching::Direct => {
+                format!("cannot open {} with O_DIRECT: {errno}, on {}", self.name, self.file_system)
+            }
+        })
+    }
+}
+
+fn regular(name: &str, kind: Kind) -> Result<(), String> {
+    match kind {
+        Kind::Regular => Ok(()),
+        other => Err(format!("cannot read {name}: it is {}, no regular file", other.words())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("file"), "abc").unwrap();
+        std::os::unix::fs::symlink("file", path("link")).unwrap();
+        for name in ["file", "link"] {
+            let subject = Subject::open(&path(name)).unwrap();
+            assert_eq!(subject.bytes(), 3);
+            assert!(!subject.file_system().is_empty());
+            subject.reopen(Caching::Buffered).unwrap();
+        }
+        let _listener = UnixListener::bind(path("socket")).unwrap();
+        let check = |path: &Path, expect: &str| {
+            let why = Subject::open(path).unwrap_err();
+            assert!(why.contains(expect) && why.contains(&path.display().to_string()), "{why}");
+        };
+        check(folder.path(), "it is a directory, no regular file");
+        check(&path("socket"), "it is a socket");
+        check(Path::new("/dev/null"), "it is a character device");
+        check(&path("none"), "ENOENT (no such file or directory)");
+        check(&path("file/below"), "ENOTDIR");
+    }
+
+    #[test]
+    fn a_file_is_the_same_whatever_becomes_of_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "abc").unwrap();
+        let subject = Subject::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, "others").unwrap();
+        let again = subject.reopen(Caching::Buffered).unwrap();
+        assert_eq!(std::io::read_to_string(again).unwrap(), "abc");
+    }
+}

@@ -1,0 +1,43 @@
+//! The one place that starts processes: workers, of this same binary, spoken to
+//! over their standard input and output.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+
+use iolens_sys::errno::Errno;
+
+use crate::trial::Launch;
+
+/// A process and both pipes to it.
+pub(crate) struct Spawned {
+    pub(crate) child: Child,
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+}
+
+/// Starts a worker, with these variables besides those of this process.
+///
+/// Errors: what was started and what the system said.
+pub(crate) fn spawn(launch: &Launch, environment: &[(&str, &str)]) -> Result<Spawned, String> {
+    let program = launch.program.display();
+    let mut child = Command::new(&launch.program)
+        .args(&launch.arguments)
+        .envs(environment.iter().copied())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("cannot start {program}: {}", Errno::from(e)))?;
+    match (child.stdin.take(), child.stdout.take()) {
+        (Some(stdin), Some(stdout)) => Ok(Spawned { child, stdin, stdout }),
+        _ => Err(format!("{program} was started without its pipes")),
+    }
+}
+
+/// How a process ended, in words.
+pub(crate) fn describe(status: ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("was killed by signal {signal}"),
+        (None, Some(code)) => format!("exited with status {code}"),
+        (None, None) => "ended".to_owned(),
+    }
+}

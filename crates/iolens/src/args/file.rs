@@ -1,0 +1,83 @@
+//! `iolens file`: one file, one thing done to it, by hand.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+use iolens_engine::files::part::Pattern;
+use iolens_model::units::Bytes;
+
+use crate::values;
+
+const FILE_EXAMPLE: &str = "\
+iolens file read big.bin --block 128KiB --checksum
+iolens file read big.bin --block 1MiB --engine uring --depth 16 --evict";
+
+const READ_EXAMPLE: &str = "\
+The checksum is a hash of the file's 64-bit words in which each has its place: it is
+the same for every engine, block size, order and number of threads. In Python:
+  h, p = 0, 2**61 - 1
+  for at in reversed(range(0, len(b), 8)):
+      h = (h + int.from_bytes(b[at:at+8], \"little\")) * 0x1e3779b97f4a7c1a % p
+  print(\"%016x\" % ((h + len(b)) % p))
+
+Each thread reads a range of its own, with a descriptor of its own. The file is never
+written to, and never evicted from the page cache without --evict.";
+
+#[derive(Debug, clap::Args)]
+#[command(arg_required_else_help = true, after_help = FILE_EXAMPLE)]
+pub(crate) struct File {
+    #[command(subcommand)]
+    pub(crate) task: FileTask,
+}
+
+/// What is done.
+#[derive(Debug, Subcommand)]
+pub(crate) enum FileTask {
+    /// Read a file once and say what that took
+    #[command(after_help = READ_EXAMPLE)]
+    Read(FileRead),
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FileRead {
+    /// The file, which is only read
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    /// Bytes asked of one call, 1 to 64MiB
+    #[arg(long, value_name = "SIZE", value_parser = values::block_size)]
+    pub(crate) block: Bytes,
+    /// Blocks to read, from the beginning [default: all]
+    #[arg(long, value_name = "N", value_parser = values::block_count)]
+    pub(crate) count: Option<u64>,
+    /// How to read, by id (see `iolens list engines`)
+    #[arg(long, value_name = "ID", default_value = "read", value_parser = values::word)]
+    pub(crate) engine: String,
+    /// Threads, each with a range of the file
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::file_threads)]
+    pub(crate) threads: u32,
+    /// Reads under way at once in each thread, for engines of io_uring [default: 8]
+    #[arg(long, value_name = "N", value_parser = values::depth)]
+    pub(crate) depth: Option<u32>,
+    /// Order of the blocks: sequential, or random, each once
+    #[arg(long, value_name = "ORDER", default_value = "sequential",
+          value_parser = values::pattern)]
+    pub(crate) pattern: Pattern,
+    /// Seed of a random order
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Look at every byte, and make nothing of it
+    #[arg(long, conflicts_with_all = ["checksum", "xor"])]
+    pub(crate) scan: bool,
+    /// Print a checksum of what was read
+    #[arg(long)]
+    pub(crate) checksum: bool,
+    /// Print the XOR of its 32-bit little-endian words, which blocks out of order do not change
+    #[arg(long)]
+    pub(crate) xor: bool,
+    /// Bring the file out of the page cache first; other programs that use it pay for that too
+    #[arg(long)]
+    pub(crate) evict: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

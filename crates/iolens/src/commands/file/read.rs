@@ -1,0 +1,219 @@
+//! `iolens file read`: a file once, from its beginning to its end.
+
+use std::process::ExitCode;
+
+use iolens_engine::files::job::{Done, FilePath, Job};
+use iolens_engine::files::read::by_hand::{Done as Reading, Wish};
+use iolens_engine::files::read::consume::Consumer;
+use iolens_engine::files::read::drive::Tally;
+use iolens_engine::files::read::engines::{self, ENGINES, Entry};
+use iolens_engine::files::residency::Residency;
+use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_report::json::SCHEMA;
+use serde_json::{Value, json};
+
+use super::page;
+use crate::args::FileRead;
+use crate::failure::Failure;
+use crate::{output, values};
+
+/// Reads under way at once where an engine can have several.
+const DEPTH: u32 = 8;
+
+/// Reads.
+pub(super) fn read(args: &FileRead) -> Result<ExitCode, Failure> {
+    let wish = wish(args)?;
+    let Done::Read(done) = super::done(&Job::Read(wish.clone()))?;
+    output::result(&match args.json {
+        true => format!("{:#}", object(args, &wish, &done)),
+        false => text(args, &wish, &done),
+    });
+    match &done.failure {
+        None => Ok(ExitCode::SUCCESS),
+        Some(why) => Err(Failure::unusable(why)),
+    }
+}
+
+/// What is asked for, as far as it can be.
+fn wish(args: &FileRead) -> Result<Wish, Failure> {
+    let entry = engine(&args.engine)?;
+    let depth = match (args.depth, entry.has_depth) {
+        (depth, true) => depth.unwrap_or(DEPTH),
+        (None, false) => 1,
+        (Some(_), false) => {
+            let with: Vec<&str> =
+                ENGINES.iter().filter(|entry| entry.has_depth).map(|entry| entry.id).collect();
+            return Err(Failure::usage(format!(
+                "`{}` has one read under way at a time: --depth is for {}",
+                entry.id,
+                with.join(", ")
+            )));
+        }
+    };
+    let consumer = match (args.checksum, args.xor, args.scan) {
+        (true, true, _) => Consumer::HashAndXor,
+        (true, false, _) => Consumer::Hash,
+        (false, true, _) => Consumer::Xor,
+        (false, false, true) => Consumer::Scan,
+        (false, false, false) => Consumer::None,
+    };
+    Ok(Wish {
+        path: FilePath::new(&args.path),
+        engine: entry.id.to_owned(),
+        block_bytes: args.block.0,
+        count: args.count,
+        threads: args.threads,
+        depth,
+        pattern: args.pattern,
+        seed: args.seed,
+        consumer,
+        evict: args.evict,
+    })
+}
+
+/// The engine of an id, or which there are.
+fn engine(id: &str) -> Result<&'static Entry, Failure> {
+    engines::find(id).ok_or_else(|| {
+        let ids: Vec<&str> = ENGINES.iter().map(|entry| entry.id).collect();
+        let advice = format!("there is: {}", ids.join(", "));
+        Failure::usage(values::unknown("engine", id, &ids, &advice))
+    })
+}
+
+fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
+    let threads = match done.threads {
+        1 => "1 thread".to_owned(),
+        n => format!("{n} threads"),
+    };
+    let mut headline = format!(
+        "{}: read {} in blocks of {}, {}, {threads}",
+        wish.engine,
+        args.path.display(),
+        args.block,
+        wish.pattern.word(),
+    );
+    if wish.depth > 1 {
+        headline.push_str(&format!(", {} reads under way in each", wish.depth));
+    }
+    let tally = &done.tally;
+    let mut rows = vec![
+        ("bytes", amount(tally.bytes, done.file_bytes)),
+        ("blocks", tally.blocks.to_string()),
+        ("calls", calls(tally)),
+        ("seconds", format!("{:.6}", done.time.as_seconds())),
+        ("rate", page::rate(tally.bytes, done.time)),
+    ];
+    rows.extend(done.checksum.map(|value| ("checksum", format!("{value:016x}"))));
+    rows.extend(done.xor.map(|value| ("xor", format!("{value:08x}"))));
+    rows.push(("resident", resident(done)));
+    rows.push((
+        "from device",
+        match done.device_bytes {
+            Some(bytes) => page::bytes(bytes),
+            None => "unknown: /proc/self/io does not say".to_owned(),
+        },
+    ));
+    rows.push((
+        "CPU time",
+        match done.cpu {
+            Some((user, system)) => cpu(user, system),
+            None => "unknown: getrusage(2) failed".to_owned(),
+        },
+    ));
+    rows.push(("file system", done.file_system.clone()));
+    rows.extend(done.facts.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    page::page(&headline, &rows, &done.notes)
+}
+
+/// `1048576 (1 MiB), all of the file`.
+fn amount(bytes: u64, file_bytes: u64) -> String {
+    match bytes == file_bytes {
+        true => format!("{}, all of the file", page::bytes(bytes)),
+        false => format!("{} of {}", page::bytes(bytes), page::bytes(file_bytes)),
+    }
+}
+
+/// The sum, and its parts where they mean something: the kernel divides it by where
+/// the ticks of its clock found the process.
+fn cpu(user: Nanos, system: Nanos) -> String {
+    const PARTS_MIN: Nanos = Nanos(100 * Nanos::MILLISECOND.0);
+    let sum = Nanos(user.0 + system.0);
+    match sum < PARTS_MIN {
+        true => sum.to_string(),
+        false => format!("{sum}, {user} of it user and {system} system"),
+    }
+}
+
+/// `257, 3.98 KiB per call`, and what went otherwise than usual.
+fn calls(tally: &Tally) -> String {
+    let mut text = tally.calls.to_string();
+    if tally.calls > 0 {
+        let each = tally.bytes as f64 / tally.calls as f64;
+        let each = match each {
+            small if small < 1024.0 => format!("{} B", three_digits(small)),
+            _ => Bytes(tally.bytes / tally.calls).to_string(),
+        };
+        text.push_str(&format!(", {each} per call"));
+    }
+    let unusual = [
+        (tally.short_reads, "cut short"),
+        (tally.interrupted, "interrupted (EINTR)"),
+        (tally.would_block, "would have had to wait (EAGAIN)"),
+    ];
+    for (n, what) in unusual.into_iter().filter(|(n, _)| *n > 0) {
+        text.push_str(&format!("; {n} {what}"));
+    }
+    text
+}
+
+/// `100 % before, 100 % after`, or why that is not known, once.
+fn resident(done: &Reading) -> String {
+    match (&done.resident_before, &done.resident_after) {
+        (Residency::Unknown(why), Residency::Unknown(_)) => format!("unknown: {why}"),
+        (before, after) => {
+            format!("{} before, {} after", page::resident(before), page::resident(after))
+        }
+    }
+}
+
+/// A reading for programs. A null is what is not known, or was not asked for.
+fn object(args: &FileRead, wish: &Wish, done: &Reading) -> Value {
+    let facts: serde_json::Map<String, Value> =
+        done.facts.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    let why = |residency: &Residency| match residency {
+        Residency::Unknown(why) => Some(why.clone()),
+        Residency::Known { .. } => None,
+    };
+    json!({
+        "schema": SCHEMA,
+        "file": args.path.to_string_lossy(),
+        "file_bytes": done.file_bytes,
+        "file_system": done.file_system,
+        "engine": wish.engine,
+        "block_bytes": wish.block_bytes,
+        "threads": done.threads,
+        "depth": wish.depth,
+        "pattern": wish.pattern,
+        "consumer": wish.consumer,
+        "bytes": done.tally.bytes,
+        "blocks": done.tally.blocks,
+        "calls": done.tally.calls,
+        "short_reads": done.tally.short_reads,
+        "interrupted": done.tally.interrupted,
+        "would_block": done.tally.would_block,
+        "time_ns": done.time,
+        "bytes_per_s": page::bytes_per_s(done.tally.bytes, done.time),
+        "checksum": done.checksum.map(|value| format!("{value:016x}")),
+        "xor": done.xor.map(|value| format!("{value:08x}")),
+        "evicted": wish.evict,
+        "resident_before_share": done.resident_before.share(),
+        "resident_after_share": done.resident_after.share(),
+        "resident_unknown_reason": why(&done.resident_before).or(why(&done.resident_after)),
+        "device_bytes": done.device_bytes,
+        "cpu_user_ns": done.cpu.map(|(user, _)| user),
+        "cpu_system_ns": done.cpu.map(|(_, system)| system),
+        "facts": facts,
+        "notes": done.notes,
+        "failure": done.failure,
+    })
+}

@@ -1,0 +1,188 @@
+//! A file mapped for reading (mmap(2), shared). Its bytes are never handed out as
+//! a slice: other processes may change them, and a page that the file has lost
+//! meanwhile raises SIGBUS, which ends the process.
+//!
+//! # Safety
+//! A mapping is readable for as long as the value that owns it lives. Its memory
+//! is read through raw pointers alone, within its length, into values that this
+//! process owns; none of them decides where is read next.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::ops::Range;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+
+use crate::errno::Errno;
+use crate::pages::PAGE_BYTES;
+use crate::scan;
+
+/// A range of a file in memory.
+#[derive(Debug)]
+pub struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to the value alone, and is only read.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps `bytes` bytes from `offset` on, which is a multiple of a page.
+    ///
+    /// Errors: see mmap(2); `EINVAL` for no bytes or an offset within a page,
+    /// `ENODEV` where the file system has no mappings.
+    pub fn of_file(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> Result<Mapping, Errno> {
+        let none = std::ptr::null_mut();
+        let (fd, offset) = (fd.as_raw_fd(), offset.cast_signed());
+        // SAFETY: a new mapping at an address of the kernel's choosing touches no
+        // memory of ours.
+        let start =
+            unsafe { libc::mmap64(none, bytes, libc::PROT_READ, libc::MAP_SHARED, fd, offset) };
+        match NonNull::new(start.cast::<u8>()) {
+            Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
+                Ok(Mapping { start, bytes })
+            }
+            _ => Err(Errno::last()),
+        }
+    }
+
+    /// Bytes of the mapping.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Reads every byte and returns what [`scan::scan`] does. Panics beyond the
+    /// end, as all of these.
+    #[inline]
+    #[must_use]
+    pub fn scan(&self, range: Range<usize>) -> u64 {
+        let bytes = range.len();
+        // SAFETY: the range is within the mapping, which is readable.
+        unsafe { scan::scan_memory(self.at(&range), bytes) }
+    }
+
+    /// Reads one byte of each page that the range touches: every one of them is
+    /// mapped then.
+    #[inline]
+    #[must_use]
+    pub fn touch(&self, range: Range<usize>) -> u64 {
+        let start = self.at(&range);
+        let mut sum = 0u64;
+        let mut at = 0;
+        while at < range.len() {
+            // SAFETY: within the range, which is within the mapping.
+            sum = sum.wrapping_add(u64::from(unsafe { start.add(at).read_volatile() }));
+            // The first byte of the next page.
+            at += PAGE_BYTES - (range.start + at) % PAGE_BYTES;
+        }
+        sum
+    }
+
+    /// Copies bytes from `from` on.
+    #[inline]
+    pub fn copy_to(&self, from: usize, into: &mut [u8]) {
+        let start = self.at(&(from..from + into.len()));
+        // SAFETY: as many bytes are readable there, and `into` is memory of ours,
+        // which no mapping of a file is.
+        unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
+    }
+
+    /// Maps all pages of a range now, and reads them from the device if need be
+    /// (`MADV_POPULATE_READ`).
+    ///
+    /// Errors: `EINVAL` before Linux 5.14; `EFAULT` beyond the end of the file,
+    /// which may have come nearer; `EHWPOISON`.
+    #[inline]
+    pub fn populate(&self, range: Range<usize>) -> Result<(), Errno> {
+        // From the page that the range begins in.
+        let first = range.start / PAGE_BYTES * PAGE_BYTES;
+        let start = self.at(&(first..range.end)).cast_mut().cast();
+        // SAFETY: the range is within the mapping, and what it maps stays the same.
+        match unsafe { libc::madvise(start, range.end - first, libc::MADV_POPULATE_READ) } {
+            0 => Ok(()),
+            _ => Err(Errno::last()),
+        }
+    }
+
+    /// Where a range begins that lies within the mapping.
+    #[inline]
+    fn at(&self, range: &Range<usize>) -> *const u8 {
+        assert!(range.start <= range.end && range.end <= self.bytes, "beyond the mapping");
+        // SAFETY: the offset is within the mapping.
+        unsafe { self.start.as_ptr().add(range.start) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the one made by `of_file`; no pointer into it
+        // outlives a call.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    fn file_of(bytes: &[u8]) -> File {
+        let file = crate::file::in_folder(&std::env::temp_dir()).unwrap();
+        file.write_all_at(bytes, 0).unwrap();
+        file
+    }
+
+    #[test]
+    fn a_mapping_has_the_bytes_of_the_file() {
+        let bytes: Vec<u8> =
+            (0..3 * PAGE_BYTES + 11).map(|at| crate::ring::content(3, at)).collect();
+        let file = file_of(&bytes);
+        let mapping = Mapping::of_file(file.as_fd(), 0, bytes.len()).unwrap();
+        for range in [0..bytes.len(), 1..2, 5..PAGE_BYTES + 5, 100..100, 8191..bytes.len()] {
+            assert_eq!(mapping.scan(range.clone()), scan::scan(&bytes[range.clone()]));
+            let mut copy = vec![0; range.len()];
+            mapping.copy_to(range.start, &mut copy);
+            assert_eq!(copy, bytes[range.clone()]);
+            let pages = range.clone().filter(|at| at % PAGE_BYTES == 0 || *at == range.start);
+            let touched: u64 = pages.map(|at| u64::from(bytes[at])).sum();
+            assert_eq!(mapping.touch(range.clone()), touched, "{range:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_populated_faults_no_more() {
+        let file = file_of(&[1; 64 * PAGE_BYTES]);
+        let mapping = Mapping::of_file(file.as_fd(), 0, 64 * PAGE_BYTES).unwrap();
+        match mapping.populate(0..mapping.bytes()) {
+            Ok(()) => {
+                let before = crate::usage::thread_usage().unwrap().minor_faults;
+                assert_eq!(mapping.touch(0..mapping.bytes()), 64);
+                let faults = crate::usage::thread_usage().unwrap().minor_faults - before;
+                assert!(faults < 4, "{faults}");
+            }
+            // Older kernels.
+            Err(errno) => assert_eq!(errno, Errno::EINVAL),
+        }
+    }
+
+    #[test]
+    fn nothing_and_places_within_a_page_cannot_be_mapped() {
+        let file = file_of(&[1; 10]);
+        for (offset, bytes) in [(0, 0), (1, 9)] {
+            let refused = Mapping::of_file(file.as_fd(), offset, bytes).unwrap_err();
+            assert_eq!(refused, Errno::EINVAL);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "beyond the mapping")]
+    fn nothing_is_read_beyond_the_end() {
+        let file = file_of(&[1; 10]);
+        let _ = Mapping::of_file(file.as_fd(), 0, 10).unwrap().scan(5..11);
+    }
+}
