@@ -40,13 +40,9 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
     Net(Net),
-<<<<<<< HEAD
-    /// Show what exists: studies, primitives, calls, topologies, metrics
-=======
     /// One file by hand: read it
     File(File),
-    /// Show what exists: studies, primitives, engines, topologies, metrics
->>>>>>> files-read
+    /// Show what exists: studies, primitives, calls, engines, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that
     Doctor(Doctor),
@@ -144,13 +140,10 @@ pub(crate) enum Listed {
     Primitives,
     /// How messages can be received
     Receivers,
-<<<<<<< HEAD
     /// System calls that can be compared
     Calls,
-=======
     /// How a file can be read
     Engines,
->>>>>>> files-read
     /// What messages can travel over
     Transports,
     /// Where the ends can stand

@@ -27,11 +27,8 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
             Listed::Studies,
             Listed::Primitives,
             Listed::Receivers,
-<<<<<<< HEAD
             Listed::Calls,
-=======
             Listed::Engines,
->>>>>>> files-read
             Listed::Transports,
             Listed::Topologies,
             Listed::Metrics,
@@ -71,11 +68,8 @@ fn heading(kind: Listed) -> &'static str {
         Listed::Studies => "studies",
         Listed::Primitives => "primitives",
         Listed::Receivers => "receivers",
-<<<<<<< HEAD
         Listed::Calls => "calls",
-=======
         Listed::Engines => "engines",
->>>>>>> files-read
         Listed::Transports => "transports",
         Listed::Topologies => "topologies",
         Listed::Metrics => "metrics",
@@ -97,11 +91,8 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),
         Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
-<<<<<<< HEAD
         Listed::Calls => CALLS.iter().map(|entry| call(entry)).collect(),
-=======
         Listed::Engines => engines::items(),
->>>>>>> files-read
         Listed::Transports => transports::all().into_iter().map(transport).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS
