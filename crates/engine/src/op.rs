@@ -5,6 +5,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use iolens_model::file::FileCounts;
 use iolens_model::outcome::ZerocopyCounts;
 use iolens_model::trial::{Slice, Trial, Work};
 use iolens_sys::errno::Errno;
@@ -112,6 +113,8 @@ pub struct Tally {
     pub calls: u64,
     /// Zero-copy sends; null for arms that make none.
     pub zerocopy: Option<ZerocopyCounts>,
+    /// Reads of a file that were not as asked for; null for all others.
+    pub file: Option<FileCounts>,
 }
 
 impl Tally {
@@ -123,6 +126,7 @@ impl Tally {
             bytes: self.bytes - earlier.bytes,
             calls: self.calls - earlier.calls,
             zerocopy: self.zerocopy.zip(earlier.zerocopy).map(|(now, then)| now.since(&then)),
+            file: self.file.zip(earlier.file).map(|(now, then)| now.since(&then)),
         }
     }
 }

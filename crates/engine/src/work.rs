@@ -2,9 +2,10 @@
 //! then fixed.
 
 use iolens_model::cell::Cell;
+use iolens_model::file::CacheState;
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::trial::SliceKind;
-use iolens_model::units::Nanos;
+use iolens_model::units::{Bytes, Nanos};
 
 /// Messages per thread that a slice has at least.
 const MESSAGES_PER_THREAD_MIN: u64 = 4;
@@ -17,11 +18,40 @@ const GUESS_BYTES_PER_NS: f64 = 4.0;
 /// A round trip wakes a thread at each end.
 const GUESS_ROUND_TRIP_NS: f64 = 30_000.0;
 
+/// The same for reads of a file: a call, and a copy, or a device of no great speed.
+const GUESS_READ_NS: f64 = 500.0;
+const GUESS_COLD_BYTES_PER_NS: f64 = 0.5;
+
+/// A cold slice is as long as so many warm ones.
+const COLD_SLICES: u64 = 10;
+
 /// The time of one message before anything was measured, in ns.
 #[must_use]
 pub fn guessed_message_ns(cell: &Cell) -> f64 {
     let fixed_ns = if cell.is_rr() { GUESS_ROUND_TRIP_NS } else { GUESS_CALL_NS };
     fixed_ns + cell.size.0 as f64 / GUESS_BYTES_PER_NS
+}
+
+/// The time of one block before anything was measured, in ns.
+#[must_use]
+pub fn guessed_block_ns(block: Bytes, cache: CacheState) -> f64 {
+    let bytes_per_ns = match cache {
+        CacheState::Warm => GUESS_BYTES_PER_NS,
+        CacheState::Cold => GUESS_COLD_BYTES_PER_NS,
+    };
+    GUESS_READ_NS + block.0 as f64 / bytes_per_ns
+}
+
+/// Blocks of a slice that is meant to last for `target`, of a file of `file_bytes`.
+/// No block is read twice in a slice: the second time it would be in the page cache.
+/// Cold slices are long: one that were no longer than the kernel reads ahead would be
+/// a matter of where that began.
+#[must_use]
+pub fn blocks(target: Nanos, block_ns: f64, cell: &Cell, file_bytes: Bytes) -> u64 {
+    let is_cold = cell.file().is_some_and(|file| file.cache == CacheState::Cold);
+    let target = if is_cold { Nanos(target.0.saturating_mul(COLD_SLICES)) } else { target };
+    let most = (file_bytes.0 / cell.size.0.max(1)).max(1);
+    messages(target, block_ns, cell).min(most)
 }
 
 /// Messages of a slice that is meant to last for `target`.

@@ -34,12 +34,22 @@ pub(crate) const SYSCALL: BuiltIn = built_in!("syscall");
 /// The default of `syscall` with `--quick`.
 pub(crate) const SYSCALL_QUICK: BuiltIn = built_in!("syscall-quick");
 
+/// The default of `file`.
+pub(crate) const FILE: BuiltIn = built_in!("file");
+
+/// The default of `file` with `--quick`.
+pub(crate) const FILE_QUICK: BuiltIn = built_in!("file-quick");
+
 /// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 11] = [
+pub(crate) const ALL: [BuiltIn; 15] = [
     NET,
     QUICK,
     SYSCALL,
     SYSCALL_QUICK,
+    FILE,
+    FILE_QUICK,
+    built_in!("file-block-sizes"),
+    built_in!("file-threads"),
     built_in!("net-rr"),
     built_in!("classic-48"),
     built_in!("classic-48-rr"),

@@ -2,6 +2,7 @@
 //! looked up, and everything refused that cannot be measured, before anything
 //! is measured.
 
+mod file;
 mod syscall;
 mod tuning;
 
@@ -65,6 +66,8 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
         (Study::Net, true) => built_in::QUICK,
         (Study::Syscall, false) => built_in::SYSCALL,
         (Study::Syscall, true) => built_in::SYSCALL_QUICK,
+        (Study::File, false) => built_in::FILE,
+        (Study::File, true) => built_in::FILE_QUICK,
     })?;
     if asked.is_classic() {
         // Their number of passes is made for slices.
@@ -73,39 +76,51 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
     Ok(asked.or(base))
 }
 
-/// Keys that only plans of one study state.
-const ONLY_NET: [&str; 16] = [
-    "sizes",
-    "topologies",
-    "modes",
-    "working_set",
-    "receivers",
-    "fields",
-    "iovec",
-    "reap_batch",
-    "uring_batch",
-    "uring_depth",
-    "ip",
-    "mtu",
-    "congestion",
-    "socket_buffer",
-    "receive_size",
-    "allow_sysctl",
+/// Keys that not every study has, and whose they are.
+const KEYS: [(&[Study], &[&str]); 4] = [
+    (&[Study::Net, Study::File], &["sizes"]),
+    (
+        &[Study::Net],
+        &[
+            "topologies",
+            "modes",
+            "working_set",
+            "receivers",
+            "fields",
+            "iovec",
+            "reap_batch",
+            "uring_batch",
+            "uring_depth",
+            "ip",
+            "mtu",
+            "congestion",
+            "socket_buffer",
+            "receive_size",
+            "allow_sysctl",
+        ],
+    ),
+    (&[Study::Syscall], &["in_a_row"]),
+    (
+        &[Study::File],
+        &["cache", "pattern", "consumer", "depth", "file", "dir", "file_bytes", "evict"],
+    ),
 ];
-const ONLY_SYSCALL: [&str; 1] = ["in_a_row"];
 
 /// Refuses what another study has.
 fn refuse_foreign(study: Study, asked: &Wishes) -> Result<(), Failure> {
-    let others: &[(Study, &[&str])] = &[(Study::Net, &ONLY_NET), (Study::Syscall, &ONLY_SYSCALL)];
+    let flag = |key: &str| format!("--{}", key.replace('_', "-"));
     for (key, _) in plan_file::stated(asked) {
-        let of = others.iter().find(|(other, keys)| *other != study && keys.contains(&key));
-        if let Some((other, _)) = of {
-            let own = others.iter().filter(|(own, _)| *own == study).flat_map(|(_, keys)| *keys);
-            let own: Vec<String> = own.map(|key| format!("--{}", key.replace('_', "-"))).collect();
+        let owners = KEYS.iter().find(|(_, keys)| keys.contains(&key)).map(|(owners, _)| *owners);
+        if let Some(owners) = owners.filter(|owners| !owners.contains(&study)) {
+            let own = KEYS.iter().filter(|(owners, _)| owners.contains(&study));
+            let own: Vec<String> =
+                own.flat_map(|(_, keys)| keys.iter()).map(|key| flag(key)).collect();
+            let owners: Vec<&str> = owners.iter().map(|owner| owner.word()).collect();
             return Err(Failure::usage(format!(
-                "--{} is of the study {other}: {study} has no such axis\n  leave it out; {study} \
-                 has --primitives, --threads, {}",
-                key.replace('_', "-"),
+                "{} is of the study {}: {study} has no such axis\n  leave it out; {study} has \
+                 --primitives, --threads, {}",
+                flag(key),
+                owners.join(" and "),
                 own.join(", ")
             )));
         }
@@ -138,6 +153,7 @@ fn file(what: &str) -> Result<Wishes, Failure> {
 pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
     match asked.study {
         Some(Study::Syscall) => syscall::plan(asked, seed),
+        Some(Study::File) => file::plan(asked, seed),
         Some(Study::Net) | None => net(asked, seed, available),
     }
 }
@@ -299,6 +315,7 @@ fn selects(word: &str) -> Result<(), String> {
 fn known(study: Study, key: &str, id: &str) -> Result<(), String> {
     match key {
         _ if study == Study::Syscall => syscall::known(key, id),
+        _ if study == Study::File => file::known(key, id),
         "receivers" => known_receiver(id).map(|_| ()),
         "primitives" => selects(id),
         _ => known_primitive(id).map(|_| ()),

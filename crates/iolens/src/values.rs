@@ -2,8 +2,8 @@
 //! each with its limits; and how each is written back.
 
 use iolens_engine::FIELDS_MAX;
-use iolens_engine::files::part::Pattern;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::file::{CacheState, Consumer, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
 use iolens_model::units::{Bytes, Nanos};
@@ -105,6 +105,29 @@ pub(crate) fn depth(text: &str) -> Parsed<u32> {
 
 pub(crate) fn pattern(text: &str) -> Parsed<Pattern> {
     lookup(text.trim(), "order of blocks", Pattern::ALL, Pattern::word)
+}
+
+pub(crate) fn patterns(text: &str) -> Parsed<List<Pattern>> {
+    list(text, "order of blocks", Pattern::ALL, Pattern::word)
+}
+
+pub(crate) fn caches(text: &str) -> Parsed<List<CacheState>> {
+    list(text, "cache state", CacheState::ALL, CacheState::word)
+}
+
+pub(crate) fn consumers(text: &str) -> Parsed<List<Consumer>> {
+    list(text, "consumer", Consumer::ALL, Consumer::word)
+}
+
+pub(crate) fn depths(text: &str) -> Parsed<List<u32>> {
+    let depths = parse::counts(text).map_err(|e| e.to_string())?;
+    depths.iter().try_for_each(|n| depth(&n.to_string()).map(drop))?;
+    Ok(List(depths))
+}
+
+/// Bytes of a test file.
+pub(crate) fn file_bytes(text: &str) -> Parsed<Bytes> {
+    parse::size(text).map_err(|e| e.to_string())
 }
 
 /// Thread pairs. Each has a thread and a connection per arm at each end.

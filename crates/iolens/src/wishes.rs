@@ -3,6 +3,7 @@
 //! keys: a key of a plan file is a long flag with `_` for `-`.
 
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Study, WorkingSet};
+use iolens_model::file::{CacheState, Consumer, FileAxes, Pattern};
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -70,6 +71,32 @@ pub(crate) struct Wishes {
     /// [default: fill,1,10,100,1000]
     #[arg(long, value_name = "LIST", value_parser = values::in_a_row, help_heading = COMPARE)]
     pub(crate) in_a_row: Option<List<Option<u64>>>,
+
+    /// Of file: what is in the page cache before: warm, cold (evicted) [default: warm,cold]
+    #[arg(long, value_name = "LIST", value_parser = values::caches, help_heading = COMPARE)]
+    pub(crate) cache: Option<List<CacheState>>,
+    /// Of file: order of blocks: sequential, random [default: sequential]
+    #[arg(long, value_name = "LIST", value_parser = values::patterns, help_heading = COMPARE)]
+    pub(crate) pattern: Option<List<Pattern>>,
+    /// Of file: what becomes of the bytes: none, scan, hash [default: scan]
+    #[arg(long, value_name = "LIST", value_parser = values::consumers, help_heading = COMPARE)]
+    pub(crate) consumer: Option<List<Consumer>>,
+    /// Of file: reads under way at once in each thread, of engines that can have several
+    /// [default: 8]
+    #[arg(long, value_name = "LIST", value_parser = values::depths, help_heading = COMPARE)]
+    pub(crate) depth: Option<List<u32>>,
+    /// Of file: a file of yours, which is only read [default: one of ours, removed afterwards]
+    #[arg(long, value_name = "FILE", value_parser = values::word, help_heading = COMPARE)]
+    pub(crate) file: Option<String>,
+    /// Of file: the folder where ours is made [default: that of temporary files]
+    #[arg(long, value_name = "DIR", value_parser = values::word, help_heading = COMPARE)]
+    pub(crate) dir: Option<String>,
+    /// Of file: size of ours [default: 4 times the last-level cache, 256MiB at least]
+    #[arg(long, value_name = "SIZE", value_parser = values::file_bytes, help_heading = COMPARE)]
+    pub(crate) file_bytes: Option<Bytes>,
+    /// Of file: cold cells may evict your file from the page cache
+    #[arg(long, help_heading = COMPARE)]
+    pub(crate) evict: bool,
 
     /// Begin no pass that would end later [default: 10m; quick: 40s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
@@ -176,6 +203,14 @@ impl Wishes {
             uring_batch: self.uring_batch.or(below.uring_batch),
             uring_depth: self.uring_depth.or(below.uring_depth),
             in_a_row: self.in_a_row.or(below.in_a_row),
+            cache: self.cache.or(below.cache),
+            pattern: self.pattern.or(below.pattern),
+            consumer: self.consumer.or(below.consumer),
+            depth: self.depth.or(below.depth),
+            file: self.file.or(below.file),
+            dir: self.dir.or(below.dir),
+            file_bytes: self.file_bytes.or(below.file_bytes),
+            evict: self.evict || below.evict,
             budget: self.budget.or(below.budget),
             precision: self.precision.or(below.precision),
             delta: self.delta.or(below.delta),
@@ -239,10 +274,26 @@ impl Wishes {
             name: name.map(str::to_owned),
             ..match &plan.axes {
                 Axes::Net(net) => Wishes::of_net(net),
+                Axes::File(file) => Wishes::of_file(file),
                 Axes::Syscall(syscall) => {
                     Wishes { in_a_row: Some(List(syscall.in_a_row.clone())), ..Wishes::default() }
                 }
             }
+        }
+    }
+
+    /// What only plans of `file` state.
+    fn of_file(file: &FileAxes) -> Wishes {
+        Wishes {
+            cache: Some(List(file.cache.clone())),
+            pattern: Some(List(file.pattern.clone())),
+            consumer: Some(List(file.consumer.clone())),
+            depth: Some(List(file.depth.clone())),
+            file: file.file.clone(),
+            dir: file.dir.clone(),
+            file_bytes: file.file_bytes,
+            evict: file.evict,
+            ..Wishes::default()
         }
     }
 

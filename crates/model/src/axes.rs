@@ -47,6 +47,8 @@ axis! {
         Net = "net",
         /// What a crossing into the kernel costs.
         Syscall = "syscall",
+        /// Blocks of a file.
+        File = "file",
     }
 }
 
@@ -55,7 +57,7 @@ impl Study {
     #[must_use]
     pub fn has_sizes(self) -> bool {
         match self {
-            Study::Net => true,
+            Study::Net | Study::File => true,
             Study::Syscall => false,
         }
     }
@@ -66,6 +68,7 @@ impl Study {
         match self {
             Study::Net => "message",
             Study::Syscall => "call",
+            Study::File => "block",
         }
     }
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{Iovec, Mode, Study, Topology, WorkingSet};
+use crate::file::FileSetting;
 use crate::tuning::Tuning;
 use crate::units::Bytes;
 
@@ -33,6 +34,8 @@ pub enum Setting {
     Net(NetSetting),
     /// What a crossing into the kernel costs.
     Syscall(SyscallSetting),
+    /// Blocks of a file.
+    File(FileSetting),
 }
 
 /// The axes of `syscall`.
@@ -127,6 +130,7 @@ impl Setting {
         match self {
             Setting::Net(_) => Study::Net,
             Setting::Syscall(_) => Study::Syscall,
+            Setting::File(_) => Study::File,
         }
     }
 }
@@ -143,7 +147,7 @@ impl Cell {
     pub fn net(&self) -> Option<&NetSetting> {
         match &self.setting {
             Setting::Net(net) => Some(net),
-            Setting::Syscall(_) => None,
+            Setting::Syscall(_) | Setting::File(_) => None,
         }
     }
 
@@ -151,7 +155,7 @@ impl Cell {
     pub fn net_mut(&mut self) -> Option<&mut NetSetting> {
         match &mut self.setting {
             Setting::Net(net) => Some(net),
-            Setting::Syscall(_) => None,
+            Setting::Syscall(_) | Setting::File(_) => None,
         }
     }
 
@@ -160,7 +164,16 @@ impl Cell {
     pub fn syscall(&self) -> Option<SyscallSetting> {
         match self.setting {
             Setting::Syscall(syscall) => Some(syscall),
-            Setting::Net(_) => None,
+            Setting::Net(_) | Setting::File(_) => None,
+        }
+    }
+
+    /// The axes of `file`; null in other studies.
+    #[must_use]
+    pub fn file(&self) -> Option<FileSetting> {
+        match self.setting {
+            Setting::File(file) => Some(file),
+            Setting::Net(_) | Setting::Syscall(_) => None,
         }
     }
 
@@ -253,6 +266,9 @@ impl Cell {
                 vec![topology.to_string(), mode.to_string(), working_set.to_string()]
             }
             Setting::Syscall(_) => Vec::new(),
+            Setting::File(FileSetting { cache, pattern, consumer, .. }) => {
+                vec![cache.to_string(), pattern.to_string(), format!("consumer {consumer}")]
+            }
         }
     }
 
@@ -262,6 +278,10 @@ impl Cell {
         match &self.setting {
             Setting::Net(net) => net.unusual(),
             Setting::Syscall(syscall) => syscall.in_words().into_iter().collect(),
+            Setting::File(file) => {
+                let is_unusual = file.depth != FileSetting::DEPTH;
+                is_unusual.then(|| file.depth_in_words()).into_iter().collect()
+            }
         }
     }
 }
@@ -286,6 +306,14 @@ enum Stored {
         threads: u32,
         message_bytes: Bytes,
     },
+    // Before what has less: the first that fits is taken.
+    File {
+        study: Study,
+        #[serde(flatten)]
+        setting: FileSetting,
+        threads: u32,
+        block_bytes: Bytes,
+    },
     Syscall {
         study: Study,
         in_a_row: Option<u64>,
@@ -299,6 +327,9 @@ impl From<Stored> for Cell {
             Stored::Net { setting, threads, message_bytes } => {
                 Cell { setting: Setting::Net(setting), threads, size: message_bytes }
             }
+            Stored::File { setting, threads, block_bytes, .. } => {
+                Cell { setting: Setting::File(setting), threads, size: block_bytes }
+            }
             Stored::Syscall { in_a_row, threads, .. } => {
                 let setting = Setting::Syscall(SyscallSetting { in_a_row });
                 Cell { setting, threads, size: Bytes(0) }
@@ -311,6 +342,9 @@ impl From<Cell> for Stored {
     fn from(Cell { setting, threads, size }: Cell) -> Stored {
         match setting {
             Setting::Net(setting) => Stored::Net { setting, threads, message_bytes: size },
+            Setting::File(setting) => {
+                Stored::File { study: Study::File, setting, threads, block_bytes: size }
+            }
             Setting::Syscall(SyscallSetting { in_a_row }) => {
                 Stored::Syscall { study: Study::Syscall, in_a_row, threads }
             }

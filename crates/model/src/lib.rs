@@ -12,6 +12,7 @@ pub mod cell;
 pub mod data_path;
 pub mod doctor;
 pub mod family;
+pub mod file;
 pub mod host;
 pub mod kernel;
 pub mod latency;

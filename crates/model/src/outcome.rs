@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::ArmOutcome;
 use crate::cell::Cell;
+use crate::file::FileCounts;
 use crate::reading::{NotMeasured, Reading};
 use crate::trial::SliceKind;
 
@@ -139,6 +140,9 @@ pub struct Counts {
     /// end.
     #[serde(default)]
     pub multishot: Option<MultishotCounts>,
+    /// What was found around a slice that reads a file; null in other studies.
+    #[serde(default)]
+    pub file: Option<FileCounts>,
     /// Time for which threads of the end were ready to run and waited for a
     /// CPU, ns.
     pub run_delay_ns: Option<u64>,

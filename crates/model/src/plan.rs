@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
+use crate::file::{CacheState, Consumer, FileAxes, FileSetting, Pattern};
 use crate::tuning::Tuning;
 use crate::units::{Bytes, Nanos};
 
@@ -55,6 +56,8 @@ pub enum Axes {
     Net(NetAxes),
     /// What a crossing into the kernel costs.
     Syscall(SyscallAxes),
+    /// Blocks of a file.
+    File(FileAxes),
 }
 
 /// The axes of `syscall`.
@@ -279,6 +282,7 @@ impl Plan {
         match &self.axes {
             Axes::Net(_) => Study::Net,
             Axes::Syscall(_) => Study::Syscall,
+            Axes::File(_) => Study::File,
         }
     }
 
@@ -287,7 +291,7 @@ impl Plan {
     pub fn net(&self) -> Option<&NetAxes> {
         match &self.axes {
             Axes::Net(net) => Some(net),
-            Axes::Syscall(_) => None,
+            Axes::Syscall(_) | Axes::File(_) => None,
         }
     }
 
@@ -295,7 +299,7 @@ impl Plan {
     pub fn net_mut(&mut self) -> Option<&mut NetAxes> {
         match &mut self.axes {
             Axes::Net(net) => Some(net),
-            Axes::Syscall(_) => None,
+            Axes::Syscall(_) | Axes::File(_) => None,
         }
     }
 
@@ -304,7 +308,16 @@ impl Plan {
     pub fn syscall(&self) -> Option<&SyscallAxes> {
         match &self.axes {
             Axes::Syscall(syscall) => Some(syscall),
-            Axes::Net(_) => None,
+            Axes::Net(_) | Axes::File(_) => None,
+        }
+    }
+
+    /// The axes of `file`; null in other studies.
+    #[must_use]
+    pub fn file(&self) -> Option<&FileAxes> {
+        match &self.axes {
+            Axes::File(file) => Some(file),
+            Axes::Net(_) | Axes::Syscall(_) => None,
         }
     }
 
@@ -341,6 +354,7 @@ impl Plan {
                 let setting = |&in_a_row| Setting::Syscall(SyscallSetting { in_a_row });
                 axes.in_a_row.iter().map(setting).collect()
             }
+            Axes::File(axes) => axes.settings().into_iter().map(Setting::File).collect(),
         };
         let cell = |setting| Cell { setting, threads: 0, size: Bytes(0) };
         let cells = settings.into_iter().map(cell).collect();
@@ -364,6 +378,7 @@ impl Plan {
     pub fn told_apart(&self, cell: &Cell) -> Vec<String> {
         match (&self.axes, &cell.setting) {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_apart(net),
+            (Axes::File(axes), Setting::File(file)) => axes.told_apart(file),
             _ => cell.unusual(),
         }
     }
@@ -377,6 +392,32 @@ impl Plan {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_further(net, &cell.unusual()),
             _ => cell.unusual(),
         }
+    }
+}
+
+impl FileAxes {
+    /// Every setting, in the order of the axes.
+    fn settings(&self) -> Vec<FileSetting> {
+        let first = FileSetting {
+            cache: CacheState::Warm,
+            pattern: Pattern::Sequential,
+            consumer: Consumer::None,
+            depth: FileSetting::DEPTH,
+        };
+        let all = crossed(vec![first], &self.cache, |one, &cache| one.cache = cache);
+        let all = crossed(all, &self.pattern, |one, &pattern| one.pattern = pattern);
+        let all = crossed(all, &self.consumer, |one, &consumer| one.consumer = consumer);
+        crossed(all, &self.depth, |one, &depth| one.depth = depth)
+    }
+
+    fn told_apart(&self, file: &FileSetting) -> Vec<String> {
+        let rows = [
+            (self.cache.len(), file.cache.to_string()),
+            (self.pattern.len(), file.pattern.to_string()),
+            (self.consumer.len(), format!("consumer {}", file.consumer)),
+            (self.depth.len(), file.depth_in_words()),
+        ];
+        rows.into_iter().filter(|(values, _)| *values > 1).map(|(_, word)| word).collect()
     }
 }
 

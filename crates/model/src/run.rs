@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::CallFacts;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
+use crate::file::{EngineFacts, FileFacts};
 use crate::host::{Calibration, HostFacts};
 use crate::outcome::TrialOutcome;
 use crate::plan::Plan;
@@ -32,6 +33,12 @@ pub struct RunHeader {
     /// The plan's calls, in its order; empty in other studies than `syscall`.
     #[serde(default)]
     pub calls: Vec<CallFacts>,
+    /// The plan's engines, in its order; empty in other studies than `file`.
+    #[serde(default)]
+    pub engines: Vec<EngineFacts>,
+    /// The file that is read; null in other studies than `file`.
+    #[serde(default)]
+    pub file: Option<FileFacts>,
     /// The machine.
     pub host: HostFacts,
     /// What its building blocks cost.

@@ -31,6 +31,9 @@ pub struct Trial {
     pub network: NetworkOptions,
     /// What is read around slices.
     pub probes: Probes,
+    /// The file that is read; null in other studies than `file`.
+    #[serde(default)]
+    pub file: Option<TrialFile>,
     /// Processors of the sending end; thread i runs on entry i mod length.
     pub tx_cpus: Vec<u32>,
     /// Processors of the receiving end.
@@ -90,6 +93,15 @@ impl Slice {
     pub fn is_lead(&self) -> bool {
         self.kind == SliceKind::Warm && matches!(self.work, Work::Window(_))
     }
+}
+
+/// The file of a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialFile {
+    /// Its path, as bytes: JSON has text only.
+    pub path: Vec<u8>,
+    /// What a random order of blocks follows from.
+    pub seed: u64,
 }
 
 /// A stretch of work of one arm.

@@ -79,6 +79,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
             net.fields_in_words(),
             received(&[net.topology], std::slice::from_ref(&net.receiver)),
         ]),
+        Setting::File(_) => parts.extend(cell.words()),
         Setting::Syscall(_) => {}
     }
     parts.extend(plan.told_further(cell));
@@ -101,6 +102,11 @@ pub(crate) fn settings(plan: &Plan) -> String {
                 if net.fields == [1] { "field" } else { "fields" }
             ),
             received(&net.topologies, &net.receivers),
+        ]),
+        Axes::File(file) => parts.extend([
+            values(&file.cache),
+            values(&file.pattern),
+            format!("consumer {}", values(&file.consumer)),
         ]),
         Axes::Syscall(_) => {
             let calls = u32::try_from(plan.primitives.len()).unwrap_or(u32::MAX);

@@ -141,6 +141,7 @@ fn plus(a: &Counts, b: &Counts) -> Counts {
         mapped_bytes: both(a.mapped_bytes, b.mapped_bytes),
         multishot: a.multishot.zip(b.multishot).map(|(a, b)| a.plus(&b)),
         zerocopy: a.zerocopy.zip(b.zerocopy).map(|(a, b)| a.plus(&b)),
+        file: a.file.zip(b.file).map(|(a, b)| a.and_later(&b)),
         pmu: a.pmu.plus(&b.pmu),
         kernel: a.kernel.plus(&b.kernel),
     }

@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 
+use iolens_model::file::FileCounts;
 use iolens_model::outcome::{Counts, KernelCounts, MultishotCounts, PmuCounts, ZerocopyCounts};
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -98,7 +99,7 @@ pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> ru
 }
 
 /// Columns that no other place names; the first four are always counted.
-const ACCOUNTS: [&str; 22] = [
+const ACCOUNTS: [&str; 27] = [
     "messages",
     "bytes",
     "calls",
@@ -121,6 +122,11 @@ const ACCOUNTS: [&str; 22] = [
     "zerocopy_notifications",
     "rearms",
     "ring_enobufs",
+    "resident_before_bytes",
+    "resident_after_bytes",
+    "device_bytes",
+    "short_reads",
+    "would_block",
 ];
 
 /// Where the PMU's counts begin, and where the kernel's do.
@@ -170,6 +176,11 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
         counts.zerocopy.and_then(|z| z.notifications),
         counts.multishot.map(|m| m.rearms),
         counts.multishot.map(|m| m.enobufs),
+        counts.file.and_then(|file| file.resident_before_bytes),
+        counts.file.and_then(|file| file.resident_after_bytes),
+        counts.file.and_then(|file| file.device_bytes),
+        counts.file.map(|file| file.short_reads),
+        counts.file.map(|file| file.would_block),
     ];
     let mut all = [None; COUNTS];
     let events = counts.pmu.values().into_iter().chain(counts.kernel.values());
@@ -201,6 +212,7 @@ pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Co
         segments_out: row.get(at + 17)?,
         mapped_bytes: row.get(at + 18)?,
         multishot: get_multishot(row, at + 20)?,
+        file: get_file(row, at + 22)?,
         pmu: PmuCounts::from_values(get_values(row, at + PMU_AT)?),
         kernel: KernelCounts::from_values(get_values(row, at + KERNEL_AT)?),
     }))
@@ -228,6 +240,19 @@ fn get_zerocopy(
 fn get_multishot(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<MultishotCounts>> {
     let Some(rearms) = row.get(at)? else { return Ok(None) };
     Ok(Some(MultishotCounts { rearms, enobufs: row.get(at + 1)? }))
+}
+
+/// What was found around a slice that reads a file, from the column with index `at`
+/// on; `None` in other studies.
+fn get_file(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<FileCounts>> {
+    let Some(short_reads) = row.get(at + 3)? else { return Ok(None) };
+    Ok(Some(FileCounts {
+        resident_before_bytes: row.get(at)?,
+        resident_after_bytes: row.get(at + 1)?,
+        device_bytes: row.get(at + 2)?,
+        short_reads,
+        would_block: row.get(at + 4)?,
+    }))
 }
 
 fn get_values<const N: usize>(row: &Row<'_>, at: usize) -> rusqlite::Result<[Option<u64>; N]> {

@@ -57,3 +57,19 @@ CREATE INDEX trial_by_run ON trial (run, trial);
 -- The calls of a run of `syscall`. NULL in rows of older versions, which had no such study.
 
 ALTER TABLE run ADD COLUMN calls_json TEXT;
+
+-- The engines of a run of `file`, its file, and what was found around each slice that read it:
+-- at the end that reads, which is stored as the sending one. NULL in other studies.
+
+ALTER TABLE run ADD COLUMN engines_json TEXT;
+ALTER TABLE run ADD COLUMN file_json TEXT;
+ALTER TABLE slice ADD COLUMN tx_resident_before_bytes INTEGER;
+ALTER TABLE slice ADD COLUMN tx_resident_after_bytes INTEGER;
+ALTER TABLE slice ADD COLUMN tx_device_bytes INTEGER;
+ALTER TABLE slice ADD COLUMN tx_short_reads INTEGER;
+ALTER TABLE slice ADD COLUMN tx_would_block INTEGER;
+ALTER TABLE slice ADD COLUMN rx_resident_before_bytes INTEGER;
+ALTER TABLE slice ADD COLUMN rx_resident_after_bytes INTEGER;
+ALTER TABLE slice ADD COLUMN rx_device_bytes INTEGER;
+ALTER TABLE slice ADD COLUMN rx_short_reads INTEGER;
+ALTER TABLE slice ADD COLUMN rx_would_block INTEGER;

@@ -86,7 +86,7 @@ fn a_receiver_that_takes_nothing_is_given_up() {
 
 fn served(messages: u64, [first, last]: [u64; 2]) -> Served {
     Served {
-        tally: Tally { messages, bytes: 10 * messages, calls: messages, zerocopy: None },
+        tally: Tally { messages, bytes: 10 * messages, calls: messages, ..Tally::default() },
         mapped_bytes: None,
         span: Span { first_call_ns: first, last_call_ns: last },
         until: Until::Receipt,

@@ -31,6 +31,18 @@ impl FilePath {
         FilePath(path.as_os_str().as_bytes().to_vec())
     }
 
+    /// Of its bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: Vec<u8>) -> FilePath {
+        FilePath(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
     /// The path.
     #[must_use]
     pub fn path(&self) -> PathBuf {

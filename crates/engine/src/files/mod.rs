@@ -2,10 +2,12 @@
 //! the primitives; `job` runs what a user asks for by hand in a worker process,
 //! because a mapped file that shrinks ends the process that reads it.
 
+pub(crate) mod arm;
 pub mod checksum;
 pub mod examine;
 pub mod job;
 pub mod part;
+pub mod prepared;
 pub mod read;
 pub mod residency;
 pub mod subject;

@@ -1,6 +1,8 @@
 //! Files as blocks: which blocks of a file a thread has, and in which order it
 //! visits them.
 
+pub use iolens_model::file::Pattern;
+
 /// The blocks of one thread: a range of a file. Only the last block of the file
 /// may be shorter than the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,30 +47,6 @@ impl Part {
         let at = |thread: u64| (first(thread) * block_bytes).min(bytes);
         let part = |thread| Part { block_bytes, start: at(thread), end: at(thread + 1) };
         (0..threads).map(part).collect()
-    }
-}
-
-/// In which order blocks are visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// One after the other.
-    Sequential,
-    /// Each once, in an order that looks like chance and follows from a seed.
-    Random,
-}
-
-impl Pattern {
-    /// Every pattern.
-    pub const ALL: &'static [Pattern] = &[Pattern::Sequential, Pattern::Random];
-
-    /// Its word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Pattern::Sequential => "sequential",
-            Pattern::Random => "random",
-        }
     }
 }
 

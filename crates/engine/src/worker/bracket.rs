@@ -300,6 +300,7 @@ pub(crate) fn add(sum: &mut Counts, part: &Counts, first: bool) {
     sum.mapped_bytes = both(sum.mapped_bytes, part.mapped_bytes);
     sum.multishot = sum.multishot.zip(part.multishot).map(|(a, b)| a.plus(&b));
     sum.zerocopy = sum.zerocopy.zip(part.zerocopy).map(|(a, b)| a.plus(&b));
+    sum.file = sum.file.zip(part.file).map(|(a, b)| a.plus(&b));
     sum.pmu = sum.pmu.plus(&part.pmu);
     sum.kernel = with_cpus(&sum.kernel.plus(&part.kernel), &sum.kernel);
 }

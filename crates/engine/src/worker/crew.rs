@@ -9,12 +9,15 @@ use iolens_sys::tcp::SetupError;
 use super::gate::{Broken, Gate, Latch};
 use super::link::{self, Links};
 use super::protocol::Failure;
+use crate::files::arm::Ground;
 use crate::perf_control::Listener;
 
 /// What the threads of an end share.
 pub(crate) struct Crew<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) links: &'a Links,
+    /// The file that is read; null in other studies.
+    pub(crate) ground: Option<&'a Ground>,
     /// Is told of the slices that count; the sending end's alone.
     pub(crate) perf: Option<Listener>,
     gate: Gate,
@@ -126,7 +129,7 @@ impl<'a> Crew<'a> {
         go: &'a Latch,
     ) -> Crew<'a> {
         let gate = Gate::new(trial.cell.threads as usize);
-        Crew { trial, links, perf: None, gate, say_ready, go }
+        Crew { trial, links, ground: None, perf: None, gate, say_ready, go }
     }
 
     /// Runs `work` on every thread; it notes the slice that it is in.

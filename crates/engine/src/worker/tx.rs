@@ -20,6 +20,7 @@ use super::report::{self, ThreadReport, ThreadSlice};
 use super::sampling::StackSampler;
 use super::{facts, lead, link};
 use crate::calls;
+use crate::files::arm::{Before, Ground};
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::perf_control::{Counting, Listener};
@@ -83,6 +84,7 @@ fn open_senders<'a>(
         let opened = match &trial.cell.setting {
             Setting::Net(net) => open_sender(crew, net, thread, arm),
             Setting::Syscall(_) => open_call(trial, arm),
+            Setting::File(_) => open_reader(crew, thread, arm),
         };
         senders[arm] = Some(opened.inspect_err(|_| {
             *current = trial.slices.iter().position(|slice| slice.arm == arm);
@@ -127,6 +129,14 @@ fn open_call(trial: &Trial, arm: usize) -> Result<Armed<'static>, Stop> {
     Ok((None, sender))
 }
 
+/// This thread's end of an arm of `file`. What an engine refuses, it refuses of
+/// this file or of blocks of this size: nothing has failed.
+fn open_reader<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'a>, Stop> {
+    let ground = crew.ground.ok_or_else(|| Stop::cause("the trial names no file".to_owned()))?;
+    let reader = ground.arm(&crew.trial.arms[arm].primitive, &crew.trial.cell, thread);
+    Ok((None, reader.map_err(Stop::refused)?))
+}
+
 /// Why a call was not what it should be.
 fn call_failed(id: &str, errno: Errno) -> Stop {
     Stop::cause(match errno {
@@ -163,6 +173,7 @@ impl Task<'_> {
         if self.crew.trial.cell.working_set() != Some(WorkingSet::Cold) {
             sender.touch();
         }
+        let found = self.ground()?;
         let tally = sender.tally();
         let connection = lane.and_then(Lane::tcp);
         let outer_before = bracket.outer_before(connection);
@@ -184,6 +195,7 @@ impl Task<'_> {
             let is_rr = self.crew.trial.cell.is_rr();
             lane.release(is_rr).map_err(Stop::at("release the receiver"))?;
         }
+        let around = found.map(|(ground, before)| ground.after(&before));
         let done = sender.tally().since(tally);
         let mut counts =
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
@@ -191,7 +203,17 @@ impl Task<'_> {
         counts.bytes = done.bytes;
         counts.calls = done.calls;
         counts.zerocopy = done.zerocopy;
+        counts.file = done.file.map(|reads| around.map_or(reads, |around| reads.plus(&around)));
         Ok(ThreadSlice { span, end_ns, counts })
+    }
+
+    /// Brings the file to the state that the slice begins in; one thread does it for
+    /// all, which wait for it.
+    fn ground(&self) -> Result<Option<(&Ground, Before)>, Stop> {
+        let file = self.crew.ground.zip(self.crew.trial.cell.file());
+        let mine = file.filter(|_| self.thread == 0);
+        let found = mine.map(|(ground, setting)| Ok((ground, ground.before(setting.cache)?)));
+        found.transpose().map_err(Stop::cause)
     }
 
     /// Has perf count, if it listens and the slice counts: around both ends'

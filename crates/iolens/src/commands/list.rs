@@ -87,6 +87,7 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
                     let summary = "single system calls: what a crossing into the kernel costs";
                     json!({"name": study.word(), "summary": summary})
                 }
+                Study::File => json!({"name": study.word(), "summary": "reads of a file"}),
             })
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),

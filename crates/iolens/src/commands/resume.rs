@@ -10,7 +10,7 @@ use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 
 use crate::args;
-use crate::commands::run::{Session, conclude};
+use crate::commands::run::{Session, conclude, prepared};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::sysctls::Sysctls;
@@ -42,8 +42,9 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
     let sysctls = Sysctls::of_plan(&plan)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
     let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
-    let run =
-        runner::resume(run, plan.budget, session.means(&mut progress, args.perf_control.as_ref()))?;
+    let file = prepared(&plan, &host, &session)?;
+    let means = session.means(&mut progress, args.perf_control.as_ref(), file.as_ref());
+    let run = runner::resume(run, plan.budget, means)?;
     drop(sysctls);
     Ok(conclude(args, &run, &database))
 }

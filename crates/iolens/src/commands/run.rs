@@ -5,6 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use iolens_engine::files::prepared::Prepared;
+use iolens_engine::files::read::engines;
 use iolens_engine::lock::{LockError, MachineLock};
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::registry;
@@ -12,6 +14,7 @@ use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage};
 use iolens_model::arm::Role;
 use iolens_model::host::HostFacts;
+use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, Verdict};
 use iolens_store::Store;
@@ -59,8 +62,11 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let trials = look.trials * request.plan.passes.minimum as usize;
     let mut progress = Progress::new(args.progress, trials);
     let sysctls = Sysctls::of_plan(&request.plan)?;
-    let header = header(request, sysctls.seen_in(host));
-    let run = runner::measure(header, session.means(&mut progress, args.perf_control.as_ref()))?;
+    let file = prepared(&request.plan, &host, &session)?;
+    let facts = file.as_ref().map(Prepared::facts);
+    let header = RunHeader { file: facts.cloned(), ..header(request, sysctls.seen_in(host)) };
+    let perf = args.perf_control.as_ref();
+    let run = runner::measure(header, session.means(&mut progress, perf, file.as_ref()))?;
     drop(sysctls);
     Ok(conclude(args, &run, &database))
 }
@@ -99,11 +105,34 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
             let entries = plan.primitives.iter().filter_map(|id| calls::find(id));
             entries.map(calls::Entry::facts).collect()
         }),
+        engines: plan.file().map_or_else(Vec::new, |_| {
+            let entries = plan.primitives.iter().filter_map(|id| engines::find(id));
+            entries.map(engines::Entry::facts).collect()
+        }),
+        file: None,
         calibration: calibrate::calibrate(cpus, &host, plan.probes),
         plan,
         host,
         end: None,
     }
+}
+
+/// The file of a plan that has one. Making it may take a while.
+pub(crate) fn prepared(
+    plan: &Plan,
+    host: &HostFacts,
+    session: &Session,
+) -> Result<Option<Prepared>, Failure> {
+    let Some(axes) = plan.file() else { return Ok(None) };
+    let stop = || session.interrupts.came();
+    let file = Prepared::of(axes, host, plan.seed, stop).map_err(|why| match stop() {
+        true => Failure { code: INTERRUPTED, message: "interrupted".to_owned() },
+        false => Failure::unusable(why),
+    })?;
+    for warning in &file.facts().warnings {
+        output::note(&format!("note: {}: {warning}", file.facts().place));
+    }
+    Ok(Some(file))
 }
 
 /// What measuring needs besides a plan: a store, the machine, and an ear for
@@ -128,8 +157,9 @@ impl Session {
         &'a mut self,
         progress: &'a mut Progress,
         perf: Option<&'a PerfControl>,
+        file: Option<&'a Prepared>,
     ) -> Means<'a> {
-        Means { store: &mut self.store, interrupts: &self.interrupts, progress, perf }
+        Means { store: &mut self.store, interrupts: &self.interrupts, progress, perf, file }
     }
 }
 

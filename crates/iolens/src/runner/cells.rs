@@ -6,6 +6,7 @@ use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::cell::{Cell, Setting, SyscallSetting};
+use iolens_model::file::FileFacts;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
@@ -90,6 +91,9 @@ pub(crate) struct CellState {
     pub(crate) target: Nanos,
     placement: Placement,
     ring_messages: u32,
+    /// Size of the file that is read; null in other studies, and where there is no
+    /// file yet.
+    file: Option<Bytes>,
 }
 
 /// Where a trial stands in the run.
@@ -129,6 +133,7 @@ impl CellState {
             impossible: Vec::into_iter(impossible).map(Group::all_refused).collect(),
             placement: layout::placement(cpus, cell.is_alone()),
             ring_messages: layout::ring_messages(&cell, host),
+            file: None,
             target: layout::slice_target(slice, cell.workers(), cpus.len()),
             cell,
         }
@@ -157,6 +162,11 @@ impl CellState {
         )
     }
 
+    /// The same with the file of its trials.
+    pub(crate) fn reading(self, file: Option<&FileFacts>) -> CellState {
+        CellState { file: file.map(|file| file.bytes), ..self }
+    }
+
     /// Whether anything of the cell is still to be measured.
     pub(crate) fn is_alive(&self) -> bool {
         !self.groups.is_empty()
@@ -180,6 +190,9 @@ impl CellState {
 
     /// Messages, or calls, per slice of an arm over all its threads.
     fn messages(&self, arm: &GroupArm, target: Nanos) -> u64 {
+        if let Some(file) = &self.file {
+            return work::blocks(target, arm.message_ns, &self.cell, *file);
+        }
         let Some(setting) = self.cell.syscall() else {
             return work::messages(target, arm.message_ns, &self.cell);
         };
@@ -297,6 +310,7 @@ impl CellState {
             tx_cpus: self.placement.tx_cpus.clone(),
             rx_cpus: self.placement.rx_cpus.clone(),
             ring_messages: self.ring_messages,
+            file: None,
             sampling: None,
             stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
             trial_limit: Nanos(TRIAL_MIN.0.saturating_add(layout.visit.saturating_mul(10))),
@@ -472,6 +486,7 @@ fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
     match cell.setting {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
+        Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
     }
 }
 
@@ -496,6 +511,10 @@ fn call_allowed(arm: &Arm, setting: SyscallSetting, plan: &Plan) -> Result<(), S
 ///
 /// Errors: why not, with the arithmetic.
 fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), String> {
+    if cell.file().is_some() {
+        // What an engine refuses depends on the file, and is asked in the worker.
+        return Ok(());
+    }
     if let Some(setting) = cell.syscall() {
         return call_allowed(arm, setting, plan);
     }

@@ -8,11 +8,13 @@ mod resume;
 
 use std::path::PathBuf;
 
+use iolens_engine::files::prepared::Prepared;
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::trial::{self, Launch};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::trial::{Trial, TrialFile};
 use iolens_model::units::Nanos;
 use iolens_stats::{Decision, PassSummary, TrialValues};
 use iolens_store::Store;
@@ -39,6 +41,8 @@ pub(crate) struct Means<'a> {
     pub(crate) progress: &'a mut Progress,
     /// Is told of the slices that count.
     pub(crate) perf: Option<&'a PerfControl>,
+    /// The file that is read; null in other studies than `file`.
+    pub(crate) file: Option<&'a Prepared>,
 }
 
 /// A run in progress.
@@ -98,9 +102,10 @@ impl<'a> Course<'a> {
         let program = std::env::current_exe()
             .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
         let cells = header.plan.cells();
+        let file = means.file.map(Prepared::facts);
         let cells: Vec<CellState> = cells
             .into_iter()
-            .map(|cell| CellState::new(&header.plan, cell, &header.host))
+            .map(|cell| CellState::new(&header.plan, cell, &header.host).reading(file))
             .collect();
         Ok(Course {
             both_ways: both_ways(&header.plan, cells.len()),
@@ -122,6 +127,10 @@ impl<'a> Course<'a> {
         let stopped_by = self.passes(first);
         self.means.progress.finish();
         self.end(stopped_by?)
+    }
+
+    fn trial_file(&self) -> Option<TrialFile> {
+        self.means.file.map(|file| file.of_trial(self.header.plan.seed))
     }
 
     fn plan(&self) -> &Plan {
@@ -185,6 +194,7 @@ impl<'a> Course<'a> {
         let state = &self.cells[cell];
         let target = Nanos(state.target.0 / share);
         let trial = state.probe(&self.header.plan, group, target, &mut self.rng);
+        let trial = Trial { file: self.trial_file(), ..trial };
         let outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
         match outcome.status {
             Status::Ok => self.cells[cell].learn(group, &outcome),
@@ -307,6 +317,7 @@ impl<'a> Course<'a> {
         }
         let state = &self.cells[cell];
         let trial = state.trial(&self.header.plan, *place, group, only, &mut self.rng);
+        let trial = Trial { file: self.trial_file(), ..trial };
         place.position += 1;
         let mut outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
         if outcome.status == Status::Ok {

@@ -8,6 +8,7 @@
 use std::borrow::Cow;
 
 use iolens_model::cell::{Cell, NetSetting, Setting};
+use iolens_model::file::FileSetting;
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
@@ -331,6 +332,9 @@ fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
             format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}")
         }
         Setting::Syscall(_) => format!("{study}-{metric}{rest}"),
+        Setting::File(FileSetting { cache, pattern, consumer, .. }) => {
+            format!("{study}-{metric}-{cache}-{pattern}-{consumer}{rest}")
+        }
     }
 }
 

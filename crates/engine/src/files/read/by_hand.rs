@@ -258,7 +258,7 @@ fn spent(before: ProcessCpu, after: ProcessCpu) -> (Nanos, Nanos) {
 }
 
 /// What storage has delivered to this process so far.
-fn delivered_bytes() -> Option<u64> {
+pub(crate) fn delivered_bytes() -> Option<u64> {
     proc::io_number(&Root::real().read("proc/self/io").ok()?, "read_bytes")
 }
 

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use iolens_model::file;
 use iolens_sys::file::mapping::Mapping;
 use iolens_sys::scan;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,17 @@ pub enum Consumer {
     Xor,
     /// Both of these.
     HashAndXor,
+}
+
+/// What a study asks for.
+impl From<file::Consumer> for Consumer {
+    fn from(asked: file::Consumer) -> Consumer {
+        match asked {
+            file::Consumer::None => Consumer::None,
+            file::Consumer::Scan => Consumer::Scan,
+            file::Consumer::Hash => Consumer::Hash,
+        }
+    }
 }
 
 impl Consumer {

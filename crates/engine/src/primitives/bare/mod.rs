@@ -207,6 +207,7 @@ impl<B: Bare> Sender for Loop<B> {
             bytes: self.messages * self.message_bytes as u64,
             calls: self.calls,
             zerocopy: self.bare.zerocopy(),
+            file: None,
         }
     }
 }

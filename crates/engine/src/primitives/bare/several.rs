@@ -100,6 +100,6 @@ impl<C: FnMut(BorrowedFd<'_>, &[IoSlice<'_>]) -> Result<usize, Errno> + Send> Se
 
     fn tally(&self) -> Tally {
         let bytes = self.messages * self.ring.message_bytes() as u64;
-        Tally { messages: self.messages, bytes, calls: self.calls, zerocopy: None }
+        Tally { messages: self.messages, bytes, calls: self.calls, ..Tally::default() }
     }
 }

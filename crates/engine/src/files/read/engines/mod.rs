@@ -18,6 +18,8 @@ mod uring_sqpoll;
 use std::fs::File;
 use std::os::fd::AsFd;
 
+use iolens_model::arm::Role;
+use iolens_model::file::EngineFacts;
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::read::{How, preadv2};
@@ -86,6 +88,24 @@ impl Entry {
     /// older.
     pub fn start<'a>(&self, setup: Setup<'a>) -> Result<Box<dyn Reader + 'a>, String> {
         (self.open)(setup).map_err(|why| availability::with_version(why, self.since))
+    }
+
+    /// What a run keeps of it.
+    #[must_use]
+    pub fn facts(&self) -> EngineFacts {
+        EngineFacts {
+            id: self.id.to_owned(),
+            summary: self.summary.to_owned(),
+            path: self.path.to_owned(),
+            is_direct: self.is_direct,
+            has_depth: self.has_depth,
+        }
+    }
+
+    /// The part that an arm of it plays against `baseline`.
+    #[must_use]
+    pub fn role(&self, baseline: &str) -> Role {
+        if self.id == baseline { Role::Baseline } else { Role::Compared }
     }
 
     /// Tries whether it can read a file: its first block.
