@@ -84,6 +84,11 @@ impl Sentence {
 pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
     match run.header.plan.study() {
+        Study::File => {
+            out.extend(headlines(run, analysis));
+            out.extend(crate::files::sentences(run, analysis));
+            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+        }
         Study::Net => {
             out.extend(headlines(run, analysis));
             out.extend(crossing::sentences(run, analysis));

@@ -40,6 +40,15 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             cells::section(run, analysis),
             reproduce::section(run),
         ],
+        Study::File => vec![
+            answers::section(run, analysis),
+            decision::section(run, analysis),
+            figures::section(run, analysis),
+            validity::section(run, analysis),
+            machine::section(run),
+            cells::section(run, analysis),
+            reproduce::section(run),
+        ],
         Study::Syscall => vec![
             calls::answers(run, analysis),
             calls::figures(run, analysis),
@@ -112,6 +121,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
 fn question(run: &Run) -> &'static str {
     match run.header.plan.study() {
         Study::Net => "What moving a message costs",
+        Study::File => "What reading a file costs",
         Study::Syscall => "What a crossing into the kernel costs",
     }
 }
@@ -120,9 +130,21 @@ fn question(run: &Run) -> &'static str {
 fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
     match run.header.plan.study() {
         Study::Net => &CONTENTS,
+        Study::File => &FILE_CONTENTS,
         Study::Syscall => &calls::CONTENTS,
     }
 }
+
+/// Those of a page of `file`.
+const FILE_CONTENTS: [(&str, &str); 7] = [
+    ("answers", "Answers"),
+    ("decision", "What to use"),
+    ("figures", "Figures"),
+    ("validity", "Validity"),
+    ("machine", "Machine"),
+    ("cells", "All cells"),
+    ("reproduce", "How to reproduce"),
+];
 
 /// Sections by id and heading.
 const CONTENTS: [(&str, &str); 9] = [

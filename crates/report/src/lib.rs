@@ -11,6 +11,7 @@ pub mod csv;
 pub mod doctor;
 pub mod explain;
 pub mod figure;
+mod files;
 pub mod html;
 pub mod json;
 pub mod png;

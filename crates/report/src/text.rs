@@ -175,7 +175,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     }
     out.push('\n');
     let table = match plan.study() {
-        Study::Net => results::results(plan, &[cell], style.columns()),
+        Study::Net | Study::File => results::results(plan, &[cell], style.columns()),
         Study::Syscall => crate::calls::by_cost(run, cell, false),
     };
     out.push_str(&painted(&table.text(style.columns()), style));

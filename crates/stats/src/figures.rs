@@ -28,6 +28,12 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
         instructions_per_message: estimate(&sums, table, |sums| {
             Some(parts(sums.both_ends(instructions)?, sums.tx.messages))
         }),
+        read_bytes_per_s: estimate(&sums, table, |sums| {
+            sums.tx.file.map(|_| parts(sums.tx.bytes, seconds(sums)))
+        }),
+        device_share: estimate(&sums, table, |sums| {
+            Some(parts(sums.tx.file?.device_bytes?, sums.tx.bytes))
+        }),
         goodput_bits_per_s: estimate(&sums, table, goodput),
         tx_cpu_ns_per_byte: estimate(&sums, table, |sums| {
             Some(parts(sums.tx.task_clock_ns?, sums.tx.bytes))

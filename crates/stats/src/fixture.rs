@@ -85,6 +85,8 @@ pub(crate) fn run(plan: Plan) -> Run {
             primitives: Vec::new(),
             receivers: Vec::new(),
             calls: Vec::new(),
+            engines: Vec::new(),
+            file: None,
             id: "00000000".to_owned(),
             name: None,
             started_unix_ns: 0,

@@ -12,6 +12,7 @@
 mod across;
 mod counters;
 mod counts;
+mod file;
 mod physical;
 mod round_trips;
 mod scope;
@@ -104,6 +105,8 @@ const GATES: &[Gate] = &[
     gate(6, "parts ≤ whole", counts::time_within_trial),
     gate(6, "round trips = messages", round_trips::count),
     gate(6, "mean round trip × rate = connections", round_trips::little),
+    gate(8, "cache state", file::state),
+    gate(8, "around the page cache", file::direct),
     gate(9, "threads at work together", scope::all_active),
     gate(10, "counters that ran", counters::ran),
     gate(10, "accounts that agree", counters::agree),

@@ -135,7 +135,7 @@ pub struct NotDrawn {
 pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut figures = Vec::new();
     match run.header.plan.study() {
-        Study::Net => {
+        Study::Net | Study::File => {
             for (part, analysis) in shown(analysis) {
                 figures.extend(of_part(run, &analysis, part.as_ref()));
             }

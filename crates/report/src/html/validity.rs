@@ -206,7 +206,7 @@ fn harness(run: &Run) -> Markup {
     let readings =
         |of: fn(&Costs) -> Option<f64>| costs.and_then(of).map_or_else(|| NONE.to_owned(), ns);
     let [message, slice] = match run.header.plan.study() {
-        Study::Net => {
+        Study::Net | Study::File => {
             ["one message of a primitive that does nothing", "one slice of such a message"]
         }
         Study::Syscall => ["one call of the loop around nothing", "one slice of one such call"],

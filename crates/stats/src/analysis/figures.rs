@@ -10,6 +10,12 @@ use super::Estimate;
 pub struct Figures {
     /// Received payload bits per second; null for arms without a receiver.
     pub goodput_bits_per_s: Option<Estimate>,
+    /// Bytes of the file read per second; null in other studies than `file`, here and
+    /// below.
+    pub read_bytes_per_s: Option<Estimate>,
+    /// Bytes that storage delivered over bytes read: 0 from the page cache, 1 from the
+    /// device, more with what was read ahead.
+    pub device_share: Option<Estimate>,
     /// Nanoseconds per message: 1 / message rate, not a latency.
     pub ns_per_message: Estimate,
     /// Nanoseconds per payload byte; null for calls that move none.
