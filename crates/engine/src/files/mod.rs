@@ -8,5 +8,6 @@ pub mod job;
 pub mod part;
 pub mod read;
 pub mod residency;
+pub mod size;
 pub mod subject;
 pub mod test_file;
