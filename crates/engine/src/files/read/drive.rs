@@ -97,7 +97,9 @@ pub trait Reader: Send {
     fn facts(&self) -> Vec<Fact>;
 }
 
-/// One block with one engine; what a file in `engines` implements.
+/// One block with one engine; what a file in `engines` implements. What is one call
+/// is inlined into the loop whatever its size: a call more would be a percent of the
+/// cheapest read.
 pub(crate) trait Fetch: Send {
     /// Reads a block whole, hands it to the consumer and counts it; or begins to,
     /// and does so later.
@@ -194,7 +196,7 @@ fn with_walk<'a, F: Fetch + 'a, C: Consume + 'a>(
 
 /// Reads a block with calls that each bring some of it: one, unless something cuts
 /// it short.
-#[inline]
+#[inline(always)]
 pub(crate) fn fill<C: Consume>(
     buffer: &mut [u8],
     place: Place,
@@ -206,7 +208,7 @@ pub(crate) fn fill<C: Consume>(
 }
 
 /// The same, where calls may ask for more than the block has.
-#[inline]
+#[inline(always)]
 pub(crate) fn fill_asking<C: Consume>(
     asked: usize,
     buffer: &mut [u8],

@@ -43,7 +43,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
 }
 
 impl Fetch for Pread {
-    #[inline]
+    #[inline(always)]
     fn fetch<C: Consume>(
         &mut self,
         place: Place,

@@ -46,7 +46,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
 }
 
 impl Fetch for DontCache {
-    #[inline]
+    #[inline(always)]
     fn fetch<C: Consume>(
         &mut self,
         place: Place,

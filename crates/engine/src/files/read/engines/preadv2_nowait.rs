@@ -47,7 +47,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
 }
 
 impl Fetch for NoWait {
-    #[inline]
+    #[inline(always)]
     fn fetch<C: Consume>(
         &mut self,
         place: Place,

@@ -48,7 +48,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
 }
 
 impl Fetch for Read {
-    #[inline]
+    #[inline(always)]
     fn fetch<C: Consume>(
         &mut self,
         place: Place,

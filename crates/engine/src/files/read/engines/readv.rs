@@ -51,7 +51,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
 }
 
 impl Fetch for Readv {
-    #[inline]
+    #[inline(always)]
     fn fetch<C: Consume>(
         &mut self,
         place: Place,
