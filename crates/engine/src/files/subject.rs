@@ -2,7 +2,7 @@
 //! thread that reads it, whatever becomes of its name.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use iolens_sys::errno::Errno;
@@ -80,15 +80,16 @@ impl Subject {
         self.file.as_fd()
     }
 
-    /// Opens it again; without changing its access time where that is ours to say.
+    /// Opens it again; without changing its access time where that is ours to say. A
+    /// bare descriptor, whose number is read without a call.
     ///
     /// Errors: what the system said; for a direct one on which file system.
-    pub fn reopen(&self, caching: Caching) -> Result<File, String> {
+    pub fn reopen(&self, caching: Caching) -> Result<OwnedFd, String> {
         let opened = match open::again_without_atime(self.fd(), caching) {
             Err(Errno::EPERM) => open::again(self.fd(), caching),
             other => other,
         };
-        opened.map_err(|errno| match caching {
+        opened.map(OwnedFd::from).map_err(|errno| match caching {
             Caching::Buffered => format!("cannot open {} again: {errno}", self.name),
             Caching::Direct => {
                 format!("cannot open {} with O_DIRECT: {errno}, on {}", self.name, self.file_system)
@@ -143,6 +144,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "others").unwrap();
         let again = subject.reopen(Caching::Buffered).unwrap();
-        assert_eq!(std::io::read_to_string(again).unwrap(), "abc");
+        assert_eq!(std::io::read_to_string(File::from(again)).unwrap(), "abc");
     }
 }

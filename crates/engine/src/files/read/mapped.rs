@@ -3,9 +3,8 @@
 //! because that is where mappings cost; a slice of less than a range leaves it
 //! mapped for the next.
 
-use std::fs::File;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file::mapping::Mapping;
@@ -40,7 +39,7 @@ impl Faults for Before {
 }
 
 struct Mapped<P> {
-    file: File,
+    file: OwnedFd,
     part: Part,
     mapping: Option<Mapping>,
     /// Where in the file the mapping begins: the page that the range begins in.

@@ -10,8 +10,7 @@
 //! Does not show: whether the file system read through the page cache after all:
 //! that is found out by what is in there afterwards.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
@@ -38,7 +37,7 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 struct Direct {
-    file: File,
+    file: OwnedFd,
     buffer: Pages,
     alignment: u64,
 }

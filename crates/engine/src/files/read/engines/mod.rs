@@ -15,8 +15,7 @@ mod uring_direct;
 mod uring_fixed;
 mod uring_sqpoll;
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
@@ -119,7 +118,7 @@ fn buffer(part: &Part) -> Result<Pages, String> {
 /// the file, where no read brings anything into the page cache.
 ///
 /// Errors: what the system said.
-fn knows(subject: &Subject, file: &File, how: How, name: &str) -> Result<(), String> {
+fn knows(subject: &Subject, file: &OwnedFd, how: How, name: &str) -> Result<(), String> {
     let asked = preadv2(file.as_fd(), &mut [0], subject.bytes().next_multiple_of(1 << 16), how);
     match asked {
         Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),

@@ -6,8 +6,7 @@
 //! Does not show: threads that share a descriptor; each has one of its own, whose
 //! readahead nobody else disturbs.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
@@ -32,7 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 struct Pread {
-    file: File,
+    file: OwnedFd,
     buffer: Pages,
 }
 

@@ -7,8 +7,7 @@
 //! them.
 //! Does not show: much on a warm file: pages that were in the page cache before stay.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
@@ -34,7 +33,7 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 struct DontCache {
-    file: File,
+    file: OwnedFd,
     buffer: Pages,
 }
 

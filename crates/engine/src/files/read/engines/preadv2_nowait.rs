@@ -8,8 +8,7 @@
 //! Does not show: what a program does better that leaves the waiting to another
 //! thread. On a cold file most calls are errors.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
@@ -35,7 +34,7 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 struct NoWait {
-    file: File,
+    file: OwnedFd,
     buffer: Pages,
 }
 

@@ -9,8 +9,7 @@
 //! position and a readahead of its own. A random order moves the position before
 //! each read, with a call that is counted.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
@@ -35,7 +34,7 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 struct Read {
-    file: File,
+    file: OwnedFd,
     buffer: Pages,
     /// Where the next read begins.
     position: u64,

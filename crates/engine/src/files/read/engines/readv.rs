@@ -6,9 +6,8 @@
 //! Compared with: `read`, which fills one buffer with the same bytes.
 //! Does not show: what a program saves that would have to take one buffer apart.
 
-use std::fs::File;
 use std::io::IoSliceMut;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use arrayvec::ArrayVec;
 use iolens_model::kernel::KernelVersion;
@@ -38,7 +37,7 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 struct Readv {
-    file: File,
+    file: OwnedFd,
     buffer: Pages,
     /// Where the next read begins.
     position: u64,
