@@ -117,6 +117,13 @@ impl<P: Faults> Mapped<P> {
     }
 }
 
+/// A place within a mapping, whose length is a usize.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "no more than the length of a mapping")]
+const fn within(distance: u64) -> usize {
+    distance as usize
+}
+
 /// Maps pages with one call, unless something cuts it short.
 ///
 /// Errors: `ENODATA` for pages that the file has lost: what a touch would have
@@ -145,8 +152,7 @@ impl<P: Faults> Fetch for Mapped<P> {
         if self.mapping.is_none() {
             self.begin(tally)?;
         }
-        // Within the mapping, whose length is a usize.
-        let from = (place.offset - self.base) as usize;
+        let from = within(place.offset - self.base);
         let range = from..from + place.bytes;
         if P::POPULATES {
             self.populate(range.clone(), tally)?;

@@ -29,7 +29,7 @@ struct Ringed {
     slots: Vec<(Place, usize)>,
     free: Vec<usize>,
     /// What lengths and offsets are multiples of; 1 but for direct reads.
-    alignment: u64,
+    alignment: u32,
 }
 
 /// Makes one thread's reading.
@@ -118,7 +118,7 @@ impl Ringed {
                 Ok(())
             }
             // The end of the file, which is where an unaligned direct read ends.
-            Ok(now) if now == filled || !(now as u64).is_multiple_of(self.alignment) => {
+            Ok(now) if now == filled || !now.is_multiple_of(self.alignment as usize) => {
                 tally.bytes += now as u64;
                 consumer.take(place.offset, self.ring.bytes(slot, now));
                 Err(Errno::ENODATA)

@@ -39,7 +39,7 @@ pub(crate) static ENTRY: Entry = Entry {
 struct Direct {
     file: OwnedFd,
     buffer: Pages,
-    alignment: u64,
+    alignment: u32,
 }
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
@@ -61,7 +61,7 @@ impl Fetch for Direct {
         let asked = rounded_up(place.bytes, alignment);
         fill_asking(asked, &mut self.buffer, place, consumer, tally, |bytes, offset, _| {
             // Within a unit nothing can go on: the file has ended there.
-            if offset.is_multiple_of(alignment) { pread(fd, bytes, offset) } else { Ok(0) }
+            if offset.is_multiple_of(alignment.into()) { pread(fd, bytes, offset) } else { Ok(0) }
         })
     }
 }

@@ -1,4 +1,5 @@
-//! `preadv2_dontcache`: preadv2(2) with `RWF_DONTCACHE`: through the page cache, and out of it again.
+//! `preadv2_dontcache`: preadv2(2) with `RWF_DONTCACHE`, through the page cache and out
+//! of it again.
 //!
 //! Path through the kernel: as `pread`; pages that the read brought into the page
 //! cache are dropped when it ends (`filemap_end_dropbehind_read`).
