@@ -10,6 +10,9 @@ use iolens_sys::file;
 use iolens_sys::file::about::{About, Kind, about};
 use iolens_sys::file::open::{self, Caching, Links};
 
+/// File systems whose files are text of the kernel's.
+const MADE_WHEN_READ: [&str; 2] = ["proc", "sysfs"];
+
 /// An open file, and what the kernel said of it then.
 #[derive(Debug)]
 pub struct Subject {
@@ -40,6 +43,12 @@ impl Subject {
         regular(&name, told.kind)?;
         let file_system = file::file_system(file.as_fd())
             .map_err(|e| format!("cannot find out the file system of {name}: {e}"))?;
+        if MADE_WHEN_READ.contains(&file_system.as_str()) {
+            return Err(format!(
+                "cannot read {name}: a file of {file_system} is made while it is read, and has no \
+                 size"
+            ));
+        }
         Ok(Subject { name, file, about: told, file_system })
     }
 
@@ -131,6 +140,7 @@ mod tests {
         check(folder.path(), "it is a directory, no regular file");
         check(&path("socket"), "it is a socket");
         check(Path::new("/dev/null"), "it is a character device");
+        check(Path::new("/proc/self/maps"), "is made while it is read");
         check(&path("none"), "ENOENT (no such file or directory)");
         check(&path("file/below"), "ENOTDIR");
     }
