@@ -12,7 +12,7 @@ use iolens_sys::file::open::Caching;
 use iolens_sys::pages::PAGE_BYTES;
 
 use super::consume::Consume;
-use super::drive::{Fetch, Reader, Setup, Tally, assemble};
+use super::drive::{Fetch, Reader, Setup, Sink, Tally, assemble};
 use crate::files::part::{Part, Pattern, Place};
 
 /// How much is mapped at once where blocks are read in order.
@@ -143,30 +143,25 @@ fn populate(mapping: &Mapping, range: Range<usize>, tally: &mut Tally) -> Result
 
 impl<P: Faults> Fetch for Mapped<P> {
     #[inline]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
+    fn fetch<C: Consume>(&mut self, place: Place, sink: &mut Sink<C>) -> Result<(), Errno> {
         if self.mapping.is_none() {
-            self.begin(tally)?;
+            self.begin(&mut sink.tally)?;
         }
         let from = within(place.offset - self.base);
         let range = from..from + place.bytes;
         if P::POPULATES {
-            self.populate(range.clone(), tally)?;
+            self.populate(range.clone(), &mut sink.tally)?;
         }
         if let Some(mapping) = &self.mapping {
-            consumer.take_mapped(place.offset, mapping, range);
+            sink.consumer.take_mapped(place.offset, mapping, range);
         }
-        tally.blocks += 1;
-        tally.bytes += place.bytes as u64;
+        sink.tally.blocks += 1;
+        sink.tally.bytes += place.bytes as u64;
         self.left -= 1;
         if self.left == 0 {
             // Unmapped here.
             self.mapping = None;
-            tally.calls += 1;
+            sink.tally.calls += 1;
         }
         Ok(())
     }

@@ -18,11 +18,12 @@ use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::pread;
 use iolens_sys::pages::Pages;
 
-use super::{Entry, assemble, buffer};
+use super::Entry;
 use crate::files::part::Place;
+use crate::files::read::called::buffer;
 use crate::files::read::consume::Consume;
 use crate::files::read::direct::{offset_alignment, rounded_up};
-use crate::files::read::drive::{Fetch, Reader, Setup, Tally, fill_asking};
+use crate::files::read::drive::{Fetch, Reader, Setup, Sink, assemble, fill};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -51,15 +52,10 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
 
 impl Fetch for Direct {
     #[inline(always)]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
+    fn fetch<C: Consume>(&mut self, place: Place, sink: &mut Sink<C>) -> Result<(), Errno> {
         let (fd, alignment) = (self.file.as_fd(), self.alignment);
         let asked = rounded_up(place.bytes, alignment);
-        fill_asking(asked, &mut self.buffer, place, consumer, tally, |bytes, offset, _| {
+        fill(asked, &mut self.buffer, place, sink, |bytes, offset, _| {
             // Within a unit nothing can go on: the file has ended there.
             if offset.is_multiple_of(alignment.into()) { pread(fd, bytes, offset) } else { Ok(0) }
         })
