@@ -21,7 +21,8 @@ the same for every engine, block size, order and number of threads. In Python:
   print(\"%016x\" % ((h + len(b)) % p))
 
 Each thread reads a range of its own, with a descriptor of its own. The file is never
-written to, and never evicted from the page cache without --evict.";
+written to, and never evicted from the page cache without --evict. A process of its
+own reads, so that strace sees the calls with -f.";
 
 const SIZE_EXAMPLE: &str = "\
 The file is read with read(2) as it is after it was written, which is from memory
