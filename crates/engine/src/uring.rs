@@ -230,11 +230,11 @@ impl<E: Exchange> Uring<E> {
         }
     }
 
-    /// Takes everything that has completed: the result of message `index`'s
-    /// send if it is there, and notifications of earlier ones.
+    /// Takes what has completed, up to the result of message `index`'s send if it
+    /// is there: notifications of earlier ones. What came behind it is read with
+    /// the next.
     #[inline]
     fn reap(&mut self, index: usize) -> Result<Option<Sent>, Errno> {
-        let mut sent = None;
         while let Some(completed) = self.exchange.completion() {
             match completed {
                 Completed::Sent { id, result, notifies } => {
@@ -243,13 +243,13 @@ impl<E: Exchange> Uring<E> {
                         (true, Err(_)) => self.spent = Some(id),
                         (false, _) => {}
                     }
-                    sent = Some(result);
+                    return Ok(Some(result));
                 }
                 Completed::Released { id, .. } if self.spent == Some(id) => self.spent = None,
                 Completed::Released { id, copied } => self.flight.completed(one(id, copied))?,
             }
         }
-        Ok(sent)
+        Ok(None)
     }
 
     /// Goes on waiting for a result after the call that handed the send over
