@@ -23,7 +23,7 @@ use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode, squeue};
 
 pub use plain::{Cqe, PlainRing};
 
-use super::{LAST_WAIT, Opcode, OpenError, REGISTERED_MAX, setup};
+use super::{LAST_WAIT, Opcode, OpenError, Operation, REGISTERED_MAX, setup};
 use crate::errno::Errno;
 use crate::ring::MessageRing;
 
@@ -47,9 +47,9 @@ struct GeteventsArg {
 
 /// How a ring is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wishes {
+pub struct Wishes<O = Opcode> {
     /// The operation that it sends with.
-    pub opcode: Opcode,
+    pub operation: O,
     /// Whether iovecs are taken as the messages have them, not built each time.
     pub prepared: bool,
     /// Sends that may be under way at once; at least 1.
@@ -86,7 +86,7 @@ pub enum Completed {
 /// A ring with the flags that programs with one thread per ring use,
 /// `IORING_SETUP_SINGLE_ISSUER` and `IORING_SETUP_DEFER_TASKRUN`: only the
 /// thread that opened it can send with it.
-pub struct SendRing<'fd> {
+pub struct SendRing<'fd, O: Operation = Opcode> {
     uring: ManuallyDrop<IoUring>,
     messages: MessageRing,
     /// What iovec sends under way point at, by place: where their `pieces` are,
@@ -96,7 +96,7 @@ pub struct SendRing<'fd> {
     /// Entries that were queued and not handed over.
     queued: u32,
     socket: BorrowedFd<'fd>,
-    wishes: Wishes,
+    wishes: Wishes<O>,
     timeout: Timespec,
     /// Flags of zero-copy sends in `ioprio`; 0 where usage is not reported.
     report: u16,
@@ -108,15 +108,15 @@ pub struct SendRing<'fd> {
 // SAFETY: the raw pointers in `headers` and `pieces` lead to memory that the
 // ring owns or shares immutably; nothing is tied to a thread but the kernel's
 // side, which refuses others with an error.
-unsafe impl Send for SendRing<'_> {}
+unsafe impl<O: Operation> Send for SendRing<'_, O> {}
 
-impl std::fmt::Debug for SendRing<'_> {
+impl<O: Operation> std::fmt::Debug for SendRing<'_, O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SendRing").field("wishes", &self.wishes).finish_non_exhaustive()
+        f.debug_struct("SendRing").field("opcode", &self.opcode()).finish_non_exhaustive()
     }
 }
 
-impl<'fd> SendRing<'fd> {
+impl<'fd, O: Operation> SendRing<'fd, O> {
     /// Makes a ring that sends `messages` over `socket`. One that sends from
     /// registered buffers needs [`Self::register`] before.
     ///
@@ -124,13 +124,14 @@ impl<'fd> SendRing<'fd> {
     pub fn open(
         socket: BorrowedFd<'fd>,
         messages: MessageRing,
-        wishes: Wishes,
-    ) -> Result<SendRing<'fd>, OpenError> {
+        wishes: Wishes<O>,
+    ) -> Result<SendRing<'fd, O>, OpenError> {
+        let opcode = wishes.operation.opcode();
         let uring = setup(wishes.depth, wishes.notifications_max)?;
         let mut probe = Probe::new();
         uring.submitter().register_probe(&mut probe).map_err(|e| OpenError::Probe(e.into()))?;
-        if !probe.is_supported(code(wishes.opcode)) {
-            return Err(OpenError::Opcode(wishes.opcode));
+        if !probe.is_supported(code(opcode)) {
+            return Err(OpenError::Opcode(opcode));
         }
         let places = wishes.depth.max(1) as usize;
         // SAFETY: an all-zero msghdr is valid: no name, no iovec, no control data.
@@ -149,10 +150,17 @@ impl<'fd> SendRing<'fd> {
             unanswered: 0,
             unreleased: 0,
         };
-        if wishes.opcode.is_zerocopy() {
+        if opcode.is_zerocopy() {
             ring.report = ring.ask_for_reports()?;
         }
         Ok(ring)
+    }
+
+    /// What it sends with.
+    #[inline]
+    #[must_use]
+    pub fn opcode(&self) -> Opcode {
+        self.wishes.operation.opcode()
     }
 
     /// Hands over what message `message` has behind its first `from` bytes, as
@@ -225,7 +233,7 @@ impl<'fd> SendRing<'fd> {
     ) -> Result<(), Errno> {
         let report = self.report;
         let whole = |entry: squeue::Entry| entry.user_data(u64::from(id)).flags(flags);
-        match self.wishes.opcode {
+        match self.opcode() {
             Opcode::Send => {
                 let (fd, start, length) = self.one_buffer(message, from)?;
                 let entry = opcode::Send::new(fd, start, length).flags(MSG_FLAGS);
@@ -272,7 +280,7 @@ impl<'fd> SendRing<'fd> {
         // One that a chain never began has its notification all the same, which
         // it was given when it was queued (`io_send_zc_cleanup`, io_uring/net.c),
         // and not the flag that says so (`io_fail_links`, io_uring/timeout.c).
-        let cancelled = result == Err(Errno::ECANCELED) && self.wishes.opcode.is_zerocopy();
+        let cancelled = result == Err(Errno::ECANCELED) && self.opcode().is_zerocopy();
         let notifies = cqueue::more(flags) || cancelled;
         self.unreleased += u32::from(notifies);
         Some(Completed::Sent { id, result, notifies })
@@ -425,14 +433,14 @@ impl<'fd> SendRing<'fd> {
     }
 }
 
-impl Drop for SendRing<'_> {
+impl<O: Operation> Drop for SendRing<'_, O> {
     fn drop(&mut self) {
         if self.end() {
             // A share that nobody gives back: the bytes stay as they are.
             std::mem::forget(self.messages.clone());
             std::mem::forget(std::mem::take(&mut self.pieces));
             std::mem::forget(std::mem::take(&mut self.headers));
-        } else if self.wishes.opcode == Opcode::SendZcFixed {
+        } else if self.opcode() == Opcode::SendZcFixed {
             // With the ring alone the kernel would give back what they lock, but
             // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
             let _ = self.uring.submitter().unregister_buffers();

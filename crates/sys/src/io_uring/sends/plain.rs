@@ -8,13 +8,13 @@
 //! ring's end depends on it.
 
 use super::{
-    AsRawFd, BorrowedFd, Errno, Fd, IORING_NOTIF_USAGE_ZC_COPIED, MSG_FLAGS, MessageRing,
+    AsRawFd, BorrowedFd, Errno, Fd, IORING_NOTIF_USAGE_ZC_COPIED, MSG_FLAGS, MessageRing, Opcode,
     OpenError, SendRing, Wishes, cqueue, opcode, squeue,
 };
 
 /// A ring without anything around it.
 #[derive(Debug)]
-pub struct PlainRing<'fd>(SendRing<'fd>);
+pub struct PlainRing<'fd>(SendRing<'fd, Opcode>);
 
 /// `struct io_uring_cqe`, read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
