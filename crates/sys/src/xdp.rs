@@ -16,6 +16,8 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod plain;
+
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,6 +25,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::errno::Errno;
 use crate::fault;
 use crate::tcp::SetupError;
+
+pub use self::plain::PlainFrameSocket;
 
 /// Bytes of a chunk of the UMEM, which no frame crosses: a page, the most a chunk
 /// may have.
@@ -82,7 +86,7 @@ impl FrameSocket {
         )?;
         // SAFETY: the kernel has just made this descriptor, for nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let stride = frame_bytes.max(1).next_multiple_of(LINE_BYTES);
+        let stride = frame_bytes.max(LINE_BYTES).next_power_of_two();
         let chunks = frames.div_ceil(CHUNK_BYTES / stride);
         let mut umem = Mapping::anonymous(chunks * CHUNK_BYTES)?;
         for frame in 0..frames {

@@ -65,12 +65,35 @@ pub(crate) static ENTRY: Entry = Entry {
 /// gives it back a while later (`xp_release_deferred`, net/xdp/xsk_buff_pool.c).
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What a call ends with where something is in the way for now: the frames that the
+/// kernel has not taken stay in the ring.
+pub(super) const FOR_NOW: [Errno; 5] =
+    [Errno::EAGAIN, Errno::EBUSY, Errno::EINTR, Errno::ENOBUFS, Errno::ENOMEM];
+
 /// The largest message over a protocol.
 pub(crate) const fn message_bytes_max(is_ipv4: bool) -> usize {
     CHUNK_BYTES - headers_bytes(is_ipv4)
 }
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    let (socket, queue) = prepare(&setup)?;
+    Ok(Box::new(Frames {
+        held: vec![false; socket.frames()].into_boxed_slice(),
+        socket,
+        queue,
+        size: setup.shape.message_bytes as u64,
+        next: 0,
+        outstanding: 0,
+        tally: Tally::default(),
+        stall_limit: setup.stall_limit,
+    }))
+}
+
+/// A socket with what is to be sent, bound to a queue of the device on the way to
+/// the receiver, and which queue that is.
+///
+/// Errors: the messages are no frames, or none would arrive.
+pub(super) fn prepare(setup: &Setup<'_>) -> Result<(FrameSocket, u32), SetupError> {
     let fd = setup.link.socket();
     let (from, to) = (udp::address(fd)?, tcp::peer_address(fd)?);
     let size = setup.shape.message_bytes;
@@ -93,16 +116,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
     let addresses = Addresses { link: [way.from, way.to], from, to };
     let socket = framed(&setup.shape, &addresses)?;
     let queue = bind(&socket, way.device)?;
-    Ok(Box::new(Frames {
-        held: vec![false; socket.frames()].into_boxed_slice(),
-        socket,
-        queue,
-        size: size as u64,
-        next: 0,
-        outstanding: 0,
-        tally: Tally::default(),
-        stall_limit: setup.stall_limit,
-    }))
+    Ok((socket, queue))
 }
 
 /// A socket with the messages of a ring as frames: the ring over and over until
@@ -191,8 +205,6 @@ impl Frames {
     /// for now in the way is seen by what the kernel has not taken.
     #[inline]
     fn kick(&mut self) -> Result<(), Errno> {
-        const FOR_NOW: [Errno; 5] =
-            [Errno::EAGAIN, Errno::EBUSY, Errno::EINTR, Errno::ENOBUFS, Errno::ENOMEM];
         if !self.socket.needs_wakeup() {
             return Ok(());
         }
