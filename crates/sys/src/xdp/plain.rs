@@ -38,7 +38,7 @@ impl PlainFrameSocket {
     /// Bytes from the begin of a frame to that of the next in the UMEM.
     #[must_use]
     pub fn stride_bytes(&self) -> u64 {
-        self.0.stride as u64
+        1 << self.0.shift
     }
 
     /// Writes descriptor `number` of the TX ring, counted from 0 and wrapping; at most

@@ -1,6 +1,7 @@
 //! The bare loop around the rings of an AF_XDP socket: descriptors, the producer's
-//! number, sendto(2), and the number of completions. Frames of one queue complete
-//! in the order in which they were sent, so that how many is all that is read.
+//! number, sendto(2), and the number of completions. Devices free what they sent in
+//! its order, so that how many have completed is all that is read; were one to do
+//! otherwise, a frame would be read twice at once, and has the same bytes for both.
 
 use std::os::fd::BorrowedFd;
 
