@@ -122,6 +122,7 @@ impl InFlight {
     ///
     /// Errors: `EBADMSG` for an id that is not in flight: the kernel and we
     /// do not agree on what was sent, and nothing we count is worth anything.
+    #[inline]
     pub(crate) fn completed(&mut self, range: Completion) -> Result<(), Errno> {
         let ids = range.last.wrapping_sub(range.first);
         if range.first.wrapping_sub(self.oldest) >= self.outstanding()

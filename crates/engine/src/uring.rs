@@ -24,7 +24,7 @@ use std::time::Duration;
 use iolens_model::axes::Iovec;
 use iolens_model::tuning::Tuning;
 use iolens_sys::errno::Errno;
-use iolens_sys::io_uring::{Completed, Opcode, OpenError, SendRing, Wishes};
+use iolens_sys::io_uring::{Completed, Opcode, OpenError, Operation, SendRing, Wishes};
 use iolens_sys::ring::Layout;
 use iolens_sys::socket;
 use iolens_sys::zerocopy::Completion;
@@ -44,19 +44,20 @@ const IDS_MIN: usize = 8;
 /// (`io_ring_exit_work`, io_uring/io_uring.c).
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// One thread's end of an arm that sends with `opcode`.
+/// One thread's end of an arm that sends with `operation`.
 ///
 /// Errors: why there is no such ring here, and what to do.
-pub(crate) fn open<'a>(
+pub(crate) fn open<'a, O: Operation>(
     setup: Setup<'a>,
-    opcode: Opcode,
+    operation: O,
 ) -> Result<Box<dyn Sender + 'a>, SetupError> {
+    let opcode = operation.opcode();
     let layout = if opcode.takes_iovec() { Layout::Separate } else { Layout::Contiguous };
     let stream = Stream::new(&setup.shape, layout);
     let ids = (2 * stream.ring.messages()).next_power_of_two().clamp(IDS_MIN, IDS_MAX);
     let together = together(&setup)?;
     let wishes = Wishes {
-        opcode,
+        operation,
         depth: together.depth.next_power_of_two(),
         prepared: setup.shape.iovec == Iovec::Prepared,
         notifications_max: u32::try_from(ids).unwrap_or(u32::MAX),
@@ -67,7 +68,7 @@ pub(crate) fn open<'a>(
     if opcode == Opcode::SendZcFixed {
         register(&mut ring).map_err(refusal::setup_error)?;
     }
-    let uring = Uring::new(ring, stream, opcode.is_zerocopy(), ids, setup.stall_limit);
+    let uring = Uring::new(ring, stream, ids, setup.stall_limit);
     Ok(match together.depth {
         1 => Box::new(uring),
         _ => Box::new(Batched::new(uring, together)),
@@ -90,7 +91,7 @@ fn together(setup: &Setup<'_>) -> Result<Together, SetupError> {
 }
 
 /// Registers the messages of a ring, with patience for memory.
-fn register(ring: &mut SendRing<'_>) -> Result<(), OpenError> {
+fn register<O: Operation>(ring: &mut SendRing<'_, O>) -> Result<(), OpenError> {
     let patience = Deadline::after(PATIENCE);
     loop {
         match ring.register() {
@@ -104,6 +105,9 @@ fn register(ring: &mut SendRing<'_>) -> Result<(), OpenError> {
 
 /// What sends and says what has completed: a ring, or a script in a test.
 pub(crate) trait Exchange: Send {
+    /// Whether its sends are zero-copy.
+    fn is_zerocopy(&self) -> bool;
+
     /// As [`SendRing::send`].
     fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno>;
 
@@ -117,7 +121,12 @@ pub(crate) trait Exchange: Send {
     fn lost(&mut self) -> u32;
 }
 
-impl Exchange for SendRing<'_> {
+impl<O: Operation> Exchange for SendRing<'_, O> {
+    #[inline]
+    fn is_zerocopy(&self) -> bool {
+        self.opcode().is_zerocopy()
+    }
+
     #[inline]
     fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno> {
         SendRing::send(self, message, from, id)
@@ -160,9 +169,8 @@ fn one(id: u32, copied: Option<bool>) -> Completion {
 struct Uring<E> {
     exchange: E,
     stream: Stream,
-    /// Notifications that are awaited; none where `zerocopy` is false.
+    /// Notifications that are awaited; none where the sends copy.
     flight: InFlight,
-    zerocopy: bool,
     /// The id of a send that failed and notifies all the same.
     spent: Option<u32>,
     stall_limit: Duration,
@@ -175,15 +183,29 @@ impl<E: Exchange> Op for Uring<E> {
     #[inline]
     fn message(&mut self) -> Result<(), Errno> {
         let index = self.stream.turn();
-        if self.zerocopy && (self.flight.holds(index) || self.flight.is_full()) {
+        if self.exchange.is_zerocopy() && (self.flight.holds(index) || self.flight.is_full()) {
             self.make_room(index)?;
         }
+        self.exchange.send(index, 0, self.flight.next_id())?;
+        self.stream.tally.calls += 1;
         let total = self.stream.ring.message_bytes();
-        let sent = self.send(index, 0)?;
-        if sent == Ok(total) {
-            self.stream.tally.bytes += total as u64;
-        } else {
-            self.send_rest(index, sent)?;
+        // Notifications of earlier sends come along; what came behind the result
+        // is read with the next one.
+        loop {
+            match self.exchange.completion() {
+                Some(Completed::Sent { result: Ok(bytes), notifies, .. }) if bytes == total => {
+                    if notifies {
+                        self.flight.sent(index);
+                    }
+                    self.stream.tally.bytes += total as u64;
+                    break;
+                }
+                Some(Completed::Released { id, copied }) => self.released(id, copied)?,
+                other => {
+                    self.go_on(index, other)?;
+                    break;
+                }
+            }
         }
         self.stream.tally.messages += 1;
         Ok(())
@@ -200,67 +222,68 @@ impl<E: Exchange> Op for Uring<E> {
     }
 
     fn tally(&self) -> Tally {
-        let zerocopy = self.zerocopy.then(|| self.flight.counts());
+        let zerocopy = self.exchange.is_zerocopy().then(|| self.flight.counts());
         Tally { zerocopy, ..self.stream.tally }
     }
 }
 
 impl<E: Exchange> Uring<E> {
-    fn new(
-        exchange: E,
-        stream: Stream,
-        zerocopy: bool,
-        ids: usize,
-        stall_limit: Duration,
-    ) -> Uring<E> {
+    fn new(exchange: E, stream: Stream, ids: usize, stall_limit: Duration) -> Uring<E> {
         let flight = InFlight::new(stream.ring.messages(), ids);
-        Uring { exchange, stream, flight, zerocopy, spent: None, stall_limit }
+        Uring { exchange, stream, flight, spent: None, stall_limit }
     }
 
-    /// Hands over what message `index` has behind its first `from` bytes, and
-    /// waits for the result.
+    /// The kernel has released the bytes of a send.
     #[inline]
-    fn send(&mut self, index: usize, from: usize) -> Result<Sent, Errno> {
-        let id = self.flight.next_id();
-        self.exchange.send(index, from, id)?;
-        self.stream.tally.calls += 1;
-        match self.reap(index)? {
-            Some(sent) => Ok(sent),
-            None => self.await_result(index),
+    fn released(&mut self, id: u32, copied: Option<bool>) -> Result<(), Errno> {
+        if self.spent == Some(id) {
+            self.spent = None;
+            return Ok(());
         }
+        self.flight.completed(one(id, copied))
     }
 
-    /// Takes everything that has completed: the result of message `index`'s
-    /// send if it is there, and notifications of earlier ones.
+    /// The send of message `index` has its result.
     #[inline]
-    fn reap(&mut self, index: usize) -> Result<Option<Sent>, Errno> {
-        let mut sent = None;
-        while let Some(completed) = self.exchange.completion() {
-            match completed {
-                Completed::Sent { id, result, notifies } => {
-                    match (notifies, result) {
-                        (true, Ok(_)) => self.flight.sent(index),
-                        (true, Err(_)) => self.spent = Some(id),
-                        (false, _) => {}
-                    }
-                    sent = Some(result);
-                }
-                Completed::Released { id, .. } if self.spent == Some(id) => self.spent = None,
-                Completed::Released { id, copied } => self.flight.completed(one(id, copied))?,
+    fn answered(&mut self, index: usize, id: u32, result: Sent, notifies: bool) -> Sent {
+        match (notifies, result) {
+            (true, Ok(_)) => self.flight.sent(index),
+            (true, Err(_)) => self.spent = Some(id),
+            (false, _) => {}
+        }
+        result
+    }
+
+    /// Goes on with message `index`, whose send has not gone whole: it was cut
+    /// short or refused, or its result is still to come.
+    #[cold]
+    #[inline(never)]
+    fn go_on(&mut self, index: usize, completed: Option<Completed>) -> Result<(), Errno> {
+        let sent = match completed {
+            Some(Completed::Sent { id, result, notifies }) => {
+                self.answered(index, id, result, notifies)
             }
-        }
-        Ok(sent)
+            Some(Completed::Released { .. }) | None => self.await_result(index)?,
+        };
+        self.send_rest(index, sent)
     }
 
-    /// Goes on waiting for a result after the call that handed the send over
-    /// has returned without it: a notification ended the wait, or a signal.
+    /// Waits for the result that the call did not bring which handed the send of
+    /// message `index` over: a notification ended the wait, or a signal.
     ///
     /// Errors: `EAGAIN` when the receiver took nothing for as long as the stall
     /// limit.
-    #[inline(never)]
     fn await_result(&mut self, index: usize) -> Result<Sent, Errno> {
         let deadline = Deadline::after(self.stall_limit);
         loop {
+            while let Some(completed) = self.exchange.completion() {
+                match completed {
+                    Completed::Sent { id, result, notifies } => {
+                        return Ok(self.answered(index, id, result, notifies));
+                    }
+                    Completed::Released { id, copied } => self.released(id, copied)?,
+                }
+            }
             match self.exchange.wait(deadline.left()) {
                 Ok(true) | Err(Errno::EINTR) => {}
                 Ok(false) => return Err(Errno::EAGAIN),
@@ -268,9 +291,6 @@ impl<E: Exchange> Uring<E> {
             }
             // The kernel goes on with the send in here.
             self.stream.tally.calls += 1;
-            if let Some(sent) = self.reap(index)? {
-                return Ok(sent);
-            }
         }
     }
 
@@ -292,7 +312,7 @@ impl<E: Exchange> Uring<E> {
                     }
                 }
                 Err(Errno::EINTR) => {}
-                Err(Errno::ENOBUFS | Errno::ENOMEM) if self.zerocopy => {
+                Err(Errno::ENOBUFS | Errno::ENOMEM) if self.exchange.is_zerocopy() => {
                     self.make_memory(patience)?
                 }
                 Err(errno) => return Err(errno),
@@ -301,7 +321,9 @@ impl<E: Exchange> Uring<E> {
             if self.flight.is_full() {
                 self.await_until(|flight| !flight.is_full())?;
             }
-            sent = self.send(index, from)?;
+            self.exchange.send(index, from, self.flight.next_id())?;
+            self.stream.tally.calls += 1;
+            sent = self.await_result(index)?;
         }
     }
 
@@ -317,10 +339,7 @@ impl<E: Exchange> Uring<E> {
         let deadline = Deadline::after(self.stall_limit);
         while self.spent.is_some() {
             match self.exchange.completion() {
-                Some(Completed::Released { id, .. }) if self.spent == Some(id) => self.spent = None,
-                Some(Completed::Released { id, copied }) => {
-                    self.flight.completed(one(id, copied))?;
-                }
+                Some(Completed::Released { id, copied }) => self.released(id, copied)?,
                 Some(Completed::Sent { .. }) => return Err(Errno::EBADMSG),
                 None => match Exchange::wait(&mut self.exchange, deadline.left()) {
                     Ok(true) | Err(Errno::EINTR) => {}

@@ -366,53 +366,61 @@ fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-#[test]
+/// Puts an entry through everything, on a thread of its own: the end of a ring
+/// interrupts the calls of the threads that used it, some time later
+/// (`io_tctx_exit_cb`, io_uring/io_uring.c), and cuts them short.
 #[expect(clippy::disallowed_methods, reason = "a bound on the test itself, not a measurement")]
+fn conforms(entry: &Entry) {
+    let before = open_descriptors();
+    for (message_bytes, fields) in sizes(entry) {
+        for iovec in [Iovec::PerMessage, Iovec::Prepared] {
+            let shape = shape(message_bytes, fields, iovec);
+            match entry.ends {
+                Ends::Pair => {
+                    // What is on its way at once has to find room.
+                    let fits = !entry.transport.loses() || message_bytes <= 4096;
+                    for tuning in tunings(entry).into_iter().filter(|_| fits) {
+                        check_arrival(entry, shape, tuning, Way::Wide);
+                    }
+                    by_request(entry, shape);
+                }
+                Ends::SenderOnly => {
+                    let mut sender = (entry.open)(setup(Link::None, shape)).unwrap();
+                    two_slices(entry, &shape, Tuning::DEFAULT, Way::Wide, sender.as_mut());
+                }
+            }
+        }
+    }
+    if entry.ends == Ends::Pair {
+        for_a_while(entry, shape(1000, 8, Iovec::PerMessage));
+    }
+    if entry.ends == Ends::Pair && !entry.transport.loses() {
+        for message_bytes in [1, 4095, 65_536, (1 << 20) + 1] {
+            let shape = shape(message_bytes, 8, Iovec::PerMessage);
+            for tuning in tunings(entry) {
+                check_arrival(entry, shape, tuning, Way::Narrow);
+            }
+        }
+        ends_with_the_receiver(entry);
+    }
+    if entry.transport.loses() {
+        a_datagram_that_is_too_large_is_refused(entry);
+    }
+    assert_eq!(open_descriptors(), before, "{} leaves descriptors behind", entry.id);
+    let begin = Instant::now();
+    let small = shape(64, 8, Iovec::PerMessage);
+    if entry.ends == Ends::Pair {
+        through_a_connection(entry, small, Tuning::DEFAULT, Way::Wide);
+    }
+    // Generous beyond 50 ms: the machine may be busy with other tests.
+    assert!(begin.elapsed() < Duration::from_secs(2), "{} is slow at smoke size", entry.id);
+}
+
+#[test]
 fn every_entry_conforms() {
     let _caught = Interrupts::catch().unwrap();
     for entry in all().filter(|entry| is_there(entry)) {
-        let before = open_descriptors();
-        for (message_bytes, fields) in sizes(entry) {
-            for iovec in [Iovec::PerMessage, Iovec::Prepared] {
-                let shape = shape(message_bytes, fields, iovec);
-                match entry.ends {
-                    Ends::Pair => {
-                        // What is on its way at once has to find room.
-                        let fits = !entry.transport.loses() || message_bytes <= 4096;
-                        for tuning in tunings(entry).into_iter().filter(|_| fits) {
-                            check_arrival(entry, shape, tuning, Way::Wide);
-                        }
-                        by_request(entry, shape);
-                    }
-                    Ends::SenderOnly => {
-                        let mut sender = (entry.open)(setup(Link::None, shape)).unwrap();
-                        two_slices(entry, &shape, Tuning::DEFAULT, Way::Wide, sender.as_mut());
-                    }
-                }
-            }
-        }
-        if entry.ends == Ends::Pair {
-            for_a_while(entry, shape(1000, 8, Iovec::PerMessage));
-        }
-        if entry.ends == Ends::Pair && !entry.transport.loses() {
-            for message_bytes in [1, 4095, 65_536, (1 << 20) + 1] {
-                let shape = shape(message_bytes, 8, Iovec::PerMessage);
-                for tuning in tunings(entry) {
-                    check_arrival(entry, shape, tuning, Way::Narrow);
-                }
-            }
-            ends_with_the_receiver(entry);
-        }
-        if entry.transport.loses() {
-            a_datagram_that_is_too_large_is_refused(entry);
-        }
-        assert_eq!(open_descriptors(), before, "{} leaves descriptors behind", entry.id);
-        let begin = Instant::now();
-        let small = shape(64, 8, Iovec::PerMessage);
-        if entry.ends == Ends::Pair {
-            through_a_connection(entry, small, Tuning::DEFAULT, Way::Wide);
-        }
-        // Generous beyond 50 ms: the machine may be busy with other tests.
-        assert!(begin.elapsed() < Duration::from_secs(2), "{} is slow at smoke size", entry.id);
+        let done = std::thread::spawn(move || conforms(entry)).join();
+        assert!(done.is_ok(), "{}", entry.id);
     }
 }

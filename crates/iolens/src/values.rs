@@ -232,6 +232,17 @@ pub(crate) fn span(text: &str) -> Parsed<Nanos> {
     parse::span(text).map_err(|e| e.to_string())
 }
 
+/// Two times, the shorter one first: `5s..15s`.
+pub(crate) fn time_range(text: &str) -> Parsed<(Nanos, Nanos)> {
+    let Some((from, to)) = text.split_once("..") else {
+        return Err(format!("`{text}` is not a range of times: write two of them, like 5s..15s"));
+    };
+    match (span(from)?, span(to)?) {
+        (from, to) if from < to => Ok((from, to)),
+        _ => Err(format!("`{text}` is not a range of times: write the shorter one first")),
+    }
+}
+
 pub(crate) fn fraction(text: &str) -> Parsed<f64> {
     parse::fraction(text).map_err(|e| e.to_string())
 }

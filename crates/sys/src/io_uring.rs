@@ -104,6 +104,43 @@ impl Opcode {
     }
 }
 
+/// What a ring sends with: an [`Opcode`] that is known when it runs, or a type
+/// that stands for one, so that the loop around it is compiled for that one.
+pub trait Operation: Copy + Send + 'static {
+    /// The way to send.
+    fn opcode(self) -> Opcode;
+}
+
+impl Operation for Opcode {
+    #[inline]
+    fn opcode(self) -> Opcode {
+        self
+    }
+}
+
+/// Declares a type for each way to send.
+macro_rules! operations {
+    ($($name:ident,)+) => {
+        /// Ways to send that are known when the program is compiled.
+        pub mod operation {
+            $(
+                #[doc = concat!("[`Opcode::", stringify!($name), "`](super::Opcode).")]
+                #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+                pub struct $name;
+
+                impl super::Operation for $name {
+                    #[inline]
+                    fn opcode(self) -> super::Opcode {
+                        super::Opcode::$name
+                    }
+                }
+            )+
+        }
+    };
+}
+
+operations! { Send, Sendmsg, SendZc, SendZcFixed, SendmsgZc, }
+
 /// Whether the kernel has an operation, by its number in
 /// include/uapi/linux/io_uring.h.
 ///

@@ -118,7 +118,7 @@ pub fn recv(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
 /// Reads into one buffer with read(2), from a pipe for instance; 0 is the end.
 ///
 /// Errors: see read(2).
-#[inline]
+#[inline(always)]
 pub fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
     // SAFETY: pointer and length are those of `buffer`, exclusively ours for this call.
     let n = unsafe { libc::read(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
@@ -128,7 +128,7 @@ pub fn read(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> Result<usize, Errno> {
 /// Reads into several buffers in order with readv(2); otherwise as [`read`].
 ///
 /// Errors: see readv(2); `EINVAL` above 1024 buffers (`UIO_MAXIOV`).
-#[inline]
+#[inline(always)]
 pub fn readv(fd: BorrowedFd<'_>, iovec: &mut [IoSliceMut<'_>]) -> Result<usize, Errno> {
     let buffers = libc::c_int::try_from(iovec.len()).map_err(|_| Errno::EINVAL)?;
     // SAFETY: IoSliceMut is guaranteed to have the layout of iovec; its slices are
@@ -138,7 +138,7 @@ pub fn readv(fd: BorrowedFd<'_>, iovec: &mut [IoSliceMut<'_>]) -> Result<usize, 
 }
 
 /// A byte count, or the error that a negative one stands for.
-#[inline]
+#[inline(always)]
 pub(crate) fn count(n: isize) -> Result<usize, Errno> {
     usize::try_from(n).map_err(|_| Errno::last())
 }

@@ -16,6 +16,9 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod plain;
+
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -23,6 +26,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::errno::Errno;
 use crate::fault;
 use crate::tcp::SetupError;
+
+pub use self::plain::PlainFrameSocket;
 
 /// Bytes of a chunk of the UMEM, which no frame crosses: a page, the most a chunk
 /// may have.
@@ -51,7 +56,8 @@ pub struct FrameSocket {
     umem: Mapping,
     frames: usize,
     frame_bytes: u32,
-    stride: usize,
+    /// Frames lie a power of two bytes apart, this one.
+    shift: u32,
     /// Descriptors written so far, which wraps.
     posted: u32,
     /// Completions read so far, which wraps.
@@ -82,11 +88,10 @@ impl FrameSocket {
         )?;
         // SAFETY: the kernel has just made this descriptor, for nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let stride = frame_bytes.max(1).next_multiple_of(LINE_BYTES);
-        let chunks = frames.div_ceil(CHUNK_BYTES / stride);
-        let mut umem = Mapping::anonymous(chunks * CHUNK_BYTES)?;
+        let shift = shift_for(frame_bytes);
+        let mut umem = Mapping::anonymous((frames << shift).next_multiple_of(CHUNK_BYTES))?;
         for frame in 0..frames {
-            let at = place(frame, stride);
+            let at = frame << shift;
             write(frame, &mut umem.bytes_mut()[at..at + frame_bytes]);
         }
         register(&fd, &umem)?;
@@ -114,7 +119,7 @@ impl FrameSocket {
         )?;
         let frame_bytes = u32::try_from(frame_bytes).expect("at most a chunk");
         let (posted, read) = (0, 0);
-        Ok(FrameSocket { fd, tx, completion, umem, frames, frame_bytes, stride, posted, read })
+        Ok(FrameSocket { fd, tx, completion, umem, frames, frame_bytes, shift, posted, read })
     }
 
     /// From now on frames go to `queue` of the device with this index, in copy
@@ -148,19 +153,20 @@ impl FrameSocket {
         self.frames
     }
 
-    /// Writes the descriptor of a frame, which the kernel does not see before
+    /// Writes the descriptors of these frames, which the kernel does not see before
     /// [`Self::publish`]. Not more than [`BATCH_MAX`] may be under way. Panics out
     /// of range.
     #[inline]
-    pub fn post(&mut self, frame: usize) {
-        assert!(frame < self.frames, "there are so many frames");
-        let descriptor = libc::xdp_desc {
-            addr: place(frame, self.stride) as u64,
-            len: self.frame_bytes,
-            options: 0,
-        };
-        self.tx.write(self.posted, descriptor);
-        self.posted = self.posted.wrapping_add(1);
+    pub fn post(&mut self, frames: Range<usize>) {
+        assert!(frames.end <= self.frames, "there are so many frames");
+        // Not read back from memory for each: it is the kernel's too.
+        let (len, shift, mut posted) = (self.frame_bytes, self.shift, self.posted);
+        for frame in frames {
+            let descriptor = libc::xdp_desc { addr: (frame as u64) << shift, len, options: 0 };
+            self.tx.write(posted, descriptor);
+            posted = posted.wrapping_add(1);
+        }
+        self.posted = posted;
     }
 
     /// Shows the kernel what was posted.
@@ -201,18 +207,28 @@ impl FrameSocket {
         if n < 0 { Err(Errno::last()) } else { Ok(()) }
     }
 
-    /// The next frame that the kernel is done with, if there is one; never waits.
+    /// The frames that the kernel is done with, whose places it has back only with
+    /// [`Self::release`]; never waits.
     #[inline]
-    pub fn completed(&mut self) -> Option<usize> {
-        if self.completion.producer().load(Ordering::Acquire) == self.read {
-            return None;
-        }
-        let address: u64 = self.completion.read(self.read);
-        self.read = self.read.wrapping_add(1);
-        // The place was read before the kernel may write to it again.
+    pub fn completed(&self) -> impl ExactSizeIterator<Item = usize> + use<'_> {
+        let end = self.completion.producer().load(Ordering::Acquire);
+        let count = end.wrapping_sub(self.read) as usize;
+        let (shift, mut number) = (self.shift, self.read);
+        (0..count).map(move |_| {
+            let address = self.completion.read(number);
+            number = number.wrapping_add(1);
+            usize::try_from(address >> shift).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// Gives the places of the first `count` of [`Self::completed`] back to the kernel,
+    /// which were read. Panics beyond the ring's length.
+    #[inline]
+    pub fn release(&mut self, count: usize) {
+        let count = u32::try_from(count).ok().filter(|&count| count <= COMPLETION_ENTRIES);
+        self.read = self.read.wrapping_add(count.expect("the ring has no more"));
+        // The places were read before the kernel may write to them again.
         self.completion.consumer().store(self.read, Ordering::Release);
-        let at = usize::try_from(address).unwrap_or(usize::MAX);
-        Some(at / CHUNK_BYTES * (CHUNK_BYTES / self.stride) + at % CHUNK_BYTES / self.stride)
     }
 
     /// Reads every cache line of the frames once.
@@ -221,11 +237,10 @@ impl FrameSocket {
     }
 }
 
-/// Where a frame lies in the UMEM: as many in a chunk as fit whole.
-#[inline]
-fn place(frame: usize, stride: usize) -> usize {
-    let together = CHUNK_BYTES / stride;
-    frame / together * CHUNK_BYTES + frame % together * stride
+/// Which power of two frames of so many bytes lie apart: none crosses a chunk, which
+/// is one too, and where one lies takes no division.
+fn shift_for(frame_bytes: usize) -> u32 {
+    frame_bytes.max(LINE_BYTES).next_power_of_two().trailing_zeros()
 }
 
 /// The size of a struct as the kernel's interface counts it.
@@ -439,10 +454,9 @@ mod tests {
     #[test]
     fn no_frame_crosses_a_chunk_or_touches_another() {
         for frame_bytes in [1, 64, 65, 106, 1024, 2048, 2049, CHUNK_BYTES] {
-            let stride = frame_bytes.next_multiple_of(LINE_BYTES);
             let mut free = 0;
             for frame in 0..100 {
-                let at = place(frame, stride);
+                let at = frame << shift_for(frame_bytes);
                 assert!(at >= free, "{frame_bytes}");
                 free = at + frame_bytes;
                 assert_eq!(at / CHUNK_BYTES, (free - 1) / CHUNK_BYTES, "{frame_bytes}");

@@ -8,7 +8,8 @@ use super::{Bench, Judged, Outcome, results};
 /// nothing else to wait for, so that the loop is the largest share it ever is;
 /// over loopback there is a stream. A message of several fields that is not
 /// copied lies on more pages than one datagram refers to; one that may be a
-/// segment is no larger than the MTU leaves room for.
+/// segment or a frame is no larger than the MTU leaves room for. On `sink` alone
+/// each arm that sends frames has a queue of the device for itself.
 const RUN: &str = "run net --threads 1 --delta 3% --precision 1.5% --json";
 const SINK: &str = "--topologies sink --sizes 64,4KiB,64000 --budget 30s";
 const SEGMENTS: &str = "--topologies sink --sizes 64,512,1400 --budget 30s";

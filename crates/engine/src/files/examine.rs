@@ -1,7 +1,7 @@
 //! What makes a file unfit to be timed, found out before: bytes that no device has
 //! and that read as zeros without any I/O.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::units::{Bytes, three_digits};
 use iolens_sys::errno::Errno;
@@ -73,7 +73,7 @@ pub fn examine(subject: &Subject) -> Result<Findings, String> {
 }
 
 /// Fills in what the map of extents says, if there is one.
-fn map(file: &std::fs::File, findings: &mut Findings) {
+fn map(file: &OwnedFd, findings: &mut Findings) {
     let bytes = findings.file_bytes;
     let (mut covered, mut unwritten, mut delayed, mut shared, mut encoded) = (0, 0, 0, 0, 0);
     let seen = extents::extents(file.as_fd(), |extent| {
@@ -99,7 +99,7 @@ fn map(file: &std::fs::File, findings: &mut Findings) {
     }
 }
 
-fn is_zeros(file: &std::fs::File, offset: u64) -> Result<bool, Errno> {
+fn is_zeros(file: &OwnedFd, offset: u64) -> Result<bool, Errno> {
     let mut piece = [0; PIECE_BYTES];
     loop {
         match pread(file.as_fd(), &mut piece, offset) {

@@ -16,6 +16,7 @@ use iolens_sys::signal::{self, Interrupts};
 use serde::{Deserialize, Serialize};
 
 use crate::files::read::by_hand as read;
+use crate::files::size;
 use crate::spawn::{Spawned, describe, spawn};
 use crate::trial::Launch;
 use crate::worker::protocol::{FrameBuffer, read_frame, write_frame};
@@ -56,6 +57,8 @@ impl FilePath {
 pub enum Job {
     /// Read a file.
     Read(read::Wish),
+    /// Find the size of a file whose reading takes a wanted time.
+    Size(size::Wish),
 }
 
 /// What came of it.
@@ -64,6 +67,8 @@ pub enum Job {
 pub enum Done {
     /// A file was read.
     Read(Box<read::Done>),
+    /// A size was found.
+    Size(Box<size::Done>),
 }
 
 /// What a worker says.
@@ -175,6 +180,13 @@ pub fn serve(mut orders: impl Read, mut answers: impl Write) -> io::Result<()> {
     let Some(job) = read_frame::<Job>(&mut orders, &mut buffer)? else { return Ok(()) };
     let done = match &job {
         Job::Read(wish) => read::read(wish).map(|done| Done::Read(Box::new(done))),
+        Job::Size(wish) => {
+            let note = |text: &str| {
+                // If nobody listens any more, there is nobody to tell.
+                let _ = write_frame(&mut answers, &Said::Note(text.to_owned()));
+            };
+            size::find(wish, note).map(|done| Done::Size(Box::new(done)))
+        }
     };
     let last = match done {
         Ok(done) => Said::Done(done),

@@ -10,5 +10,6 @@ pub mod part;
 pub mod prepared;
 pub mod read;
 pub mod residency;
+pub mod size;
 pub mod subject;
 pub mod test_file;

@@ -2,13 +2,16 @@
 //! thread that reads it, whatever becomes of its name.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 use iolens_sys::file::about::{About, Kind, about};
 use iolens_sys::file::open::{self, Caching, Links};
+
+/// File systems whose files are text of the kernel's.
+const MADE_WHEN_READ: [&str; 2] = ["proc", "sysfs"];
 
 /// An open file, and what the kernel said of it then.
 #[derive(Debug)]
@@ -40,6 +43,12 @@ impl Subject {
         regular(&name, told.kind)?;
         let file_system = file::file_system(file.as_fd())
             .map_err(|e| format!("cannot find out the file system of {name}: {e}"))?;
+        if MADE_WHEN_READ.contains(&file_system.as_str()) {
+            return Err(format!(
+                "cannot read {name}: a file of {file_system} is made while it is read, and has no \
+                 size"
+            ));
+        }
         Ok(Subject { name, file, about: told, file_system })
     }
 
@@ -80,15 +89,16 @@ impl Subject {
         self.file.as_fd()
     }
 
-    /// Opens it again; without changing its access time where that is ours to say.
+    /// Opens it again; without changing its access time where that is ours to say. A
+    /// bare descriptor, whose number is read without a call.
     ///
     /// Errors: what the system said; for a direct one on which file system.
-    pub fn reopen(&self, caching: Caching) -> Result<File, String> {
+    pub fn reopen(&self, caching: Caching) -> Result<OwnedFd, String> {
         let opened = match open::again_without_atime(self.fd(), caching) {
             Err(Errno::EPERM) => open::again(self.fd(), caching),
             other => other,
         };
-        opened.map_err(|errno| match caching {
+        opened.map(OwnedFd::from).map_err(|errno| match caching {
             Caching::Buffered => format!("cannot open {} again: {errno}", self.name),
             Caching::Direct => {
                 format!("cannot open {} with O_DIRECT: {errno}, on {}", self.name, self.file_system)
@@ -130,6 +140,7 @@ mod tests {
         check(folder.path(), "it is a directory, no regular file");
         check(&path("socket"), "it is a socket");
         check(Path::new("/dev/null"), "it is a character device");
+        check(Path::new("/proc/self/maps"), "is made while it is read");
         check(&path("none"), "ENOENT (no such file or directory)");
         check(&path("file/below"), "ENOTDIR");
     }
@@ -143,6 +154,6 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, "others").unwrap();
         let again = subject.reopen(Caching::Buffered).unwrap();
-        assert_eq!(std::io::read_to_string(again).unwrap(), "abc");
+        assert_eq!(std::io::read_to_string(File::from(again)).unwrap(), "abc");
     }
 }

@@ -18,7 +18,7 @@ use iolens_model::data_path::{CallsPerMessage, DataPath};
 use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
-use iolens_sys::io_uring::Opcode;
+use iolens_sys::io_uring::operation;
 
 use crate::op::Sender;
 use crate::primitives::{COPY_IN, COPY_OUT, HAND_OVER};
@@ -47,5 +47,5 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
-    uring::open(setup, Opcode::Send)
+    uring::open(setup, operation::Send)
 }

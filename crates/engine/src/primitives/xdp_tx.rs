@@ -65,12 +65,34 @@ pub(crate) static ENTRY: Entry = Entry {
 /// gives it back a while later (`xp_release_deferred`, net/xdp/xsk_buff_pool.c).
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// What a call ends with where something is in the way for now: the frames that the
+/// kernel has not taken stay in the ring.
+pub(super) const FOR_NOW: [Errno; 5] =
+    [Errno::EAGAIN, Errno::EBUSY, Errno::EINTR, Errno::ENOBUFS, Errno::ENOMEM];
+
 /// The largest message over a protocol.
 pub(crate) const fn message_bytes_max(is_ipv4: bool) -> usize {
     CHUNK_BYTES - headers_bytes(is_ipv4)
 }
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
+    let (socket, queue) = prepare(&setup)?;
+    Ok(Box::new(Frames {
+        under_way: UnderWay::among(socket.frames()),
+        socket,
+        queue,
+        size: setup.shape.message_bytes as u64,
+        next: 0,
+        tally: Tally::default(),
+        stall_limit: setup.stall_limit,
+    }))
+}
+
+/// A socket with what is to be sent, bound to a queue of the device on the way to
+/// the receiver, and which queue that is.
+///
+/// Errors: the messages are no frames, or none would arrive.
+pub(super) fn prepare(setup: &Setup<'_>) -> Result<(FrameSocket, u32), SetupError> {
     let fd = setup.link.socket();
     let (from, to) = (udp::address(fd)?, tcp::peer_address(fd)?);
     let size = setup.shape.message_bytes;
@@ -93,16 +115,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
     let addresses = Addresses { link: [way.from, way.to], from, to };
     let socket = framed(&setup.shape, &addresses)?;
     let queue = bind(&socket, way.device)?;
-    Ok(Box::new(Frames {
-        held: vec![false; socket.frames()].into_boxed_slice(),
-        socket,
-        queue,
-        size: size as u64,
-        next: 0,
-        outstanding: 0,
-        tally: Tally::default(),
-        stall_limit: setup.stall_limit,
-    }))
+    Ok((socket, queue))
 }
 
 /// A socket with the messages of a ring as frames: the ring over and over until
@@ -149,9 +162,7 @@ fn bind(socket: &FrameSocket, device: u32) -> Result<u32, SetupError> {
 /// A thread's socket with what it sends.
 struct Frames {
     socket: FrameSocket,
-    /// Frames that the kernel may still read from.
-    held: Box<[bool]>,
-    outstanding: usize,
+    under_way: UnderWay,
     /// The frame whose turn it is.
     next: usize,
     /// Bytes of a message.
@@ -166,15 +177,17 @@ impl Frames {
     /// where nothing is in the way.
     #[inline]
     fn send(&mut self, messages: u64) -> Result<u64, Errno> {
-        for _ in 0..messages {
-            let frame = self.next;
-            if self.held[frame] {
-                self.await_until(|frames| !frames.held[frame])?;
-            }
-            self.socket.post(frame);
-            self.held[frame] = true;
-            self.outstanding += 1;
-            self.next = if frame + 1 == self.held.len() { 0 } else { frame + 1 };
+        let mut left = usize::try_from(messages).unwrap_or(usize::MAX);
+        if self.under_way.room() < left {
+            self.await_until(|under_way| under_way.room() >= left)?;
+        }
+        self.under_way.count += left;
+        while left > 0 {
+            // To the end of the ring, and from its begin.
+            let end = self.socket.frames().min(self.next + left);
+            left -= end - self.next;
+            self.socket.post(self.next..end);
+            self.next = if end == self.socket.frames() { 0 } else { end };
         }
         self.socket.publish();
         self.kick()?;
@@ -191,8 +204,6 @@ impl Frames {
     /// for now in the way is seen by what the kernel has not taken.
     #[inline]
     fn kick(&mut self) -> Result<(), Errno> {
-        const FOR_NOW: [Errno; 5] =
-            [Errno::EAGAIN, Errno::EBUSY, Errno::EINTR, Errno::ENOBUFS, Errno::ENOMEM];
         if !self.socket.needs_wakeup() {
             return Ok(());
         }
@@ -226,31 +237,102 @@ impl Frames {
     /// Errors: `EBADMSG` for a frame that is not under way.
     #[inline]
     fn reap(&mut self) -> Result<usize, Errno> {
-        let mut completed = 0;
-        while let Some(frame) = self.socket.completed() {
-            match self.held.get_mut(frame) {
-                Some(held) if *held => *held = false,
-                _ => return Err(Errno::EBADMSG),
-            }
-            completed += 1;
-        }
-        self.outstanding -= completed;
-        Ok(completed)
+        let completed = self.socket.completed();
+        let count = completed.len();
+        self.under_way.complete(completed)?;
+        self.socket.release(count);
+        Ok(count)
     }
 
     /// Reads completions until it is so. Nothing wakes who waits for one
     /// (`xsk_poll` knows of room in the other ring alone).
     #[cold]
     #[inline(never)]
-    fn await_until(&mut self, enough: impl Fn(&Frames) -> bool) -> Result<(), Errno> {
+    fn await_until(&mut self, enough: impl Fn(&UnderWay) -> bool) -> Result<(), Errno> {
         let deadline = Deadline::after(self.stall_limit);
-        while !enough(self) {
+        while !enough(&self.under_way) {
             if self.reap()? == 0 {
                 if deadline.left().is_zero() {
                     return Err(Errno::ETIMEDOUT);
                 }
                 std::thread::yield_now();
             }
+        }
+        Ok(())
+    }
+}
+
+/// The frames that the kernel may still read from. They are sent in the ring's order
+/// and nearly always complete in it, which takes a number; what completes before
+/// its turn is kept until then.
+struct UnderWay {
+    /// The first of them.
+    oldest: usize,
+    /// How many there are from there on, with those in `early`.
+    count: usize,
+    /// Whether a frame has completed, and one that was sent before it has not.
+    early: Box<[bool]>,
+    early_count: usize,
+}
+
+impl UnderWay {
+    /// None of so many frames.
+    fn among(frames: usize) -> UnderWay {
+        let early = vec![false; frames].into_boxed_slice();
+        UnderWay { oldest: 0, count: 0, early, early_count: 0 }
+    }
+
+    /// How many more may be.
+    #[inline]
+    fn room(&self) -> usize {
+        self.early.len() - self.count
+    }
+
+    /// These frames have completed.
+    ///
+    /// Errors: `EBADMSG` for one that was not under way.
+    #[inline]
+    fn complete(&mut self, frames: impl ExactSizeIterator<Item = usize>) -> Result<(), Errno> {
+        if frames.len() > self.count - self.early_count {
+            return Err(Errno::EBADMSG);
+        }
+        let (mut oldest, mut count) = (self.oldest, self.count);
+        for frame in frames {
+            if frame == oldest && self.early_count == 0 {
+                oldest = self.after(oldest);
+                count -= 1;
+            } else {
+                (self.oldest, self.count) = (oldest, count);
+                self.complete_early(frame)?;
+                (oldest, count) = (self.oldest, self.count);
+            }
+        }
+        (self.oldest, self.count) = (oldest, count);
+        Ok(())
+    }
+
+    #[inline]
+    fn after(&self, frame: usize) -> usize {
+        if frame + 1 == self.early.len() { 0 } else { frame + 1 }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn complete_early(&mut self, frame: usize) -> Result<(), Errno> {
+        let frames = self.early.len();
+        if frame >= frames || self.early[frame] {
+            return Err(Errno::EBADMSG);
+        }
+        if (frame + frames - self.oldest) % frames >= self.count {
+            return Err(Errno::EBADMSG);
+        }
+        self.early[frame] = true;
+        self.early_count += 1;
+        while self.early[self.oldest] {
+            self.early[self.oldest] = false;
+            self.early_count -= 1;
+            self.oldest = self.after(self.oldest);
+            self.count -= 1;
         }
         Ok(())
     }
@@ -266,7 +348,7 @@ impl Sender for Frames {
     }
 
     fn settle(&mut self) -> Result<(), Errno> {
-        self.await_until(|frames| frames.outstanding == 0)
+        self.await_until(|under_way| under_way.count == 0)
     }
 
     fn touch(&mut self) {
@@ -280,8 +362,38 @@ impl Sender for Frames {
     fn facts(&self) -> Vec<Fact> {
         vec![
             ("messages of one call, at most", BATCH_MAX.to_string()),
-            ("frames in the UMEM", self.held.len().to_string()),
+            ("frames in the UMEM", self.socket.frames().to_string()),
             ("queue of the device", self.queue.to_string()),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_complete_in_any_order_and_once() {
+        let mut under_way = UnderWay::among(5);
+        let refused = Err(Errno::EBADMSG);
+        assert_eq!(under_way.complete([0].into_iter()), refused, "none is under way");
+        under_way.count = 4;
+        for (frame, room) in [(0, 2), (2, 2), (3, 2), (1, 5)] {
+            assert_eq!(under_way.complete([frame].into_iter()), Ok(()), "{frame}");
+            assert_eq!(under_way.room(), room, "{frame}");
+            assert_eq!(under_way.complete([frame].into_iter()), refused, "{frame} again");
+        }
+        // Past the end of the ring: 4, 0 and 1.
+        under_way.count = 3;
+        for frame in [3, 2, 5, usize::MAX] {
+            assert_eq!(under_way.complete([frame].into_iter()), refused, "{frame}");
+        }
+        assert_eq!(under_way.complete([4, 0, 1, 2].into_iter()), refused, "more than there are");
+        assert_eq!(under_way.complete([1, 4].into_iter()), Ok(()));
+        assert_eq!(under_way.room(), 3);
+        assert_eq!(under_way.complete([0].into_iter()), Ok(()));
+        assert_eq!(under_way.room(), 5);
+        assert_eq!((under_way.oldest, under_way.early_count), (2, 0));
+        assert!(under_way.early.iter().all(|early| !early));
     }
 }

@@ -13,7 +13,7 @@
 //! notification.
 
 use iolens_sys::errno::Errno;
-use iolens_sys::io_uring::{Completed, SendRing};
+use iolens_sys::io_uring::{Completed, Operation, SendRing};
 
 use super::{Exchange, Sent, Uring, one};
 use crate::inflight::Deadline;
@@ -29,7 +29,7 @@ pub(super) trait Queue: Exchange {
     fn submit(&mut self, want: u32) -> Result<(), Errno>;
 }
 
-impl Queue for SendRing<'_> {
+impl<O: Operation> Queue for SendRing<'_, O> {
     #[inline]
     fn queue(&mut self, place: usize, message: usize, id: u32, linked: bool) -> Result<(), Errno> {
         SendRing::queue(self, place, message, id, linked)

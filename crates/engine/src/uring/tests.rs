@@ -34,6 +34,7 @@ fn refused(errno: Errno, notifies: bool) -> Answer {
 #[derive(Debug, Default)]
 struct Script {
     answers: VecDeque<Answer>,
+    zerocopy: bool,
     /// What it answers after them; null for [`WHOLE`].
     otherwise: Option<Answer>,
     /// Completions that can be read.
@@ -59,6 +60,10 @@ struct Script {
 }
 
 impl Exchange for Script {
+    fn is_zerocopy(&self) -> bool {
+        self.zerocopy
+    }
+
     fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno> {
         let under_way = !self.late.is_empty()
             || self.ready.iter().any(|one| matches!(one, Completed::Sent { .. }));
@@ -159,7 +164,8 @@ fn uring(script: Script, zerocopy: bool) -> Uring<Script> {
         fields: 1,
         iovec: iolens_model::axes::Iovec::PerMessage,
     };
-    Uring::new(script, Stream::new(&shape, Layout::Contiguous), zerocopy, 16, LIMIT)
+    let script = Script { zerocopy, ..script };
+    Uring::new(script, Stream::new(&shape, Layout::Contiguous), 16, LIMIT)
 }
 
 /// The same in batches: of 4 as a chain, of 2 otherwise.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use iolens_engine::files::part::Pattern;
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, Nanos};
 
 use crate::values;
 
@@ -21,7 +21,13 @@ the same for every engine, block size, order and number of threads. In Python:
   print(\"%016x\" % ((h + len(b)) % p))
 
 Each thread reads a range of its own, with a descriptor of its own. The file is never
-written to, and never evicted from the page cache without --evict.";
+written to, and never evicted from the page cache without --evict. A process of its
+own reads, so that strace sees the calls with -f.";
+
+const SIZE_EXAMPLE: &str = "\
+The file is read with read(2) as it is after it was written, which is from memory
+where it fits there. It has no name while it is used, so that nothing is left of it
+however this ends. A tenth of the free space stays free, and 1 GiB at least.";
 
 #[derive(Debug, clap::Args)]
 #[command(arg_required_else_help = true, after_help = FILE_EXAMPLE)]
@@ -36,6 +42,9 @@ pub(crate) enum FileTask {
     /// Read a file once and say what that took
     #[command(after_help = READ_EXAMPLE)]
     Read(FileRead),
+    /// Find the size of a file whose reading takes a wanted time
+    #[command(after_help = SIZE_EXAMPLE)]
+    Size(FileSize),
 }
 
 #[derive(Debug, clap::Args)]
@@ -77,6 +86,26 @@ pub(crate) struct FileRead {
     /// Bring the file out of the page cache first; other programs that use it pay for that too
     #[arg(long)]
     pub(crate) evict: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FileSize {
+    /// Where the file is made
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) folder: PathBuf,
+    /// Bytes asked of one call, 1 to 64MiB
+    #[arg(long, value_name = "SIZE", value_parser = values::block_size)]
+    pub(crate) block: Bytes,
+    /// How long reading it is to take
+    #[arg(long, value_name = "FROM..TO", default_value = "5s..15s",
+          value_parser = values::time_range)]
+    pub(crate) time: (Nanos, Nanos),
+    /// Keep the file, under a name that says its size
+    #[arg(long)]
+    pub(crate) keep: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

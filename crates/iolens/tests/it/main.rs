@@ -11,6 +11,7 @@ mod counters;
 mod doctor;
 mod explain;
 mod faults;
+mod file_read;
 mod harness;
 mod limits;
 mod main_job;

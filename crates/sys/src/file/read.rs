@@ -35,7 +35,7 @@ impl How {
 ///
 /// Errors: see pread(2); `EINTR`, `EIO`, `EINVAL` for a direct read that is not
 /// aligned.
-#[inline]
+#[inline(always)]
 pub fn pread(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize, Errno> {
     let at = offset.cast_signed();
     // SAFETY: pointer and length are those of `buffer`, exclusively ours for this call.
@@ -47,7 +47,7 @@ pub fn pread(fd: BorrowedFd<'_>, buffer: &mut [u8], offset: u64) -> Result<usize
 ///
 /// Errors: see preadv2(2); `EAGAIN` where [`How::NoWait`] would have to wait,
 /// `EOPNOTSUPP` where kernel or file system do not know the flag.
-#[inline]
+#[inline(always)]
 pub fn preadv2(
     fd: BorrowedFd<'_>,
     buffer: &mut [u8],
@@ -64,7 +64,7 @@ pub fn preadv2(
 /// Moves the position that [`read`] reads from.
 ///
 /// Errors: see lseek(2); `EINVAL` beyond 2⁶³.
-#[inline]
+#[inline(always)]
 pub fn seek(fd: BorrowedFd<'_>, offset: u64) -> Result<(), Errno> {
     // SAFETY: lseek takes numbers and touches no memory of ours.
     match unsafe { libc::lseek64(fd.as_raw_fd(), offset.cast_signed(), libc::SEEK_SET) } {

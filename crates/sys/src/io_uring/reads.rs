@@ -12,9 +12,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
 use std::mem::ManuallyDrop;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode};
@@ -45,7 +44,7 @@ pub struct ReadWishes {
 /// kernel's takes its requests.
 pub struct ReadRing {
     uring: ManuallyDrop<IoUring>,
-    file: File,
+    file: OwnedFd,
     buffers: ManuallyDrop<Pages>,
     stride: usize,
     /// Which slots are under way.
@@ -69,7 +68,7 @@ impl ReadRing {
     /// Makes one.
     ///
     /// Errors: the first thing that the kernel lacks or refuses.
-    pub fn open(file: File, wishes: ReadWishes) -> Result<ReadRing, OpenError> {
+    pub fn open(file: OwnedFd, wishes: ReadWishes) -> Result<ReadRing, OpenError> {
         let depth = wishes.depth as usize;
         let stride = wishes.buffer_bytes.next_multiple_of(PAGE_BYTES).max(PAGE_BYTES);
         let buffers = stride.checked_mul(depth).ok_or(Errno::ENOMEM);

@@ -19,11 +19,11 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
+use io_uring::{EnterFlags, IoUring, Probe, cqueue, opcode, squeue};
 
 pub use plain::{Cqe, PlainRing};
 
-use super::{LAST_WAIT, Opcode, OpenError, REGISTERED_MAX, setup};
+use super::{LAST_WAIT, Opcode, OpenError, Operation, REGISTERED_MAX, setup};
 use crate::errno::Errno;
 use crate::ring::MessageRing;
 
@@ -36,11 +36,20 @@ const IORING_NOTIF_USAGE_ZC_COPIED: u32 = 1 << 31;
 /// with a send that was cut short, as send(2) does on a blocking socket.
 const MSG_FLAGS: libc::c_int = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
 
+/// `struct io_uring_getevents_arg` of include/uapi/linux/io_uring.h.
+#[repr(C)]
+struct GeteventsArg {
+    sigmask: u64,
+    sigmask_bytes: u32,
+    min_wait_usec: u32,
+    timespec: u64,
+}
+
 /// How a ring is to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wishes {
+pub struct Wishes<O = Opcode> {
     /// The operation that it sends with.
-    pub opcode: Opcode,
+    pub operation: O,
     /// Whether iovecs are taken as the messages have them, not built each time.
     pub prepared: bool,
     /// Sends that may be under way at once; at least 1.
@@ -77,7 +86,7 @@ pub enum Completed {
 /// A ring with the flags that programs with one thread per ring use,
 /// `IORING_SETUP_SINGLE_ISSUER` and `IORING_SETUP_DEFER_TASKRUN`: only the
 /// thread that opened it can send with it.
-pub struct SendRing<'fd> {
+pub struct SendRing<'fd, O: Operation = Opcode> {
     uring: ManuallyDrop<IoUring>,
     messages: MessageRing,
     /// What iovec sends under way point at, by place: where their `pieces` are,
@@ -87,7 +96,7 @@ pub struct SendRing<'fd> {
     /// Entries that were queued and not handed over.
     queued: u32,
     socket: BorrowedFd<'fd>,
-    wishes: Wishes,
+    wishes: Wishes<O>,
     timeout: Timespec,
     /// Flags of zero-copy sends in `ioprio`; 0 where usage is not reported.
     report: u16,
@@ -99,15 +108,15 @@ pub struct SendRing<'fd> {
 // SAFETY: the raw pointers in `headers` and `pieces` lead to memory that the
 // ring owns or shares immutably; nothing is tied to a thread but the kernel's
 // side, which refuses others with an error.
-unsafe impl Send for SendRing<'_> {}
+unsafe impl<O: Operation> Send for SendRing<'_, O> {}
 
-impl std::fmt::Debug for SendRing<'_> {
+impl<O: Operation> std::fmt::Debug for SendRing<'_, O> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SendRing").field("wishes", &self.wishes).finish_non_exhaustive()
+        f.debug_struct("SendRing").field("opcode", &self.opcode()).finish_non_exhaustive()
     }
 }
 
-impl<'fd> SendRing<'fd> {
+impl<'fd, O: Operation> SendRing<'fd, O> {
     /// Makes a ring that sends `messages` over `socket`. One that sends from
     /// registered buffers needs [`Self::register`] before.
     ///
@@ -115,13 +124,14 @@ impl<'fd> SendRing<'fd> {
     pub fn open(
         socket: BorrowedFd<'fd>,
         messages: MessageRing,
-        wishes: Wishes,
-    ) -> Result<SendRing<'fd>, OpenError> {
+        wishes: Wishes<O>,
+    ) -> Result<SendRing<'fd, O>, OpenError> {
+        let opcode = wishes.operation.opcode();
         let uring = setup(wishes.depth, wishes.notifications_max)?;
         let mut probe = Probe::new();
         uring.submitter().register_probe(&mut probe).map_err(|e| OpenError::Probe(e.into()))?;
-        if !probe.is_supported(code(wishes.opcode)) {
-            return Err(OpenError::Opcode(wishes.opcode));
+        if !probe.is_supported(code(opcode)) {
+            return Err(OpenError::Opcode(opcode));
         }
         let places = wishes.depth.max(1) as usize;
         // SAFETY: an all-zero msghdr is valid: no name, no iovec, no control data.
@@ -140,10 +150,17 @@ impl<'fd> SendRing<'fd> {
             unanswered: 0,
             unreleased: 0,
         };
-        if wishes.opcode.is_zerocopy() {
+        if opcode.is_zerocopy() {
             ring.report = ring.ask_for_reports()?;
         }
         Ok(ring)
+    }
+
+    /// What it sends with.
+    #[inline]
+    #[must_use]
+    pub fn opcode(&self) -> Opcode {
+        self.wishes.operation.opcode()
     }
 
     /// Hands over what message `message` has behind its first `from` bytes, as
@@ -153,8 +170,10 @@ impl<'fd> SendRing<'fd> {
     /// Errors: see io_uring_enter(2): nothing was handed over.
     #[inline]
     pub fn send(&mut self, message: usize, from: usize, id: u32) -> Result<(), Errno> {
-        let entry = self.entry(0, message, from)?;
-        self.hand_over(&entry.user_data(u64::from(id)))
+        self.push(0, message, from, id, squeue::Flags::empty())?;
+        self.enter(1)?;
+        self.unanswered += 1;
+        Ok(())
     }
 
     /// Queues a send of the whole of `message`, which is handed over with the
@@ -174,8 +193,7 @@ impl<'fd> SendRing<'fd> {
         linked: bool,
     ) -> Result<(), Errno> {
         let flags = if linked { squeue::Flags::IO_LINK } else { squeue::Flags::empty() };
-        let entry = self.entry(place, message, 0)?.user_data(u64::from(id)).flags(flags);
-        self.push(&entry)?;
+        self.push(place, message, 0, id, flags)?;
         self.queued += 1;
         Ok(())
     }
@@ -201,18 +219,48 @@ impl<'fd> SendRing<'fd> {
         self.queued -= taken;
     }
 
-    /// The entry of a send of what a message has behind its first `from` bytes.
+    /// Puts the entry of a send of what a message has behind its first `from`
+    /// bytes into the queue. Each kind of entry goes there from where it is
+    /// built: 64 bytes that are handed on by value are copied each time.
     #[inline]
-    fn entry(&mut self, place: usize, message: usize, from: usize) -> Result<squeue::Entry, Errno> {
-        Ok(match self.wishes.opcode {
-            Opcode::Send => self.one_buffer(message, from, None)?,
-            Opcode::SendZc => self.one_buffer(message, from, Some(None))?,
-            Opcode::SendZcFixed => {
-                let index = u16::try_from(message).map_err(|_| Errno::EINVAL)?;
-                self.one_buffer(message, from, Some(Some(index)))?
+    fn push(
+        &mut self,
+        place: usize,
+        message: usize,
+        from: usize,
+        id: u32,
+        flags: squeue::Flags,
+    ) -> Result<(), Errno> {
+        let report = self.report;
+        let whole = |entry: squeue::Entry| entry.user_data(u64::from(id)).flags(flags);
+        match self.opcode() {
+            Opcode::Send => {
+                let (fd, start, length) = self.one_buffer(message, from)?;
+                let entry = opcode::Send::new(fd, start, length).flags(MSG_FLAGS);
+                self.put(&whole(entry.build()))
             }
-            Opcode::Sendmsg | Opcode::SendmsgZc => self.iovec(place, message, from),
-        })
+            Opcode::SendZc => {
+                let (fd, start, length) = self.one_buffer(message, from)?;
+                let entry = opcode::SendZc::new(fd, start, length).flags(MSG_FLAGS);
+                self.put(&whole(entry.zc_flags(report).build()))
+            }
+            Opcode::SendZcFixed => {
+                let (fd, start, length) = self.one_buffer(message, from)?;
+                let buffer = u16::try_from(message).map_err(|_| Errno::EINVAL)?;
+                let entry = opcode::SendZc::new(fd, start, length).flags(MSG_FLAGS);
+                self.put(&whole(entry.zc_flags(report).buf_index(Some(buffer)).build()))
+            }
+            Opcode::Sendmsg => {
+                let (fd, header) = self.header(place, message, from);
+                let entry = opcode::SendMsg::new(fd, header).flags(MSG_FLAGS.cast_unsigned());
+                self.put(&whole(entry.build()))
+            }
+            Opcode::SendmsgZc => {
+                let (fd, header) = self.header(place, message, from);
+                let entry = opcode::SendMsgZc::new(fd, header).flags(MSG_FLAGS.cast_unsigned());
+                self.put(&whole(entry.ioprio(report).build()))
+            }
+        }
     }
 
     /// The next completion that has come; never waits.
@@ -232,7 +280,7 @@ impl<'fd> SendRing<'fd> {
         // One that a chain never began has its notification all the same, which
         // it was given when it was queued (`io_send_zc_cleanup`, io_uring/net.c),
         // and not the flag that says so (`io_fail_links`, io_uring/timeout.c).
-        let cancelled = result == Err(Errno::ECANCELED) && self.wishes.opcode.is_zerocopy();
+        let cancelled = result == Err(Errno::ECANCELED) && self.opcode().is_zerocopy();
         let notifies = cqueue::more(flags) || cancelled;
         self.unreleased += u32::from(notifies);
         Some(Completed::Sent { id, result, notifies })
@@ -259,31 +307,17 @@ impl<'fd> SendRing<'fd> {
         self.uring.completion().overflow()
     }
 
-    /// A send from one piece of memory; `zerocopy` is null for one that copies,
-    /// and may name the registered buffer.
+    /// Where a send from one piece of memory reads.
     #[inline]
-    fn one_buffer(
-        &self,
-        message: usize,
-        from: usize,
-        zerocopy: Option<Option<u16>>,
-    ) -> Result<squeue::Entry, Errno> {
+    fn one_buffer(&self, message: usize, from: usize) -> Result<(Fd, *const u8, u32), Errno> {
         let rest = &self.messages.fields(message)[0][from..];
         let length = u32::try_from(rest.len()).map_err(|_| Errno::EMSGSIZE)?;
-        let fd = Fd(self.socket.as_raw_fd());
-        Ok(match zerocopy {
-            None => opcode::Send::new(fd, rest.as_ptr(), length).flags(MSG_FLAGS).build(),
-            Some(buffer) => opcode::SendZc::new(fd, rest.as_ptr(), length)
-                .buf_index(buffer)
-                .flags(MSG_FLAGS)
-                .zc_flags(self.report)
-                .build(),
-        })
+        Ok((Fd(self.socket.as_raw_fd()), rest.as_ptr(), length))
     }
 
-    /// A send from an iovec over the fields of a message.
+    /// The msghdr of a send from an iovec over the fields of a message.
     #[inline]
-    fn iovec(&mut self, place: usize, message: usize, from: usize) -> squeue::Entry {
+    fn header(&mut self, place: usize, message: usize, from: usize) -> (Fd, *const libc::msghdr) {
         let header = &mut self.headers[place];
         if self.wishes.prepared && from == 0 {
             let iovec = self.messages.prepared(message);
@@ -308,32 +342,30 @@ impl<'fd> SendRing<'fd> {
             header.msg_iov = pieces.as_mut_ptr();
             header.msg_iovlen = count;
         }
-        let (fd, header) = (Fd(self.socket.as_raw_fd()), &raw const *header);
-        let flags = MSG_FLAGS.cast_unsigned();
-        match self.wishes.opcode.is_zerocopy() {
-            false => opcode::SendMsg::new(fd, header).flags(flags).build(),
-            true => opcode::SendMsgZc::new(fd, header).ioprio(self.report).flags(flags).build(),
-        }
-    }
-
-    /// Hands an entry over and waits, in one call.
-    #[inline]
-    fn hand_over(&mut self, entry: &squeue::Entry) -> Result<(), Errno> {
-        self.push(entry)?;
-        let args = SubmitArgs::new().timespec(&self.timeout);
-        // Once it is handed over the call succeeds, even if nothing completes
-        // in time or a signal ends the waiting.
-        self.uring.submitter().submit_with_args(1, &args)?;
-        self.unanswered += 1;
-        Ok(())
+        (Fd(self.socket.as_raw_fd()), &raw const *header)
     }
 
     #[inline]
-    fn push(&mut self, entry: &squeue::Entry) -> Result<(), Errno> {
+    fn put(&mut self, entry: &squeue::Entry) -> Result<(), Errno> {
         // SAFETY: what the entry points at is part of `messages`, `headers` or
         // `pieces`, which this ring owns and does not free before the entry has
         // completed: see the note of the module.
         unsafe { self.uring.submission().push(entry) }.map_err(|_| Errno::EBUSY)
+    }
+
+    /// Hands so many entries over and waits until something has completed, no
+    /// longer than the stall limit, in one call. Once an entry is handed over the
+    /// call succeeds, even if nothing completes in time or a signal ends the
+    /// waiting.
+    #[inline]
+    fn enter(&self, entries: u32) -> Result<(), Errno> {
+        let timespec = (&raw const self.timeout).expose_provenance() as u64;
+        let arg = GeteventsArg { sigmask: 0, sigmask_bytes: 0, min_wait_usec: 0, timespec };
+        let flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
+        // SAFETY: the kernel reads the argument, which lives on this stack, and the
+        // time that it points at, which is the ring's.
+        unsafe { self.uring.submitter().enter(entries, 1, flags, Some(&arg)) }?;
+        Ok(())
     }
 
     /// The flag that asks whether bytes were copied, if the kernel knows it. It
@@ -345,7 +377,8 @@ impl<'fd> SendRing<'fd> {
             .flags(MSG_FLAGS)
             .zc_flags(IORING_SEND_ZC_REPORT_USAGE)
             .build();
-        self.hand_over(&entry).map_err(OpenError::Probe)?;
+        self.put(&entry).and_then(|()| self.enter(1)).map_err(OpenError::Probe)?;
+        self.unanswered += 1;
         let mut answer = None;
         while self.unanswered + self.unreleased > 0 {
             match self.completion() {
@@ -400,14 +433,14 @@ impl<'fd> SendRing<'fd> {
     }
 }
 
-impl Drop for SendRing<'_> {
+impl<O: Operation> Drop for SendRing<'_, O> {
     fn drop(&mut self) {
         if self.end() {
             // A share that nobody gives back: the bytes stay as they are.
             std::mem::forget(self.messages.clone());
             std::mem::forget(std::mem::take(&mut self.pieces));
             std::mem::forget(std::mem::take(&mut self.headers));
-        } else if self.wishes.opcode == Opcode::SendZcFixed {
+        } else if self.opcode() == Opcode::SendZcFixed {
             // With the ring alone the kernel would give back what they lock, but
             // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
             let _ = self.uring.submitter().unregister_buffers();

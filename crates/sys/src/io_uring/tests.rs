@@ -36,7 +36,8 @@ fn open<'a>(
     bytes: usize,
     stall_limit: Duration,
 ) -> Option<SendRing<'a>> {
-    let wishes = Wishes { opcode, prepared: false, depth: 4, notifications_max: 8, stall_limit };
+    let wishes =
+        Wishes { operation: opcode, prepared: false, depth: 4, notifications_max: 8, stall_limit };
     let opened = SendRing::open(socket.as_fd(), messages(opcode, bytes), wishes);
     let registered = opened.and_then(|mut ring| {
         let fixed = opcode == Opcode::SendZcFixed;
@@ -238,7 +239,7 @@ fn more_messages_than_buffers_can_be_registered_are_refused() {
     let (tx, _rx) = tcp::loopback_pair(4096);
     let messages = MessageRing::new(REGISTERED_MAX + 1, 1, 1, Layout::Contiguous);
     let wishes = Wishes {
-        opcode: Opcode::SendZcFixed,
+        operation: Opcode::SendZcFixed,
         prepared: false,
         depth: 1,
         notifications_max: 8,

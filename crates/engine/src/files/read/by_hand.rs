@@ -105,6 +105,7 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
     let resident_after = Residency::of(&subject, 0, bytes);
     if entry.is_direct {
         notes.extend(fallen_back(&resident_before, &resident_after));
+        notes.extend(from_memory(&subject, outcome.tally.bytes, device_bytes));
     }
     let failure = outcome.failure.map(|errno| failure(&subject, errno));
     notes.extend(grown(&subject));
@@ -134,10 +135,10 @@ fn check_memory(wish: &Wish, threads: usize) -> Result<(), String> {
         wish.block_bytes.saturating_mul(u64::from(wish.depth)).saturating_mul(threads as u64);
     match host::limits(&Root::real()).memory.value() {
         Some(memory) if needed > memory.0 / 2 => Err(format!(
-            "buffers for {threads} threads with {} blocks of {} each need {} of memory, more than \
+            "buffers of {} for {} reads in each of {threads} threads need {} of memory, more than \
              half of {memory}: fewer threads, a smaller depth or smaller blocks are possible",
-            wish.depth,
             Bytes(wish.block_bytes),
+            wish.depth,
             Bytes(needed)
         )),
         _ => Ok(()),
@@ -279,6 +280,16 @@ fn fallen_back(before: &Residency, after: &Residency) -> Option<String> {
                 .to_owned(),
         ),
     }
+}
+
+/// A direct reading that the device did not deliver came from somewhere else.
+fn from_memory(subject: &Subject, bytes: u64, device_bytes: Option<u64>) -> Option<String> {
+    let delivered = device_bytes.filter(|&delivered| delivered < bytes)?;
+    let from = match subject.file_system() {
+        "tmpfs" | "ramfs" => "it is memory, which O_DIRECT reads with a copy",
+        _ => "the rest is holes, or the file system had it in memory",
+    };
+    Some(format!("{delivered} of {bytes} bytes came from a device: {from}"))
 }
 
 /// Why a reading ended early.

@@ -97,20 +97,39 @@ pub trait Reader: Send {
     fn facts(&self) -> Vec<Fact>;
 }
 
-/// One block with one engine; what a file in `engines` implements.
+/// Where blocks go: what is made of them, and what is counted.
+#[derive(Debug, Default)]
+pub(crate) struct Sink<C> {
+    pub(crate) consumer: C,
+    pub(crate) tally: Tally,
+}
+
+impl<C: Consume> Sink<C> {
+    /// Takes a block that is whole.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, offset: u64, bytes: &[u8]) {
+        self.tally.blocks += 1;
+        self.take_piece(offset, bytes);
+    }
+
+    /// Takes what there is of a block whose rest does not come.
+    #[inline(always)]
+    pub(crate) fn take_piece(&mut self, offset: u64, bytes: &[u8]) {
+        self.tally.bytes += bytes.len() as u64;
+        self.consumer.take(offset, bytes);
+    }
+}
+
+/// One block with one engine; what a file in `engines` implements. What is one call
+/// is inlined into the loop whatever its size: a call more would be a percent of the
+/// cheapest read.
 pub(crate) trait Fetch: Send {
-    /// Reads a block whole, hands it to the consumer and counts it; or begins to,
-    /// and does so later.
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno>;
+    /// Reads a block whole and puts it into the sink; or begins to, and does so later.
+    fn fetch<C: Consume>(&mut self, place: Place, sink: &mut Sink<C>) -> Result<(), Errno>;
 
     /// Waits for what was begun.
     #[inline]
-    fn finish<C: Consume>(&mut self, _consumer: &mut C, _tally: &mut Tally) -> Result<(), Errno> {
+    fn finish<C: Consume>(&mut self, _sink: &mut Sink<C>) -> Result<(), Errno> {
         Ok(())
     }
 
@@ -123,9 +142,8 @@ pub(crate) trait Fetch: Send {
 /// An engine with all that its loop is compiled for.
 struct Reading<F, C, W> {
     fetch: F,
-    consumer: C,
     walk: W,
-    tally: Tally,
+    sink: Sink<C>,
 }
 
 impl<F: Fetch, C: Consume, W: Walk> Reader for Reading<F, C, W> {
@@ -134,11 +152,11 @@ impl<F: Fetch, C: Consume, W: Walk> Reader for Reading<F, C, W> {
     }
 
     fn tally(&self) -> Tally {
-        self.tally
+        self.sink.tally
     }
 
     fn digest(&self) -> Digest {
-        self.consumer.digest()
+        self.sink.consumer.digest()
     }
 
     fn facts(&self) -> Vec<Fact> {
@@ -152,15 +170,15 @@ fn drive<F: Fetch, C: Consume, W: Walk>(
     reading: &mut Reading<F, C, W>,
     budget: &Budget,
 ) -> Result<Span, Errno> {
-    let Reading { fetch, consumer, walk, tally } = reading;
+    let Reading { fetch, walk, sink } = reading;
     let first_call_ns = clock::monotonic_ns();
     budget.begin(first_call_ns);
     while let Some(blocks) = budget.take() {
         for _ in 0..blocks {
-            fetch.fetch(walk.next(), consumer, tally)?;
+            fetch.fetch(walk.next(), sink)?;
         }
     }
-    fetch.finish(consumer, tally)?;
+    fetch.finish(sink)?;
     Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
 }
 
@@ -180,56 +198,37 @@ fn with_walk<'a, F: Fetch + 'a, C: Consume + 'a>(
     fetch: F,
     consumer: C,
 ) -> Box<dyn Reader + 'a> {
-    let tally = Tally::default();
+    let sink = Sink { consumer, tally: Tally::default() };
     match setup.pattern {
-        Pattern::Sequential => {
-            Box::new(Reading { fetch, consumer, walk: Sequential::of(setup.part), tally })
-        }
+        Pattern::Sequential => Box::new(Reading { fetch, walk: Sequential::of(setup.part), sink }),
         Pattern::Random => {
-            let walk = Random::of(setup.part, setup.seed);
-            Box::new(Reading { fetch, consumer, walk, tally })
+            Box::new(Reading { fetch, walk: Random::of(setup.part, setup.seed), sink })
         }
     }
 }
 
 /// Reads a block with calls that each bring some of it: one, unless something cuts
-/// it short.
-#[inline]
+/// it short. Calls ask for `asked` bytes, which may be more than the block has.
+#[inline(always)]
 pub(crate) fn fill<C: Consume>(
-    buffer: &mut [u8],
-    place: Place,
-    consumer: &mut C,
-    tally: &mut Tally,
-    call: impl FnMut(&mut [u8], u64, &mut Tally) -> Result<usize, Errno>,
-) -> Result<(), Errno> {
-    fill_asking(place.bytes, buffer, place, consumer, tally, call)
-}
-
-/// The same, where calls may ask for more than the block has.
-#[inline]
-pub(crate) fn fill_asking<C: Consume>(
     asked: usize,
     buffer: &mut [u8],
     place: Place,
-    consumer: &mut C,
-    tally: &mut Tally,
+    sink: &mut Sink<C>,
     mut call: impl FnMut(&mut [u8], u64, &mut Tally) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {
     let buffer = &mut buffer[..asked];
-    let first = call(buffer, place.offset, tally);
-    tally.calls += 1;
+    let first = call(buffer, place.offset, &mut sink.tally);
+    sink.tally.calls += 1;
     if !first.is_ok_and(|n| n >= place.bytes) {
         let mut filled = 0;
-        let end = fill_slowly(first, buffer, place, tally, &mut call, &mut filled);
+        let end = fill_slowly(first, buffer, place, &mut sink.tally, &mut call, &mut filled);
         if let Err(errno) = end {
-            tally.bytes += filled as u64;
-            consumer.take(place.offset, &buffer[..filled]);
+            sink.take_piece(place.offset, &buffer[..filled]);
             return Err(errno);
         }
     }
-    tally.blocks += 1;
-    tally.bytes += place.bytes as u64;
-    consumer.take(place.offset, &buffer[..place.bytes]);
+    sink.take(place.offset, &buffer[..place.bytes]);
     Ok(())
 }
 

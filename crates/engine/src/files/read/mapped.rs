@@ -1,11 +1,9 @@
 //! Reading a mapped file: what the engines that map share. The range of a thread is
-//! mapped with its first block and unmapped with its last, both within the clock,
-//! because that is where mappings cost; a slice of less than a range leaves it
-//! mapped for the next.
+//! mapped with its first block and unmapped with its last, or at the end of a slice,
+//! both within the clock, because that is where mappings cost.
 
-use std::fs::File;
 use std::ops::Range;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file::mapping::Mapping;
@@ -13,7 +11,7 @@ use iolens_sys::file::open::Caching;
 use iolens_sys::pages::PAGE_BYTES;
 
 use super::consume::Consume;
-use super::drive::{Fetch, Reader, Setup, Tally, assemble};
+use super::drive::{Fetch, Reader, Setup, Sink, Tally, assemble};
 use crate::files::part::{Part, Pattern, Place};
 
 /// How much is mapped at once where blocks are read in order.
@@ -40,7 +38,7 @@ impl Faults for Before {
 }
 
 struct Mapped<P> {
-    file: File,
+    file: OwnedFd,
     part: Part,
     mapping: Option<Mapping>,
     /// Where in the file the mapping begins: the page that the range begins in.
@@ -92,6 +90,13 @@ impl<P: Faults> Mapped<P> {
         Ok(())
     }
 
+    /// Unmaps, if anything is mapped.
+    fn end(&mut self, tally: &mut Tally) {
+        if self.mapping.take().is_some() {
+            tally.calls += 1;
+        }
+    }
+
     /// Maps the pages of a block, and of those behind it that come next.
     #[inline]
     fn populate(&mut self, block: Range<usize>, tally: &mut Tally) -> Result<(), Errno> {
@@ -118,6 +123,13 @@ impl<P: Faults> Mapped<P> {
     }
 }
 
+/// A place within a mapping, whose length is a usize.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "no more than the length of a mapping")]
+const fn within(distance: u64) -> usize {
+    distance as usize
+}
+
 /// Maps pages with one call, unless something cuts it short.
 ///
 /// Errors: `ENODATA` for pages that the file has lost: what a touch would have
@@ -137,32 +149,31 @@ fn populate(mapping: &Mapping, range: Range<usize>, tally: &mut Tally) -> Result
 
 impl<P: Faults> Fetch for Mapped<P> {
     #[inline]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
+    fn fetch<C: Consume>(&mut self, place: Place, sink: &mut Sink<C>) -> Result<(), Errno> {
         if self.mapping.is_none() {
-            self.begin(tally)?;
+            self.begin(&mut sink.tally)?;
         }
-        // Within the mapping, whose length is a usize.
-        let from = (place.offset - self.base) as usize;
+        let from = within(place.offset - self.base);
         let range = from..from + place.bytes;
         if P::POPULATES {
-            self.populate(range.clone(), tally)?;
+            self.populate(range.clone(), &mut sink.tally)?;
         }
         if let Some(mapping) = &self.mapping {
-            consumer.take_mapped(place.offset, mapping, range);
+            sink.consumer.take_mapped(place.offset, mapping, range);
         }
-        tally.blocks += 1;
-        tally.bytes += place.bytes as u64;
+        sink.tally.blocks += 1;
+        sink.tally.bytes += place.bytes as u64;
         self.left -= 1;
         if self.left == 0 {
-            // Unmapped here.
-            self.mapping = None;
-            tally.calls += 1;
+            self.end(&mut sink.tally);
         }
+        Ok(())
+    }
+
+    /// What was read is unmapped by who read it, within the clock; and pages that are
+    /// mapped cannot be evicted before the next slice.
+    fn finish<C: Consume>(&mut self, sink: &mut Sink<C>) -> Result<(), Errno> {
+        self.end(&mut sink.tally);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 //! both.
 
 pub mod by_hand;
+mod called;
 pub mod consume;
 mod direct;
 pub mod drive;

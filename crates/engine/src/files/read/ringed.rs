@@ -8,7 +8,7 @@ use iolens_sys::io_uring::{ReadRing, ReadWishes};
 
 use super::consume::Consume;
 use super::direct;
-use super::drive::{Fetch, Reader, Setup, Tally, assemble};
+use super::drive::{Fetch, Reader, Setup, Sink, assemble};
 use crate::files::part::Place;
 use crate::uring::refusal::setup_error;
 
@@ -29,7 +29,7 @@ struct Ringed {
     slots: Vec<(Place, usize)>,
     free: Vec<usize>,
     /// What lengths and offsets are multiples of; 1 but for direct reads.
-    alignment: u64,
+    alignment: u32,
 }
 
 /// Makes one thread's reading.
@@ -63,28 +63,28 @@ impl Ringed {
 
     /// Hands over, waits until a block is there, and looks at all that are.
     #[inline]
-    fn wait<C: Consume>(&mut self, consumer: &mut C, tally: &mut Tally) -> Result<(), Errno> {
+    fn wait<C: Consume>(&mut self, sink: &mut Sink<C>) -> Result<(), Errno> {
         match self.ring.enter() {
-            Ok(calls) => tally.calls += u64::from(calls),
+            Ok(calls) => sink.tally.calls += u64::from(calls),
             Err(Errno::EINTR) => {
-                tally.calls += 1;
-                tally.interrupted += 1;
+                sink.tally.calls += 1;
+                sink.tally.interrupted += 1;
             }
             Err(errno) => return Err(errno),
         }
         let mut end = Ok(());
         while let Some((slot, result)) = self.ring.completed() {
-            end = end.and(self.take(slot, result, consumer, tally));
+            end = end.and(self.take(slot, result, sink));
         }
         if end.is_err() {
-            self.drain(consumer, tally);
+            self.drain(sink);
         }
         end
     }
 
     /// After a failure: what else is under way is waited for and counted.
     #[cold]
-    fn drain<C: Consume>(&mut self, consumer: &mut C, tally: &mut Tally) {
+    fn drain<C: Consume>(&mut self, sink: &mut Sink<C>) {
         while self.ring.under_way() > 0 {
             match self.ring.enter() {
                 Ok(_) | Err(Errno::EINTR) => {}
@@ -92,7 +92,7 @@ impl Ringed {
             }
             while let Some((slot, result)) = self.ring.completed() {
                 // The first failure is the one that is told.
-                let _ = self.take(slot, result, consumer, tally);
+                let _ = self.take(slot, result, sink);
             }
         }
     }
@@ -103,34 +103,30 @@ impl Ringed {
         &mut self,
         slot: usize,
         result: Result<usize, Errno>,
-        consumer: &mut C,
-        tally: &mut Tally,
+        sink: &mut Sink<C>,
     ) -> Result<(), Errno> {
         let (place, filled) = self.slots[slot];
         // A direct read may bring bytes that the file got after it was opened.
         let now = result.map(|n| (filled + n).min(place.bytes));
         match now {
             Ok(now) if now == place.bytes => {
-                tally.blocks += 1;
-                tally.bytes += place.bytes as u64;
-                consumer.take(place.offset, self.ring.bytes(slot, place.bytes));
+                sink.take(place.offset, self.ring.bytes(slot, place.bytes));
                 self.free.push(slot);
                 Ok(())
             }
             // The end of the file, which is where an unaligned direct read ends.
-            Ok(now) if now == filled || !(now as u64).is_multiple_of(self.alignment) => {
-                tally.bytes += now as u64;
-                consumer.take(place.offset, self.ring.bytes(slot, now));
+            Ok(now) if now == filled || !now.is_multiple_of(self.alignment as usize) => {
+                sink.take_piece(place.offset, self.ring.bytes(slot, now));
                 Err(Errno::ENODATA)
             }
             Ok(now) => {
-                tally.short_reads += 1;
+                sink.tally.short_reads += 1;
                 self.slots[slot].1 = now;
                 self.ask(slot)
             }
             Err(errno @ (Errno::EINTR | Errno::EAGAIN)) => {
-                tally.interrupted += u64::from(errno == Errno::EINTR);
-                tally.would_block += u64::from(errno == Errno::EAGAIN);
+                sink.tally.interrupted += u64::from(errno == Errno::EINTR);
+                sink.tally.would_block += u64::from(errno == Errno::EAGAIN);
                 self.ask(slot)
             }
             Err(errno) => Err(errno),
@@ -140,16 +136,11 @@ impl Ringed {
 
 impl Fetch for Ringed {
     #[inline]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
+    fn fetch<C: Consume>(&mut self, place: Place, sink: &mut Sink<C>) -> Result<(), Errno> {
         let slot = loop {
             match self.free.pop() {
                 Some(slot) => break slot,
-                None => self.wait(consumer, tally)?,
+                None => self.wait(sink)?,
             }
         };
         self.slots[slot] = (place, 0);
@@ -157,9 +148,9 @@ impl Fetch for Ringed {
     }
 
     #[inline]
-    fn finish<C: Consume>(&mut self, consumer: &mut C, tally: &mut Tally) -> Result<(), Errno> {
+    fn finish<C: Consume>(&mut self, sink: &mut Sink<C>) -> Result<(), Errno> {
         while self.ring.under_way() > 0 {
-            self.wait(consumer, tally)?;
+            self.wait(sink)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use iolens_sys::errno::Errno;
 
 use super::consume::{Consumer, Digest};
-use super::drive::{Setup, Tally, fill};
+use super::drive::{Setup, Sink, Tally, fill};
 use super::engines::{ENGINES, Entry, find};
 use crate::files::checksum::{Checksum, Xor};
 use crate::files::part::{Part, Pattern, Place};
@@ -261,14 +261,15 @@ fn calls_that_are_cut_short_are_made_again_and_counted() {
     let place = Place { offset: 40, bytes: 60 };
     let run = |answers: &[Result<usize, Errno>]| {
         let mut answers = answers.iter().copied();
-        let (mut buffer, mut tally, mut checksum) = ([0; 60], Tally::default(), Checksum::new());
+        let (mut buffer, mut sink) = ([0; 60], Sink::<Checksum>::default());
         let call = |bytes: &mut [u8], offset: u64, _: &mut Tally| {
             let n = answers.next().unwrap()?.min(bytes.len());
             let at = usize::try_from(offset).unwrap();
             bytes[..n].copy_from_slice(&content[at..at + n]);
             Ok(n)
         };
-        let end = fill(&mut buffer, place, &mut checksum, &mut tally, call);
+        let end = fill(60, &mut buffer, place, &mut sink, call);
+        let Sink { consumer: checksum, tally } = sink;
         let mut expect = Checksum::new();
         expect.take(40, &content[40..40 + usize::try_from(tally.bytes).unwrap()]);
         assert_eq!(checksum.value(0), expect.value(0));

@@ -13,12 +13,12 @@
 //! system calls in `sys`, and what happens before a slice: each has its own
 //! index into the ring, its own counters and its own way through what happens
 //! seldom. What differs from one to the next is one line in [`TWINS`] and,
-//! where there is no plain loop for its call yet, a loop. `xdp_tx` has no bare
-//! loop: nearly all of it is rings that both would have to share.
+//! where there is no plain loop for its call yet, a loop.
 
 mod calls;
 mod several;
 mod uring;
+mod xdp;
 mod zerocopy;
 
 use std::borrow::Cow;
@@ -36,7 +36,7 @@ use crate::op::{Budget, REQUEST, Sender, Span, Tally};
 use crate::primitives::{
     send, send_per_field, send_staged, sendfile, sendfile_file, sendmmsg, sendmsg_iov,
     sendmsg_zerocopy, sendto, splice, udp_gso, uring_send, uring_send_zc, uring_send_zc_fixed,
-    uring_sendmsg, uring_sendmsg_zc, write, writev,
+    uring_sendmsg, uring_sendmsg_zc, write, writev, xdp_tx,
 };
 use crate::registry::{Entry, Setup, SetupError};
 
@@ -82,6 +82,7 @@ pub(crate) static TWINS: &[Entry] = &[
     }),
     twin("bare_write", &write::ENTRY, |s| Ok(calls::contiguous(&s, socket::write))),
     twin("bare_writev", &writev::ENTRY, |s| Ok(calls::fields(&s, socket::writev))),
+    twin("bare_xdp_tx", &xdp_tx::ENTRY, |s| xdp::open(&s)),
 ];
 
 type Open = for<'a> fn(Setup<'a>) -> Result<Box<dyn Sender + 'a>, SetupError>;
@@ -232,7 +233,7 @@ mod tests {
     #[test]
     fn every_primitive_that_sends_has_a_bare_loop() {
         assert!(TWINS.is_sorted_by(|a, b| a.id < b.id));
-        let calls = |e: &&&Entry| e.ends == Ends::Pair && !e.control && !e.makes_frames();
+        let calls = |e: &&&Entry| e.ends == Ends::Pair && !e.control;
         let sending = REGISTRY.iter().filter(calls);
         let expected: Vec<String> = sending.map(|entry| format!("bare_{}", entry.id)).collect();
         let found: Vec<&str> = TWINS.iter().map(|twin| twin.id).collect();

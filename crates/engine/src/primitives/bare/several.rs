@@ -35,6 +35,34 @@ pub(super) fn open<'a>(
     Box::new(Several { fd, ring, together, call, next: 0, messages: 0, calls: 0 })
 }
 
+/// The plainest loop that has up to `together` messages of a budget at once sent by
+/// `send`, which says how many went.
+///
+/// Errors: of `send`.
+pub(super) fn drive(
+    together: usize,
+    budget: &Budget,
+    mut send: impl FnMut(usize) -> Result<usize, Errno>,
+) -> Result<Span, Errno> {
+    let first_call_ns = clock::monotonic_ns();
+    budget.begin(first_call_ns);
+    let mut left = 0;
+    loop {
+        let more = budget.take();
+        left += more.map_or(0, |messages| usize::try_from(messages).unwrap_or(usize::MAX));
+        while left >= together {
+            left -= send(together)?;
+        }
+        if more.is_none() {
+            break;
+        }
+    }
+    while left > 0 {
+        left -= send(left)?;
+    }
+    Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
+}
+
 impl<C: FnMut(BorrowedFd<'_>, &[IoSlice<'_>]) -> Result<usize, Errno>> Several<'_, C> {
     /// Makes one call; how many messages went.
     #[inline]
@@ -64,23 +92,7 @@ impl<C: FnMut(BorrowedFd<'_>, &[IoSlice<'_>]) -> Result<usize, Errno> + Send> Se
     for Several<'_, C>
 {
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
-        let first_call_ns = clock::monotonic_ns();
-        budget.begin(first_call_ns);
-        let mut left = 0;
-        loop {
-            let more = budget.take();
-            left += more.map_or(0, |messages| usize::try_from(messages).unwrap_or(usize::MAX));
-            while left >= self.together {
-                left -= self.send(self.together)?;
-            }
-            if more.is_none() {
-                break;
-            }
-        }
-        while left > 0 {
-            left -= self.send(left)?;
-        }
-        Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
+        drive(self.together, budget, |messages| self.send(messages))
     }
 
     fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno> {

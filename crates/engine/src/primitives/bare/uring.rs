@@ -40,7 +40,8 @@ pub(super) fn open<'a>(
     let messages = ring_of(setup, layout);
     let notifications_max = u32::try_from(4 * messages.messages()).unwrap_or(u32::MAX).min(4096);
     let stall_limit = setup.stall_limit;
-    let wishes = Wishes { opcode, prepared: false, depth: 1, notifications_max, stall_limit };
+    let wishes =
+        Wishes { operation: opcode, prepared: false, depth: 1, notifications_max, stall_limit };
     let ring = PlainRing::open(setup.link.socket(), messages.clone(), wishes);
     let mut ring = ring.map_err(refusal::setup_error)?;
     if opcode == Opcode::SendZcFixed {

@@ -3,6 +3,7 @@
 
 mod page;
 mod read;
+mod size;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ use crate::output;
 pub(crate) fn file(args: &args::File) -> Result<ExitCode, Failure> {
     match &args.task {
         FileTask::Read(read) => self::read::read(read),
+        FileTask::Size(size) => self::size::size(size),
     }
 }
 

@@ -23,7 +23,9 @@ const DEPTH: u32 = 8;
 /// Reads.
 pub(super) fn read(args: &FileRead) -> Result<ExitCode, Failure> {
     let wish = wish(args)?;
-    let Done::Read(done) = super::done(&Job::Read(wish.clone()))?;
+    let Done::Read(done) = super::done(&Job::Read(wish.clone()))? else {
+        return Err(Failure::unusable("the worker did another job than it was asked to"));
+    };
     output::result(&match args.json {
         true => format!("{:#}", object(args, &wish, &done)),
         false => text(args, &wish, &done),

@@ -44,18 +44,18 @@ fn item(entry: &Entry, tried_on: Result<&Subject, &String>) -> Value {
 pub(super) fn rows(items: &[Value]) -> String {
     let text = |item: &Value, key: &str| item[key].as_str().unwrap_or("-").to_owned();
     let width = items.iter().map(|item| text(item, "name").len()).max().unwrap_or(0);
-    let mut rows = format!("  {:width$}  {:5}  here\n", "", "Linux");
+    let mut rows = format!("  {:width$}  {:6}  here\n", "", "Linux");
     for item in items {
         let here = if item["available"] == true { "yes" } else { "no" };
         let (name, since) = (text(item, "name"), text(item, "since_linux"));
         // Writing to a string cannot fail.
-        let _ = writeln!(rows, "  {name:width$}  {since:5}  {here:4}  {}", text(item, "summary"));
+        let _ = writeln!(rows, "  {name:width$}  {since:6}  {here:4}  {}", text(item, "summary"));
         let needs = text(item, "needs");
         if needs != "nothing" {
-            let _ = writeln!(rows, "  {:width$}  {:5}  {:4}  needs {needs}", "", "", "");
+            let _ = writeln!(rows, "  {:width$}  {:6}  {:4}  needs {needs}", "", "", "");
         }
         if let Some(why) = item["unavailable_reason"].as_str() {
-            let _ = writeln!(rows, "  {:width$}  {:5}  {:4}  not here: {why}", "", "", "");
+            let _ = writeln!(rows, "  {:width$}  {:6}  {:4}  not here: {why}", "", "", "");
         }
     }
     if let Some(file_system) = items.iter().find_map(|item| item["file_system"].as_str()) {

@@ -16,7 +16,7 @@ fn ring(name: &str, bytes: usize, wishes: ReadWishes) -> Option<ReadRing> {
     let file = crate::file::in_folder(&std::env::temp_dir()).unwrap();
     let all: Vec<u8> = (0..bytes).map(|at| content(1, at)).collect();
     file.write_all_at(&all, 0).unwrap();
-    Some(ReadRing::open(file, wishes).unwrap())
+    Some(ReadRing::open(file.into(), wishes).unwrap())
 }
 
 const WISHES: ReadWishes =

@@ -7,25 +7,14 @@
 //! many results and notifications are due is counted here too, because the
 //! ring's end depends on it.
 
-use io_uring::EnterFlags;
-
 use super::{
-    AsRawFd, BorrowedFd, Errno, Fd, IORING_NOTIF_USAGE_ZC_COPIED, MSG_FLAGS, MessageRing,
+    AsRawFd, BorrowedFd, Errno, Fd, IORING_NOTIF_USAGE_ZC_COPIED, MSG_FLAGS, MessageRing, Opcode,
     OpenError, SendRing, Wishes, cqueue, opcode, squeue,
 };
 
-/// `struct io_uring_getevents_arg` of include/uapi/linux/io_uring.h.
-#[repr(C)]
-struct GeteventsArg {
-    sigmask: u64,
-    sigmask_bytes: u32,
-    min_wait_usec: u32,
-    timespec: u64,
-}
-
 /// A ring without anything around it.
 #[derive(Debug)]
-pub struct PlainRing<'fd>(SendRing<'fd>);
+pub struct PlainRing<'fd>(SendRing<'fd, Opcode>);
 
 /// `struct io_uring_cqe`, read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +123,7 @@ impl<'fd> PlainRing<'fd> {
     /// Errors: see io_uring_enter(2); `EINTR` when a handled signal arrived.
     #[inline]
     pub fn wait(&mut self) -> Result<bool, Errno> {
-        match self.enter(0) {
+        match self.0.enter(0) {
             Ok(()) => Ok(true),
             Err(errno) if errno.raw() == libc::ETIME => Ok(false),
             Err(errno) => Err(errno),
@@ -188,19 +177,8 @@ impl<'fd> PlainRing<'fd> {
         // SAFETY: what the entry points at is part of the ring: see the note of
         // the module.
         unsafe { self.0.uring.submission().push(&entry) }.map_err(|_| Errno::EBUSY)?;
-        self.enter(1)?;
+        self.0.enter(1)?;
         self.0.unanswered += 1;
-        Ok(())
-    }
-
-    #[inline]
-    fn enter(&self, entries: u32) -> Result<(), Errno> {
-        let timespec = (&raw const self.0.timeout).expose_provenance() as u64;
-        let arg = GeteventsArg { sigmask: 0, sigmask_bytes: 0, min_wait_usec: 0, timespec };
-        let flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
-        // SAFETY: the kernel reads the argument, which lives on this stack, and the
-        // time that it points at, which is the ring's.
-        unsafe { self.0.uring.submitter().enter(entries, 1, flags, Some(&arg)) }?;
         Ok(())
     }
 }

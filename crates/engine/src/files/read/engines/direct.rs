@@ -10,8 +10,7 @@
 //! Does not show: whether the file system read through the page cache after all:
 //! that is found out by what is in there afterwards.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
@@ -19,11 +18,12 @@ use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::pread;
 use iolens_sys::pages::Pages;
 
-use super::{Entry, assemble, buffer};
+use super::Entry;
 use crate::files::part::Place;
+use crate::files::read::called::buffer;
 use crate::files::read::consume::Consume;
 use crate::files::read::direct::{offset_alignment, rounded_up};
-use crate::files::read::drive::{Fetch, Reader, Setup, Tally, fill_asking};
+use crate::files::read::drive::{Fetch, Reader, Setup, Sink, assemble, fill};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -38,9 +38,9 @@ pub(crate) static ENTRY: Entry = Entry {
 };
 
 struct Direct {
-    file: File,
+    file: OwnedFd,
     buffer: Pages,
-    alignment: u64,
+    alignment: u32,
 }
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
@@ -51,18 +51,13 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
 }
 
 impl Fetch for Direct {
-    #[inline]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
+    #[inline(always)]
+    fn fetch<C: Consume>(&mut self, place: Place, sink: &mut Sink<C>) -> Result<(), Errno> {
         let (fd, alignment) = (self.file.as_fd(), self.alignment);
         let asked = rounded_up(place.bytes, alignment);
-        fill_asking(asked, &mut self.buffer, place, consumer, tally, |bytes, offset, _| {
+        fill(asked, &mut self.buffer, place, sink, |bytes, offset, _| {
             // Within a unit nothing can go on: the file has ended there.
-            if offset.is_multiple_of(alignment) { pread(fd, bytes, offset) } else { Ok(0) }
+            if offset.is_multiple_of(alignment.into()) { pread(fd, bytes, offset) } else { Ok(0) }
         })
     }
 }

@@ -15,18 +15,12 @@ mod uring_direct;
 mod uring_fixed;
 mod uring_sqpoll;
 
-use std::fs::File;
-use std::os::fd::AsFd;
-
 use iolens_model::arm::Role;
 use iolens_model::file::EngineFacts;
 use iolens_model::kernel::KernelVersion;
-use iolens_sys::errno::Errno;
-use iolens_sys::file::read::{How, preadv2};
-use iolens_sys::pages::{PageKind, Pages};
 
 use super::consume::Consumer;
-use super::drive::{Reader, Setup, assemble};
+use super::drive::{Reader, Setup};
 use crate::availability;
 use crate::files::part::{Part, Pattern};
 use crate::files::subject::Subject;
@@ -123,26 +117,5 @@ impl Entry {
         let read = reader.run(&Budget::messages(1, 1));
         let failed = |errno| format!("cannot read {}: {errno}", subject.name());
         read.map(drop).map_err(|errno| availability::with_version(failed(errno), self.since))
-    }
-}
-
-/// A buffer for one block, every page of which is there.
-///
-/// Errors: how much memory there is not.
-fn buffer(part: &Part) -> Result<Pages, String> {
-    let bytes = usize::try_from(part.block_bytes).unwrap_or(usize::MAX);
-    Pages::new(bytes, PageKind::Plain)
-        .map_err(|errno| format!("cannot have a buffer of {bytes} bytes: {errno}"))
-}
-
-/// Whether kernel and file system know a flag of preadv2(2): asked behind the end of
-/// the file, where no read brings anything into the page cache.
-///
-/// Errors: what the system said.
-fn knows(subject: &Subject, file: &File, how: How, name: &str) -> Result<(), String> {
-    let asked = preadv2(file.as_fd(), &mut [0], subject.bytes().next_multiple_of(1 << 16), how);
-    match asked {
-        Ok(_) | Err(Errno::EAGAIN | Errno::EINTR) => Ok(()),
-        Err(errno) => Err(format!("cannot read with {name} on {}: {errno}", subject.file_system())),
     }
 }

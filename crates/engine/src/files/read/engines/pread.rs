@@ -6,18 +6,13 @@
 //! Does not show: threads that share a descriptor; each has one of its own, whose
 //! readahead nobody else disturbs.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 
-use iolens_sys::errno::Errno;
-use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::pread;
-use iolens_sys::pages::Pages;
 
-use super::{Entry, assemble, buffer};
-use crate::files::part::Place;
-use crate::files::read::consume::Consume;
-use crate::files::read::drive::{Fetch, Reader, Setup, Tally, fill};
+use super::Entry;
+use crate::files::read::called::{self, Call, Got};
+use crate::files::read::drive::Tally;
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -28,30 +23,14 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
-    open,
+    open: called::open::<Pread>,
 };
 
-struct Pread {
-    file: File,
-    buffer: Pages,
-}
+struct Pread;
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
-    let file = setup.subject.reopen(Caching::Buffered)?;
-    let buffer = buffer(&setup.part)?;
-    Ok(assemble(&setup, Pread { file, buffer }))
-}
-
-impl Fetch for Pread {
-    #[inline]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
-        let fd = self.file.as_fd();
-        let call = |bytes: &mut [u8], offset, _: &mut Tally| pread(fd, bytes, offset);
-        fill(&mut self.buffer, place, consumer, tally, call)
+impl Call for Pread {
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64, _tally: &mut Tally) -> Got {
+        pread(fd, bytes, offset)
     }
 }

@@ -1,4 +1,5 @@
-//! `preadv2_dontcache`: preadv2(2) with `RWF_DONTCACHE`: through the page cache, and out of it again.
+//! `preadv2_dontcache`: preadv2(2) with `RWF_DONTCACHE`, through the page cache and out
+//! of it again.
 //!
 //! Path through the kernel: as `pread`; pages that the read brought into the page
 //! cache are dropped when it ends (`filemap_end_dropbehind_read`).
@@ -7,19 +8,15 @@
 //! them.
 //! Does not show: much on a warm file: pages that were in the page cache before stay.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
-use iolens_sys::errno::Errno;
-use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::{How, preadv2};
-use iolens_sys::pages::Pages;
 
-use super::{Entry, assemble, buffer, knows};
-use crate::files::part::Place;
-use crate::files::read::consume::Consume;
-use crate::files::read::drive::{Fetch, Reader, Setup, Tally, fill};
+use super::Entry;
+use crate::files::read::called::{self, Call, Got, knows};
+use crate::files::read::drive::Tally;
+use crate::files::subject::Subject;
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -30,32 +27,18 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → page cache → buffer: copied by the kernel (copy_folio_to_iter), then dropped",
     has_depth: false,
     is_direct: false,
-    open,
+    open: called::open::<DontCache>,
 };
 
-struct DontCache {
-    file: File,
-    buffer: Pages,
-}
+struct DontCache;
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
-    let file = setup.subject.reopen(Caching::Buffered)?;
-    knows(setup.subject, &file, How::DontCache, "RWF_DONTCACHE")?;
-    let buffer = buffer(&setup.part)?;
-    Ok(assemble(&setup, DontCache { file, buffer }))
-}
+impl Call for DontCache {
+    fn check(subject: &Subject, file: &OwnedFd) -> Result<(), String> {
+        knows(subject, file, How::DontCache, "RWF_DONTCACHE")
+    }
 
-impl Fetch for DontCache {
-    #[inline]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
-        let fd = self.file.as_fd();
-        let call =
-            |bytes: &mut [u8], offset, _: &mut Tally| preadv2(fd, bytes, offset, How::DontCache);
-        fill(&mut self.buffer, place, consumer, tally, call)
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64, _tally: &mut Tally) -> Got {
+        preadv2(fd, bytes, offset, How::DontCache)
     }
 }

@@ -8,19 +8,16 @@
 //! Does not show: what a program does better that leaves the waiting to another
 //! thread. On a cold file most calls are errors.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
-use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::{How, pread, preadv2};
-use iolens_sys::pages::Pages;
 
-use super::{Entry, assemble, buffer, knows};
-use crate::files::part::Place;
-use crate::files::read::consume::Consume;
-use crate::files::read::drive::{Fetch, Reader, Setup, Tally, fill};
+use super::Entry;
+use crate::files::read::called::{self, Call, Got, knows};
+use crate::files::read::drive::Tally;
+use crate::files::subject::Subject;
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -31,39 +28,25 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
-    open,
+    open: called::open::<NoWait>,
 };
 
-struct NoWait {
-    file: File,
-    buffer: Pages,
-}
+struct NoWait;
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
-    let file = setup.subject.reopen(Caching::Buffered)?;
-    knows(setup.subject, &file, How::NoWait, "RWF_NOWAIT")?;
-    let buffer = buffer(&setup.part)?;
-    Ok(assemble(&setup, NoWait { file, buffer }))
-}
+impl Call for NoWait {
+    fn check(subject: &Subject, file: &OwnedFd) -> Result<(), String> {
+        knows(subject, file, How::NoWait, "RWF_NOWAIT")
+    }
 
-impl Fetch for NoWait {
-    #[inline]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
-        let fd = self.file.as_fd();
-        fill(&mut self.buffer, place, consumer, tally, |bytes, offset, tally| {
-            match preadv2(fd, bytes, offset, How::NoWait) {
-                Err(Errno::EAGAIN) => {
-                    tally.calls += 1;
-                    tally.would_block += 1;
-                    pread(fd, bytes, offset)
-                }
-                other => other,
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64, tally: &mut Tally) -> Got {
+        match preadv2(fd, bytes, offset, How::NoWait) {
+            Err(Errno::EAGAIN) => {
+                tally.calls += 1;
+                tally.would_block += 1;
+                pread(fd, bytes, offset)
             }
-        })
+            other => other,
+        }
     }
 }

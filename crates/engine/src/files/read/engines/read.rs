@@ -9,18 +9,13 @@
 //! position and a readahead of its own. A random order moves the position before
 //! each read, with a call that is counted.
 
-use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::BorrowedFd;
 
-use iolens_sys::errno::Errno;
-use iolens_sys::file::open::Caching;
-use iolens_sys::file::read::{read, seek};
-use iolens_sys::pages::Pages;
+use iolens_sys::file::read::read;
 
-use super::{Entry, assemble, buffer};
-use crate::files::part::Place;
-use crate::files::read::consume::Consume;
-use crate::files::read::drive::{Fetch, Reader, Setup, Tally, fill};
+use super::Entry;
+use crate::files::read::called::{self, Call, Got};
+use crate::files::read::drive::Tally;
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -31,36 +26,16 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
-    open,
+    open: called::open::<Read>,
 };
 
-struct Read {
-    file: File,
-    buffer: Pages,
-    /// Where the next read begins.
-    position: u64,
-}
+struct Read;
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Reader + '_>, String> {
-    let file = setup.subject.reopen(Caching::Buffered)?;
-    let buffer = buffer(&setup.part)?;
-    Ok(assemble(&setup, Read { file, buffer, position: 0 }))
-}
+impl Call for Read {
+    const MOVES: bool = true;
 
-impl Fetch for Read {
-    #[inline]
-    fn fetch<C: Consume>(
-        &mut self,
-        place: Place,
-        consumer: &mut C,
-        tally: &mut Tally,
-    ) -> Result<(), Errno> {
-        if self.position != place.offset {
-            seek(self.file.as_fd(), place.offset)?;
-            tally.calls += 1;
-        }
-        self.position = place.offset + place.bytes as u64;
-        let fd = self.file.as_fd();
-        fill(&mut self.buffer, place, consumer, tally, |bytes, _, _| read(fd, bytes))
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &mut [u8], _offset: u64, _tally: &mut Tally) -> Got {
+        read(fd, bytes)
     }
 }
