@@ -127,7 +127,7 @@ pub(crate) trait Fetch: Send {
     /// Reads a block whole and puts it into the sink; or begins to, and does so later.
     fn fetch<C: Consume>(&mut self, place: Place, sink: &mut Sink<C>) -> Result<(), Errno>;
 
-    /// Waits for what was begun.
+    /// Waits for what was begun, and gives back what is held of the file.
     #[inline]
     fn finish<C: Consume>(&mut self, _sink: &mut Sink<C>) -> Result<(), Errno> {
         Ok(())

@@ -123,6 +123,6 @@ impl Sender for Frames {
 
     fn tally(&self) -> Tally {
         let bytes = self.messages * self.message_bytes;
-        Tally { messages: self.messages, bytes, calls: self.calls, zerocopy: None }
+        Tally { messages: self.messages, bytes, calls: self.calls, ..Tally::default() }
     }
 }
