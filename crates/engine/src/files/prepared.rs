@@ -153,6 +153,8 @@ fn first_pass(subject: &Subject) -> Result<Option<Nanos>, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use iolens_model::file::{CacheState, Consumer, Pattern};
     use iolens_model::reading::Reading;
 
@@ -202,9 +204,11 @@ mod tests {
         let made = Prepared::of(&wanted, &host(1, 1 << 30), 1, || false).unwrap();
         assert_eq!((made.facts().bytes, made.facts().is_ours), (Bytes(70_000), true));
         let path = FilePath::from_bytes(made.of_trial(3).path).path();
-        assert_eq!(std::fs::metadata(&path).unwrap().len(), 70_000);
+        let file = std::fs::metadata(&path).unwrap();
+        // Without a name it goes with its last descriptor.
+        assert_eq!((file.len(), file.nlink()), (70_000, 0));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         drop(made);
-        assert!(std::fs::metadata(&path).is_err());
         let stopped = Prepared::of(&wanted, &host(1, 1 << 30), 1, || true).unwrap_err();
         assert!(stopped.contains("stopped"), "{stopped}");
     }

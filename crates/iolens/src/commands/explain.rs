@@ -16,7 +16,7 @@ use iolens_store::Store;
 
 use crate::args;
 use crate::commands::report::{self, write_new};
-use crate::commands::run::Session;
+use crate::commands::run::{Session, prepared};
 use crate::commands::stored::load;
 use crate::failure::{Failure, INTERRUPTED};
 use crate::runner::{self, Flow, Question, is_compared};
@@ -116,7 +116,9 @@ fn sample(
     // Put back when this function ends.
     let _sysctls = sysctls(args, &run.header, cell)?;
     output::note(&format!("sampling {} in {cell}", arms.join(", ")));
-    let question = Question { run, cell, arms, host: &host, samples: args.samples };
+    let file = prepared(&run.header.plan, &host, &session)?;
+    let (file, samples) = (file.as_ref(), args.samples);
+    let question = Question { run, cell, arms, host: &host, file, samples };
     runner::explain(&question, &mut session.store, &session.interrupts)
 }
 

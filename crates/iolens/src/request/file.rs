@@ -7,7 +7,7 @@ use iolens_model::units::Bytes;
 
 use super::{ALL, Chosen, Request, schedule, stated};
 use crate::failure::Failure;
-use crate::values::{List, unknown};
+use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.

@@ -1,6 +1,7 @@
 //! Sampling the stacks of a cell's arms, in trials of their own: the same
 //! work in the same slices as the timed ones, more rounds of it.
 
+use iolens_engine::files::prepared::Prepared;
 use iolens_engine::trial;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
@@ -40,6 +41,8 @@ pub(crate) struct Question<'a> {
     /// Labels of arms.
     pub(crate) arms: &'a [String],
     pub(crate) host: &'a HostFacts,
+    /// The file that is read; null in other studies than `file`.
+    pub(crate) file: Option<&'a Prepared>,
     /// Each arm is sampled until it has so many, over both ends.
     pub(crate) samples: u64,
 }
@@ -56,7 +59,8 @@ pub(crate) fn explain(
         .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
     let launch = launch(program, None);
     let header = &question.run.header;
-    let mut state = CellState::new(&header.plan, question.cell.clone(), question.host);
+    let mut state = CellState::new(&header.plan, question.cell.clone(), question.host)
+        .reading(question.file.map(Prepared::facts));
     for stored in question.run.trials.iter().filter(|trial| trial.cell == *question.cell) {
         state.recall(&header.plan, stored);
     }
@@ -81,6 +85,7 @@ pub(crate) fn explain(
             let place = Place { pass: number, position: 0 };
             let mut trial = state.trial(&plan, place, group, None, &mut rng);
             trial.sampling = Some(Sampling { period: PERIOD });
+            trial.file = question.file.map(|file| file.of_trial(plan.seed));
             let profile = trial::profile(&trial, number, &launch, Some(interrupts));
             store.append_profile(&header.id, &profile).map_err(Failure::unusable)?;
             match profile.status {

@@ -2,6 +2,8 @@
 //! from counts above 2^63, which the store refuses (see `refusal`).
 
 mod entries;
+mod files;
+mod machine;
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
@@ -11,7 +13,6 @@ use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
 use iolens_model::family::{Condition, Family};
-use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost, SysctlChange};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
     ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, MultishotCounts, PmuCounts,
@@ -33,17 +34,20 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use self::entries::{primitive, receiver};
+use self::files::{engine, file_axes, file_counts, file_facts, file_setting};
+use self::machine::{calibration, host};
 
 /// A run with up to four trials, ended or not.
 pub(crate) fn run() -> impl Strategy<Value = Run> {
-    (header(), vec(trial(), 0..4), vec(profile(), 0..3))
+    // Boxed: strategies are as large as all that they hold, and live on the stack.
+    (header().boxed(), vec(trial().boxed(), 0..4), vec(profile().boxed(), 0..3))
         .prop_map(|(header, trials, profiles)| Run { header, trials, profiles })
 }
 
 prop_compose! {
     fn profile()(
         number in any::<u32>(),
-        cell in cell(),
+        cell in cell().boxed(),
         started_unix_ns in count(),
         status in status(),
         reason in option::of(text()),
@@ -118,11 +122,12 @@ prop_compose! {
         started_unix_ns in count(),
         build in text(),
         command in vec(text(), 0..3),
-        plan in plan(),
+        plan in plan().boxed(),
         (primitives, receivers) in (vec(primitive(), 0..3), vec(receiver(), 0..2)),
         calls in vec(call(), 0..2),
-        host in host(),
-        calibration in calibration(),
+        (engines, file) in (vec(engine(), 0..2), option::of(file_facts())).boxed(),
+        host in host().boxed(),
+        calibration in calibration().boxed(),
         end in option::of(end()),
     ) -> RunHeader {
         RunHeader {
@@ -135,6 +140,8 @@ prop_compose! {
             primitives,
             receivers,
             calls,
+            engines,
+            file,
             host,
             calibration,
             end,
@@ -200,7 +207,11 @@ fn axes() -> impl Strategy<Value = Axes> {
     let syscall = vec(any::<Option<u64>>(), 0..3)
         .prop_map(|in_a_row| Axes::Syscall(SyscallAxes { in_a_row }));
     // Boxed: strategies are as large as all that they hold, and live on the stack.
-    prop_oneof![net_axes().prop_map(Axes::Net).boxed(), syscall.boxed()]
+    prop_oneof![
+        net_axes().prop_map(Axes::Net).boxed(),
+        syscall.boxed(),
+        file_axes().prop_map(Axes::File).boxed(),
+    ]
 }
 
 prop_compose! {
@@ -297,83 +308,9 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn host()(
-        cpus in vec(any::<u32>(), 0..3),
-        l1d in reading(bytes()),
-        l2 in reading(bytes()),
-        llc in reading(bytes()),
-        memory in reading(bytes()),
-        descriptors_max in reading(any::<u64>()),
-        facts in vec((text(), text(), reading(text())), 0..3),
-        changed in vec((text(), text(), text()), 0..2),
-    ) -> HostFacts {
-        let change = |(name, before, value)| SysctlChange { name, before, value };
-        let changed = changed.into_iter().map(change).collect();
-        let fact = |(group, name, value)| Fact { group, name, value };
-        let facts = facts.into_iter().map(fact).collect();
-        HostFacts { cpus, l1d, l2, llc, memory, descriptors_max, changed, facts }
-    }
-}
-
-prop_compose! {
-    fn calibration()(
-        numbers in prop::array::uniform8(number()),
-        loop_ns in any::<u64>(),
-        threads in any::<u32>(),
-        duration_ns in any::<u64>(),
-        costs in option::of(costs()),
-    ) -> Calibration {
-        let [empty, clock, message, slice, hot, cold, hot_all, cold_all] = numbers;
-        Calibration {
-            empty_call_ns: empty,
-            clock_read_ns: clock,
-            loop_ns,
-            harness_message_ns: message,
-            harness_slice_ns: slice,
-            receipt_round_trip_ns: (slice > 1e4).then_some(slice),
-            memcpy_hot_bytes_per_s: hot,
-            memcpy_cold_bytes_per_s: cold,
-            memcpy_hot_all_bytes_per_s: hot_all,
-            memcpy_cold_all_bytes_per_s: cold_all,
-            threads,
-            duration_ns,
-            costs,
-        }
-    }
-}
-
-prop_compose! {
-    fn costs()(
-        [scan_hot, scan_cold, hot_all, cold_all] in prop::array::uniform4(number()),
-        readings in prop::array::uniform3(option::of(number())),
-        counter_groups in any::<u32>(),
-        switches in vec((any::<u64>(), number(), number()), 0..4),
-    ) -> Costs {
-        let [inner_readings_ns, outer_readings_ns, thread_start_ns] = readings;
-        let switch = |(bytes, handover_ns, alone_ns)| SwitchCost {
-            working_set: Bytes(bytes),
-            handover_ns,
-            alone_ns,
-        };
-        Costs {
-            inner_readings_ns,
-            outer_readings_ns,
-            counter_groups,
-            scan_hot_bytes_per_s: scan_hot,
-            scan_cold_bytes_per_s: scan_cold,
-            scan_hot_all_bytes_per_s: hot_all,
-            scan_cold_all_bytes_per_s: cold_all,
-            thread_start_ns,
-            counted_handover_ns: inner_readings_ns,
-            switches: switches.into_iter().map(switch).collect(),
-        }
-    }
-}
-
-prop_compose! {
     fn trial()(
         (pass, position, isolated) in any::<(u32, u32, bool)>(),
-        cell in cell(),
+        cell in cell().boxed(),
         (started_unix_ns, duration_ns) in (count(), count()),
         (status, reason) in (status(), option::of(text())),
         (arms, slices) in arms().prop_flat_map(|arms| {
@@ -411,7 +348,11 @@ prop_compose! {
         (receiver, tuning) in (text(), tuning()),
         message_bytes in count().prop_map(Bytes),
         in_a_row in option::of(any::<Option<u64>>()),
+        file in option::of(file_setting()).boxed(),
     ) -> Cell {
+        if let Some(file) = file {
+            return Cell { setting: Setting::File(file), threads, size: message_bytes };
+        }
         if let Some(in_a_row) = in_a_row {
             let setting = Setting::Syscall(SyscallSetting { in_a_row });
             return Cell { setting, threads, size: Bytes(0) };
@@ -475,8 +416,8 @@ prop_compose! {
         kind in select(vec![SliceKind::Warm, SliceKind::Discarded, SliceKind::Measured]),
         arm in 0..arms,
         all_active_ns in count(),
-        tx in counts(),
-        rx in option::of(counts()),
+        tx in counts().boxed(),
+        rx in option::of(counts().boxed()),
     ) -> SliceOutcome {
         SliceOutcome { seq: 0, round, kind, arm, all_active_ns, tx, rx }
     }
@@ -495,6 +436,7 @@ prop_compose! {
         // On the heap: as arrays these trees of values overflow a test's stack.
         pmu in vec(option::of(count()), PmuCounts::COUNT),
         kernel in vec(option::of(count()), KernelCounts::COUNT),
+        file in option::of(file_counts()).boxed(),
     ) -> Counts {
         let [
             task,
@@ -530,6 +472,7 @@ prop_compose! {
             }),
             pmu: PmuCounts::from_values(std::array::from_fn(|i| pmu[i])),
             kernel: KernelCounts::from_values(std::array::from_fn(|i| kernel[i])),
+            file,
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) fn header(id: &str) -> RunHeader {
         primitives: Vec::new(),
         receivers: Vec::new(),
         calls: Vec::new(),
+        engines: Vec::new(),
+        file: None,
         id: id.to_owned(),
         name: None,
         started_unix_ns: 1_700_000_000_000_000_000,
