@@ -94,10 +94,12 @@ impl Ground {
         let entry = engines::find(id).ok_or_else(|| format!("this build has no engine `{id}`"))?;
         let setting = cell.file().ok_or("the trial is of another study")?;
         let FileSetting { pattern, consumer, depth, .. } = setting;
-        let parts = Part::split(self.subject.bytes(), cell.size.0, cell.threads);
+        // Whole blocks alone, so that one is as long as another.
+        let whole = self.subject.bytes() / cell.size.0 * cell.size.0;
+        let parts = Part::split(whole, cell.size.0, cell.threads);
         let part = parts.get(thread).copied().ok_or_else(|| {
-            let (blocks, threads) = (parts.len(), cell.threads_in_words());
-            format!("the file has {blocks} blocks of {} for {threads}", cell.size)
+            let (blocks, threads) = (whole / cell.size.0, cell.threads_in_words());
+            format!("the file has {blocks} whole blocks of {} for {threads}", cell.size)
         })?;
         let depth = if entry.has_depth { depth } else { 1 };
         // Threads in different orders, arms in the same.

@@ -12,6 +12,7 @@ mod doctor;
 mod explain;
 mod faults;
 mod file_read;
+mod file_run;
 mod harness;
 mod limits;
 mod main_job;

@@ -1,0 +1,115 @@
+//! The study `file` from outside: measured with verified cache states, gone on with,
+//! and what would touch somebody's file refused.
+
+use std::path::Path;
+
+use crate::harness::Place;
+
+/// Small enough for any folder of temporary files.
+const RUN: &str = "run file --file-bytes 4MiB --threads 1 --quick --passes 2 --rounds 3 \
+                   --consumer scan --progress none";
+
+#[test]
+fn a_warm_file_is_read_by_every_engine() {
+    let place = Place::new();
+    let run = format!("{RUN} --primitives all --sizes 1,4KiB,64KiB --cache warm");
+    let done = place.run(&run);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("4 MiB, made for this run"), "{}", done.stdout);
+    let json = place.json("show last --json");
+    assert_eq!(json["run"]["plan"]["study"], "file");
+    assert_eq!(json["run"]["file"]["bytes"], 4 << 20);
+    assert_eq!(json["run"]["engines"].as_array().map(Vec::len), Some(12));
+    let cells = json["cells"].as_array().expect("rows");
+    let ok = |id: &str| {
+        let own = cells.iter().filter(|row| row["primitive"] == id && row["role"] != "self_check");
+        own.filter(|row| row["status"] == "ok").count()
+    };
+    // What the folder's file system or this kernel lacks is skipped with its reason.
+    assert_eq!([ok("read"), ok("pread"), ok("readv"), ok("mmap")], [3; 4], "{cells:?}");
+    for row in cells.iter().filter(|row| row["status"] != "ok") {
+        assert!(row["reason"].as_str().is_some_and(|why| !why.is_empty()), "{row}");
+    }
+}
+
+#[test]
+fn a_cold_cell_is_verified_or_not_believed() {
+    let place = Place::new();
+    let run = format!("{RUN} --primitives read,mmap,direct --sizes 64KiB --cache cold");
+    let done = place.run(&run);
+    let json = place.json("show last --json");
+    for row in json["cells"].as_array().expect("rows") {
+        let (status, reason) = (row["status"].as_str(), row["reason"].as_str());
+        let verified = match status {
+            Some("ok") => true,
+            Some("invalid") => reason.is_some_and(|why| why.contains("gate 8")),
+            _ => reason.is_some(),
+        };
+        assert!(verified, "{row}");
+    }
+    // 4 where nothing could be made cold, as in memory.
+    assert!(matches!(done.code, Some(0 | 4)), "{}", done.stderr);
+}
+
+#[test]
+fn somebodys_file_is_only_read() {
+    let place = Place::new();
+    let path = place.path("theirs");
+    let content: Vec<u8> = (0..300_000_u32).map(|at| (at * 7 % 251) as u8).collect();
+    std::fs::write(&path, &content).unwrap();
+    let file = path.display();
+    let run = format!(
+        "run file --file {file} --sizes 4KiB --primitives read,mmap --cache warm --quick \
+         --passes 2 --rounds 3 --progress none"
+    );
+    let done = place.run(&run);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("the user's"), "{}", done.stdout);
+    assert_eq!(std::fs::read(&path).unwrap(), content);
+
+    let refused = |rest: &str, expect: &str| {
+        let done = place.run(&format!("run file {rest} --dry-run"));
+        assert_eq!(done.code, Some(2), "{rest}: {}", done.stderr);
+        assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
+    };
+    refused(&format!("--file {file} --cache cold"), "--evict allows it");
+    refused(&format!("--file {file} --cache warm --dir /tmp"), "--dir is about a file of ours");
+    refused("--evict", "no --file is named");
+    refused("--sizes 128MiB", "the largest is 64 MiB");
+    refused("--primitives raed", "did you mean `read`?");
+    refused("--topologies veth", "--topologies is of the study net: file has no such axis");
+    refused("--cache luke", "there is: warm, cold");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_said_before_anything_is_measured() {
+    let place = Place::new();
+    let refused = |file: &Path, expect: &str| {
+        let file = file.display();
+        let done = place.run(&format!("run file --file {file} --cache warm --quick"));
+        assert_eq!(done.code, Some(4), "{}", done.stderr);
+        assert!(done.stderr.contains(expect), "{}", done.stderr);
+    };
+    refused(&place.path("none"), "no such file");
+    refused(Path::new("/dev/zero"), "it is a character device");
+    let empty = place.path("empty");
+    std::fs::write(&empty, "").unwrap();
+    refused(&empty, "is empty");
+    let done = place.run(&format!("{RUN} --dir {}", place.path("nowhere").display()));
+    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    assert!(done.stderr.contains("nowhere"), "{}", done.stderr);
+}
+
+#[test]
+fn holes_are_said_before_the_first_trial() {
+    let place = Place::new();
+    let path = place.path("holes");
+    std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
+    let run = format!(
+        "run file --file {} --sizes 4KiB --primitives read --cache warm --quick --passes 2 \
+         --rounds 3 --progress none",
+        path.display()
+    );
+    let done = place.run(&run);
+    assert!(done.stderr.contains("holes") || done.stderr.contains("zeros"), "{}", done.stderr);
+}
