@@ -2,7 +2,8 @@
 //! processors, with rings of which size, in which order of slices.
 
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::{Cell, WorkingSet};
+use iolens_model::axes::WorkingSet;
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::trial::{Slice, SliceKind, Work};
@@ -86,17 +87,18 @@ pub fn placement(cpus: &[u32]) -> Placement {
 }
 
 /// Messages in the ring of each thread that give the cell the working set it
-/// asks for. Hot rings take a quarter of L2 at most: the staging buffer and
-/// the kernel's own buffers want room too.
+/// asks for; none in studies without messages. Hot rings take a quarter of L2
+/// at most: the staging buffer and the kernel's own buffers want room too.
 #[must_use]
 pub fn ring_messages(cell: &Cell, host: &HostFacts) -> u32 {
     const HOT_MESSAGES_MAX: u64 = 64;
     // With one message a zero-copy sender would stand still until the kernel
     // has released it: no program that can choose has a single buffer. Nor has
     // one that keeps more sends under way no buffers besides theirs.
-    let least = 2 * u64::from(cell.tuning.uring_depth);
-    let one_message_each = cell.message_bytes.0.saturating_mul(u64::from(cell.threads));
-    let messages = match cell.working_set {
+    let Some(net) = cell.net() else { return 0 };
+    let least = 2 * u64::from(net.tuning.uring_depth);
+    let one_message_each = cell.size.0.saturating_mul(u64::from(cell.threads));
+    let messages = match net.working_set {
         WorkingSet::Hot => {
             let l2 = host.l2.value().copied().unwrap_or(L2_ASSUMED).0;
             (l2 / 4 / one_message_each).min(HOT_MESSAGES_MAX).max(least)
@@ -115,11 +117,12 @@ pub fn ring_messages(cell: &Cell, host: &HostFacts) -> u32 {
 pub fn ring_memory(cell: &Cell, ring_messages: u32) -> Bytes {
     const POINTERS_BYTES: u64 = 32;
     const ALLOCATION_BYTES_MIN: u64 = 32;
-    let fields = u64::from(cell.fields).min(cell.message_bytes.0);
-    let field_bytes = cell.message_bytes.0.div_ceil(fields) + 16;
+    let Some(net) = cell.net() else { return Bytes(0) };
+    let fields = u64::from(net.fields).min(cell.size.0);
+    let field_bytes = cell.size.0.div_ceil(fields) + 16;
     let field = field_bytes.max(ALLOCATION_BYTES_MIN) + POINTERS_BYTES;
     let ring = field.saturating_mul(fields).saturating_mul(u64::from(ring_messages));
-    Bytes((ring + cell.message_bytes.0).saturating_mul(u64::from(cell.threads)))
+    Bytes((ring + cell.size.0).saturating_mul(u64::from(cell.threads)))
 }
 
 /// How long a slice is meant to last: longer when the threads of both ends
@@ -148,7 +151,7 @@ pub fn slices(
         Schedule::Window { window } => (1, 0, Some(Work::Window(window))),
         Schedule::Messages { messages } => (1, 0, Some(Work::Messages(messages))),
     };
-    let burst = (BURST_BYTES / cell.message_bytes.0).max(4 * u64::from(cell.threads));
+    let burst = (BURST_BYTES / cell.size.0.max(1)).max(4 * u64::from(cell.threads));
     // With one arm nothing idles; with many, each waits for all others. A
     // single long slice wants its connection and its memory warm too.
     let idles = once.is_some() || (work.len() > 1 && round > IDLE_MAX);
@@ -174,6 +177,7 @@ pub fn slices(
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::cell::{NetSetting, Setting};
     use rand::SeedableRng;
     use rand_pcg::Pcg64Mcg;
 
@@ -181,15 +185,17 @@ mod tests {
 
     fn cell(bytes: u64, threads: u32) -> Cell {
         Cell {
-            topology: iolens_model::axes::Topology::Loopback,
-            mode: iolens_model::axes::Mode::Stream,
-            working_set: WorkingSet::Hot,
-            fields: 8,
-            iovec: iolens_model::axes::Iovec::PerMessage,
-            receiver: "recv".into(),
-            tuning: iolens_model::tuning::Tuning::DEFAULT,
+            setting: Setting::Net(NetSetting {
+                topology: iolens_model::axes::Topology::Loopback,
+                mode: iolens_model::axes::Mode::Stream,
+                working_set: WorkingSet::Hot,
+                fields: 8,
+                iovec: iolens_model::axes::Iovec::PerMessage,
+                receiver: "recv".into(),
+                tuning: iolens_model::tuning::Tuning::DEFAULT,
+            }),
             threads,
-            message_bytes: Bytes(bytes),
+            size: Bytes(bytes),
         }
     }
 

@@ -6,7 +6,7 @@
 //! io_uring/notif.h) and no notification; registered buffers count theirs for
 //! as long as they are registered, which is found out when an arm is opened.
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::units::Bytes;
 use iolens_sys::proc::Root;
 use iolens_sys::process;
@@ -77,27 +77,30 @@ impl Limits {
 
 /// Locked memory that one zero-copy message of every thread needs.
 fn needed(cell: &Cell) -> Bytes {
-    let pages = (cell.message_bytes.0 / PAGE_BYTES).saturating_add(PAGES_MORE);
+    let pages = (cell.size.0 / PAGE_BYTES).saturating_add(PAGES_MORE);
     Bytes(pages.saturating_mul(PAGE_BYTES).saturating_mul(u64::from(cell.threads)))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+    use iolens_model::cell::{NetSetting, Setting};
 
     use super::*;
 
     pub(crate) fn cell(bytes: u64, threads: u32) -> Cell {
         Cell {
-            topology: Topology::Loopback,
-            mode: Mode::Stream,
-            working_set: WorkingSet::Hot,
-            fields: 8,
-            iovec: Iovec::PerMessage,
-            receiver: "recv".into(),
-            tuning: iolens_model::tuning::Tuning::DEFAULT,
+            setting: Setting::Net(NetSetting {
+                topology: Topology::Loopback,
+                mode: Mode::Stream,
+                working_set: WorkingSet::Hot,
+                fields: 8,
+                iovec: Iovec::PerMessage,
+                receiver: "recv".into(),
+                tuning: iolens_model::tuning::Tuning::DEFAULT,
+            }),
             threads,
-            message_bytes: Bytes(bytes),
+            size: Bytes(bytes),
         }
     }
 

@@ -37,7 +37,7 @@ impl Budget {
     pub(crate) fn of(trial: &Trial, slice: &Slice) -> Budget {
         match slice.work {
             Work::Messages(messages) => Budget::messages(messages, trial.cell.threads),
-            Work::Window(window) => Budget::window(window.0, trial.cell.message_bytes.0),
+            Work::Window(window) => Budget::window(window.0, trial.cell.size.0),
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use iolens_model::arm::Role;
 use iolens_model::axes::{Iovec, Topology};
+use iolens_model::cell::Cell;
 use iolens_model::data_path::{DataPath, PrimitiveFacts};
 use iolens_model::family::{Condition, Family};
 use iolens_model::kernel::KernelVersion;
@@ -235,8 +236,8 @@ impl Entry {
 
     /// Whether there is a receiving end to what an arm of it sends.
     #[must_use]
-    pub fn is_received(&self, topology: Topology) -> bool {
-        self.ends == Ends::Pair && topology.has_receiver()
+    pub fn is_received(&self, cell: &Cell) -> bool {
+        self.ends == Ends::Pair && cell.has_receiver()
     }
 
     /// The part an arm of this primitive plays against `baseline`.

@@ -53,9 +53,10 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The place of an end.
-    pub(crate) fn of(trial: &Trial, side: Side) -> Place {
-        Place { topology: trial.cell.topology, ip: trial.network.ip, side }
+    /// The place of an end; null in studies without a network.
+    pub(crate) fn of(trial: &Trial, side: Side) -> Option<Place> {
+        let topology = trial.cell.topology()?;
+        Some(Place { topology, ip: trial.network.ip, side })
     }
 
     /// The address of the end that stands here, at which it is connected to

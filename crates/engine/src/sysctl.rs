@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::data_path::Movement;
 use iolens_model::host::SysctlChange;
 use iolens_sys::errno::Errno;
@@ -42,7 +42,7 @@ pub fn needed(cells: &[Cell]) -> Vec<Setting> {
         let hops = receivers::find(id).map_or(&[][..], |entry| entry.hops);
         hops.iter().any(|hop| hop.movement == Movement::Mapped)
     };
-    let needs = cells.iter().any(|cell| cell.topology.has_receiver() && maps(&cell.receiver));
+    let needs = cells.iter().any(|cell| cell.has_receiver() && cell.receiver().is_some_and(maps));
     if needs { vec![SINGLE_PAGES] } else { Vec::new() }
 }
 

@@ -3,7 +3,9 @@
 
 mod listed;
 
-use iolens_model::axes::{Cell, IpVersion, Topology};
+use iolens_model::axes::{IpVersion, Topology};
+
+use iolens_model::cell::Cell;
 use iolens_model::plan::NetworkOptions;
 use iolens_model::transport::Transport;
 
@@ -38,8 +40,8 @@ pub fn allow(
 
 /// Whether the cell's receiver can take it.
 fn received(entry: &Entry, cell: &Cell) -> Result<(), String> {
-    let Some(receiver) = receivers::find(&cell.receiver) else { return Ok(()) };
-    if !cell.topology.has_receiver() || receiver.transports.contains(&entry.transport) {
+    let Some(receiver) = cell.receiver().and_then(receivers::find) else { return Ok(()) };
+    if !cell.has_receiver() || receiver.transports.contains(&entry.transport) {
         return Ok(());
     }
     let words: Vec<&str> = receiver.transports.iter().map(|t| t.word()).collect();
@@ -56,17 +58,17 @@ fn received(entry: &Entry, cell: &Cell) -> Result<(), String> {
 /// comes from it is taken in.
 fn framed(cell: &Cell, network: NetworkOptions) -> Result<(), String> {
     let most = xdp_tx::message_bytes_max(network.ip == IpVersion::V4);
-    if cell.message_bytes.0 > most as u64 {
+    if cell.size.0 > most as u64 {
         return Err(format!(
             "a message of {} is no frame in a page: over {} it has room for {most} B",
-            cell.message_bytes, network.ip
+            cell.size, network.ip
         ));
     }
-    if cell.topology == Topology::Loopback && network.ip == IpVersion::V4 {
+    if cell.topology() == Some(Topology::Loopback) && network.ip == IpVersion::V4 {
         return Err("frames over loopback are dropped as Martians with IPv4: take --ip v6, or                     another topology"
             .to_owned());
     }
-    if cell.threads > 1 && cell.topology != Topology::Sink {
+    if cell.threads > 1 && cell.topology() != Some(Topology::Sink) {
         return Err(format!(
             "each of {} threads needs a queue of the device for itself, and the device has one",
             cell.threads
@@ -77,14 +79,14 @@ fn framed(cell: &Cell, network: NetworkOptions) -> Result<(), String> {
 
 /// Whether a message is one datagram that arrives whole.
 fn datagram(cell: &Cell, network: NetworkOptions, receive_bytes: u64) -> Result<(), String> {
-    let (size, most) = (cell.message_bytes, network.datagram_max());
+    let (size, most) = (cell.size, network.datagram_max());
     if size > most {
         return Err(format!(
             "a message of {size} is no datagram: the largest over {} has {} B",
             network.ip, most.0
         ));
     }
-    if cell.topology.has_receiver() && size.0 > receive_bytes {
+    if cell.has_receiver() && size.0 > receive_bytes {
         return Err(format!(
             "a datagram of {size} does not fit what is received at once, {receive_bytes} B, and \
              its rest would be lost"
@@ -96,6 +98,7 @@ fn datagram(cell: &Cell, network: NetworkOptions, receive_bytes: u64) -> Result<
 #[cfg(test)]
 mod tests {
     use iolens_model::axes::{Iovec, Mode, WorkingSet};
+    use iolens_model::cell::{NetSetting, Setting};
     use iolens_model::tuning::Tuning;
     use iolens_model::units::Bytes;
 
@@ -104,15 +107,17 @@ mod tests {
 
     fn cell(topology: Topology, receiver: &str, message_bytes: u64) -> Cell {
         Cell {
-            topology,
-            mode: Mode::Stream,
-            working_set: WorkingSet::Hot,
-            fields: 1,
-            iovec: Iovec::PerMessage,
-            receiver: receiver.to_owned(),
-            tuning: Tuning::DEFAULT,
+            setting: Setting::Net(NetSetting {
+                topology,
+                mode: Mode::Stream,
+                working_set: WorkingSet::Hot,
+                fields: 1,
+                iovec: Iovec::PerMessage,
+                receiver: receiver.to_owned(),
+                tuning: Tuning::DEFAULT,
+            }),
             threads: 1,
-            message_bytes: Bytes(message_bytes),
+            size: Bytes(message_bytes),
         }
     }
 

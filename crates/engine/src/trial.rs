@@ -8,7 +8,7 @@ mod profile;
 use std::path::PathBuf;
 
 use iolens_model::arm::ArmOutcome;
-use iolens_model::axes::{Cell, Mode};
+use iolens_model::cell::Cell;
 use iolens_model::data_path::DataPath;
 use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::profile::ProfileTrial;
@@ -123,14 +123,14 @@ fn arms(trial: &Trial) -> Vec<ArmOutcome> {
 /// from there on.
 fn path(primitive: &str, cell: &Cell) -> Option<DataPath> {
     let path = &registry::find(primitive)?.data_path;
-    Some(path.received_by(receivers::find(&cell.receiver)?.hops))
+    Some(path.received_by(receivers::find(cell.receiver()?)?.hops))
 }
 
 /// Copies at the sender and end to end. Without a receiver the path ends at
 /// the device.
 fn copies(cell: &Cell, path: &DataPath, late: f64, mapped: f64) -> [f64; 2] {
     let sender = path.copies_sender(late);
-    match cell.topology.has_receiver() {
+    match cell.has_receiver() {
         true => [sender, path.copies_end_to_end(late, mapped)],
         false => [sender; 2],
     }
@@ -173,7 +173,7 @@ fn slices(trial: &Trial, tx: &EndReport, rx: &EndReport) -> Vec<SliceOutcome> {
     let joined = |(seq, slice): (usize, &Slice)| {
         let mut tx = tx.slices.get(seq).copied().flatten()?;
         let rx: Option<EndSlice> = rx.slices.get(seq).copied().flatten();
-        if let (Mode::Rr, Some(rx)) = (trial.cell.mode, &rx) {
+        if let (true, Some(rx)) = (trial.cell.is_rr(), &rx) {
             tx.counts.time_ns = rx.counts.time_ns;
             tx.all_active_ns = rx.all_active_ns;
         }

@@ -1,7 +1,7 @@
 //! How much work a slice is: found once per run, before the first pass, and
 //! then fixed.
 
-use iolens_model::axes::{Cell, Mode};
+use iolens_model::cell::Cell;
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Nanos;
@@ -20,11 +20,8 @@ const GUESS_ROUND_TRIP_NS: f64 = 30_000.0;
 /// The time of one message before anything was measured, in ns.
 #[must_use]
 pub fn guessed_message_ns(cell: &Cell) -> f64 {
-    let fixed_ns = match cell.mode {
-        Mode::Stream => GUESS_CALL_NS,
-        Mode::Rr => GUESS_ROUND_TRIP_NS,
-    };
-    fixed_ns + cell.message_bytes.0 as f64 / GUESS_BYTES_PER_NS
+    let fixed_ns = if cell.is_rr() { GUESS_ROUND_TRIP_NS } else { GUESS_CALL_NS };
+    fixed_ns + cell.size.0 as f64 / GUESS_BYTES_PER_NS
 }
 
 /// Messages of a slice that is meant to last for `target`.

@@ -6,7 +6,8 @@
 use iolens_engine::trial::{Launch, run};
 use iolens_engine::worker::protocol::PROTOCOL_VERSION;
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::outcome::Status;
 use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
@@ -19,15 +20,17 @@ fn trial() -> Trial {
         position: 0,
         isolated: false,
         cell: Cell {
-            topology: Topology::Loopback,
-            mode: Mode::Stream,
-            working_set: WorkingSet::Hot,
-            fields: 8,
-            iovec: Iovec::PerMessage,
-            receiver: "recv".into(),
-            tuning: Tuning::DEFAULT,
+            setting: Setting::Net(NetSetting {
+                topology: Topology::Loopback,
+                mode: Mode::Stream,
+                working_set: WorkingSet::Hot,
+                fields: 8,
+                iovec: Iovec::PerMessage,
+                receiver: "recv".into(),
+                tuning: Tuning::DEFAULT,
+            }),
             threads: 1,
-            message_bytes: Bytes(64),
+            size: Bytes(64),
         },
         arms: vec![Arm { label: "send".into(), primitive: "send".into(), role: Role::Baseline }],
         slices: vec![Slice {

@@ -17,7 +17,8 @@ use iolens_engine::registry::{self, Ends, Entry, REGISTRY};
 use iolens_engine::trial::{END_VARIABLE, Launch, run};
 use iolens_engine::{clock, stage, worker};
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::{Cell, Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::data_path::CallsPerMessage;
 use iolens_model::outcome::{Counts, Status, TrialOutcome};
 use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
@@ -170,15 +171,17 @@ fn trial_of(
         position: 0,
         isolated: false,
         cell: Cell {
-            topology,
-            mode,
-            working_set: WorkingSet::Hot,
-            fields: 8,
-            iovec: Iovec::PerMessage,
-            receiver: "recv".into(),
-            tuning: Tuning::DEFAULT,
+            setting: Setting::Net(NetSetting {
+                topology,
+                mode,
+                working_set: WorkingSet::Hot,
+                fields: 8,
+                iovec: Iovec::PerMessage,
+                receiver: "recv".into(),
+                tuning: Tuning::DEFAULT,
+            }),
             threads: 2,
-            message_bytes: Bytes(message_bytes),
+            size: Bytes(message_bytes),
         },
         slices: (0..arms.len()).map(slice).collect(),
         arms,
@@ -262,7 +265,7 @@ fn a_trial_reads_back_what_was_asked() {
             say_duration(&outcome, &format!("{ip}, MTU {mtu_bytes}"));
             assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
             for slice in &outcome.slices {
-                assert_eq!(slice.tx.bytes, 8 * trial.cell.message_bytes.0);
+                assert_eq!(slice.tx.bytes, 8 * trial.cell.size.0);
                 assert_eq!(slice.rx.unwrap().bytes, slice.tx.bytes);
             }
             assert_eq!(outcome.slices.len(), trial.arms.len());
@@ -382,7 +385,7 @@ fn what_is_sent_into_a_sink_is_not_copied() {
                 entry.fits(Topology::Sink).is_ok() && is_held
             };
             let mut trial = trial_of(fits, Topology::Sink, network, message_bytes, Mode::Stream);
-            trial.cell.fields = if message_bytes < 64_000 { 8 } else { 1 };
+            trial.cell.net_mut().unwrap().fields = if message_bytes < 64_000 { 8 } else { 1 };
             let outcome = conduct(&trial);
             say_duration(&outcome, &format!("{ip}, {message_bytes} B into a sink"));
             assert_eq!((outcome.status, &outcome.reason), (Status::Ok, &None));
@@ -425,7 +428,7 @@ fn a_sink_takes_one_datagram_and_no_more() {
             let fits = |entry: &&Entry| entry.datagrams && !entry.transport.loses();
             let size = message_bytes.0;
             let mut trial = trial_of(fits, Topology::Sink, network, size, Mode::Stream);
-            trial.cell.fields = 1;
+            trial.cell.net_mut().unwrap().fields = 1;
             conduct(&trial)
         };
         let most = network.datagram_max();
@@ -449,7 +452,7 @@ fn a_sink_takes_one_datagram_and_no_more() {
 fn a_datagram_that_is_too_scattered_is_refused() {
     let fits = |entry: &&Entry| entry.fits(Topology::Sink).is_ok() && !entry.makes_frames();
     let mut trial = trial_of(fits, Topology::Sink, NetworkOptions::default(), 6400, Mode::Stream);
-    trial.cell.fields = 64;
+    trial.cell.net_mut().unwrap().fields = 64;
     let outcome = conduct(&trial);
     assert_eq!(outcome.status, Status::Skipped);
     let reason = outcome.reason.unwrap();

@@ -9,9 +9,12 @@ pub(crate) use self::tuning::CONGESTION;
 use std::path::Path;
 
 use iolens_engine::{receivers, registry};
-use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology};
+use iolens_model::axes::{Iovec, Mode, Study, Topology};
+use iolens_model::cell::NetSetting;
 use iolens_model::family::Family;
-use iolens_model::plan::{NetworkAxes, NetworkOptions, Passes, Plan, Probes, Schedule};
+use iolens_model::plan::{
+    Axes, NetAxes, NetworkAxes, NetworkOptions, Passes, Plan, Probes, Schedule,
+};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::built_in::{self, BuiltIn};
@@ -112,17 +115,22 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         check_sink(&primitives, &sizes, &modes, &network)?;
     }
     let plan = Plan {
-        study: Study::Net,
+        axes: Axes::Net(NetAxes {
+            topologies,
+            modes,
+            working_sets: stated(asked.working_set, "working_set")?.0,
+            fields: asked.fields.map_or(vec![NetSetting::FIELDS], |fields| fields.0),
+            iovec: asked.iovec.map_or(vec![Iovec::PerMessage], |iovec| iovec.0),
+            receivers: receivers(asked.receivers)?,
+            socket,
+            network,
+            batches,
+            allow_sysctl: asked.allow_sysctl,
+        }),
         primitives,
         baseline,
         sizes,
         threads: stated(asked.threads, "threads")?.0,
-        topologies,
-        modes,
-        working_sets: stated(asked.working_set, "working_set")?.0,
-        fields: asked.fields.map_or(vec![Cell::FIELDS], |fields| fields.0),
-        iovec: asked.iovec.map_or(vec![Iovec::PerMessage], |iovec| iovec.0),
-        receivers: receivers(asked.receivers)?,
         schedule,
         passes,
         budget: stated(asked.budget, "budget")?,
@@ -132,15 +140,11 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         isolate: asked.isolate,
         seed: asked.seed.unwrap_or(seed),
         cpus: asked.cpus.map(|cpus| cpus.0),
-        socket,
-        network,
-        batches,
         probes: Probes {
             counting: asked.counters.unwrap_or_default(),
             software: asked.software_events,
             tracepoints: asked.tracepoints,
         },
-        allow_sysctl: asked.allow_sysctl,
     };
     Ok(Request { plan, name: asked.name, notes })
 }
@@ -229,7 +233,7 @@ fn known(key: &str, id: &str) -> Result<(), String> {
 
 /// The receivers, each of which works here.
 fn receivers(asked: Option<List<String>>) -> Result<Vec<String>, Failure> {
-    let ids = asked.map_or_else(|| vec![Cell::RECEIVER.to_owned()], |List(ids)| ids);
+    let ids = asked.map_or_else(|| vec![NetSetting::RECEIVER.to_owned()], |List(ids)| ids);
     for id in &ids {
         let entry = known_receiver(id).map_err(Failure::usage)?;
         entry
@@ -446,9 +450,9 @@ mod tests {
     fn auto_is_veth_where_permitted_and_says_where_not() {
         let asked = || asked("net", &typed(ARMS).unwrap()).unwrap();
         let veth = plan(asked(), 1, &veth_is(Ok(()))).unwrap();
-        assert_eq!((&veth.plan.topologies[..], veth.notes.len()), (&[Topology::Veth][..], 0));
+        assert_eq!((veth.plan.topologies(), veth.notes.len()), (&[Topology::Veth][..], 0));
         let loopback = request(ARMS).unwrap();
-        assert_eq!(loopback.plan.topologies, [Topology::Loopback]);
+        assert_eq!(loopback.plan.topologies(), [Topology::Loopback]);
         assert!(loopback.notes[0].ends_with("veth cannot be used: not today"));
         let typed = typed(&format!("{ARMS} --topologies veth")).unwrap();
         let refused = plan(typed.or(asked()), 1, &veth_is(Err("not today".to_owned())));
@@ -503,7 +507,7 @@ mod tests {
     fn what_a_sink_cannot_show_is_refused_before_the_start() {
         let asked = |line: &str| planned(&format!("--topologies sink {line}"));
         let plan = asked("--sizes 1KiB..64000").unwrap();
-        assert_eq!(plan.topologies, [Topology::Sink]);
+        assert_eq!(plan.topologies(), [Topology::Sink]);
         assert_eq!(plan.sizes.last(), Some(&Bytes(64_000)));
         let check = |line: &str, expect: &str| {
             let error = asked(line).unwrap_err();

@@ -5,7 +5,7 @@
 use iolens_engine::host::Root;
 use iolens_engine::journal::Journal;
 use iolens_engine::sysctl::{self, Changed};
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
 
@@ -14,7 +14,7 @@ use crate::output;
 
 /// Refuses a plan that asks for what may not be changed here. Changes nothing.
 pub(crate) fn check(plan: &Plan) -> Result<(), Failure> {
-    if !plan.allow_sysctl {
+    if !plan.allow_sysctl() {
         return Ok(());
     }
     sysctl::check(&Root::real(), &sysctl::needed(&plan.cells())).map_err(Failure::unusable)
@@ -31,7 +31,7 @@ pub(crate) struct Sysctls(Option<Changed>);
 impl Sysctls {
     /// Changes what the plan consents to and its cells need.
     pub(crate) fn of_plan(plan: &Plan) -> Result<Sysctls, Failure> {
-        if !plan.allow_sysctl {
+        if !plan.allow_sysctl() {
             return Ok(Sysctls(None));
         }
         Sysctls::of_cells(&plan.cells())

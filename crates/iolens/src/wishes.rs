@@ -3,7 +3,7 @@
 //! keys: a key of a plan file is a long flag with `_` for `-`.
 
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, WorkingSet};
-use iolens_model::plan::{Passes, Plan, Schedule};
+use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::values::{self, List, Stand};
@@ -204,25 +204,12 @@ impl Wishes {
             Schedule::Window { window: length } => window = Some(length),
             Schedule::Messages { messages: count } => messages = Some(count),
         }
-        let stands = plan.topologies.iter().map(|&topology| Stand::At(topology)).collect();
         Wishes {
             quick: plan.quick,
             primitives: Some(List(plan.primitives.clone())),
             baseline: Some(plan.baseline.clone()),
             sizes: Some(List(plan.sizes.clone())),
             threads: Some(List(plan.threads.clone())),
-            topologies: Some(List(stands)),
-            modes: Some(List(plan.modes.clone())),
-            working_set: Some(List(plan.working_sets.clone())),
-            receivers: Some(List(plan.receivers.clone())),
-            fields: Some(List(plan.fields.clone())),
-            iovec: Some(List(plan.iovec.clone())),
-            reap_batch: Some(List(plan.batches.reap_batch.clone())),
-            uring_batch: Some(List(plan.batches.uring_batch.clone())),
-            uring_depth: Some(&plan.batches.uring_depth)
-                .filter(|d| !d.is_empty())
-                .cloned()
-                .map(List),
             budget: Some(plan.budget),
             precision: Some(plan.precision),
             delta: Some(plan.delta),
@@ -233,17 +220,38 @@ impl Wishes {
             messages,
             isolate: plan.isolate,
             cpus: plan.cpus.clone().map(List),
-            ip: Some(List(plan.network.ip.clone())),
-            mtu: Some(List(plan.network.mtu_bytes.clone())),
-            congestion: Some(plan.socket.congestion.clone()),
-            socket_buffer: Some(List(plan.socket.buffer_bytes.clone())),
-            receive_size: Some(List(plan.socket.receive_bytes.clone())),
             counters: Some(plan.probes.counting),
             software_events: plan.probes.software,
             tracepoints: plan.probes.tracepoints,
-            allow_sysctl: plan.allow_sysctl,
             seed: Some(plan.seed),
             name: name.map(str::to_owned),
+            ..match &plan.axes {
+                Axes::Net(net) => Wishes::of_net(net),
+            }
+        }
+    }
+
+    /// What only plans of `net` state.
+    fn of_net(net: &NetAxes) -> Wishes {
+        let stands = net.topologies.iter().map(|&topology| Stand::At(topology)).collect();
+        let depths = &net.batches.uring_depth;
+        Wishes {
+            topologies: Some(List(stands)),
+            modes: Some(List(net.modes.clone())),
+            working_set: Some(List(net.working_sets.clone())),
+            receivers: Some(List(net.receivers.clone())),
+            fields: Some(List(net.fields.clone())),
+            iovec: Some(List(net.iovec.clone())),
+            reap_batch: Some(List(net.batches.reap_batch.clone())),
+            uring_batch: Some(List(net.batches.uring_batch.clone())),
+            uring_depth: (!depths.is_empty()).then(|| List(depths.clone())),
+            ip: Some(List(net.network.ip.clone())),
+            mtu: Some(List(net.network.mtu_bytes.clone())),
+            congestion: Some(net.socket.congestion.clone()),
+            socket_buffer: Some(List(net.socket.buffer_bytes.clone())),
+            receive_size: Some(List(net.socket.receive_bytes.clone())),
+            allow_sysctl: net.allow_sysctl,
+            ..Wishes::default()
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arm::ArmOutcome;
-use crate::axes::Cell;
+use crate::cell::Cell;
 use crate::reading::{NotMeasured, Reading};
 use crate::trial::SliceKind;
 

@@ -3,40 +3,25 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use crate::cell::{Cell, NetSetting, Setting};
 use crate::tuning::Tuning;
 use crate::units::{Bytes, Nanos};
 
 /// What is measured, how, and when it is enough.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// What is studied.
-    pub study: Study,
+    /// What is studied, and the axes that it alone has.
+    #[serde(flatten)]
+    pub axes: Axes,
     /// Arms, as registry ids, the baseline among them.
     pub primitives: Vec<String>,
     /// The arm that the others are compared with.
     pub baseline: String,
-    /// Message sizes.
+    /// Sizes of a unit of work: of messages.
     pub sizes: Vec<Bytes>,
-    /// Thread pairs.
+    /// Threads, or pairs of them.
     pub threads: Vec<u32>,
-    /// Where the ends stand.
-    pub topologies: Vec<Topology>,
-    /// What travels.
-    pub modes: Vec<Mode>,
-    /// Sizes of the memory that is sent from.
-    pub working_sets: Vec<WorkingSet>,
-    /// Numbers of fields per message. Plans of older files name one, as they do
-    /// of each axis below that has a list.
-    #[serde(deserialize_with = "one_or_more")]
-    pub fields: Vec<u32>,
-    /// When the iovec is built.
-    #[serde(deserialize_with = "one_or_more")]
-    pub iovec: Vec<Iovec>,
-    /// Receivers, as registry ids.
-    #[serde(alias = "receiver", deserialize_with = "one_or_more")]
-    pub receivers: Vec<String>,
     /// How a trial is laid out.
     pub schedule: Schedule,
     /// How often every cell is visited.
@@ -56,6 +41,39 @@ pub struct Plan {
     pub seed: u64,
     /// Processors to use; `None` for all that iolens may run on.
     pub cpus: Option<Vec<u32>>,
+    /// What is read around slices.
+    #[serde(default)]
+    pub probes: Probes,
+}
+
+/// A study with the axes that it alone has. Written flat into the plan, with
+/// the study's word under `study`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "study", rename_all = "snake_case")]
+pub enum Axes {
+    /// Messages through sockets.
+    Net(NetAxes),
+}
+
+/// The axes of `net`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NetAxes {
+    /// Where the ends stand.
+    pub topologies: Vec<Topology>,
+    /// What travels.
+    pub modes: Vec<Mode>,
+    /// Sizes of the memory that is sent from.
+    pub working_sets: Vec<WorkingSet>,
+    /// Numbers of fields per message. Plans of older files name one, as they do
+    /// of each axis below that has a list.
+    #[serde(deserialize_with = "one_or_more")]
+    pub fields: Vec<u32>,
+    /// When the iovec is built.
+    #[serde(deserialize_with = "one_or_more")]
+    pub iovec: Vec<Iovec>,
+    /// Receivers, as registry ids.
+    #[serde(alias = "receiver", deserialize_with = "one_or_more")]
+    pub receivers: Vec<String>,
     /// Socket settings, the same for all arms.
     pub socket: SocketAxes,
     /// The network between the ends.
@@ -63,9 +81,6 @@ pub struct Plan {
     /// What is handed to the kernel, and taken from it, together.
     #[serde(default)]
     pub batches: BatchAxes,
-    /// What is read around slices.
-    #[serde(default)]
-    pub probes: Probes,
     /// Whether sysctls of the whole machine may be changed for the time of the
     /// run, where a receiver needs it.
     #[serde(default)]
@@ -130,8 +145,8 @@ pub struct SocketAxes {
 }
 
 /// Socket settings asked of both ends in a trial; what the kernel made of them
-/// is stored with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// is stored with it. The default is of studies that have none.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SocketOptions {
     /// `TCP_CONGESTION`.
     pub congestion: String,
@@ -248,25 +263,104 @@ impl Default for NetworkOptions {
 }
 
 impl Plan {
+    /// What is studied.
+    #[must_use]
+    pub fn study(&self) -> Study {
+        match &self.axes {
+            Axes::Net(_) => Study::Net,
+        }
+    }
+
+    /// The axes of `net`; null in other studies.
+    #[must_use]
+    pub fn net(&self) -> Option<&NetAxes> {
+        match &self.axes {
+            Axes::Net(net) => Some(net),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn net_mut(&mut self) -> Option<&mut NetAxes> {
+        match &mut self.axes {
+            Axes::Net(net) => Some(net),
+        }
+    }
+
+    /// Where ends stand in this plan; empty in studies without a network.
+    #[must_use]
+    pub fn topologies(&self) -> &[Topology] {
+        self.net().map_or(&[], |net| &net.topologies)
+    }
+
+    /// Receivers of this plan; empty in studies without any.
+    #[must_use]
+    pub fn receivers(&self) -> &[String] {
+        self.net().map_or(&[], |net| &net.receivers)
+    }
+
+    /// Whether any cell has requests, and so latencies.
+    #[must_use]
+    pub fn has_rr(&self) -> bool {
+        self.net().is_some_and(|net| net.modes.contains(&Mode::Rr))
+    }
+
+    /// Whether sysctls of the whole machine may be changed.
+    #[must_use]
+    pub fn allow_sysctl(&self) -> bool {
+        self.net().is_some_and(|net| net.allow_sysctl)
+    }
+
     /// Every cell of the plan, in the order of its axes.
     #[must_use]
     pub fn cells(&self) -> Vec<Cell> {
+        let settings: Vec<Setting> = match &self.axes {
+            Axes::Net(net) => net.settings().into_iter().map(Setting::Net).collect(),
+        };
+        let cell = |setting| Cell { setting, threads: 0, size: Bytes(0) };
+        let cells = settings.into_iter().map(cell).collect();
+        let cells = crossed(cells, &self.threads, |cell: &mut Cell, &threads| {
+            cell.threads = threads;
+        });
+        crossed(cells, &self.sizes, |cell, &size| cell.size = size)
+    }
+
+    /// What tells a cell from others of the plan besides its size and threads,
+    /// in words: its values on the axes that have more than one.
+    #[must_use]
+    pub fn told_apart(&self, cell: &Cell) -> Vec<String> {
+        match (&self.axes, &cell.setting) {
+            (Axes::Net(axes), Setting::Net(net)) => axes.told_apart(net),
+        }
+    }
+
+    /// What is to be said of a cell besides its topology, mode, working set,
+    /// fields and receiver: the same on the further axes, and what is not as it
+    /// is where a plan states nothing.
+    #[must_use]
+    pub fn told_further(&self, cell: &Cell) -> Vec<String> {
+        match (&self.axes, &cell.setting) {
+            (Axes::Net(axes), Setting::Net(net)) => axes.told_further(net, &cell.unusual()),
+        }
+    }
+}
+
+impl NetAxes {
+    /// Every setting, in the order of the axes.
+    fn settings(&self) -> Vec<NetSetting> {
         let of_topology = |&topology: &Topology| {
-            let cells = vec![Cell::blank(topology)];
-            let cells = crossed(cells, &self.modes, |cell, &mode| cell.mode = mode);
-            let cells = crossed(cells, &self.working_sets, |cell, &set| cell.working_set = set);
-            let cells = crossed(cells, &self.fields, |cell, &fields| cell.fields = fields);
-            let cells = crossed(cells, &self.iovec, |cell, &iovec| cell.iovec = iovec);
+            let all = vec![NetSetting::blank(topology)];
+            let all = crossed(all, &self.modes, |one, &mode| one.mode = mode);
+            let all = crossed(all, &self.working_sets, |one, &set| one.working_set = set);
+            let all = crossed(all, &self.fields, |one, &fields| one.fields = fields);
+            let all = crossed(all, &self.iovec, |one, &iovec| one.iovec = iovec);
             // Where nobody receives, it does not matter how.
             let receivers = match topology.has_receiver() {
                 true => &self.receivers[..],
                 false => &self.receivers[..self.receivers.len().min(1)],
             };
-            let cells = crossed(cells, receivers, |cell, id| cell.receiver.clone_from(id));
+            let all = crossed(all, receivers, |one, id| one.receiver.clone_from(id));
             let tunings = self.tunings(topology);
-            let cells = crossed(cells, &tunings, |cell, &tuning| cell.tuning = tuning);
-            let cells = crossed(cells, &self.threads, |cell, &threads| cell.threads = threads);
-            crossed(cells, &self.sizes, |cell, &size| cell.message_bytes = size)
+            crossed(all, &tunings, |one, &tuning| one.tuning = tuning)
         };
         self.topologies.iter().flat_map(of_topology).collect()
     }
@@ -305,51 +399,43 @@ impl Plan {
         first.unwrap_or_else(|| Tuning::DEFAULT.within(topology))
     }
 
-    /// The socket settings of a trial of a cell.
+    /// The socket settings of a trial.
     #[must_use]
-    pub fn socket_options(&self, cell: &Cell) -> SocketOptions {
-        let receive_bytes = cell.tuning.receive_size.or(Tuning::DEFAULT.receive_size);
+    pub fn socket_options(&self, tuning: &Tuning) -> SocketOptions {
+        let receive_bytes = tuning.receive_size.or(Tuning::DEFAULT.receive_size);
         SocketOptions {
             congestion: self.socket.congestion.clone(),
-            buffer_bytes: cell.tuning.socket_buffer,
+            buffer_bytes: tuning.socket_buffer,
             nodelay: self.socket.nodelay,
             receive_bytes: receive_bytes.unwrap_or_default(),
         }
     }
 
-    /// What tells a cell from others of the plan besides its size and threads,
-    /// in words: its values on the axes that have more than one.
-    #[must_use]
-    pub fn told_apart(&self, cell: &Cell) -> Vec<String> {
+    fn told_apart(&self, net: &NetSetting) -> Vec<String> {
         let rows = [
-            (self.topologies.len(), Some(cell.topology.to_string())),
-            (self.modes.len(), Some(cell.mode.to_string())),
-            (self.working_sets.len(), Some(cell.working_set.to_string())),
-            (self.fields.len(), Some(cell.fields_in_words())),
-            (self.receivers.len(), cell.receiver_in_words()),
+            (self.topologies.len(), Some(net.topology.to_string())),
+            (self.modes.len(), Some(net.mode.to_string())),
+            (self.working_sets.len(), Some(net.working_set.to_string())),
+            (self.fields.len(), Some(net.fields_in_words())),
+            (self.receivers.len(), net.receiver_in_words()),
         ];
-        let several = rows.into_iter().chain(self.further(cell)).filter(|(values, _)| *values > 1);
+        let several = rows.into_iter().chain(self.further(net)).filter(|(values, _)| *values > 1);
         several.filter_map(|(_, word)| word).collect()
     }
 
-    /// What is to be said of a cell besides its topology, mode, working set,
-    /// fields and receiver: the same on the further axes, and what is not as it
-    /// is where a plan states nothing.
-    #[must_use]
-    pub fn told_further(&self, cell: &Cell) -> Vec<String> {
-        let unusual = cell.unusual();
+    fn told_further(&self, net: &NetSetting, unusual: &[String]) -> Vec<String> {
         let said = |(values, word): (usize, Option<String>)| {
             word.filter(|word| values > 1 || unusual.contains(word))
         };
-        self.further(cell).into_iter().filter_map(said).collect()
+        self.further(net).into_iter().filter_map(said).collect()
     }
 
     /// The axes that most plans leave alone: how many values the plan has, and
     /// that of the cell in words.
-    fn further(&self, cell: &Cell) -> [(usize, Option<String>); 8] {
-        let [ip, mtu, buffer, receive, reap, depth, batch] = cell.tuning.words();
+    fn further(&self, net: &NetSetting) -> [(usize, Option<String>); 8] {
+        let [ip, mtu, buffer, receive, reap, depth, batch] = net.tuning.words();
         [
-            (self.iovec.len(), Some(cell.iovec_in_words())),
+            (self.iovec.len(), Some(net.iovec_in_words())),
             (self.network.ip.len(), ip),
             (self.network.mtu_bytes.len(), mtu),
             (self.socket.buffer_bytes.len(), buffer),
@@ -386,4 +472,43 @@ fn one_or_more<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
         Either::One(value) => vec![value],
         Either::More(values) => values,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As the build before the second study wrote it.
+    const OLDER: &str = r#"{"study": "net", "primitives": ["send_staged", "send", "memcpy"],
+        "baseline": "send_staged", "sizes": [64, 4096], "threads": [1, 2],
+        "topologies": ["loopback", "sink"], "modes": ["stream"], "working_sets": ["hot"],
+        "fields": [8], "iovec": ["per_message"], "receivers": ["recv"],
+        "schedule": {"slices": {"slice": 2000000, "discarded_rounds": 3, "rounds": 10}},
+        "passes": {"minimum": 12, "maximum": 60}, "budget": 600000000000, "precision": 0.03,
+        "delta": 0.03, "quick": false, "isolate": false, "seed": 18446744073709551615,
+        "cpus": [0, 1],
+        "socket": {"congestion": "reno", "buffer_bytes": [524288], "nodelay": true,
+            "receive_bytes": [131072]},
+        "network": {"ip": ["ipv4"], "mtu_bytes": [1500]},
+        "batches": {"reap_batch": [null], "uring_depth": [], "uring_batch": [1]},
+        "probes": {"counting": "on", "software": false, "tracepoints": false},
+        "allow_sysctl": false}"#;
+
+    #[test]
+    fn a_plan_of_net_is_written_as_it_always_was() {
+        let plan: Plan = serde_json::from_str(OLDER).unwrap();
+        assert_eq!((plan.study(), plan.seed), (Study::Net, u64::MAX));
+        assert_eq!(plan.cells().len(), 8);
+        let older: serde_json::Value = serde_json::from_str(OLDER).unwrap();
+        assert_eq!(serde_json::to_value(&plan).unwrap(), older);
+    }
+
+    #[test]
+    fn a_plan_that_lacks_an_axis_of_its_study_is_none() {
+        for missing in ["\"topologies\": [\"loopback\", \"sink\"],", "\"study\": \"net\","] {
+            let error = serde_json::from_str::<Plan>(&OLDER.replacen(missing, "", 1)).unwrap_err();
+            let key = missing.split('"').nth(1).unwrap();
+            assert!(error.to_string().contains(&format!("missing field `{key}`")), "{error}");
+        }
+    }
 }

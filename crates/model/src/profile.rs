@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::Cell;
+use crate::cell::Cell;
 use crate::outcome::{Counts, Status};
 use crate::reading::NotMeasured;
 use crate::units::Nanos;

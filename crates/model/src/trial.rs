@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::arm::{Arm, Role};
-use crate::axes::{Cell, Counting};
+use crate::axes::Counting;
+use crate::cell::Cell;
 use crate::plan::{NetworkOptions, Probes, SocketOptions};
 use crate::profile::Sampling;
 use crate::units::Nanos;

@@ -2,7 +2,7 @@
 //! the data say. Text, JSON and the page share them.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
@@ -110,7 +110,7 @@ fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis
     let mut segments: Vec<Segment> = Vec::new();
     for cell in cells {
         let standing = standing(cell, analysis.delta);
-        let segment = Segment::of(&standing, cell.cell.message_bytes);
+        let segment = Segment::of(&standing, cell.cell.size);
         match segments.last_mut() {
             Some(known) if known.said == segment.said => known.extend(segment),
             _ => segments.push(segment),
@@ -422,7 +422,7 @@ mod tests {
         let (mut run, analysis) = fixture::run();
         let receipt = "holds one receipt";
         assert!(texts((run.clone(), analysis.clone())).contains(receipt));
-        run.header.plan.topologies = vec![Topology::Sink];
+        run.header.plan.net_mut().unwrap().topologies = vec![Topology::Sink];
         let text = texts((run, analysis));
         assert!(text.contains("drops everything: no receiver, no driver, no DMA."), "{text}");
         assert!(!text.contains(receipt), "{text}");

@@ -1,7 +1,7 @@
 //! What arms found or arranged when they were opened, such as the size of a
 //! pipe: the same in most trials, and told where it is not.
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::TrialOutcome;
 use iolens_model::run::Run;
 use serde_json::{Map, Value};

@@ -30,7 +30,7 @@ pub(crate) fn path(run: &Run, primitive: &str, receiver: &str) -> Option<DataPat
 
 /// The receiver that stands for a run where one has to: the plan's first.
 pub(crate) fn receiver(run: &Run) -> &str {
-    run.header.plan.receivers.first().map_or("recv", String::as_str)
+    run.header.plan.receivers().first().map_or("recv", String::as_str)
 }
 
 /// The cells of one receiver.
@@ -38,7 +38,7 @@ pub(crate) fn received_with<'a>(
     analysis: &'a Analysis,
     receiver: &'a str,
 ) -> impl Iterator<Item = &'a CellAnalysis> + Clone + 'a {
-    analysis.cells.iter().filter(move |cell| cell.cell.receiver == receiver)
+    analysis.cells.iter().filter(move |cell| cell.cell.receiver().is_none_or(|own| own == receiver))
 }
 
 /// What the kernel decided while it ran, each lowest and highest over some
@@ -141,7 +141,7 @@ fn labelled<'a>(cell: &'a CellAnalysis, label: &str) -> Option<&'a ArmAnalysis> 
 /// The cells of one curve.
 pub(crate) fn on_curve<'a>(
     analysis: &'a Analysis,
-    curve: &iolens_model::axes::Cell,
+    curve: &iolens_model::cell::Cell,
 ) -> Vec<&'a CellAnalysis> {
     analysis.cells.iter().filter(|cell| cell.cell.curve() == curve.curve()).collect()
 }

@@ -3,7 +3,8 @@
 //! to look like the real one's; nothing is concluded from it.
 
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::{Cell, Mode, Topology};
+use iolens_model::axes::{Mode, Topology};
+use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
 use iolens_model::outcome::Status;
 use iolens_model::plan::{Passes, Schedule};
@@ -204,7 +205,7 @@ impl ArmSpec {
 
     /// Why the arm has no numbers in a cell.
     fn trouble(&self, cell: &Cell) -> Option<(Status, &'static str)> {
-        match (self.label, cell.threads, cell.message_bytes.0) {
+        match (self.label, cell.threads, cell.size.0) {
             ("send_per_field", 4, 262_144) => Some((
                 Status::Failed,
                 "2 trials failed while its slice ran: recv: ECONNRESET (connection reset by peer)",
@@ -282,13 +283,13 @@ fn isolate(cells: &mut [CellAnalysis]) {
 
 /// Time per message of each arm in one trial, ns.
 fn times(shape: &Shape, cell: &Cell, noise: &mut Noise) -> Vec<f64> {
-    let bytes = cell.message_bytes.0 as f64;
+    let bytes = cell.size.0 as f64;
     let speed_up = speed_up(cell);
     let mood = (0.06 * noise.normal()).exp();
     let sd = if cell.threads == 4 { 0.028 } else { 0.012 };
-    let trip = if cell.mode == Mode::Rr { 9000.0 } else { 0.0 };
+    let trip = if cell.is_rr() { 9000.0 } else { 0.0 };
     let time = |arm: &ArmSpec| {
-        let wide = arm.label == IOV.label && cell.threads == 4 && cell.message_bytes.0 == 4096;
+        let wide = arm.label == IOV.label && cell.threads == 4 && cell.size.0 == 4096;
         let own = if wide { 0.16 } else { sd };
         (arm.fixed_ns + trip + arm.per_byte_ns * bytes) * mood / speed_up
             * (own * noise.normal()).exp()
@@ -310,7 +311,7 @@ fn cell_analysis(shape: &Shape, cell: &Cell, values: &[Vec<f64>]) -> CellAnalysi
     let n = u32::try_from(values.len()).unwrap_or(0);
     let analyse = |(i, arm)| arm_analysis(shape, cell, arm, values, i);
     let arms = shape.arms.iter().enumerate().map(analyse).collect();
-    let notes = match cell.message_bytes.0 {
+    let notes = match cell.size.0 {
         262_144 => vec!["the rings of one arm do not fit the L2 cache".into()],
         _ => Vec::new(),
     };
@@ -331,7 +332,7 @@ fn arm_analysis(
     let usable = trouble.is_none();
     let contrasted = matches!(arm.role, Role::Compared | Role::SelfCheck) && usable;
     let trips = || own.iter().map(|ns| of_one_thread(cell, *ns)).collect::<Vec<_>>();
-    let answers = cell.mode == Mode::Rr && arm.role != Role::Control && usable;
+    let answers = cell.is_rr() && arm.role != Role::Control && usable;
     let (family, condition) = listed(arm.primitive);
     ArmAnalysis {
         arm: arm.arm(),

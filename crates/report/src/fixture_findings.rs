@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::{Cell, Mode, Topology};
+use iolens_model::axes::{Mode, Topology};
+use iolens_model::cell::Cell;
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts,
 };
@@ -48,8 +49,9 @@ pub(crate) fn with_findings((mut run, mut analysis): (Run, Analysis)) -> (Run, A
     if !run.header.plan.primitives.iter().any(|id| id == ZERO) {
         run.header.plan.primitives.push(ZERO.into());
     }
-    run.header.plan.topologies = vec![Topology::Loopback, Topology::Veth];
-    run.header.plan.modes = vec![Mode::Stream, Mode::Rr];
+    run.header.plan.net_mut().expect("the fixture is of net").topologies =
+        vec![Topology::Loopback, Topology::Veth];
+    run.header.plan.net_mut().expect("the fixture is of net").modes = vec![Mode::Stream, Mode::Rr];
     run.header.primitives = primitives();
     analysis.cells.iter_mut().for_each(add_zerocopy);
     add_findings(&mut analysis);
@@ -129,7 +131,7 @@ fn add_findings(analysis: &mut Analysis) {
         .cells
         .iter()
         .filter(|cell| cell.cell.threads == 1)
-        .map(|cell| cell.cell.message_bytes)
+        .map(|cell| cell.cell.size)
         .collect();
     analysis.crossovers = curves.iter().flat_map(|curve| crossovers(curve, &sizes)).collect();
     analysis.cost_models = curves.iter().flat_map(cost_models).collect();
@@ -221,8 +223,8 @@ fn removed_copy(cell: &CellAnalysis) -> RemovedCopy {
 
 /// The same cell in mode rr over veth, with round trips.
 fn request_response(mut cell: CellAnalysis) -> CellAnalysis {
-    cell.cell.topology = Topology::Veth;
-    cell.cell.mode = Mode::Rr;
+    cell.cell.net_mut().expect("the fixture is of net").topology = Topology::Veth;
+    cell.cell.net_mut().expect("the fixture is of net").mode = Mode::Rr;
     for arm in cell.arms.iter_mut().filter(|arm| arm.arm.role != Role::Control) {
         arm.latency = latency(arm);
     }

@@ -70,14 +70,14 @@ fn without_optional_tags(page: &str) -> String {
 
 fn title(run: &Run) -> String {
     let name = run.header.name.as_deref().unwrap_or(&run.header.id);
-    format!("{name} · iolens {}", run.header.plan.study)
+    format!("{name} · iolens {}", run.header.plan.study())
 }
 
 fn header(run: &Run, analysis: &Analysis) -> Markup {
     let plan = &run.header.plan;
     html! {
         header {
-            p.mark { b { "iolens" } " " (plan.study) " run " code { (run.header.id) } }
+            p.mark { b { "iolens" } " " (plan.study()) " run " code { (run.header.id) } }
             h1 { (run.header.name.as_deref().unwrap_or("What moving a message costs")) }
             p.meta {
                 (number::utc(run.header.started_unix_ns))

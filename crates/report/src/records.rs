@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
     Counts, KernelCounts, MultishotCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
@@ -60,16 +60,16 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("run", json!(run.header.id)),
         ("pass", json!(trial.pass)),
         ("position", json!(trial.position)),
-        ("study", json!(run.header.plan.study.word())),
+        ("study", json!(run.header.plan.study().word())),
         ("arm", json!(outcome.arm.label)),
         ("primitive", json!(outcome.arm.primitive)),
-        ("receiver", json!(cell.receiver)),
-        ("fields", json!(cell.fields)),
-        ("working_set", json!(cell.working_set.word())),
+        ("receiver", json!(cell.receiver())),
+        ("fields", json!(cell.net().map(|net| net.fields))),
+        ("working_set", json!(cell.working_set())),
         ("slices", json!(totals.map(|t| t.slices))),
-        ("topology", json!(cell.topology.word())),
-        ("mode", json!(cell.mode.word())),
-        ("message_bytes", json!(cell.message_bytes.0)),
+        ("topology", json!(cell.topology())),
+        ("mode", json!(cell.net().map(|net| net.mode))),
+        ("message_bytes", json!(cell.net().map(|_| cell.size.0))),
         ("threads", json!(cell.threads)),
         ("status", json!(outcome.status.word())),
         ("reason", json!(outcome.reason.as_ref().or(trial.reason.as_ref()))),
@@ -84,7 +84,7 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     row.extend(zerocopy_columns(zerocopy));
     row.extend(fixed([
         ("role", json!(outcome.arm.role)),
-        ("iovec", json!(cell.iovec.word())),
+        ("iovec", json!(cell.net().map(|net| net.iovec))),
         ("isolated", json!(trial.isolated)),
     ]));
     row.extend(further(totals));
@@ -100,7 +100,7 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
             json!(zerocopy.and_then(|z| z.notifications_per_send())),
         ),
     ]));
-    row.extend(tuning(cell.tuning));
+    row.extend(tuning(cell));
     row.extend(multishot_columns(totals.and_then(|t| t.multishot)));
     let whole = fixed([
         ("latency_histogram", json!(outcome.latency)),
@@ -110,27 +110,29 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
 }
 
 /// The axes that most plans leave alone.
-fn tuning(tuning: Tuning) -> Named {
+fn tuning(cell: &Cell) -> Named {
+    let tuning = cell.net().map(|net| net.tuning);
+    let of = |get: &dyn Fn(Tuning) -> Value| tuning.map_or(Value::Null, get);
     fixed([
-        ("ip", json!(tuning.ip.word())),
-        ("mtu_bytes", json!(tuning.mtu_bytes)),
-        ("socket_buffer_bytes", json!(tuning.socket_buffer.0)),
-        ("receive_size_bytes", json!(tuning.receive_size.map(|size| size.0))),
-        ("reap_batch", json!(tuning.reap_batch)),
-        ("uring_depth", json!(tuning.uring_depth)),
-        ("uring_batch", json!(tuning.uring_batch)),
+        ("ip", of(&|t| json!(t.ip.word()))),
+        ("mtu_bytes", of(&|t| json!(t.mtu_bytes))),
+        ("socket_buffer_bytes", of(&|t| json!(t.socket_buffer.0))),
+        ("receive_size_bytes", of(&|t| json!(t.receive_size.map(|size| size.0)))),
+        ("reap_batch", of(&|t| json!(t.reap_batch))),
+        ("uring_depth", of(&|t| json!(t.uring_depth))),
+        ("uring_batch", of(&|t| json!(t.uring_batch))),
     ])
 }
 
 fn axes(cell: &Cell) -> Named {
     fixed([
-        ("receiver", json!(cell.receiver)),
-        ("fields", json!(cell.fields)),
-        ("iovec", json!(cell.iovec.word())),
-        ("working_set", json!(cell.working_set.word())),
-        ("topology", json!(cell.topology.word())),
-        ("mode", json!(cell.mode.word())),
-        ("message_bytes", json!(cell.message_bytes.0)),
+        ("receiver", json!(cell.receiver())),
+        ("fields", json!(cell.net().map(|net| net.fields))),
+        ("iovec", json!(cell.net().map(|net| net.iovec))),
+        ("working_set", json!(cell.working_set())),
+        ("topology", json!(cell.topology())),
+        ("mode", json!(cell.net().map(|net| net.mode))),
+        ("message_bytes", json!(cell.net().map(|_| cell.size.0))),
         ("threads", json!(cell.threads)),
     ])
 }
@@ -258,7 +260,7 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
     row.extend(zero_copies(slice.tx.zerocopy));
     row.extend(pmu_of_ends(slice));
     row.extend(later_of_ends(slice));
-    row.extend(tuning(trial.cell.tuning));
+    row.extend(tuning(&trial.cell));
     Record { columns: row, whole: Vec::new() }
 }
 
@@ -350,7 +352,7 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     let judged = contrast.filter(|_| !run.header.plan.quick);
     let mut row = fixed([
         ("run", json!(run.header.id)),
-        ("study", json!(run.header.plan.study.word())),
+        ("study", json!(run.header.plan.study().word())),
         ("arm", json!(arm.arm.label)),
         ("primitive", json!(arm.arm.primitive)),
         ("role", json!(arm.arm.role)),
@@ -396,7 +398,7 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
         ("rx_mapped_share", json!(arm.mapped_share)),
         ("zerocopy_notifications_per_send", json!(zerocopy.and_then(|z| z.notifications_per_send))),
     ]));
-    row.extend(tuning(cell.cell.tuning));
+    row.extend(tuning(&cell.cell));
     row.extend(multishot_columns(arm.multishot));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
     Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }

@@ -3,7 +3,7 @@
 //! copied, everything about one cell, why to believe it.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
@@ -119,7 +119,7 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
             let remark = remark.or_else(|| tapped(cell, arm));
             let note = remark.map(|remark| table.note(&remark));
             let entry = |&detail: &Detail| match detail {
-                Detail::Size if i == 0 => cell.cell.message_bytes.to_string().into(),
+                Detail::Size if i == 0 => cell.cell.size.to_string().into(),
                 Detail::Arm => {
                     Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
                 }
@@ -143,7 +143,7 @@ fn label(arm: &ArmAnalysis) -> String {
 /// How much of an arm's bytes was mapped, and why no more.
 fn mapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
     let share = number::percent(arm.mapped_share?);
-    let said = format!("{} mapped {share} of the bytes", cell.cell.receiver);
+    let said = format!("{} mapped {share} of the bytes", cell.cell.receiver()?);
     let own = format!("{}: {said}", arm.arm.label);
     let why = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
     Some(said + why.unwrap_or_default())

@@ -1,9 +1,11 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
-use iolens_model::axes::{Cell, Topology, WorkingSet};
+use iolens_model::axes::{Topology, WorkingSet};
+
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::host::HostFacts;
-use iolens_model::plan::{Plan, Schedule};
+use iolens_model::plan::{Axes, Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
 
 use crate::number::count;
@@ -11,7 +13,7 @@ use crate::number::count;
 /// What tells a cell from the others of the run: `64 KiB, 1 thread`, with the
 /// axes behind it of which the plan has more than one value.
 pub(crate) fn subject(plan: &Plan, cell: &Cell) -> String {
-    format!("{}, {}", cell.message_bytes, curve(plan, cell))
+    format!("{}, {}", cell.size, curve(plan, cell))
 }
 
 /// What tells a curve from the others of the run: `1 thread`.
@@ -31,8 +33,9 @@ fn working_set(set: WorkingSet) -> String {
     format!("{set} working set")
 }
 
-/// Where a claim holds: `on veth`.
-pub(crate) fn on(topology: Topology) -> String {
+/// Where a claim holds: `on veth`; in studies without a network `here`.
+pub(crate) fn on(cell: &Cell) -> String {
+    let Some(topology) = cell.topology() else { return "here".to_owned() };
     let what = if topology.has_receiver() { "" } else { ", a device that drops everything" };
     format!("on {topology}{what}")
 }
@@ -67,14 +70,16 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
 /// 8 fields, received with recv`, and what else tells it apart or is not as it
 /// is where a plan states nothing.
 pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
-    let mut parts = vec![
-        plan.study.to_string(),
-        cell.topology.to_string(),
-        cell.mode.to_string(),
-        working_set(cell.working_set),
-        cell.fields_in_words(),
-        received(&[cell.topology], std::slice::from_ref(&cell.receiver)),
-    ];
+    let mut parts = vec![plan.study().to_string()];
+    match &cell.setting {
+        Setting::Net(net) => parts.extend([
+            net.topology.to_string(),
+            net.mode.to_string(),
+            working_set(net.working_set),
+            net.fields_in_words(),
+            received(&[net.topology], std::slice::from_ref(&net.receiver)),
+        ]),
+    }
     parts.extend(plan.told_further(cell));
     parts.join(", ")
 }
@@ -83,15 +88,20 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
 /// hot, 8 fields, received with recv`, and each setting that has several values
 /// or is not as it is where a plan states nothing.
 pub(crate) fn settings(plan: &Plan) -> String {
-    let single = plan.fields == [1];
-    let mut parts = vec![
-        plan.study.to_string(),
-        values(&plan.topologies),
-        values(&plan.modes),
-        values(&plan.working_sets.iter().map(|&set| working_set(set)).collect::<Vec<_>>()),
-        format!("{} {}", values(&plan.fields), if single { "field" } else { "fields" }),
-        received(&plan.topologies, &plan.receivers),
-    ];
+    let mut parts = vec![plan.study().to_string()];
+    match &plan.axes {
+        Axes::Net(net) => parts.extend([
+            values(&net.topologies),
+            values(&net.modes),
+            values(&net.working_sets.iter().map(|&set| working_set(set)).collect::<Vec<_>>()),
+            format!(
+                "{} {}",
+                values(&net.fields),
+                if net.fields == [1] { "field" } else { "fields" }
+            ),
+            received(&net.topologies, &net.receivers),
+        ]),
+    }
     let mut further: Vec<String> = Vec::new();
     let cells = plan.cells();
     for word in cells.iter().flat_map(|cell| plan.told_further(cell)) {
@@ -160,7 +170,7 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
     let software = [
         fact(host, &["os", "distribution", "pretty_name"]).map(String::from),
         fact(host, &["kernel", "release", "osrelease"]).map(|k| format!("Linux {k}")),
-        Some(cell.topology.to_string()),
+        cell.topology().map(|topology| topology.to_string()),
         Some(header.build.clone()),
         Some(format!("run {}", header.id)),
     ];

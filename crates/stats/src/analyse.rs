@@ -10,7 +10,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::run::{Run, RunHeader};
 
 use crate::analysis::Analysis;

@@ -4,7 +4,7 @@
 mod figures;
 
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{MultishotCounts, Status};

@@ -7,7 +7,7 @@ mod cost;
 
 use std::collections::BTreeMap;
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::profile::{ProfileEnd, ProfileTrial};
 use serde::Serialize;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::units::Bytes;
 
 use crate::analysis::{CostModel, Estimate, Interval};
@@ -21,8 +21,8 @@ pub(crate) fn of(tracks: &[Track], table: &mut StudentTable) -> Vec<CostModel> {
         tracks.iter().filter(|track| track.arm.role != Role::SelfCheck).collect();
     let curves = grouped(&shown, |track| (track.cell.curve(), track.arm.label.as_str()));
     let model = |((curve, label), mut tracks): ((Cell, &str), Vec<&&Track>)| {
-        tracks.sort_by_key(|track| track.cell.message_bytes);
-        let sizes: Vec<Bytes> = tracks.iter().map(|track| track.cell.message_bytes).collect();
+        tracks.sort_by_key(|track| track.cell.size);
+        let sizes: Vec<Bytes> = tracks.iter().map(|track| track.cell.size).collect();
         let passes: Vec<BTreeMap<u32, f64>> = tracks.iter().map(|track| by_pass(track)).collect();
         of_passes(&curve, label, &sizes, &complete(&passes), table)
     };

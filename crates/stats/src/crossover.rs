@@ -2,7 +2,7 @@
 //! simultaneous intervals can tell apart by more than δ, and nothing between.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::units::Bytes;
 
@@ -24,7 +24,7 @@ const PAIRS: [(&str, &str); 3] = [
 pub(crate) fn of(cells: &[CellAnalysis], delta: f64) -> Vec<Crossover> {
     let mut found = Vec::new();
     for (curve, mut cells) in grouped(cells, |cell| cell.cell.curve()) {
-        cells.sort_by_key(|cell| cell.cell.message_bytes);
+        cells.sort_by_key(|cell| cell.cell.size);
         for (first, second) in cells.first().map(|cell| pairs(cell)).unwrap_or_default() {
             let points: Vec<CrossoverPoint> =
                 cells.iter().filter_map(|cell| point(cell, first, second)).collect();
@@ -79,7 +79,7 @@ fn point(cell: &CellAnalysis, first: &str, second: &str) -> Option<CrossoverPoin
         let ratio = if pair.first == second { pair.ratio } else { 1.0 / pair.ratio };
         (ratio, pair.interval_of(second))
     };
-    Some(CrossoverPoint { size: cell.cell.message_bytes, ratio, simultaneous })
+    Some(CrossoverPoint { size: cell.cell.size, ratio, simultaneous })
 }
 
 fn inverse(interval: Interval) -> Interval {

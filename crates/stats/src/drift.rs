@@ -117,7 +117,7 @@ mod tests {
             for (position, cell) in (0u32..).zip(run.header.plan.cells()) {
                 let nth = u64::from((pass - 1) * 2 + position);
                 let after_ns = nth * seconds * 1_000_000_000;
-                let scale = factor(hours(after_ns)) * cell.message_bytes.0 as f64;
+                let scale = factor(hours(after_ns)) * cell.size.0 as f64;
                 let arms = [
                     ArmTime::new("base", Role::Baseline, &[0.5 * scale; 4]),
                     ArmTime::new("arm", Role::Compared, &[0.4 * scale; 4]),

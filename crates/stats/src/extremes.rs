@@ -1,7 +1,6 @@
 //! The best figures of a run, and where they are.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Mode;
 use iolens_model::outcome::Status;
 
 use crate::analysis::{
@@ -40,12 +39,10 @@ fn competes(arm: &ArmAnalysis) -> bool {
 
 fn figure(what: ExtremeKind, cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<Estimate> {
     let figures = arm.figures.as_ref()?;
-    let latency = || arm.latency.as_ref().filter(|_| cell.cell.mode == Mode::Rr);
+    let latency = || arm.latency.as_ref().filter(|_| cell.cell.is_rr());
     match what {
         ExtremeKind::HighestGoodput => figures.goodput_bits_per_s,
-        ExtremeKind::LowestNsPerMessage => {
-            (cell.cell.mode == Mode::Stream).then_some(figures.ns_per_message)
-        }
+        ExtremeKind::LowestNsPerMessage => (!cell.cell.is_rr()).then_some(figures.ns_per_message),
         ExtremeKind::LowestLatencyP50 => latency()?.p50_ns,
         ExtremeKind::LowestLatencyP99 => latency()?.p99_ns,
         ExtremeKind::LeastCpuNsPerByte => cpu(figures),
@@ -70,6 +67,7 @@ fn cpu(figures: &Figures) -> Option<Estimate> {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::axes::Mode;
     use iolens_model::latency::Histogram;
     use iolens_model::units::Bytes;
 
@@ -82,14 +80,14 @@ mod tests {
     fn extremes(mode: Mode, sizes: &[u64], ns: impl Fn(u64) -> f64) -> Vec<Extreme> {
         let mut plan = fixture::plan(&["base", "arm"]);
         plan.sizes = sizes.iter().copied().map(Bytes).collect();
-        plan.modes = vec![mode];
+        plan.net_mut().unwrap().modes = vec![mode];
         let mut run = fixture::run(plan);
         run.header.calibration.memcpy_hot_bytes_per_s = 1e15;
         for pass in 1..=2 {
             for cell in run.header.plan.cells() {
                 let arms = [
                     ArmTime::new("base", Role::Baseline, &[500.0; 4]),
-                    ArmTime::new("arm", Role::Compared, &[ns(cell.message_bytes.0); 4]),
+                    ArmTime::new("arm", Role::Compared, &[ns(cell.size.0); 4]),
                     ArmTime::new("base (A/A)", Role::SelfCheck, &[200.0; 4]),
                     ArmTime::new("memcpy", Role::Control, &[200.0; 4]),
                 ];
@@ -105,7 +103,7 @@ mod tests {
 
     fn check(found: &[Extreme], what: ExtremeKind, label: &str, size: u64, value: f64) {
         let one = found.iter().find(|extreme| extreme.what == what).expect("an extreme");
-        assert_eq!((one.label.as_str(), one.cell.message_bytes.0), (label, size), "{what:?}");
+        assert_eq!((one.label.as_str(), one.cell.size.0), (label, size), "{what:?}");
         assert!((one.value.value / value - 1.0).abs() < 1e-3, "{what:?}: {}", one.value.value);
     }
 

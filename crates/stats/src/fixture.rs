@@ -1,11 +1,14 @@
 //! Runs for tests, made from times per message.
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::{Cell, Iovec, Mode, Study, Topology, WorkingSet};
+use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+use iolens_model::cell::Cell;
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{Counts, EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{BatchAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes};
+use iolens_model::plan::{
+    Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes,
+};
 use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::trial::SliceKind;
@@ -38,17 +41,27 @@ impl ArmTime {
 /// 1 KiB and one thread, δ and precision 3 %.
 pub(crate) fn plan(primitives: &[&str]) -> Plan {
     Plan {
-        study: Study::Net,
+        axes: Axes::Net(NetAxes {
+            topologies: vec![Topology::Loopback],
+            modes: vec![Mode::Stream],
+            working_sets: vec![WorkingSet::Hot],
+            fields: vec![1],
+            iovec: vec![Iovec::PerMessage],
+            receivers: vec!["recv".to_owned()],
+            socket: SocketAxes {
+                congestion: "cubic".to_owned(),
+                buffer_bytes: vec![Bytes(1 << 20)],
+                nodelay: true,
+                receive_bytes: vec![Bytes(65536)],
+            },
+            network: NetworkAxes::default(),
+            batches: BatchAxes::default(),
+            allow_sysctl: false,
+        }),
         primitives: primitives.iter().map(|id| (*id).to_owned()).collect(),
         baseline: "base".to_owned(),
         sizes: vec![Bytes(1024)],
         threads: vec![1],
-        topologies: vec![Topology::Loopback],
-        modes: vec![Mode::Stream],
-        working_sets: vec![WorkingSet::Hot],
-        fields: vec![1],
-        iovec: vec![Iovec::PerMessage],
-        receivers: vec!["recv".to_owned()],
         schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 0, rounds: 4 },
         passes: Passes { minimum: 12, maximum: 60 },
         budget: Nanos(600 * 1_000_000_000),
@@ -58,16 +71,7 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
         isolate: false,
         seed: 1,
         cpus: None,
-        socket: SocketAxes {
-            congestion: "cubic".to_owned(),
-            buffer_bytes: vec![Bytes(1 << 20)],
-            nodelay: true,
-            receive_bytes: vec![Bytes(65536)],
-        },
-        network: NetworkAxes::default(),
-        batches: BatchAxes::default(),
         probes: Probes::default(),
-        allow_sysctl: false,
     }
 }
 
@@ -165,7 +169,7 @@ fn slice(seq: usize, round: usize, arm: usize, cell: &Cell, ns: f64) -> SliceOut
     let time_ns = whole(ns * MESSAGES as f64);
     let counts = Counts {
         messages: MESSAGES,
-        bytes: MESSAGES * cell.message_bytes.0,
+        bytes: MESSAGES * cell.size.0,
         calls: MESSAGES,
         time_ns,
         task_clock_ns: Some(time_ns / 10 * 9),
@@ -202,7 +206,7 @@ fn whole(ns: f64) -> u64 {
 fn end(cell: &Cell) -> EndFacts {
     EndFacts {
         build: "test".to_owned(),
-        message_bytes: cell.message_bytes.0,
+        message_bytes: cell.size.0,
         threads: cell.threads,
         thread_cpus: vec![vec![0]; cell.threads as usize],
         congestion: Some("cubic".to_owned()),

@@ -1,7 +1,7 @@
 //! From where on more bytes or more threads no longer help.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 
 use crate::analysis::{CellAnalysis, Estimate, Plateau, PlateauAxis};
@@ -32,7 +32,7 @@ fn without(axis: PlateauAxis, cell: &Cell) -> Cell {
 
 fn place(axis: PlateauAxis, cell: &Cell) -> u64 {
     match axis {
-        PlateauAxis::Size => cell.message_bytes.0,
+        PlateauAxis::Size => cell.size.0,
         PlateauAxis::Threads => u64::from(cell.threads),
     }
 }
@@ -103,7 +103,7 @@ mod tests {
         for pass in 1..=4u32 {
             for (cell, gbit) in run.header.plan.cells().iter().zip(gbits) {
                 let sign = if pass % 2 == 0 { 1.0 } else { -1.0 };
-                let ns = cell.message_bytes.0 as f64 * 8.0 / gbit * (1.0 + sign * stray);
+                let ns = cell.size.0 as f64 * 8.0 / gbit * (1.0 + sign * stray);
                 let arms = [ArmTime::new("base", Role::Baseline, &[ns; 4])];
                 run.trials.push(fixture::trial(pass, cell, &arms));
             }

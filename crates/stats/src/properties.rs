@@ -101,7 +101,7 @@ fn any_trial() -> impl Strategy<Value = TrialOutcome> {
     )
         .prop_map(|(pass, isolated, size, status, baseline, arms, changes)| {
             let mut cell = fixture::plan(&["base"]).cells().remove(0);
-            cell.message_bytes = Bytes(size);
+            cell.size = Bytes(size);
             let arms: Vec<(ArmTime, Status)> = baseline.into_iter().chain(arms).collect();
             let times: Vec<ArmTime> = arms.iter().map(|(time, _)| time.clone()).collect();
             let mut trial = fixture::trial(pass, &cell, &times);

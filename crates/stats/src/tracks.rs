@@ -2,7 +2,7 @@
 //! pairings and regressions across cells start from.
 
 use iolens_model::arm::Arm;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 
 use crate::interval::Parts;
 use crate::values::{ArmValues, TrialValues};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 
 use crate::analysis::{CellAnalysis, CostModel, Estimate, Interval, Unexpected};
@@ -73,7 +73,7 @@ fn curve<'a>(cells: &'a [CellAnalysis], tracks: &'a [Track], model: &'a CostMode
         let track = tracks.iter().find(of_arm);
         let Some((figures, track)) = arm.figures.as_ref().zip(track) else { continue };
         let measured = figures.ns_per_message;
-        let n = cell.cell.message_bytes.0 as f64;
+        let n = cell.cell.size.0 as f64;
         let model_ns = model.fixed_ns.value + model.per_byte_ns.value * n;
         let ln_off = (measured.value / model_ns).ln();
         if ln_off.is_finite() {
@@ -89,7 +89,7 @@ fn curve<'a>(cells: &'a [CellAnalysis], tracks: &'a [Track], model: &'a CostMode
             });
         }
     }
-    places.sort_by_key(|place| place.cell.message_bytes);
+    places.sort_by_key(|place| place.cell.size);
     Curve { label: &model.label, sends, places }
 }
 
@@ -167,7 +167,7 @@ mod tests {
         let mut run = fixture::run(plan);
         for pass in 1..=12u32 {
             for cell in run.header.plan.cells() {
-                let n = cell.message_bytes.0;
+                let n = cell.size.0;
                 let stray = if pass % 2 == 0 { 1.01 } else { 0.99 };
                 let ns = (1000.0 + 0.25 * n as f64) * factor(n) * stray;
                 let arms = [ArmTime::new("base", Role::Baseline, &[ns; 4])];
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_bump_in_the_middle_is_found_against_its_neighbours() {
         let found = unexpected(6, |n| if n == 4096 { 1.4 } else { 1.0 }).expect("a model");
-        assert_eq!((found.cell.message_bytes, found.label.as_str()), (Bytes(4096), "base"));
+        assert_eq!((found.cell.size, found.label.as_str()), (Bytes(4096), "base"));
         assert!(found.beyond_interval);
         assert!((found.ratio - 1.4).abs() < 0.03, "{}", found.ratio);
         assert!((found.measured_ns.value / found.expected_ns / found.ratio - 1.0).abs() < 1e-9);
@@ -201,7 +201,7 @@ mod tests {
         let mut run = fixture::run(plan);
         for pass in 1..=12u32 {
             for (i, cell) in (0u32..).zip(run.header.plan.cells()) {
-                let n = cell.message_bytes.0 as f64;
+                let n = cell.size.0 as f64;
                 // Sizes stray against each other, so that passes do not cancel.
                 let stray = if (pass + i).is_multiple_of(2) { 1.0 + stray } else { 1.0 - stray };
                 let of = |factor: f64| {
@@ -236,7 +236,7 @@ mod tests {
     fn the_interval_covers_all_that_were_looked_through() {
         let found = with_a_control(1.0, 1.0, 0.01);
         assert_eq!(found.candidates, 12);
-        let is_end = [64, 65536].contains(&found.cell.message_bytes.0);
+        let is_end = [64, 65536].contains(&found.cell.size.0);
         let spread = if is_end { 0.01 } else { 0.02 } * (12.0f64 / 11.0).sqrt();
         let t = crate::student::quantile(11, 1.0 - 0.025 / 12.0).expect("a quantile");
         let interval = found.simultaneous.expect("an interval");

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::arm::{ArmOutcome, Role};
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::{Counts, EndFacts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 use iolens_model::trial::SliceKind;

@@ -1,6 +1,6 @@
 //! Numbers and cells in the sentences of an analysis.
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 
 use crate::analysis::Interval;
@@ -41,8 +41,7 @@ pub(crate) fn trials(n: u32) -> String {
 /// The cell by what sets it apart in this plan: `64 KiB × 4 threads`, and
 /// those of the other axes that have more than one value.
 pub(crate) fn cell_in(plan: &Plan, cell: &Cell) -> String {
-    let plural = if cell.threads == 1 { "" } else { "s" };
-    let size = format!("{} × {} thread{plural}", cell.message_bytes, cell.threads);
+    let size = format!("{} × {}", cell.size, cell.threads_in_words());
     std::iter::once(size).chain(plan.told_apart(cell)).collect::<Vec<_>>().join(", ")
 }
 

@@ -1,6 +1,6 @@
 //! Sampled trials: appended like timed ones, read back with their run.
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack};
 use iolens_model::units::Nanos;
@@ -132,8 +132,11 @@ fn cell(row: &Row<'_>, plan: &Plan) -> rusqlite::Result<Cell> {
     let cell: Cell = row::get_json(row, "cell_json")?;
     let stored: Value = row::get_json(row, "cell_json")?;
     let is_older = stored.get("tuning").is_none();
-    let tuning = if is_older { plan.only_tuning(cell.topology) } else { cell.tuning };
-    Ok(Cell { tuning, ..cell })
+    let plan = plan.net().filter(|_| is_older);
+    Ok(match plan {
+        Some(plan) => cell.with_net(|net| net.tuning = plan.only_tuning(net.topology)),
+        None => cell,
+    })
 }
 
 fn ends(connection: &Connection, profile: i64) -> rusqlite::Result<Vec<ProfileEnd>> {

@@ -46,7 +46,7 @@ impl Store {
                        (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
                        (SELECT count(*) FROM (SELECT DISTINCT topology, mode, working_set, \
                        fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, \
-                       reap_batch, uring_depth, uring_batch, threads, message_bytes FROM trial \
+                       reap_batch, uring_depth, uring_batch, threads, message_bytes, cell_json FROM trial \
                        WHERE trial.run = run.run)) AS cells FROM run ORDER BY run.run";
             let mut statement = connection.prepare_cached(sql)?;
             let summaries = statement.query_map([], |row| summary(connection, row))?;

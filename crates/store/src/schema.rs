@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"ioLn");
 
 /// The schema this build reads and writes (`user_version`).
-pub const SCHEMA_VERSION: u32 = 7;
+pub const SCHEMA_VERSION: u32 = 8;
 
 /// Step i takes version i to version i + 1; version 0 is an empty file.
 const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
@@ -17,6 +17,7 @@ const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("schema_5.sql"),
     include_str!("schema_6.sql"),
     include_str!("schema_7.sql"),
+    include_str!("schema_8.sql"),
 ];
 
 /// Brings the file to [`SCHEMA_VERSION`] in one transaction: another process
@@ -26,6 +27,16 @@ pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<Option<u3
     if version(connection)? == SCHEMA_VERSION {
         return Ok(None);
     }
+    // A table is made anew by dropping the old one, which would take along the
+    // rows that refer to it. Inside a transaction this pragma does nothing:
+    // <https://www.sqlite.org/lang_altertable.html#otheralter>
+    connection.pragma_update(None, "foreign_keys", false)?;
+    let found = migrate_unchecked(connection);
+    connection.pragma_update(None, "foreign_keys", true)?;
+    found
+}
+
+fn migrate_unchecked(connection: &mut Connection) -> rusqlite::Result<Option<u32>> {
     // Immediate: of two processes that both see version 0, one waits here and
     // then finds nothing left to do.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -36,10 +47,21 @@ pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<Option<u3
     for step in &MIGRATIONS[found as usize..] {
         transaction.execute_batch(step)?;
     }
+    refuse_dangling(&transaction)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()?;
     Ok(None)
+}
+
+/// Every row must still find the one that it refers to.
+fn refuse_dangling(connection: &Connection) -> rusqlite::Result<()> {
+    let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
+    if statement.exists([])? {
+        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
+        return Err(rusqlite::Error::SqliteFailure(error, None));
+    }
+    Ok(())
 }
 
 /// The schema version of the file.

@@ -1,7 +1,7 @@
 //! Reading trials: each with its arms and slices, as it was appended.
 
 use iolens_model::arm::{Arm, ArmOutcome};
-use iolens_model::axes::Cell;
+use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::plan::Plan;
 use iolens_model::tuning::Tuning;
@@ -31,22 +31,11 @@ fn trial(
     arms: Vec<ArmOutcome>,
     slices: Vec<SliceOutcome>,
 ) -> rusqlite::Result<TrialOutcome> {
-    let topology = row::get_word(row, "topology")?;
     Ok(TrialOutcome {
         pass: row.get("pass")?,
         position: row.get("position")?,
         isolated: row.get("isolated")?,
-        cell: Cell {
-            topology,
-            mode: row::get_word(row, "mode")?,
-            working_set: row::get_word(row, "working_set")?,
-            fields: row.get("fields")?,
-            iovec: row::get_word(row, "iovec")?,
-            receiver: row.get("receiver")?,
-            tuning: tuning(row)?.unwrap_or_else(|| plan.only_tuning(topology)),
-            threads: row.get("threads")?,
-            message_bytes: Bytes(row.get("message_bytes")?),
-        },
+        cell: cell(row, plan)?,
         started_unix_ns: row.get("started_unix_ns")?,
         duration_ns: row.get("duration_ns")?,
         status: row::get_word(row, "status")?,
@@ -56,6 +45,29 @@ fn trial(
         environment: row::get_json(row, "environment_json")?,
         tx: row::get_json_or_null(row, "tx_json")?,
         rx: row::get_json_or_null(row, "rx_json")?,
+    })
+}
+
+/// The cell of a trial: in columns for `net`, as JSON for every other study.
+fn cell(row: &Row<'_>, plan: &Plan) -> rusqlite::Result<Cell> {
+    if let Some(cell) = row::get_json_or_null(row, "cell_json")? {
+        return Ok(cell);
+    }
+    let topology = row::get_word(row, "topology")?;
+    let only = || plan.net().map_or(Tuning::DEFAULT, |net| net.only_tuning(topology));
+    let setting = NetSetting {
+        topology,
+        mode: row::get_word(row, "mode")?,
+        working_set: row::get_word(row, "working_set")?,
+        fields: row.get("fields")?,
+        iovec: row::get_word(row, "iovec")?,
+        receiver: row.get("receiver")?,
+        tuning: tuning(row)?.unwrap_or_else(only),
+    };
+    Ok(Cell {
+        setting: Setting::Net(setting),
+        threads: row.get("threads")?,
+        size: Bytes(row.get("message_bytes")?),
     })
 }
 

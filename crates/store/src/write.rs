@@ -3,6 +3,7 @@
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::run::{RunEnd, RunHeader};
+use iolens_model::units::Bytes;
 use rusqlite::types::Value;
 use rusqlite::{Statement, Transaction, TransactionBehavior, params, params_from_iter};
 
@@ -21,7 +22,7 @@ impl Store {
             header.name,
             row::integer("the start of the run", header.started_unix_ns)?,
             header.build,
-            header.plan.study.word(),
+            header.plan.study().word(),
             row::json("the command line", &header.command)?,
             row::json("the plan", &header.plan)?,
             row::json("the primitives", &header.primitives)?,
@@ -106,28 +107,30 @@ fn insert_trial(
     let end =
         |facts: &Option<_>| facts.as_ref().map(|f| row::json("an end's facts", f)).transpose();
     let cell = &trial.cell;
-    let tuning = cell.tuning;
-    let receive_size = tuning.receive_size.map(|size| row::integer("receive_size", size.0));
+    let net = cell.net();
+    let tuning = net.map(|net| &net.tuning);
+    let bytes = |what, size: Option<Bytes>| size.map(|size| row::integer(what, size.0)).transpose();
     let values = params![
         run,
         trial.pass,
         trial.position,
         trial.isolated,
-        cell.topology.word(),
-        cell.mode.word(),
-        cell.working_set.word(),
-        cell.fields,
-        cell.iovec.word(),
-        cell.receiver,
-        tuning.ip.word(),
-        tuning.mtu_bytes,
-        row::integer("socket_buffer", tuning.socket_buffer.0)?,
-        receive_size.transpose()?,
-        tuning.reap_batch,
-        tuning.uring_depth,
-        tuning.uring_batch,
+        net.map(|net| net.topology.word()),
+        net.map(|net| net.mode.word()),
+        net.map(|net| net.working_set.word()),
+        net.map(|net| net.fields),
+        net.map(|net| net.iovec.word()),
+        net.map(|net| &net.receiver),
+        tuning.map(|tuning| tuning.ip.word()),
+        tuning.and_then(|tuning| tuning.mtu_bytes),
+        bytes("socket_buffer", tuning.map(|tuning| tuning.socket_buffer))?,
+        bytes("receive_size", tuning.and_then(|tuning| tuning.receive_size))?,
+        tuning.and_then(|tuning| tuning.reap_batch),
+        tuning.map(|tuning| tuning.uring_depth),
+        tuning.map(|tuning| tuning.uring_batch),
         cell.threads,
-        row::integer("message_bytes", cell.message_bytes.0)?,
+        bytes("message_bytes", net.map(|_| cell.size))?,
+        net.is_none().then(|| row::json("a cell", cell)).transpose()?,
         row::integer("the start of a trial", trial.started_unix_ns)?,
         row::integer("the duration of a trial", trial.duration_ns)?,
         trial.status.word(),
@@ -138,9 +141,9 @@ fn insert_trial(
     ];
     let sql = "INSERT INTO trial (run, pass, position, isolated, topology, mode, working_set, \
                fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, reap_batch, \
-               uring_depth, uring_batch, threads, message_bytes, started_unix_ns, duration_ns, \
-               status, reason, environment_json, tx_json, rx_json) VALUES (?, ?, ?, ?, ?, ?, ?, \
-               ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+               uring_depth, uring_batch, threads, message_bytes, cell_json, started_unix_ns, \
+               duration_ns, status, reason, environment_json, tx_json, rx_json) VALUES (?, ?, ?, ?, ?, ?, ?, \
+               ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     transaction.execute(sql, values).map_err(failed)?;
     Ok(transaction.last_insert_rowid())
 }

@@ -14,7 +14,9 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
-use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+
+use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::data_path::End;
 use iolens_model::host::HostFacts;
 use iolens_model::transfer::{Transfer, Until};
@@ -90,15 +92,17 @@ impl Offer {
     /// but the messages.
     fn cell(&self) -> Cell {
         Cell {
-            topology: Topology::Loopback,
-            mode: Mode::Stream,
-            working_set: self.working_set,
-            fields: self.fields,
-            iovec: self.iovec,
-            receiver: String::new(),
+            setting: Setting::Net(NetSetting {
+                topology: Topology::Loopback,
+                mode: Mode::Stream,
+                working_set: self.working_set,
+                fields: self.fields,
+                iovec: self.iovec,
+                receiver: String::new(),
+                tuning: Tuning::DEFAULT,
+            }),
             threads: self.clients,
-            tuning: Tuning::DEFAULT,
-            message_bytes: self.message_bytes,
+            size: self.message_bytes,
         }
     }
 

@@ -17,7 +17,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use iolens_model::arm::Arm;
-use iolens_model::axes::{Cell, IpVersion, Topology};
+use iolens_model::axes::{IpVersion, Topology};
+use iolens_model::cell::Cell;
 use iolens_model::plan::NetworkOptions;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
@@ -68,7 +69,7 @@ pub(super) fn wait_until_usable(ip: IpVersion, limit: Duration) -> Result<(), Fa
 /// Whence and whereto messages are sent, where a trial needs that to be said.
 pub(crate) fn endpoints(trial: &Trial) -> Option<[SocketAddr; 2]> {
     let ip = trial.network.ip;
-    let is_sink = trial.cell.topology == Topology::Sink;
+    let is_sink = trial.cell.topology() == Some(Topology::Sink);
     // The other end of a veth pair would have the address; here nobody has.
     let [from, to] = [(Side::Tx, 0), (Side::Rx, PORT)]
         .map(|(side, port)| SocketAddr::new(address(side, ip), port));
@@ -88,11 +89,12 @@ pub(crate) fn queues(trial: &Trial) -> u32 {
 /// lies on, or to each piece of one, and there is room for so many references
 /// (`MAX_SKB_FRAGS`; net/core/datagram.c, `__zerocopy_sg_from_iter`).
 pub(crate) fn too_scattered(cell: &Cell) -> String {
+    let fields = cell.net().map_or(1, |net| net.fields);
     format!(
-        "a message of {} in {} fields lies on more pages than one datagram can refer to \
+        "a message of {} in {fields} fields lies on more pages than one datagram can refer to \
          (EMSGSIZE; 17 with most kernels, see MAX_SKB_FRAGS): take fewer \
          fields, such as --fields 1, or smaller messages",
-        cell.message_bytes, cell.fields
+        cell.size
     )
 }
 

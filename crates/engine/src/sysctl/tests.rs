@@ -1,6 +1,7 @@
 //! Changing and putting back on machines laid out in folders.
 
 use iolens_model::axes::Topology;
+use iolens_model::cell::NetSetting;
 
 use super::*;
 use crate::journal::tests::{machine, stat};
@@ -222,9 +223,10 @@ fn a_refusal_says_what_to_do() {
 #[test]
 fn only_a_receiver_that_maps_needs_it() {
     let received_by = |receiver: &str, topology| {
-        let mut cell = cell(4096, 1);
-        (cell.receiver, cell.topology) = (receiver.into(), topology);
-        needed(&[cell])
+        let receive = |net: &mut NetSetting| {
+            (net.receiver, net.topology) = (receiver.into(), topology);
+        };
+        needed(&[cell(4096, 1).with_net(receive)])
     };
     assert_eq!(received_by("tcp_zerocopy_receive", Topology::Loopback), SETTINGS);
     assert_eq!(received_by("tcp_zerocopy_receive", Topology::Sink), [], "nobody receives there");

@@ -198,10 +198,10 @@ impl<'a> Pair<'a> {
     /// Takes the trial from its preparation to both reports (tx, rx).
     pub(crate) fn conduct(&mut self, trial: &Trial) -> Result<(EndReport, EndReport), Trouble> {
         let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
-        match trial.cell.topology {
-            Topology::Loopback => {}
-            Topology::Veth => self.stage_veth(trial, deadline_ns)?,
-            Topology::Sink => self.stage_sink(trial, deadline_ns)?,
+        match trial.cell.topology() {
+            None | Some(Topology::Loopback) => {}
+            Some(Topology::Veth) => self.stage_veth(trial, deadline_ns)?,
+            Some(Topology::Sink) => self.stage_sink(trial, deadline_ns)?,
         }
         let token = token();
         let prepare = |side, peer| {

@@ -2,6 +2,7 @@
 //! made of its options.
 
 use iolens_model::axes::Topology;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::EndFacts;
 use iolens_model::reading::NotMeasured;
 use iolens_model::transport::Transport;
@@ -24,10 +25,11 @@ pub(crate) fn pin(cpus: &[u32], thread: usize) -> Result<Vec<u32>, Stop> {
 }
 
 /// A count of TCP where no message goes over it.
-fn not_over_tcp(topology: Topology) -> impl Fn(&str) -> NotMeasured {
-    let why = match topology.has_receiver() {
-        true => "no message goes over TCP, which alone counts it",
-        false => "messages to a device that drops them go over UDP, which does not count it",
+fn not_over_tcp(cell: &Cell) -> impl Fn(&str) -> NotMeasured {
+    let why = match cell.topology().map(Topology::has_receiver) {
+        Some(true) => "no message goes over TCP, which alone counts it",
+        Some(false) => "messages to a device that drops them go over UDP, which does not count it",
+        None => "nothing is sent over TCP, which alone counts it",
     };
     move |metric| NotMeasured { metric: metric.to_owned(), why: why.to_owned() }
 }
@@ -39,7 +41,7 @@ pub(crate) fn end_facts<'a>(
     threads: impl Iterator<Item = (&'a Bracket, Vec<u32>)>,
 ) -> EndFacts {
     // Connections that messages do not go over say nothing about them.
-    let received = trial.cell.topology.has_receiver();
+    let received = trial.cell.has_receiver();
     let connection = links.any(Transport::Tcp).filter(|_| received).map(Lane::data);
     let accepted = connection.and_then(|fd| tcp::read_back(fd).ok());
     let sent_from = || {
@@ -48,7 +50,7 @@ pub(crate) fn end_facts<'a>(
     };
     let mut facts = EndFacts {
         build: BUILD.to_owned(),
-        message_bytes: trial.cell.message_bytes.0,
+        message_bytes: trial.cell.size.0,
         threads: 0,
         thread_cpus: Vec::new(),
         congestion: accepted.as_ref().map(|a| a.congestion.clone()),
@@ -65,7 +67,7 @@ pub(crate) fn end_facts<'a>(
         arm_facts: Vec::new(),
         not_measured: match connection {
             Some(_) => Vec::new(),
-            None => ["retransmits", "segments_out"].map(not_over_tcp(trial.cell.topology)).to_vec(),
+            None => ["retransmits", "segments_out"].map(not_over_tcp(&trial.cell)).to_vec(),
         },
     };
     for (bracket, cpus) in threads {

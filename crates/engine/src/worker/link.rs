@@ -9,7 +9,6 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use iolens_model::axes::Mode;
 use iolens_model::transport::Transport;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
@@ -47,6 +46,11 @@ pub(crate) struct Links {
 const GREETING_BYTES: usize = 16;
 
 impl Links {
+    /// None at all: of a study in which nobody receives.
+    pub(crate) fn none() -> Links {
+        Links { by_arm: Vec::new(), signals: Vec::new() }
+    }
+
     /// The lane of an arm's thread.
     pub(crate) fn lane(&self, arm: usize, thread: usize) -> &Lane {
         &self.by_arm[arm][thread]
@@ -251,10 +255,10 @@ impl Lane {
     /// word that the slice is over.
     ///
     /// Errors: of write(2) and send(2).
-    pub(crate) fn release(&self, mode: Mode) -> Result<(), Errno> {
-        match (self.transport(), mode) {
+    pub(crate) fn release(&self, is_rr: bool) -> Result<(), Errno> {
+        match (self.transport(), is_rr) {
             // What a reader of the pipe waits for comes through the pipe.
-            (Transport::Pipe, Mode::Stream) => loop {
+            (Transport::Pipe, false) => loop {
                 match socket::write(self.data(), &[0]) {
                     Ok(_) => return Ok(()),
                     Err(Errno::EINTR) => {}

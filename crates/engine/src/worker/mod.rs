@@ -101,10 +101,17 @@ fn conduct(
     let place = Place::of(&task.trial, task.side);
     match take_part(task, unix, perf, place, say, go) {
         Ok(mut report) => {
-            place.describe(&mut report.facts);
+            if let Some(place) = place {
+                place.describe(&mut report.facts);
+            }
             FromWorker::Finished { report: Box::new(report) }
         }
-        Err(failure) => FromWorker::Failed { failure: place.explain(failure) },
+        Err(failure) => FromWorker::Failed {
+            failure: match place {
+                Some(place) => place.explain(failure),
+                None => failure,
+            },
+        },
     }
 }
 
@@ -113,12 +120,17 @@ fn take_part(
     task: &Task,
     unix: Option<&OwnedFd>,
     perf: Option<&PerfControl>,
-    place: Place,
+    place: Option<Place>,
     say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
     go: &Latch,
 ) -> Result<EndReport, Failure> {
-    place.wait_until_usable(link::stall_limit(&task.trial))?;
-    let links = connect(task, unix, place, say)?;
+    let links = match place {
+        Some(place) => {
+            place.wait_until_usable(link::stall_limit(&task.trial))?;
+            connect(task, unix, place, say)?
+        }
+        None => Links::none(),
+    };
     let say_ready = || {
         let _ = say(&FromWorker::Ready);
     };

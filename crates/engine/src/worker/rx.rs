@@ -8,7 +8,6 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use iolens_model::axes::Mode;
 use iolens_model::transport::Transport;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::errno::Errno;
@@ -73,18 +72,16 @@ pub(crate) fn run(crew: &Crew<'_>) -> Result<EndReport, Failure> {
 
 fn sends_something(trial: &Trial, arm: usize) -> bool {
     let id = &trial.arms[arm].primitive;
-    registry::find(id).is_some_and(|entry| entry.is_received(trial.cell.topology))
+    registry::find(id).is_some_and(|entry| entry.is_received(&trial.cell))
 }
 
 fn awaited(trial: &Trial, slice: &Slice) -> Awaited {
     match slice.work {
         _ if !sends_something(trial, slice.arm) => Awaited::Bytes(0),
-        _ if trial.cell.mode == Mode::Rr => Awaited::Answers,
+        _ if trial.cell.is_rr() => Awaited::Answers,
         _ if link::transport(trial, slice.arm).loses() => Awaited::Datagrams,
         _ if slice.is_lead() => Awaited::Announced,
-        Work::Messages(messages) => {
-            Awaited::Bytes(messages.saturating_mul(trial.cell.message_bytes.0))
-        }
+        Work::Messages(messages) => Awaited::Bytes(messages.saturating_mul(trial.cell.size.0)),
         Work::Window(_) => Awaited::End,
     }
 }
@@ -99,9 +96,9 @@ fn thread_slices(
     let cpus = facts::pin(&trial.rx_cpus, thread)?;
     let mut bracket = Bracket::open(thread, &trial.rx_cpus, trial.pass, trial.probes);
     let mut receiver = open_receiver(crew, thread)?;
-    let mut times: Vec<Times> = match trial.cell.mode {
-        Mode::Rr => trial.arms.iter().map(|_| Times::new()).collect(),
-        Mode::Stream => Vec::new(),
+    let mut times: Vec<Times> = match trial.cell.is_rr() {
+        true => trial.arms.iter().map(|_| Times::new()).collect(),
+        false => Vec::new(),
     };
     let mut sampler = StackSampler::open(trial);
     crew.ready(thread)?;
@@ -123,14 +120,16 @@ fn thread_slices(
 /// This thread's receiver, which serves all arms in turn.
 fn open_receiver<'a>(crew: &Crew<'a>, thread: usize) -> Result<Box<dyn Receiver + 'a>, Stop> {
     let trial = crew.trial;
-    let id = &trial.cell.receiver;
+    let net = trial.cell.net();
+    let net = net.ok_or_else(|| Stop::cause("nobody receives in this study".to_owned()))?;
+    let id = &net.receiver;
     let entry = receivers::find(id)
         .ok_or_else(|| Stop::cause(format!("this build knows no receiver `{id}`")))?;
     let setup = Setup {
         links: (0..trial.arms.len()).map(|arm| crew.links.data(arm, thread)).collect(),
         pipes: (0..trial.arms.len()).map(|arm| is_pipe(trial, arm)).collect(),
         receive_bytes: usize::try_from(trial.socket.receive_bytes.0).unwrap_or(usize::MAX),
-        fields: trial.cell.fields as usize,
+        fields: net.fields as usize,
         stall_limit: link::stall_limit(trial),
     };
     (entry.open)(setup).map_err(|error| Stop::not_set_up(&error))
@@ -157,7 +156,7 @@ impl Task<'_> {
     ) -> Result<ThreadSlice, Stop> {
         let lane = self.crew.links.lane(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
-        let received = self.crew.trial.cell.topology.has_receiver();
+        let received = self.crew.trial.cell.has_receiver();
         let connection = lane.tcp().filter(|_| received);
         let multishot_before = receiver.multishot();
         let outer_before = bracket.outer_before(connection);
@@ -192,7 +191,7 @@ impl Task<'_> {
         let multishot = receiver.multishot().zip(multishot_before);
         counts.multishot = multishot.map(|(after, before)| after.since(&before));
         // Each connection carries whole messages.
-        counts.messages = received.tally.bytes / self.crew.trial.cell.message_bytes.0;
+        counts.messages = received.tally.bytes / self.crew.trial.cell.size.0;
         let span = Span { first_call_ns: received.first_ns, last_call_ns: received.end_ns };
         Ok(ThreadSlice { span, end_ns: received.end_ns, counts })
     }
@@ -211,7 +210,7 @@ impl Task<'_> {
         lane: &Lane,
         times: Option<&mut Times>,
     ) -> Result<Received, Errno> {
-        let size = usize::try_from(self.crew.trial.cell.message_bytes.0).unwrap_or(usize::MAX);
+        let size = usize::try_from(self.crew.trial.cell.size.0).unwrap_or(usize::MAX);
         let done = receiver.exchange(lane.requests(), &self.progress.requests, size, times)?;
         Ok(Received {
             tally: done.tally,

@@ -5,7 +5,8 @@
 //! thread to the receipt of the last one, or to its last completion.
 //! In mode `rr` this end answers requests, and the other one holds the clock.
 
-use iolens_model::axes::{Mode, WorkingSet};
+use iolens_model::axes::WorkingSet;
+use iolens_model::cell::{NetSetting, Setting};
 use iolens_model::outcome::ArmFact;
 use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_sys::clock;
@@ -32,7 +33,7 @@ pub(crate) fn run(crew: &Crew<'_>) -> Result<EndReport, Failure> {
     let budgets: Vec<Budget> = trial.slices.iter().map(|slice| Budget::of(trial, slice)).collect();
     let reports = crew.run(|thread, slice| thread_slices(crew, &budgets, thread, slice))?;
     let mut report = report::merge(trial, crew.links, &reports, |_| true);
-    let ring = u64::from(trial.ring_messages) * trial.cell.message_bytes.0;
+    let ring = u64::from(trial.ring_messages) * trial.cell.size.0;
     report.facts.ring_bytes = Some(ring * u64::from(trial.cell.threads));
     Ok(report)
 }
@@ -74,33 +75,43 @@ fn open_senders<'a>(
     thread: usize,
     current: &mut Option<usize>,
 ) -> Result<Vec<Armed<'a>>, Stop> {
-    let (trial, cell) = (crew.trial, &crew.trial.cell);
-    let shape = Shape {
-        messages: trial.ring_messages as usize,
-        message_bytes: usize::try_from(cell.message_bytes.0).unwrap_or(usize::MAX),
-        fields: cell.fields as usize,
-        iovec: cell.iovec,
-    };
+    let trial = crew.trial;
     let mut senders: Vec<Option<Armed<'a>>> = trial.arms.iter().map(|_| None).collect();
     for arm in trial.arms_as_they_run() {
-        let id = &trial.arms[arm].primitive;
-        let entry = registry::find(id)
-            .ok_or_else(|| Stop::cause(format!("this build knows no primitive `{id}`")))?;
-        let link = match entry.ends {
-            Ends::Pair => Link::Socket(crew.links.data(arm, thread)),
-            Ends::SenderOnly => Link::None,
+        let opened = match &trial.cell.setting {
+            Setting::Net(net) => open_sender(crew, net, thread, arm),
         };
-        let setup =
-            Setup { link, shape, tuning: cell.tuning, stall_limit: link::stall_limit(trial) };
-        match (entry.open)(setup) {
-            Ok(sender) => senders[arm] = Some((entry, sender)),
-            Err(error) => {
-                *current = trial.slices.iter().position(|slice| slice.arm == arm);
-                return Err(Stop::not_set_up(&error));
-            }
-        }
+        senders[arm] = Some(opened.inspect_err(|_| {
+            *current = trial.slices.iter().position(|slice| slice.arm == arm);
+        })?);
     }
     Ok(senders.into_iter().flatten().collect())
+}
+
+/// This thread's sender of an arm of `net`.
+fn open_sender<'a>(
+    crew: &Crew<'a>,
+    net: &NetSetting,
+    thread: usize,
+    arm: usize,
+) -> Result<Armed<'a>, Stop> {
+    let trial = crew.trial;
+    let id = &trial.arms[arm].primitive;
+    let entry = registry::find(id)
+        .ok_or_else(|| Stop::cause(format!("this build knows no primitive `{id}`")))?;
+    let link = match entry.ends {
+        Ends::Pair => Link::Socket(crew.links.data(arm, thread)),
+        Ends::SenderOnly => Link::None,
+    };
+    let shape = Shape {
+        messages: trial.ring_messages as usize,
+        message_bytes: usize::try_from(trial.cell.size.0).unwrap_or(usize::MAX),
+        fields: net.fields as usize,
+        iovec: net.iovec,
+    };
+    let setup = Setup { link, shape, tuning: net.tuning, stall_limit: link::stall_limit(trial) };
+    let sender = (entry.open)(setup).map_err(|error| Stop::not_set_up(&error))?;
+    Ok((entry, sender))
 }
 
 fn facts_of(senders: &[Armed<'_>]) -> Vec<ArmFact> {
@@ -124,7 +135,7 @@ impl Task<'_> {
         let lane = self.crew.links.lane(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
         link::receive_byte(lane.back()).map_err(Stop::at("hear that the receiver is ready"))?;
-        if self.crew.trial.cell.working_set == WorkingSet::Hot {
+        if self.crew.trial.cell.working_set() == Some(WorkingSet::Hot) {
             sender.touch();
         }
         let tally = sender.tally();
@@ -145,8 +156,8 @@ impl Task<'_> {
         counting.map_or(Ok(()), Counting::stop).map_err(Stop::cause)?;
         let outer_after = bracket.outer_after(connection);
         if !self.ends_the_stream() && !self.is_followed() {
-            let mode = self.crew.trial.cell.mode;
-            lane.release(mode).map_err(Stop::at("release the receiver"))?;
+            let is_rr = self.crew.trial.cell.is_rr();
+            lane.release(is_rr).map_err(Stop::at("release the receiver"))?;
         }
         let done = sender.tally().since(tally);
         let mut counts =
@@ -168,13 +179,13 @@ impl Task<'_> {
 
     /// Whether there is a receiving end to what the slice sends.
     fn is_received(&self) -> bool {
-        self.entry.is_received(self.crew.trial.cell.topology)
+        self.entry.is_received(&self.crew.trial.cell)
     }
 
     /// Whether there is a stream, from which nothing is lost.
     fn is_stream(&self) -> bool {
         let loses = self.entry.transport.loses();
-        !loses && self.is_received() && self.crew.trial.cell.mode == Mode::Stream
+        !loses && self.is_received() && !self.crew.trial.cell.is_rr()
     }
 
     /// Whether the slice ends with the connection.
@@ -199,14 +210,14 @@ impl Task<'_> {
             }
             errno => Stop::at("send")(errno),
         };
-        let span = match trial.cell.mode {
+        let span = match trial.cell.is_rr() {
             _ if !self.is_received() => sender.run(self.budget).map_err(failed)?,
-            Mode::Rr => {
+            true => {
                 let ready = link::send_byte(lane.back());
                 ready.map_err(Stop::at("say that it is ready to answer"))?;
                 sender.answer(lane.requests()).map_err(failed)?
             }
-            Mode::Stream => {
+            false => {
                 let before = sender.tally();
                 let span = sender.run(self.budget).map_err(failed)?;
                 self.end(lane, sender.tally().since(before).bytes)?;

@@ -75,7 +75,7 @@ fn zerocopy_after_a_while() -> Trial {
     let mut trial = trial(Topology::Sink, NetworkOptions::default());
     let is_zerocopy = |id: &str| find(id).is_some_and(|entry| entry.data_path.may_copy_late());
     trial.arms.retain(|arm| is_zerocopy(&arm.primitive));
-    trial.cell.fields = 1;
+    trial.cell.net_mut().unwrap().fields = 1;
     trial.stall_limit = Nanos(60_000_000_000);
     let slice = |arm, work| Slice { arm, round: 0, kind: SliceKind::Measured, work };
     let arms = 0..trial.arms.len();

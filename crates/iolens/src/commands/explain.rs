@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use iolens_engine::{host, stage};
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
 use iolens_model::run::{Run, RunHeader};
@@ -63,7 +63,7 @@ fn chosen_cell<'a>(
         Some(n) => usize::try_from(n).ok().and_then(|n| n.checked_sub(1)),
         None => (0..cells.len()).min_by_key(|&index| {
             let cell = &cells[index].cell;
-            (cell.threads, std::cmp::Reverse(cell.message_bytes))
+            (cell.threads, std::cmp::Reverse(cell.size))
         }),
     };
     place.and_then(|place| cells.get(place)).ok_or_else(|| {
@@ -107,9 +107,11 @@ fn sample(
 ) -> Result<Flow, Failure> {
     let host = host::read(&host::Root::real());
     refuse_change(&run.header, &host)?;
-    stage::available(cell.topology).map_err(|why| {
-        Failure::unusable(format!("cannot use the topology {}: {why}", cell.topology))
-    })?;
+    if let Some(topology) = cell.topology() {
+        stage::available(topology).map_err(|why| {
+            Failure::unusable(format!("cannot use the topology {topology}: {why}"))
+        })?;
+    }
     let mut session = Session::open(database, args.wait)?;
     // Put back when this function ends.
     let _sysctls = sysctls(args, &run.header, cell)?;

@@ -32,7 +32,7 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
         budget: args.wishes.budget.unwrap_or(run.header.plan.budget),
         ..run.header.plan.clone()
     };
-    for &topology in &plan.topologies {
+    for &topology in plan.topologies() {
         stage::available(topology).map_err(|why| {
             Failure::unusable(format!("cannot use the topology {topology}: {why}"))
         })?;

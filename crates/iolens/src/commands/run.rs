@@ -89,10 +89,10 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
         primitives: plan
             .primitives
             .iter()
-            .filter_map(|id| registry::find(id).map(|entry| entry.facts(&plan.topologies)))
+            .filter_map(|id| registry::find(id).map(|entry| entry.facts(plan.topologies())))
             .collect(),
         receivers: plan
-            .receivers
+            .receivers()
             .iter()
             .filter_map(|id| receivers::find(id).map(receivers::Entry::facts))
             .collect(),

@@ -5,7 +5,7 @@ use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{registry, transports, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
@@ -137,21 +137,21 @@ impl CellState {
     pub(crate) fn memory(&self) -> Bytes {
         let arms = self.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0) as u64;
         let rings = layout::ring_memory(&self.cell, self.ring_messages).0.saturating_mul(arms);
-        let receive_size = self.cell.tuning.receive_size.unwrap_or_default();
-        let buffers = receive_size.0 * u64::from(self.cell.threads);
+        let buffers = self.cell.receive_size().0 * u64::from(self.cell.threads);
         Bytes(rings.saturating_add(buffers))
     }
 
     /// The same as a sum in words.
     pub(crate) fn memory_words(&self) -> String {
         let arms = self.groups.iter().map(|group| group.arms.len()).max().unwrap_or(0);
-        let Cell { threads, message_bytes, fields, tuning, .. } = &self.cell;
+        let Cell { threads, size, .. } = &self.cell;
+        let fields = self.cell.net().map_or(1, |net| net.fields);
         format!(
-            "{arms} arms × {threads} threads × a ring of {} messages of {message_bytes} in \
+            "{arms} arms × {threads} threads × a ring of {} messages of {size} in \
              {fields} fields, with one more to stage them in, and {threads} buffers of {} to \
              receive into",
             self.ring_messages,
-            tuning.receive_size.unwrap_or_default()
+            self.cell.receive_size()
         )
     }
 
@@ -272,6 +272,7 @@ impl CellState {
     ) -> Trial {
         let work: Vec<u64> = arms.iter().map(|arm| self.messages(arm, layout.target)).collect();
         let round = Nanos(layout.longest.saturating_mul(arms.len() as u64));
+        let net = plan.net().zip(self.cell.net());
         Trial {
             pass: place.pass,
             position: place.position,
@@ -279,8 +280,8 @@ impl CellState {
             cell: self.cell.clone(),
             arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
             slices: layout::slices(&layout.schedule, &self.cell, &work, round, rng),
-            socket: plan.socket_options(&self.cell),
-            network: self.cell.tuning.network(),
+            socket: net.map(|(axes, net)| axes.socket_options(&net.tuning)).unwrap_or_default(),
+            network: net.map(|(_, net)| net.tuning.network()).unwrap_or_default(),
             probes: plan.probes,
             tx_cpus: self.placement.tx_cpus.clone(),
             rx_cpus: self.placement.rx_cpus.clone(),
@@ -461,8 +462,9 @@ fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
 /// Errors: why not, with the arithmetic.
 fn allowed(arm: &Arm, cell: &Cell, limits: &Limits) -> Result<(), String> {
     let Some(entry) = registry::find(&arm.primitive) else { return Ok(()) };
-    let receive_size = cell.tuning.receive_size.unwrap_or_default();
-    transports::allow(entry, cell, cell.tuning.network(), receive_size.0)?;
+    if let Some(net) = cell.net() {
+        transports::allow(entry, cell, net.tuning.network(), cell.receive_size().0)?;
+    }
     if entry.locks_memory { limits.allow(cell) } else { Ok(()) }
 }
 

@@ -3,7 +3,7 @@
 
 use iolens_engine::trial;
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
 use iolens_model::plan::{Plan, Schedule};

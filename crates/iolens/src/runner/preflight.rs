@@ -76,7 +76,7 @@ pub(crate) fn check(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     check_descriptors(plan, host)?;
     check_memory(plan, host)?;
     check_budget(plan, host)?;
-    check_congestion(&plan.socket.congestion)
+    plan.net().map_or(Ok(()), |net| check_congestion(&net.socket.congestion))
 }
 
 /// Refuses a congestion control that sockets here cannot use.
@@ -122,8 +122,8 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         // One per arm, and what it opens itself; the signals of leads and files
         // of /proc besides. An event that gets no descriptor is not counted, and
         // says so. Without a receiver, messages go over a socket beside it.
-        let sockets = if cell.cell.topology.has_receiver() { 1 } else { 2 };
-        let receiver = receivers::find(&cell.cell.receiver);
+        let sockets = if cell.cell.has_receiver() { 1 } else { 2 };
+        let receiver = cell.cell.receiver().and_then(receivers::find);
         let of_receiver = receiver.map_or(0, |entry| entry.descriptors);
         let of_arm = |arm: &GroupArm| {
             let entry = registry::find(&arm.arm.primitive);

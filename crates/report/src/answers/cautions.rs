@@ -78,7 +78,7 @@ pub(super) fn without_receiver(run: &Run) -> Option<Sentence> {
                 driver, no DMA. It shows what a send costs down to the device, where zero-copy \
                 sends are not copied; nothing there was delivered, so there is no goodput, and a \
                 rank there is none of a connection.";
-    let sends_nowhere = run.header.plan.topologies.contains(&Topology::Sink);
+    let sends_nowhere = run.header.plan.topologies().contains(&Topology::Sink);
     sends_nowhere.then(|| Sentence::plain(Kind::Caution, text))
 }
 
@@ -210,7 +210,7 @@ fn signed(fraction: f64) -> String {
 /// What the harness costs beside what it measures.
 pub(super) fn harness(run: &Run) -> Sentence {
     let calibration = &run.header.calibration;
-    let received = run.header.plan.topologies.iter().any(|topology| topology.has_receiver());
+    let received = run.header.plan.topologies().iter().any(|topology| topology.has_receiver());
     let receipt = calibration.receipt_round_trip_ns.filter(|_| received);
     let receipt = receipt.map_or_else(String::new, |ns| {
         let slice = match run.header.plan.schedule {

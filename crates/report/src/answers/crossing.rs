@@ -88,7 +88,7 @@ pub(crate) fn brief(run: &Run, analysis: &Analysis, crossover: &Crossover) -> Br
 pub(crate) fn claim(analysis: &Analysis, crossover: &Crossover) -> String {
     let teller = Teller::new(analysis, crossover);
     let (first, second) = (&teller.first, &teller.second);
-    let on = format!(" {}", words::on(crossover.curve.topology));
+    let on = format!(" {}", words::on(&crossover.curve));
     let said = match crossover.shape {
         CrossoverShape::Crosses => teller.crosses(),
         CrossoverShape::FirstThroughout => {
@@ -195,7 +195,7 @@ impl<'a> Teller<'a> {
             "{} overtakes {} between {below} and {above} {}: {}, {}{open}",
             self.second,
             self.first,
-            words::on(c.curve.topology),
+            words::on(&c.curve),
             self.at(below),
             self.at(above)
         )
@@ -210,7 +210,7 @@ impl<'a> Teller<'a> {
             self.second,
             self.first,
             self.sizes(),
-            words::on(c.curve.topology),
+            words::on(&c.curve),
             c.first,
             self.delta,
             self.ends()
@@ -225,7 +225,7 @@ impl<'a> Teller<'a> {
              than δ = {}, so a crossover, if there is one, lies below {from}: {}",
             self.second,
             self.first,
-            words::on(c.curve.topology),
+            words::on(&c.curve),
             self.delta,
             self.ends()
         )
@@ -324,7 +324,7 @@ mod tests {
     fn a_claim_about_a_sink_says_what_that_is() {
         let (_, analysis) = findings();
         let mut crossover = analysis.crossovers[0].clone();
-        crossover.curve.topology = iolens_model::axes::Topology::Sink;
+        crossover.curve.net_mut().unwrap().topology = iolens_model::axes::Topology::Sink;
         for shape in [CrossoverShape::Crosses, CrossoverShape::FirstThenUnknown] {
             let text = claim(&analysis, &Crossover { shape, ..crossover.clone() });
             assert!(text.contains(" on sink, a device that drops everything: "), "{text}");

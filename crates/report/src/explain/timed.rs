@@ -15,7 +15,7 @@ pub(super) fn differences(explanation: &Explanation, analysis: &Analysis) -> Vec
     let Some(cell) = analysis.cells.iter().find(|cell| cell.cell == attribution.cell) else {
         return Vec::new();
     };
-    let bytes = cell.cell.message_bytes.0 as f64;
+    let bytes = cell.cell.size.0 as f64;
     let line = |arm: &ArmAttribution| {
         let of_run = cell.arms.iter().find(|found| found.arm.label == arm.arm)?;
         let timed = cpu_ns_per_byte(of_run.figures.as_ref()?)?;
@@ -70,7 +70,7 @@ mod tests {
         let mut told = |ratio: f64| {
             let arms = &mut analysis.cells[place].arms;
             let arm = arms.iter_mut().find(|arm| arm.arm.label == "send_staged").unwrap();
-            let half = sampled * ratio / 2.0 / cell.message_bytes.0 as f64;
+            let half = sampled * ratio / 2.0 / cell.size.0 as f64;
             let estimate = Estimate { value: half, interval: None, n: 12 };
             let figures = arm.figures.as_mut().unwrap();
             figures.tx_cpu_ns_per_byte = Some(estimate);

@@ -1,7 +1,7 @@
 //! Where the CPU time of a message went: a bar per arm and end, as long as its
 //! CPU time per message, in parts by class of work.
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::run::{Run, RunHeader};
 use iolens_stats::attribution::{
     ArmAttribution, Class, ClassShare, Explanation, Scope, ScopeAttribution,
@@ -41,11 +41,9 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
 
 /// The name of a figure of one cell.
 pub(super) fn stem(header: &RunHeader, cell: &Cell, metric: &str) -> String {
-    let size = cell.message_bytes.to_string().replace(' ', "").to_lowercase();
-    let Cell { topology, mode, working_set, threads, .. } = cell;
-    let study = header.plan.study;
-    let rest = super::stem_rest(&header.plan, cell);
-    format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}-{size}-{threads}-threads")
+    let size = cell.size.to_string().replace(' ', "").to_lowercase();
+    let stem = super::stem(&header.plan, cell, metric);
+    format!("{stem}-{size}-{}-threads", cell.threads)
 }
 
 fn title(header: &RunHeader, explanation: &Explanation) -> String {

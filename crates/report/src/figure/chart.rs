@@ -58,7 +58,7 @@ impl Along {
     /// Where a cell stands on it.
     pub(crate) fn of(self, cell: &CellAnalysis) -> f64 {
         match self {
-            Along::Sizes => cell.cell.message_bytes.0 as f64,
+            Along::Sizes => cell.cell.size.0 as f64,
             Along::Threads => f64::from(cell.cell.threads),
         }
     }

@@ -14,7 +14,9 @@ pub(super) fn figure(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
     GOODPUT.is_in(&sweep.cells()).then(|| {
         let mut panels = by_size::panels(run, sweep, &GOODPUT);
         for (panel, (threads, _)) in panels.iter_mut().zip(&sweep.curves) {
-            panel.bounds = bounds(&run.header.calibration, sweep.setting.working_set, *threads);
+            let set = sweep.setting.working_set();
+            panel.bounds =
+                set.map_or_else(Vec::new, |set| bounds(&run.header.calibration, set, *threads));
         }
         chart::share_scales(&mut panels);
         let title = "Goodput by message size (Gbit/s of received payload)";

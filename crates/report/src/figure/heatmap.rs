@@ -124,7 +124,7 @@ fn draw(
     for (threads, cells) in &sweep.curves {
         sheet.svg.text(LEFT - 14.0, sheet.y + 28.0, Anchor::End, "tk", &threads.to_string());
         for cell in cells {
-            let column = sizes.iter().position(|(size, _)| *size == cell.cell.message_bytes);
+            let column = sizes.iter().position(|(size, _)| *size == cell.cell.size);
             let x = LEFT + pitch * column.unwrap_or(0) as f64;
             let hover = words::subject(&run.header.plan, &cell.cell);
             draw_tile(&mut sheet, (x, pitch - GAP, HEIGHT - GAP), &tile(cell), &hover);

@@ -43,7 +43,7 @@ fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
     let has = |cell: &&&CellAnalysis| {
         chart::find(cell, &model.label).is_some_and(|arm| arm.status == Status::Ok)
     };
-    let mut sizes = cells.iter().filter(has).map(|cell| cell.cell.message_bytes.0 as f64);
+    let mut sizes = cells.iter().filter(has).map(|cell| cell.cell.size.0 as f64);
     let first = sizes.next()?;
     let last = sizes.next_back()?;
     let arm = chart::find(cells.first()?, &model.label)?;

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use iolens_model::axes::{Cell, Mode};
+use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
@@ -239,7 +239,7 @@ pub fn not_drawn(run: &Run, analysis: &Analysis) -> Vec<NotDrawn> {
     if !metric::P50.is_in(&cells) {
         add(
             "round trips",
-            match plan.modes.contains(&Mode::Rr) {
+            match plan.has_rr() {
                 true => "no trial has enough of them",
                 false => "the plan has no mode rr, so no message has an answer",
             },
@@ -271,7 +271,7 @@ impl<'a> Sweep<'a> {
     fn by_size(&self) -> Vec<(Bytes, Vec<&'a CellAnalysis>)> {
         let mut sizes: Vec<(Bytes, Vec<&CellAnalysis>)> = Vec::new();
         for cell in self.cells() {
-            let size = cell.cell.message_bytes;
+            let size = cell.cell.size;
             match sizes.iter_mut().find(|(known, _)| *known == size) {
                 Some((_, cells)) => cells.push(cell),
                 None => sizes.push((size, vec![cell])),
@@ -307,12 +307,10 @@ impl<'a> Sweep<'a> {
         draw: impl Fn(Medium) -> Drawing,
         table: Table,
     ) -> Figure {
-        let Cell { topology, mode, working_set, .. } = &self.setting;
-        let study = run.header.plan.study;
-        let rest = stem_rest(&run.header.plan, &self.setting);
+        let stem = stem(&run.header.plan, &self.setting, metric);
         let part = self.part.map(Part::stem).unwrap_or_default();
         Figure {
-            file_stem: format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}{part}"),
+            file_stem: format!("{stem}{part}"),
             title: title.to_owned(),
             group,
             svg: draw(Medium::Paper).standalone(),
@@ -325,10 +323,20 @@ impl<'a> Sweep<'a> {
     }
 }
 
+/// The name of a figure: its study, where, what it shows, and the fixed axes.
+fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
+    let (study, rest) = (plan.study(), stem_rest(plan, cell));
+    match &cell.setting {
+        Setting::Net(NetSetting { topology, mode, working_set, .. }) => {
+            format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}")
+        }
+    }
+}
+
 /// What of the other axes is in a file name: where it tells figures apart.
 fn stem_rest(plan: &Plan, cell: &Cell) -> String {
-    let topology = [cell.topology.to_string(), cell.mode.to_string(), cell.working_set.to_string()];
-    let told = plan.told_apart(cell).into_iter().filter(|word| !topology.contains(word));
+    let always = cell.words();
+    let told = plan.told_apart(cell).into_iter().filter(|word| !always.contains(word));
     told.map(|word| {
         let word = word.strip_prefix("received with ").unwrap_or(&word);
         format!("-{}", word.replace(' ', "-").to_lowercase())

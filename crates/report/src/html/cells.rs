@@ -61,7 +61,7 @@ fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
     html! {
         details.cell open[analysis.cells.len() <= OPEN] {
             summary {
-                b { (cell.cell.message_bytes) } " " (prose(run, &standing(cell, analysis.delta).brief()))
+                b { (cell.cell.size) } " " (prose(run, &standing(cell, analysis.delta).brief()))
             }
             (results::cell(cell, run.header.plan.quick).html())
             @if let Some(times) = results::latency(cell) { (times.html()) }

@@ -22,7 +22,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                 "into a copy later, with the share of sends of which it said so, or that it maps "
                 "for the receiver as far as it can. "
                 "A device has a lane where a path uses one: over loopback and veth none does."
-                @if run.header.plan.topologies.contains(&Topology::Sink) {
+                @if run.header.plan.topologies().contains(&Topology::Sink) {
                     " On sink a path ends at a device that drops everything: what follows the "
                     "send queue does not happen there."
                 }

@@ -1,6 +1,5 @@
 //! Which arm at which size.
 
-use iolens_model::axes::Mode;
 use iolens_model::family::Condition;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
@@ -33,7 +32,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             p.aside {
                 "Brackets are pointwise 95 % intervals of the ratio to " code { (plan.baseline) }
                 ", above 1 faster; what is said of a stretch was measured at its sizes. " (unsure)
-                @if plan.modes.contains(&Mode::Rr) {
+                @if plan.has_rr() {
                     " In mode rr a message is a response to a request, and the cheapest arm is \
                       the one with the lowest time per round trip on average; percentiles stand \
                       beside it."

@@ -2,7 +2,7 @@
 
 use iolens_model::axes::Topology;
 use iolens_model::host::{Fact, SwitchCost};
-use iolens_model::plan::NetworkOptions;
+use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos, three_digits};
@@ -76,21 +76,27 @@ fn in_effect(run: &Run) -> Markup {
             h3 { "in effect in this run" }
             dl.facts {
                 dt { "CPUs" } dd { (cpus.join(", ")) }
-                dt { "TCP congestion control" } dd { (plan.socket.congestion) }
-                @if plan.topologies.contains(&Topology::Veth) {
-                    dt { "MTU of veth" } dd { (words::values(&plan.network.mtu_bytes)) " bytes" }
-                }
-                @if plan.topologies.contains(&Topology::Sink) {
-                    dt { "MTU of sink" } dd { (NetworkOptions::SINK_MTU_BYTES) " bytes" }
-                }
-                dt { "socket buffers asked for" }
-                dd { (words::values(&plan.socket.buffer_bytes)) }
-                dt { "TCP_NODELAY" } dd { (if plan.socket.nodelay { "on" } else { "off" }) }
+                @if let Some(net) = plan.net() { (network_in_effect(net)) }
                 @for fact in arm_facts::of(run, None) {
                     dt { (fact.arm) ", " (fact.name) } dd { (fact.values.join(", ")) }
                 }
             }
         }
+    }
+}
+
+fn network_in_effect(net: &NetAxes) -> Markup {
+    html! {
+        dt { "TCP congestion control" } dd { (net.socket.congestion) }
+        @if net.topologies.contains(&Topology::Veth) {
+            dt { "MTU of veth" } dd { (words::values(&net.network.mtu_bytes)) " bytes" }
+        }
+        @if net.topologies.contains(&Topology::Sink) {
+            dt { "MTU of sink" } dd { (NetworkOptions::SINK_MTU_BYTES) " bytes" }
+        }
+        dt { "socket buffers asked for" }
+        dd { (words::values(&net.socket.buffer_bytes)) }
+        dt { "TCP_NODELAY" } dd { (if net.socket.nodelay { "on" } else { "off" }) }
     }
 }
 

@@ -1,5 +1,6 @@
 //! How to get these numbers again.
 
+use iolens_model::plan::NetAxes;
 use iolens_model::run::Run;
 use maud::{Markup, html};
 
@@ -21,10 +22,12 @@ pub(super) fn section(run: &Run) -> Markup {
                 dt { "build" } dd { (header.build) }
                 dt { "seed" } dd { (plan.seed) }
                 dt { "schedule" } dd { (words::schedule(plan)) }
-                dt { "sockets" } dd {
-                    (plan.socket.congestion) ", buffers " (words::values(&plan.socket.buffer_bytes))
-                    ", TCP_NODELAY " (if plan.socket.nodelay { "on" } else { "off" })
-                    ", recv asks for " (words::values(&plan.socket.receive_bytes))
+                @if let Some(NetAxes { socket, .. }) = plan.net() {
+                    dt { "sockets" } dd {
+                        (socket.congestion) ", buffers " (words::values(&socket.buffer_bytes))
+                        ", TCP_NODELAY " (if socket.nodelay { "on" } else { "off" })
+                        ", recv asks for " (words::values(&socket.receive_bytes))
+                    }
                 }
                 dt { "ended by" }
                 dd { (header.end.as_ref().map_or("not ended", |end| end.stopped_by.word())) }

@@ -4,7 +4,8 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use iolens_model::axes::{Cell, WorkingSet};
+use iolens_model::axes::WorkingSet;
+
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Figures};
@@ -37,7 +38,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
         .map(|cell| (cell, LEVELS.iter().filter_map(|level| gain(cell, level)).collect()))
         .filter(|(_, gains): &(_, Vec<Gain>)| gains.len() == LEVELS.len())
         .collect();
-    cells.sort_by_key(|(cell, _)| (Reverse(cell.cell.message_bytes), cell.cell.threads));
+    cells.sort_by_key(|(cell, _)| (Reverse(cell.cell.size), cell.cell.threads));
     let Some((cell, gains)) = cells.first() else {
         return Outcome::NotDecidable { why: why(run), known };
     };
@@ -121,13 +122,13 @@ fn why(run: &Run) -> String {
 /// has both.
 fn cold(run: &Run, analysis: &Analysis) -> Vec<String> {
     let mut pairs: Vec<(&CellAnalysis, &CellAnalysis)> = Vec::new();
-    for cold in analysis.cells.iter().filter(|c| c.cell.working_set == WorkingSet::Cold) {
-        let twin = Cell { working_set: WorkingSet::Hot, ..cold.cell.clone() };
+    for cold in analysis.cells.iter().filter(|c| c.cell.working_set() == Some(WorkingSet::Cold)) {
+        let twin = cold.cell.with_net(|net| net.working_set = WorkingSet::Hot);
         pairs.extend(analysis.cells.iter().find(|c| c.cell == twin).map(|hot| (hot, cold)));
     }
-    pairs.sort_by_key(|(hot, _)| (Reverse(hot.cell.message_bytes), hot.cell.threads));
+    pairs.sort_by_key(|(hot, _)| (Reverse(hot.cell.size), hot.cell.threads));
     let Some((hot, cold)) = pairs.first() else { return Vec::new() };
-    let at = format!("{}, {}", hot.cell.message_bytes, words::threads(hot.cell.threads));
+    let at = format!("{}, {}", hot.cell.size, words::threads(hot.cell.threads));
     let per_byte =
         |cell: &CellAnalysis, id: &str| Some(arms::of(cell, id)?.figures.as_ref()?.ns_per_byte);
     let sentence = |id: &str| {
@@ -201,7 +202,7 @@ mod tests {
     fn the_cold_set_is_compared_with_the_hot_one() {
         let (run, mut analysis) = findings();
         let mut cold = analysis.cells[0].clone();
-        cold.cell.working_set = WorkingSet::Cold;
+        cold.cell.net_mut().unwrap().working_set = WorkingSet::Cold;
         analysis.cells.push(cold);
         let known = super::cold(&run, &analysis);
         assert_eq!(known.len(), 3);

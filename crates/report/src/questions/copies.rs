@@ -47,7 +47,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
 
 /// What is true of one topology only, where there are others in the run too.
 fn without_receiver(run: &Run) -> Option<String> {
-    let topologies = &run.header.plan.topologies;
+    let topologies = run.header.plan.topologies();
     let both = [true, false].map(|has| topologies.iter().any(|t| t.has_receiver() == has));
     let text = "On sink a path ends at the device: nobody copies for a receiver, and end to end \
                 is what was copied at the sender.";
@@ -124,7 +124,7 @@ fn made_by(hop: &Hop, shares: Shares) -> Option<String> {
 /// What the copy costs that the iovec removes, where it shows best: at the
 /// largest size with the fewest threads.
 fn removed(run: &Run, analysis: &Analysis) -> String {
-    let best = |copy: &&RemovedCopy| (copy.cell.message_bytes, Reverse(copy.cell.threads));
+    let best = |copy: &&RemovedCopy| (copy.cell.size, Reverse(copy.cell.threads));
     let Some(copy) = analysis.removed_copies.iter().max_by_key(best) else {
         return "What the copy costs that an iovec removes cannot be told here: that takes \
                 send_staged, sendmsg_iov and memcpy in one cell."
@@ -153,9 +153,9 @@ fn removed(run: &Run, analysis: &Analysis) -> String {
 /// What the iovec costs beyond the copy it saves, where that copy is smallest:
 /// at the smallest size with the fewest threads.
 fn iovec_itself(run: &Run, analysis: &Analysis) -> Option<String> {
-    let smallest = |copy: &&RemovedCopy| (copy.cell.message_bytes, copy.cell.threads);
+    let smallest = |copy: &&RemovedCopy| (copy.cell.size, copy.cell.threads);
     let copy = analysis.removed_copies.iter().min_by_key(smallest)?;
-    let bytes = copy.cell.message_bytes.0 as f64;
+    let bytes = copy.cell.size.0 as f64;
     let saved = &copy.staged_less_iov_ns_per_byte;
     let per_message = Estimate {
         value: -saved.value * bytes,
@@ -214,10 +214,10 @@ mod tests {
     fn a_path_that_ends_at_a_device_is_told_from_the_others() {
         let (mut run, _) = findings();
         assert_eq!(without_receiver(&run), None);
-        run.header.plan.topologies = vec![Topology::Veth, Topology::Sink];
+        run.header.plan.net_mut().unwrap().topologies = vec![Topology::Veth, Topology::Sink];
         assert!(without_receiver(&run).is_some_and(|text| text.starts_with("On sink")));
         // Then the paths themselves are those into the device.
-        run.header.plan.topologies = vec![Topology::Sink];
+        run.header.plan.net_mut().unwrap().topologies = vec![Topology::Sink];
         assert_eq!(without_receiver(&run), None);
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, three_digits};
@@ -24,11 +24,11 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
              --threads 1,2,4,8.",
         );
     }
-    let largest = rows.iter().map(|row| row.cell.message_bytes).max();
+    let largest = rows.iter().map(|row| row.cell.size).max();
     let mut sentences = vec![conclusion(analysis, &rows)];
     sentences.extend(words::turns(run).map(|text| format!("{text}.")));
     let classic = |row: &&Row| arms::CLASSIC.contains(&row.label);
-    let at_largest = |row: &&Row| Some(row.cell.message_bytes) == largest;
+    let at_largest = |row: &&Row| Some(row.cell.size) == largest;
     sentences.extend(rows.iter().filter(classic).filter(at_largest).map(|row| row.sentence(run)));
     sentences.extend(rings(run));
     sentences.push(contention(analysis));
@@ -79,7 +79,7 @@ impl Row<'_> {
     fn place(&self, run: &Run) -> String {
         let curve = words::curve(&run.header.plan, self.cell);
         let axes = curve.split_once(", ").map_or_else(String::new, |(_, axes)| format!(", {axes}"));
-        format!("{}{axes}", self.cell.message_bytes)
+        format!("{}{axes}", self.cell.size)
     }
 
     fn sentence(&self, run: &Run) -> String {
@@ -158,7 +158,7 @@ fn rings(run: &Run) -> Vec<String> {
         let size = cache.value()?;
         let sent_from = run.trials.iter().filter_map(|trial| {
             let ring = trial.tx.as_ref()?.ring_bytes.filter(|ring| *ring > size.0)?;
-            Some((trial.cell.message_bytes, trial.cell.threads, ring))
+            Some((trial.cell.size, trial.cell.threads, ring))
         });
         let cells: BTreeSet<(Bytes, u32, u64)> = sent_from.collect();
         let (bytes, threads, ring) = cells.first()?;
@@ -179,7 +179,7 @@ fn rings(run: &Run) -> Vec<String> {
 
 fn settings(run: &Run) -> usize {
     let all: BTreeSet<(Bytes, u32)> =
-        run.trials.iter().map(|trial| (trial.cell.message_bytes, trial.cell.threads)).collect();
+        run.trials.iter().map(|trial| (trial.cell.size, trial.cell.threads)).collect();
     all.len()
 }
 

@@ -21,7 +21,7 @@ const COPYING: &str = "sendmsg_iov";
 pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
     let mut both: Vec<&CellAnalysis> =
         analysis.cells.iter().filter(|cell| pair(cell).is_some()).collect();
-    both.sort_by_key(|cell| (cell.cell.threads, cell.cell.message_bytes));
+    both.sort_by_key(|cell| (cell.cell.threads, cell.cell.size));
     let (Some(small), Some(large)) = (both.first(), largest(&both)) else {
         return Outcome::not_decidable(
             "The run has no cell in which both sendmsg_zerocopy and sendmsg_iov have numbers, and \
@@ -41,7 +41,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
 
 /// The largest size with the fewest threads.
 fn largest<'a>(cells: &[&'a CellAnalysis]) -> Option<&'a CellAnalysis> {
-    let key = |cell: &&CellAnalysis| (cell.cell.message_bytes, Reverse(cell.cell.threads));
+    let key = |cell: &&CellAnalysis| (cell.cell.size, Reverse(cell.cell.threads));
     cells.iter().copied().max_by_key(key)
 }
 
@@ -55,7 +55,9 @@ fn pair(cell: &CellAnalysis) -> Option<(&ArmAnalysis, &ArmAnalysis)> {
 fn where_copied(run: &Run, cells: &[&CellAnalysis]) -> Vec<String> {
     let mut by_topology: BTreeMap<Topology, Vec<&CellAnalysis>> = BTreeMap::new();
     for &cell in cells {
-        by_topology.entry(cell.cell.topology).or_default().push(cell);
+        if let Some(topology) = cell.cell.topology() {
+            by_topology.entry(topology).or_default().push(cell);
+        }
     }
     let said = by_topology.iter().map(|(on, cells)| (on, said_of_copies(run, cells)));
     let said: Vec<(&Topology, String)> = said.collect();
@@ -234,7 +236,7 @@ mod tests {
         let (run, mut analysis) = findings();
         let mut cell =
             analysis.cells.iter().find(|cell| pair(cell).is_some()).expect("a pair").clone();
-        cell.cell.topology = Topology::Sink;
+        cell.cell.net_mut().unwrap().topology = Topology::Sink;
         let zero = cell.arms.iter_mut().find(|arm| arm.arm.primitive == ZERO).expect("an arm");
         zero.zerocopy.as_mut().expect("counts").copied_share = Some(0.0);
         analysis.cells.push(cell);

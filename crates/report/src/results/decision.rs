@@ -1,7 +1,7 @@
 //! Which arm to use from which size to which: one row per stretch of sizes of
 //! a curve at which the same can be said.
 
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::family::Condition;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
@@ -92,9 +92,8 @@ impl Stretch<'_> {
     }
 
     fn sizes(&self) -> String {
-        let size = |cell: Option<&(&CellAnalysis, _)>| {
-            cell.map_or(Bytes(0), |(cell, _)| cell.cell.message_bytes)
-        };
+        let size =
+            |cell: Option<&(&CellAnalysis, _)>| cell.map_or(Bytes(0), |(cell, _)| cell.cell.size);
         match (size(self.cells.first()), size(self.cells.last())) {
             (first, last) if first == last => first.to_string(),
             (first, last) => format!("{first} to {last}"),
@@ -133,7 +132,7 @@ impl Stretch<'_> {
 
     /// Percentiles of the best arm at the first size, and at the last.
     fn round_trip(&self, curve: &Cell) -> String {
-        if curve.mode != iolens_model::axes::Mode::Rr {
+        if !curve.is_rr() {
             return NONE.to_owned();
         }
         let of = |(cell, best): &(&CellAnalysis, Option<Candidate>)| {

@@ -130,12 +130,12 @@ pub(crate) fn percentile(times: &LatencyFigures, value: Option<Estimate>, q: f64
 pub(crate) fn decided(cell: &CellAnalysis) -> Vec<String> {
     let mapped = |arm: &ArmAnalysis| {
         let share = percent(arm.mapped_share?);
-        let receiver = &cell.cell.receiver;
+        let receiver = cell.cell.receiver()?;
         Some(format!("{}: {receiver} mapped {share} of its bytes.", arm.shown_label()))
     };
     let armed_again = |arm: &ArmAnalysis| {
         let MultishotCounts { rearms, enobufs } = arm.multishot?;
-        let receiver = &cell.cell.receiver;
+        let receiver = cell.cell.receiver()?;
         Some(format!(
             "{}: {receiver} was armed again {rearms} times, its provided buffers ran out (ENOBUFS) \
              {enobufs} times.",
@@ -211,7 +211,7 @@ mod tests {
     fn a_request_that_was_armed_again_is_said() {
         let (_, mut analysis) = findings();
         let cell = &mut analysis.cells[0];
-        cell.cell.receiver = "uring_recv_multishot".to_owned();
+        cell.cell.net_mut().unwrap().receiver = "uring_recv_multishot".to_owned();
         cell.arms[0].multishot = Some(MultishotCounts { rearms: 7, enobufs: 5 });
         let said = "send_staged: uring_recv_multishot was armed again 7 times, its provided buffers \
                     ran out (ENOBUFS) 5 times.";

@@ -2,7 +2,7 @@
 //! can show: every ratio at one glance, and the fastest of each family.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
@@ -63,7 +63,7 @@ fn families(cells: &[&CellAnalysis]) -> Vec<(Option<Family>, Vec<String>)> {
 }
 
 fn table(plan: &Plan, cells: &[&CellAnalysis], with_width: bool) -> Table {
-    let size = |cell: &&CellAnalysis| Column::left(&cell.cell.message_bytes.to_string(), "");
+    let size = |cell: &&CellAnalysis| Column::left(&cell.cell.size.to_string(), "");
     let mut columns = vec![Column::left("arm", "")];
     columns.extend(cells.iter().map(size));
     let mut table = Table::new("", columns);
@@ -286,8 +286,7 @@ mod tests {
         let (run, analysis) = fixture::families();
         let plan = &run.header.plan;
         let (_, cells) = super::super::curves(&analysis).swap_remove(0);
-        let wanted: Vec<String> =
-            cells.iter().map(|cell| cell.cell.message_bytes.to_string()).collect();
+        let wanted: Vec<String> = cells.iter().map(|cell| cell.cell.size.to_string()).collect();
         for (width, tables) in [(usize::MAX, 1), (100, 1), (70, 2)] {
             let found = ratios(plan, &cells, width);
             assert_eq!(found.len(), tables, "{width}");

@@ -18,13 +18,13 @@ use crate::words;
 /// given as a range.
 pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
     let mut table = Table::new("Copy ledger: CPU copies of each payload byte", Vec::new());
-    let receivers = &run.header.plan.receivers;
+    let receivers = run.header.plan.receivers();
     let several = receivers.len() > 1;
     let Some(first) = largest(arms::received_with(analysis, arms::receiver(run))) else {
         return table;
     };
     let at = match several {
-        true => format!("{}, {}", first.cell.message_bytes, words::threads(first.cell.threads)),
+        true => format!("{}, {}", first.cell.size, words::threads(first.cell.threads)),
         false => words::subject(&run.header.plan, &first.cell),
     };
     table.columns = vec![
@@ -68,7 +68,7 @@ fn row<'a>(
     let shares = Shares::of(cells.clone(), &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive, receiver);
     let mut row = vec![Entry::toned(arm.shown_label(), Tone::Arm(arm.arm.primitive.clone()))];
-    let topologies = &run.header.plan.topologies;
+    let topologies = run.header.plan.topologies();
     let count = |kind| Entry::from(count(path.as_ref(), kind, shares, topologies));
     row.extend(Kind::ALL.map(count));
     row.push(range(all().map(|arm| arm.copies_sender)).into());
@@ -129,7 +129,7 @@ fn unknown() -> String {
 /// The cell where bytes cost most and calls least: the largest size, fewest
 /// threads, of those the first.
 fn largest<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> Option<&'a CellAnalysis> {
-    let key = |cell: &CellAnalysis| (cell.cell.message_bytes, Reverse(cell.cell.threads));
+    let key = |cell: &CellAnalysis| (cell.cell.size, Reverse(cell.cell.threads));
     cells.reduce(|best, cell| if key(cell) > key(best) { cell } else { best })
 }
 

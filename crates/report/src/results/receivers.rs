@@ -1,7 +1,7 @@
 //! Receivers beside each other: the same cell and arm, received in each way.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 
@@ -20,11 +20,11 @@ pub(crate) const READING: &str = "Receivers do not take turns: each has trials o
 /// the receivers of an arm together; none where the run has one receiver.
 pub(crate) fn receivers(run: &Run, analysis: &Analysis) -> Vec<Table> {
     let plan = &run.header.plan;
-    if plan.receivers.len() < 2 {
+    if plan.receivers().len() < 2 {
         return Vec::new();
     }
     let mut alone = plan.clone();
-    alone.receivers.truncate(1);
+    alone.net_mut().into_iter().for_each(|net| net.receivers.truncate(1));
     let mut settings: Vec<Cell> = Vec::new();
     for cell in &analysis.cells {
         let setting = without_receiver(&cell.cell);
@@ -41,7 +41,7 @@ pub(crate) fn receivers(run: &Run, analysis: &Analysis) -> Vec<Table> {
 }
 
 fn without_receiver(cell: &Cell) -> Cell {
-    Cell { receiver: String::new(), ..cell.clone() }
+    cell.with_net(|net| net.receiver.clear())
 }
 
 /// The receivers of one setting.
@@ -59,7 +59,7 @@ fn beside_each_other(subject: &str, cells: &[&CellAnalysis]) -> Table {
     for arm in cells.first().into_iter().flat_map(|cell| &cell.arms).filter(received) {
         let same = cells.iter().filter_map(|cell| {
             let found = cell.arms.iter().find(|other| other.arm == arm.arm)?;
-            Some((cell.cell.receiver.as_str(), found))
+            Some((cell.cell.receiver()?, found))
         });
         for (i, (receiver, arm)) in same.enumerate() {
             let entries = row(i == 0, receiver, arm);
@@ -94,9 +94,9 @@ mod tests {
     fn each_arm_has_its_receivers_together() {
         let (mut run, mut analysis) = findings();
         assert!(receivers(&run, &analysis).is_empty(), "one receiver is compared with nothing");
-        run.header.plan.receivers.push("recv_trunc".to_owned());
+        run.header.plan.net_mut().unwrap().receivers.push("recv_trunc".to_owned());
         let mut other = analysis.cells[0].clone();
-        other.cell.receiver = "recv_trunc".to_owned();
+        other.cell.net_mut().unwrap().receiver = "recv_trunc".to_owned();
         other.arms[0].mapped_share = Some(0.25);
         analysis.cells.push(other);
         let tables = receivers(&run, &analysis);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::Cell;
+use iolens_model::cell::Cell;
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
-use iolens_model::axes::{Cell, Counting, Mode};
+use iolens_model::axes::Counting;
+use iolens_model::cell::Cell;
 use iolens_model::data_path::{End, Hop, Movement, Mover};
 use iolens_model::host::Fact;
 use iolens_model::outcome::Status;
@@ -127,11 +128,11 @@ fn mapped_note(header: &RunHeader, cell: &Cell, arm: &ArmAnalysis) -> Option<Str
     /// What is above needs no explanation.
     const MOST: f64 = 0.9;
     const PAGE_BYTES: u64 = 4096;
-    let share = arm.mapped_share?;
+    let (share, receiver) = (arm.mapped_share?, cell.receiver()?);
     let setting = setting(header);
     if share >= MOST {
         let label = &arm.arm.label;
-        let mapped = format!("{label}: {} mapped {} of the bytes", cell.receiver, percent(share));
+        let mapped = format!("{label}: {receiver} mapped {} of the bytes", percent(share));
         return setting.map(|setting| mapped + &setting);
     }
     let facts = header.primitives.iter().find(|facts| facts.id == arm.arm.primitive)?;
@@ -143,7 +144,7 @@ fn mapped_note(header: &RunHeader, cell: &Cell, arm: &ArmAnalysis) -> Option<Str
     };
     let is_named = |fact: &&Fact| fact.name.ends_with("high_order_alloc_disable");
     let blocks = header.host.facts.iter().find(is_named).and_then(|fact| fact.value.value());
-    let why = if cell.mode == Mode::Rr && cell.message_bytes.0 < PAGE_BYTES {
+    let why = if cell.is_rr() && cell.size.0 < PAGE_BYTES {
         "a message is less than a page".to_owned()
     } else if makes(Movement::LateCopy) {
         "the kernel's late copy fills whole pages but the last of each segment, and segments are \
@@ -163,10 +164,9 @@ fn mapped_note(header: &RunHeader, cell: &Cell, arm: &ArmAnalysis) -> Option<Str
         "pages that belong to a file or to the sending process are never mapped".to_owned()
     };
     Some(format!(
-        "{}: {} mapped {} of the bytes{} and copied the rest: {why} (can_map_frag, \
+        "{}: {receiver} mapped {} of the bytes{} and copied the rest: {why} (can_map_frag, \
          net/ipv4/tcp.c)",
         arm.arm.label,
-        cell.receiver,
         percent(share),
         setting.unwrap_or_default()
     ))
@@ -308,6 +308,7 @@ fn once(trials: &[TrialValues]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::axes::Mode;
     use iolens_model::data_path::{CallsPerMessage, DataPath, PrimitiveFacts};
     use iolens_model::host::SysctlChange;
     use iolens_model::reading::Reading;
@@ -360,8 +361,8 @@ mod tests {
         check(&run(Movement::LateCopy), "fills whole pages but the last of each segment");
         check(&run(Movement::Reference), "belong to a file or to the sending process");
         let mut small = run(Movement::Copy);
-        small.header.plan.modes = vec![Mode::Rr];
-        small.trials.iter_mut().for_each(|trial| trial.cell.mode = Mode::Rr);
+        small.header.plan.net_mut().unwrap().modes = vec![Mode::Rr];
+        small.trials.iter_mut().for_each(|trial| trial.cell.net_mut().unwrap().mode = Mode::Rr);
         check(&small, "a message is less than a page");
     }
 

@@ -1,7 +1,8 @@
 //! Whole runs with known answers.
 
 use iolens_model::arm::Role;
-use iolens_model::axes::{Cell, Counting};
+use iolens_model::axes::Counting;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::Schedule;
 use iolens_model::reading::NotMeasured;
@@ -228,7 +229,7 @@ fn a_pass_that_was_cut_short_before_a_resume_is_not_used() {
 #[test]
 fn a_cell_that_failed_for_good_leaves_passes_complete() {
     let mut run = two_cells(3);
-    for trial in run.trials.iter_mut().filter(|trial| trial.cell.message_bytes.0 == 4096) {
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell.size.0 == 4096) {
         fail(trial, "base");
     }
     let analysis = analyse(&run);
@@ -530,7 +531,7 @@ fn with_a_skipped_arm(in_every_trial: bool) -> Run {
         &[base(500.0), compared("arm", 400.0)],
     ));
     let reason = "message needs 16 MiB of locked memory, RLIMIT_MEMLOCK is 8 MiB";
-    for trial in run.trials.iter_mut().filter(|trial| trial.cell.message_bytes.0 == 4096) {
+    for trial in run.trials.iter_mut().filter(|trial| trial.cell.size.0 == 4096) {
         mark(trial, "arm", Status::Skipped, reason);
         trial.slices.retain(|slice| slice.arm == 0);
     }
@@ -538,7 +539,7 @@ fn with_a_skipped_arm(in_every_trial: bool) -> Run {
         let skipped = |trial: &&TrialOutcome| trial.arms[1].status == Status::Skipped;
         let mut calibration = run.trials.iter().find(skipped).expect("a trial").clone();
         calibration.pass = 0;
-        for trial in run.trials.iter_mut().filter(|trial| trial.cell.message_bytes.0 == 4096) {
+        for trial in run.trials.iter_mut().filter(|trial| trial.cell.size.0 == 4096) {
             trial.arms.truncate(1);
         }
         run.trials.insert(0, calibration);

@@ -1,6 +1,8 @@
 //! Known answers: stacks whose shares are known.
 
-use iolens_model::axes::{Cell, Iovec, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+
+use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::outcome::Counts;
 use iolens_model::profile::{Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::NotMeasured;
@@ -11,15 +13,17 @@ use super::*;
 
 fn cell() -> Cell {
     Cell {
-        topology: Topology::Veth,
-        mode: Mode::Stream,
-        working_set: WorkingSet::Hot,
-        fields: 8,
-        iovec: Iovec::PerMessage,
-        receiver: "recv".to_owned(),
-        tuning: Tuning::DEFAULT,
+        setting: Setting::Net(NetSetting {
+            topology: Topology::Veth,
+            mode: Mode::Stream,
+            working_set: WorkingSet::Hot,
+            fields: 8,
+            iovec: Iovec::PerMessage,
+            receiver: "recv".to_owned(),
+            tuning: Tuning::DEFAULT,
+        }),
         threads: 1,
-        message_bytes: Bytes(4096),
+        size: Bytes(4096),
     }
 }
 

@@ -126,7 +126,7 @@ fn only_passes_with_every_size_are_fitted() {
     for pass in 1..=4u32 {
         for cell in run.header.plan.cells() {
             let mood = 1.0 + 0.01 * f64::from(pass);
-            let ns = (1000.0 + 0.25 * cell.message_bytes.0 as f64) * mood;
+            let ns = (1000.0 + 0.25 * cell.size.0 as f64) * mood;
             let arms = [
                 ArmTime::new("base", Role::Baseline, &[ns; 4]),
                 ArmTime::new("base (A/A)", Role::SelfCheck, &[ns; 4]),
@@ -134,7 +134,7 @@ fn only_passes_with_every_size_are_fitted() {
             run.trials.push(fixture::trial(pass, &cell, &arms));
         }
     }
-    let failed = run.trials.iter_mut().find(|t| t.pass == 2 && t.cell.message_bytes.0 == 4096);
+    let failed = run.trials.iter_mut().find(|t| t.pass == 2 && t.cell.size.0 == 4096);
     failed.expect("a trial").slices[0].tx.bytes -= 1;
     let models = analyse(&run).cost_models;
     let [model] = &models[..] else { panic!("{models:?}") };

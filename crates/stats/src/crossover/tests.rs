@@ -88,7 +88,7 @@ fn classic(baseline: &'static str) -> Vec<Crossover> {
     let mut run = fixture::run(plan);
     for pass in 1..=6u32 {
         for cell in run.header.plan.cells() {
-            let small = cell.message_bytes.0 == 256;
+            let small = cell.size.0 == 256;
             let mood = 1.0 + 0.001 * f64::from(pass);
             let times =
                 if small { [400.0, 500.0, 900.0, 400.0] } else { [900.0, 700.0, 2000.0, 650.0] };

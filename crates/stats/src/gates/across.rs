@@ -27,15 +27,12 @@ fn flat_throughput(cells: &[CellAnalysis]) -> Vec<String> {
             if let Some((least, most)) = physics::flat_throughput(&points) {
                 warnings.push(format!(
                     "gate 7 (size applied): goodput of {label} is flat, {:.2} to {:.2} Gbit/s from \
-                     under 1 KiB to over 64 KiB ({} thread{}, {}, {}, {}): was the size not \
+                     under 1 KiB to over 64 KiB ({}, {}): was the size not \
                      applied, or does the link bound it?",
                     least / 1e9,
                     most / 1e9,
-                    curve.threads,
-                    if curve.threads == 1 { "" } else { "s" },
-                    curve.topology,
-                    curve.mode,
-                    curve.working_set
+                    curve.threads_in_words(),
+                    curve.words().join(", ")
                 ));
             }
         }
@@ -47,7 +44,7 @@ fn row<'a>(cell: &CellAnalysis, arm: &'a ArmAnalysis) -> Option<(u64, &'a str, f
     let shown = matches!(arm.arm.role, Role::Baseline | Role::Compared);
     let figures = arm.figures.as_ref().filter(|_| shown && arm.status == Status::Ok)?;
     let goodput = figures.goodput_bits_per_s?.value;
-    Some((cell.cell.message_bytes.0, arm.arm.label.as_str(), goodput))
+    Some((cell.cell.size.0, arm.arm.label.as_str(), goodput))
 }
 
 /// Gate 13: context switches that follow the clock and not the work.

@@ -51,7 +51,7 @@ fn loses(case: &Case<'_>) -> bool {
 /// a whole one, or a size that was not applied, shows here.
 pub(super) fn bytes_sent(case: &Case<'_>) -> Check {
     let tx = &case.sums.tx;
-    let size = case.trial.cell.message_bytes;
+    let size = case.trial.cell.size;
     let expect = u128::from(tx.messages) * u128::from(size.0);
     if u128::from(tx.bytes) == expect {
         return Check::Pass;

@@ -1,7 +1,6 @@
 //! Gates 4 and 6 in mode `rr`: round trips against the messages and the time
 //! they are part of.
 
-use iolens_model::axes::Mode;
 use iolens_model::latency::Histogram;
 
 use super::{Case, Check, Flag, speedup};
@@ -9,13 +8,13 @@ use crate::physics;
 
 /// The round trips of an arm that makes requests.
 fn times<'a>(case: &Case<'a>) -> Option<&'a Histogram> {
-    let requests = case.trial.cell.mode == Mode::Rr;
+    let requests = case.trial.cell.is_rr();
     case.outcome.latency.as_ref().filter(|histogram| requests && histogram.total() > 0)
 }
 
 /// Gate 6: every request was timed, once.
 pub(super) fn count(case: &Case<'_>) -> Check {
-    let requests = case.trial.cell.mode == Mode::Rr;
+    let requests = case.trial.cell.is_rr();
     let (Some(histogram), messages) = (&case.outcome.latency, case.sums.tx.messages) else {
         return Check::Pass;
     };
@@ -67,7 +66,7 @@ pub(super) fn median(case: &Case<'_>) -> Check {
         return Check::Pass;
     };
     let bandwidth = case.header.calibration.memcpy_hot_bytes_per_s * speedup(case);
-    let copy_ns = physics::copy_ns(case.trial.cell.message_bytes.0 as f64, bandwidth);
+    let copy_ns = physics::copy_ns(case.trial.cell.size.0 as f64, bandwidth);
     let copies = case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
     if copies && bandwidth > 0.0 && (median_ns as f64) < copy_ns {
         return Check::Invalid(format!(
@@ -85,6 +84,7 @@ pub(super) fn median(case: &Case<'_>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::axes::Mode;
     use iolens_model::run::Run;
 
     use super::*;
@@ -94,7 +94,7 @@ mod tests {
     /// these shares of all and ns.
     fn run(parts: &[(u64, u64)]) -> Run {
         let mut run = one_arm_trial(|_| {});
-        run.trials[0].cell.mode = Mode::Rr;
+        run.trials[0].cell.net_mut().unwrap().mode = Mode::Rr;
         let all = 4 * MESSAGES;
         let buckets = parts.iter().map(|&(percent, ns)| (ns, all / 100 * percent)).collect();
         run.trials[0].arms[0].latency = Some(Histogram { buckets });
@@ -107,7 +107,7 @@ mod tests {
         let reason = "gate 6 (round trips = messages): 39600 round trips of 40000 messages";
         check_gates(&run(&[(99, 512)]), Some(reason));
         let mut stream = run(&[(99, 512)]);
-        stream.trials[0].cell.mode = Mode::Stream;
+        stream.trials[0].cell.net_mut().unwrap().mode = Mode::Stream;
         check_gates(&stream, None);
     }
 

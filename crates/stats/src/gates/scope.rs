@@ -79,14 +79,15 @@ pub(super) fn parameters(case: &Case<'_>) -> Check {
 
 fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
     let cell = &case.trial.cell;
-    let socket = &case.header.plan.socket;
-    if facts.message_bytes != cell.message_bytes.0 {
-        let (ran, asked) = (facts.message_bytes, cell.message_bytes.0);
+    if facts.message_bytes != cell.size.0 {
+        let (ran, asked) = (facts.message_bytes, cell.size.0);
         return Some(format!("ran messages of {ran} B, asked for were {asked} B"));
     }
     if facts.threads != cell.threads {
         return Some(format!("ran {} threads, asked for were {}", facts.threads, cell.threads));
     }
+    let (net, axes) = cell.net().zip(case.header.plan.net())?;
+    let socket = &axes.socket;
     if let Some(congestion) = facts.congestion.as_ref().filter(|&name| *name != socket.congestion) {
         let asked = &socket.congestion;
         return Some(format!("used congestion control {congestion}, asked for was {asked}"));
@@ -95,7 +96,7 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
         let asked = socket.nodelay;
         return Some(format!("reads TCP_NODELAY back as {nodelay}, asked for was {asked}"));
     }
-    let asked = cell.tuning.network().device_mtu_bytes(cell.topology)?;
+    let asked = net.tuning.network().device_mtu_bytes(net.topology)?;
     let mtu = facts.mtu_bytes.filter(|&mtu| mtu != asked.into())?;
     Some(format!("has a device with an MTU of {mtu} B, asked for were {asked} B"))
 }
@@ -103,7 +104,8 @@ fn difference(case: &Case<'_>, facts: &EndFacts) -> Option<String> {
 /// The kernel grants a socket buffer of twice what was asked, up to twice
 /// `net.core.wmem_max` or `rmem_max`: less is the same for all arms, and said.
 pub(super) fn buffers(case: &Case<'_>) -> Check {
-    let asked = case.trial.cell.tuning.socket_buffer.0;
+    let Some(net) = case.trial.cell.net() else { return Check::Pass };
+    let asked = net.tuning.socket_buffer.0;
     let granted = [&case.trial.tx, &case.trial.rx].into_iter().flatten().flat_map(|end| {
         [("SO_SNDBUF", end.send_buffer_bytes), ("SO_RCVBUF", end.receive_buffer_bytes)]
     });
@@ -125,7 +127,7 @@ pub(super) fn buffers(case: &Case<'_>) -> Check {
 /// Rings that are called hot fit the L2 cache, or the cell says that they do
 /// not; said once, beside the baseline.
 pub(super) fn ring_size(case: &Case<'_>) -> Check {
-    let hot = case.trial.cell.working_set == WorkingSet::Hot;
+    let hot = case.trial.cell.working_set() == Some(WorkingSet::Hot);
     let ring = case.trial.tx.as_ref().and_then(|end| end.ring_bytes);
     let (true, Role::Baseline) = (hot, case.outcome.arm.role) else { return Check::Pass };
     let (Some(ring), Some(l2)) = (ring, case.header.host.l2.value()) else { return Check::Pass };
@@ -291,7 +293,7 @@ mod tests {
         let device = |run: &mut Run, mtu| run.trials[0].rx.as_mut().unwrap().mtu_bytes = Some(mtu);
         device(&mut run, 65_536);
         check_gate(parameters, &run, None);
-        run.trials[0].cell.topology = Topology::Veth;
+        run.trials[0].cell.net_mut().unwrap().topology = Topology::Veth;
         let reason = "the receiving end has a device with an MTU of 65536 B, asked for were 1500 B";
         check_gate(parameters, &run, Some(reason));
         device(&mut run, 1500);

@@ -4,7 +4,8 @@
 mod entries;
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::{Cell, Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
@@ -15,7 +16,9 @@ use iolens_model::outcome::{
     ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, MultishotCounts, PmuCounts,
     SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
 };
-use iolens_model::plan::{BatchAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes};
+use iolens_model::plan::{
+    Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes,
+};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
@@ -172,17 +175,22 @@ prop_compose! {
         (counting, software) in (select(Counting::ALL), any::<bool>()),
     ) -> Plan {
         Plan {
-            study: Study::Net,
+            axes: Axes::Net(NetAxes {
+                topologies,
+                modes,
+                working_sets,
+                fields,
+                iovec,
+                receivers,
+                socket,
+                network,
+                batches,
+                allow_sysctl: isolate,
+            }),
             primitives,
             baseline,
             sizes,
             threads,
-            topologies,
-            modes,
-            working_sets,
-            fields,
-            iovec,
-            receivers,
             schedule,
             passes: Passes { minimum, maximum },
             budget: Nanos(budget),
@@ -192,11 +200,7 @@ prop_compose! {
             isolate,
             seed,
             cpus,
-            socket,
-            network,
-            batches,
             probes: Probes { counting, software, tracepoints: quick },
-            allow_sysctl: isolate,
         }
     }
 }
@@ -378,15 +382,17 @@ prop_compose! {
         message_bytes in count().prop_map(Bytes),
     ) -> Cell {
         Cell {
-            topology,
-            mode,
-            working_set,
-            fields,
-            iovec,
-            receiver,
-            tuning,
+            setting: Setting::Net(NetSetting {
+                topology,
+                mode,
+                working_set,
+                fields,
+                iovec,
+                receiver,
+                tuning,
+            }),
             threads,
-            message_bytes,
+            size: message_bytes,
         }
     }
 }

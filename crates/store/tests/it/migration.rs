@@ -22,6 +22,7 @@ const STEPS: [&str; SCHEMA_VERSION as usize - 1] = [
     include_str!("../../src/schema_4.sql"),
     include_str!("../../src/schema_5.sql"),
     include_str!("../../src/schema_6.sql"),
+    include_str!("../../src/schema_7.sql"),
 ];
 
 /// A plan as builds before version 7 wrote it: of most axes it named one value,
@@ -45,8 +46,10 @@ fn older_plan(header: &RunHeader) -> String {
 
 /// The same plan as this build has it.
 fn older_plan_now() -> Plan {
-    let network = NetworkAxes { ip: vec![IpVersion::V6], mtu_bytes: vec![9000] };
-    Plan { network, ..sample::header("0000000a").plan }
+    let mut plan = sample::header("0000000a").plan;
+    let net = plan.net_mut().expect("it is of net");
+    net.network = NetworkAxes { ip: vec![IpVersion::V6], mtu_bytes: vec![9000] };
+    plan
 }
 
 fn version_1(path: &Path) {
@@ -144,8 +147,35 @@ fn what_a_run_had_one_of_each_of_is_read_from_its_plan() {
         socket_buffer: Bytes(4 << 20),
         ..Tuning::DEFAULT
     };
-    assert_eq!(run.trials[0].cell.tuning, expected);
+    assert_eq!(run.trials[0].cell.net().expect("of net").tuning, expected);
     assert_eq!(run.profiles[0].cell, run.trials[0].cell);
+}
+
+#[test]
+fn the_trials_of_version_7_keep_their_keys_arms_and_slices() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    of_version(&path, 7);
+    let connection = Connection::open(&path).expect("it opens");
+    let later = "UPDATE trial SET ip = 'ipv6', socket_buffer = 4194304, uring_depth = 1, \
+                 uring_batch = 1, receive_size = 131072";
+    connection.execute_batch(later).expect("what version 7 has");
+    drop(connection);
+    let mut store = Store::open(&path).expect("it migrates");
+    check_old_run(&store);
+    // What refers to a trial still goes with it, and nothing else does.
+    store.append_trial("0000000a", &sample::trial(2, 0)).expect("it appends");
+    let connection = Connection::open(&path).expect("it opens");
+    connection.pragma_update(None, "foreign_keys", true).expect("as every build has it");
+    let count = |table: &str| -> u32 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        connection.query_row(&sql, [], |row| row.get(0)).expect("it counts")
+    };
+    let before = ["trial", "arm", "slice"].map(count);
+    connection.execute("DELETE FROM trial WHERE trial = 1", []).expect("it goes");
+    let after = ["trial", "arm", "slice"].map(count);
+    assert_eq!(std::array::from_fn(|i| before[i] - after[i]), [1, 1, 1]);
+    assert_eq!(after[0], 1);
 }
 
 #[test]

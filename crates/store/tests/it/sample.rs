@@ -1,10 +1,12 @@
 //! One small run, for tests that are not about what is in it.
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::{Iovec, Mode, Study, Topology, WorkingSet};
+use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
-use iolens_model::plan::{BatchAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes};
+use iolens_model::plan::{
+    Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes,
+};
 use iolens_model::reading::Reading;
 use iolens_model::run::{RunEnd, RunHeader, StoppedBy};
 use iolens_model::trial::SliceKind;
@@ -52,17 +54,27 @@ pub(crate) fn header(id: &str) -> RunHeader {
 
 fn plan() -> Plan {
     Plan {
-        study: Study::Net,
+        axes: Axes::Net(NetAxes {
+            topologies: vec![Topology::Loopback],
+            modes: vec![Mode::Stream],
+            working_sets: vec![WorkingSet::Hot],
+            fields: vec![8],
+            iovec: vec![Iovec::PerMessage],
+            receivers: vec!["recv".to_owned()],
+            socket: SocketAxes {
+                congestion: "reno".to_owned(),
+                buffer_bytes: vec![Bytes(4 << 20)],
+                nodelay: true,
+                receive_bytes: vec![Bytes(128 << 10)],
+            },
+            network: NetworkAxes::default(),
+            batches: BatchAxes::default(),
+            allow_sysctl: false,
+        }),
         primitives: vec!["send_staged".to_owned(), "sendmsg_iov".to_owned()],
         baseline: "send_staged".to_owned(),
         sizes: vec![Bytes(64), Bytes(4096)],
         threads: vec![1],
-        topologies: vec![Topology::Loopback],
-        modes: vec![Mode::Stream],
-        working_sets: vec![WorkingSet::Hot],
-        fields: vec![8],
-        iovec: vec![Iovec::PerMessage],
-        receivers: vec!["recv".to_owned()],
         schedule: Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: 5, rounds: 40 },
         passes: Passes { minimum: 12, maximum: 60 },
         budget: Nanos(600_000_000_000),
@@ -72,16 +84,7 @@ fn plan() -> Plan {
         isolate: false,
         seed: 7,
         cpus: None,
-        socket: SocketAxes {
-            congestion: "reno".to_owned(),
-            buffer_bytes: vec![Bytes(4 << 20)],
-            nodelay: true,
-            receive_bytes: vec![Bytes(128 << 10)],
-        },
-        network: NetworkAxes::default(),
-        batches: BatchAxes::default(),
         probes: Probes::default(),
-        allow_sysctl: false,
     }
 }
 

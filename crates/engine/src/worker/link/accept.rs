@@ -214,7 +214,7 @@ fn received(fd: BorrowedFd<'_>) -> Result<Option<HandedOver>, Failure> {
 
 /// Puts a UDP socket beside a connection whose messages are datagrams.
 fn with_datagrams(trial: &Trial, lane: Lane, address: IpAddr) -> Result<Lane, Failure> {
-    if lane.transport() != Transport::Udp || !trial.cell.topology.has_receiver() {
+    if lane.transport() != Transport::Udp || !trial.cell.has_receiver() {
         return Ok(lane);
     }
     let tcp::Options { buffer_bytes, stall_limit, .. } = options(trial);

@@ -1,0 +1,276 @@
+//! A cell: one setting of a study's axes, which all arms of a trial have in
+//! common. What every study has stands in [`Cell`]; what one study alone knows
+//! stands in its own setting.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::axes::{Iovec, Mode, Study, Topology, WorkingSet};
+use crate::tuning::Tuning;
+use crate::units::Bytes;
+
+/// One setting of the axes: what all arms of a trial have in common. The order
+/// of the fields is how cells are sorted, so that a table reads as one curve
+/// after another.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
+pub struct Cell {
+    /// The axes of the study.
+    pub setting: Setting,
+    /// Threads that work at the same time; at least 1. In `net` each has a
+    /// connection, and a thread at the other end of it.
+    pub threads: u32,
+    /// Bytes of one unit of work: of a message at least 1.
+    pub size: Bytes,
+}
+
+/// The axes that one study alone has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Setting {
+    /// Messages through sockets.
+    Net(NetSetting),
+}
+
+/// The axes of `net`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct NetSetting {
+    /// Where the ends stand.
+    pub topology: Topology,
+    /// What travels.
+    pub mode: Mode,
+    /// Size of the memory that is sent from.
+    pub working_set: WorkingSet,
+    /// Fields per message, each allocated on its own; at least 1.
+    pub fields: u32,
+    /// When the iovec is built.
+    pub iovec: Iovec,
+    /// Receiver primitive, the same for all arms.
+    pub receiver: String,
+    /// What most plans leave alone.
+    #[serde(default)]
+    pub tuning: Tuning,
+}
+
+impl NetSetting {
+    /// Fields of a message, where a plan states nothing.
+    pub const FIELDS: u32 = 8;
+
+    /// The receiver, where a plan states nothing.
+    pub const RECEIVER: &'static str = "recv";
+
+    /// The first value of every other axis: what the cells of a topology are
+    /// made from.
+    pub(crate) fn blank(topology: Topology) -> NetSetting {
+        NetSetting {
+            topology,
+            mode: Mode::Stream,
+            working_set: WorkingSet::Hot,
+            fields: NetSetting::FIELDS,
+            iovec: Iovec::PerMessage,
+            receiver: String::new(),
+            tuning: Tuning::DEFAULT.within(topology),
+        }
+    }
+
+    /// `8 fields`.
+    #[must_use]
+    pub fn fields_in_words(&self) -> String {
+        format!("{} field{}", self.fields, if self.fields == 1 { "" } else { "s" })
+    }
+
+    /// `iovec prepared`.
+    #[must_use]
+    pub fn iovec_in_words(&self) -> String {
+        format!("iovec {}", self.iovec)
+    }
+
+    /// `received with recv`; null where nobody receives.
+    #[must_use]
+    pub fn receiver_in_words(&self) -> Option<String> {
+        let is_named = self.topology.has_receiver() && !self.receiver.is_empty();
+        is_named.then(|| format!("received with {}", self.receiver))
+    }
+
+    /// What is not as it is where a plan states nothing, in words.
+    fn unusual(&self) -> Vec<String> {
+        let fields = (self.fields != NetSetting::FIELDS).then(|| self.fields_in_words());
+        let iovec = (self.iovec != Iovec::PerMessage).then(|| self.iovec_in_words());
+        let receiver = self.receiver_in_words().filter(|_| self.receiver != NetSetting::RECEIVER);
+        [fields, iovec, receiver].into_iter().flatten().chain(self.tuning.unusual()).collect()
+    }
+}
+
+impl Setting {
+    /// The study that has it.
+    #[must_use]
+    pub fn study(&self) -> Study {
+        match self {
+            Setting::Net(_) => Study::Net,
+        }
+    }
+}
+
+impl Cell {
+    /// The study it is of.
+    #[must_use]
+    pub fn study(&self) -> Study {
+        self.setting.study()
+    }
+
+    /// The axes of `net`; null in other studies.
+    #[must_use]
+    pub fn net(&self) -> Option<&NetSetting> {
+        match &self.setting {
+            Setting::Net(net) => Some(net),
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn net_mut(&mut self) -> Option<&mut NetSetting> {
+        match &mut self.setting {
+            Setting::Net(net) => Some(net),
+        }
+    }
+
+    /// The same cell with something else of `net`.
+    #[must_use]
+    pub fn with_net(&self, change: impl FnOnce(&mut NetSetting)) -> Cell {
+        let mut cell = self.clone();
+        if let Some(net) = cell.net_mut() {
+            change(net);
+        }
+        cell
+    }
+
+    /// Where the ends stand; null in studies without a network.
+    #[must_use]
+    pub fn topology(&self) -> Option<Topology> {
+        self.net().map(|net| net.topology)
+    }
+
+    /// Whether anybody receives what the arms send.
+    #[must_use]
+    pub fn has_receiver(&self) -> bool {
+        self.topology().is_some_and(Topology::has_receiver)
+    }
+
+    /// Whether the receiving end asks for each message, and holds the clock.
+    #[must_use]
+    pub fn is_rr(&self) -> bool {
+        self.net().is_some_and(|net| net.mode == Mode::Rr)
+    }
+
+    /// How large the memory is that is worked on; null in studies where that
+    /// is no axis.
+    #[must_use]
+    pub fn working_set(&self) -> Option<WorkingSet> {
+        self.net().map(|net| net.working_set)
+    }
+
+    /// Receiver primitive; null in studies without one.
+    #[must_use]
+    pub fn receiver(&self) -> Option<&str> {
+        self.net().map(|net| net.receiver.as_str())
+    }
+
+    /// Bytes that one receiving call is asked for; 0 where nobody receives.
+    #[must_use]
+    pub fn receive_size(&self) -> Bytes {
+        self.net().and_then(|net| net.tuning.receive_size).unwrap_or_default()
+    }
+
+    /// The setting without the size: cells that share it form one curve.
+    #[must_use]
+    pub fn curve(&self) -> Cell {
+        Cell { size: Bytes(0), ..self.clone() }
+    }
+
+    /// `4 threads`.
+    #[must_use]
+    pub fn threads_in_words(&self) -> String {
+        format!("{} thread{}", self.threads, if self.threads == 1 { "" } else { "s" })
+    }
+
+    /// What every title says of the study's axes: `loopback`, `stream`, `hot`.
+    #[must_use]
+    pub fn words(&self) -> Vec<String> {
+        match &self.setting {
+            Setting::Net(NetSetting { topology, mode, working_set, .. }) => {
+                vec![topology.to_string(), mode.to_string(), working_set.to_string()]
+            }
+        }
+    }
+
+    /// What is not as it is where a plan states nothing, in words.
+    #[must_use]
+    pub fn unusual(&self) -> Vec<String> {
+        match &self.setting {
+            Setting::Net(net) => net.unusual(),
+        }
+    }
+}
+
+/// `64 KiB × 4 threads, loopback, stream, hot`, and whatever is not as it is
+/// where a plan states nothing.
+impl fmt::Display for Cell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} × {}", self.size, self.threads_in_words())?;
+        self.words().iter().chain(&self.unusual()).try_for_each(|word| write!(f, ", {word}"))
+    }
+}
+
+/// A cell as it is written: flat, as in builds that knew no other study, with
+/// the size under the name that its study has for it.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Stored {
+    Net {
+        #[serde(flatten)]
+        setting: NetSetting,
+        threads: u32,
+        message_bytes: Bytes,
+    },
+}
+
+impl From<Stored> for Cell {
+    fn from(stored: Stored) -> Cell {
+        match stored {
+            Stored::Net { setting, threads, message_bytes } => {
+                Cell { setting: Setting::Net(setting), threads, size: message_bytes }
+            }
+        }
+    }
+}
+
+impl From<Cell> for Stored {
+    fn from(Cell { setting, threads, size }: Cell) -> Stored {
+        match setting {
+            Setting::Net(setting) => Stored::Net { setting, threads, message_bytes: size },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_of_net_is_written_as_it_always_was() {
+        let text = r#"{"topology":"veth","mode":"rr","working_set":"cold","fields":3,
+            "iovec":"prepared","receiver":"recv_trunc","threads":4,"message_bytes":65536}"#;
+        let cell: Cell = serde_json::from_str(text).unwrap();
+        assert_eq!((cell.threads, cell.size), (4, Bytes(65536)));
+        assert_eq!(cell.net().unwrap().tuning, Tuning::DEFAULT);
+        assert_eq!(
+            cell.to_string(),
+            "64 KiB × 4 threads, veth, rr, cold, 3 fields, iovec prepared, received with recv_trunc"
+        );
+        let written = serde_json::to_value(&cell).unwrap();
+        let older: serde_json::Value = serde_json::from_str(text).unwrap();
+        for (key, value) in older.as_object().unwrap() {
+            assert_eq!(&written[key], value, "{key}");
+        }
+        assert_eq!(serde_json::from_value::<Cell>(written).unwrap(), cell);
+    }
+}
