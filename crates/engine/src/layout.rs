@@ -2,7 +2,7 @@
 //! processors, with rings of which size, in which order of slices.
 
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::WorkingSet;
+use iolens_model::axes::{Study, WorkingSet};
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
@@ -11,7 +11,7 @@ use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::registry;
+use crate::{calls, registry};
 
 /// Most compared arms that share a trial with the baseline and its double.
 const ARMS_PER_TRIAL: usize = 6;
@@ -49,7 +49,7 @@ pub fn arm_groups(plan: &Plan) -> Vec<Vec<Arm>> {
         .primitives
         .iter()
         .filter(|id| **id != plan.baseline)
-        .filter_map(|id| registry::find(id).map(|entry| arm(id, entry.role(&plan.baseline))))
+        .filter_map(|id| Some(arm(id, role(plan.study(), id, &plan.baseline)?)))
         .collect();
     let group = |others: &[Arm]| {
         let mut arms = vec![arm(&plan.baseline, Role::Baseline)];
@@ -66,6 +66,14 @@ pub fn arm_groups(plan: &Plan) -> Vec<Vec<Arm>> {
     others.chunks(ARMS_PER_TRIAL).map(group).collect()
 }
 
+/// The part of an arm; null where this build does not know it.
+fn role(study: Study, id: &str, baseline: &str) -> Option<Role> {
+    match study {
+        Study::Net => registry::find(id).map(|entry| entry.role(baseline)),
+        Study::Syscall => calls::find(id).map(|entry| entry.role(baseline)),
+    }
+}
+
 /// The processors of the two ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
@@ -76,10 +84,10 @@ pub struct Placement {
 }
 
 /// Gives each end its own half of the processors, and both the same one if
-/// there is only one.
+/// there is only one; one end alone has all.
 #[must_use]
-pub fn placement(cpus: &[u32]) -> Placement {
-    if cpus.len() < 2 {
+pub fn placement(cpus: &[u32], is_alone: bool) -> Placement {
+    if cpus.len() < 2 || is_alone {
         return Placement { tx_cpus: cpus.to_vec(), rx_cpus: cpus.to_vec() };
     }
     let (tx, rx) = cpus.split_at(cpus.len() / 2);
@@ -125,11 +133,11 @@ pub fn ring_memory(cell: &Cell, ring_messages: u32) -> Bytes {
     Bytes((ring + cell.size.0).saturating_mul(u64::from(cell.threads)))
 }
 
-/// How long a slice is meant to last: longer when the threads of both ends
-/// have to share processors, so that each still runs for as long.
+/// How long a slice is meant to last: longer when its threads, of both ends
+/// together, have to share processors, so that each still runs for as long.
 #[must_use]
 pub fn slice_target(slice: Nanos, threads: u32, cpus: usize) -> Nanos {
-    let wanted = 2 * u64::from(threads);
+    let wanted = u64::from(threads);
     let available = u64::try_from(cpus.max(1)).unwrap_or(u64::MAX);
     Nanos(slice.0 * wanted.div_ceil(available).max(1))
 }
@@ -153,8 +161,10 @@ pub fn slices(
     };
     let burst = (BURST_BYTES / cell.size.0.max(1)).max(4 * u64::from(cell.threads));
     // With one arm nothing idles; with many, each waits for all others. A
-    // single long slice wants its connection and its memory warm too.
-    let idles = once.is_some() || (work.len() > 1 && round > IDLE_MAX);
+    // single long slice wants its connection and its memory warm too. Where
+    // there is no connection, none idles.
+    let connected = !cell.is_alone() && work.len() > 1 && round > IDLE_MAX;
+    let idles = once.is_some() || connected;
     let mut order: Vec<usize> = (0..work.len()).collect();
     let mut slices = Vec::new();
     for round in 0..rounds {
@@ -233,11 +243,12 @@ mod tests {
 
     #[test]
     fn ends_do_not_share_processors() {
-        let halves = placement(&[0, 1, 2, 3, 4]);
+        let halves = placement(&[0, 1, 2, 3, 4], false);
         assert_eq!((halves.tx_cpus, halves.rx_cpus), (vec![0, 1], vec![2, 3, 4]));
-        assert_eq!(placement(&[7]).tx_cpus, placement(&[7]).rx_cpus);
-        assert_eq!(slice_target(Nanos(5), 4, 2), Nanos(20));
-        assert_eq!(slice_target(Nanos(5), 1, 2), Nanos(5));
-        assert_eq!(slice_target(Nanos(5), 1, 64), Nanos(5));
+        assert_eq!(placement(&[7], false).tx_cpus, placement(&[7], false).rx_cpus);
+        assert_eq!(placement(&[0, 1, 2], true).tx_cpus, [0, 1, 2]);
+        assert_eq!(slice_target(Nanos(5), 8, 2), Nanos(20));
+        assert_eq!(slice_target(Nanos(5), 2, 2), Nanos(5));
+        assert_eq!(slice_target(Nanos(5), 2, 64), Nanos(5));
     }
 }

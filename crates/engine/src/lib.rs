@@ -9,6 +9,7 @@
 pub mod availability;
 pub mod by_hand;
 pub mod calibrate;
+pub mod calls;
 mod cgroup;
 mod counters;
 pub mod doctor;

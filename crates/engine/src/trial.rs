@@ -67,7 +67,7 @@ fn conduct(
     let root = Root::real();
     let before = Before::read(&root);
     let (started_unix_ns, begin_ns) = (clock::unix_ns(), clock::monotonic_ns());
-    let result = Pair::start(launch, interrupts).and_then(|mut pair| pair.conduct(trial));
+    let result = Pair::start(trial, launch, interrupts).and_then(|mut pair| pair.conduct(trial));
     let duration_ns = clock::monotonic_ns() - begin_ns;
     let mut outcome = TrialOutcome {
         pass: trial.pass,
@@ -87,14 +87,15 @@ fn conduct(
     let mut samples = [None, None];
     match result {
         Ok((mut tx, mut rx)) => {
-            samples = [tx.samples.take(), rx.samples.take()];
-            outcome.slices = slices(trial, &tx, &rx);
+            samples = [tx.samples.take(), rx.as_mut().and_then(|rx| rx.samples.take())];
+            outcome.slices = slices(trial, &tx, rx.as_ref());
             tell_copies(&mut outcome);
-            for (arm, times) in outcome.arms.iter_mut().zip(&rx.latency) {
+            let latency = rx.as_ref().map_or(&[][..], |rx| &rx.latency);
+            for (arm, times) in outcome.arms.iter_mut().zip(latency) {
                 arm.latency = (times.total() > 0).then(|| times.clone());
             }
             outcome.tx = Some(tx.facts);
-            outcome.rx = Some(rx.facts);
+            outcome.rx = rx.map(|rx| rx.facts);
         }
         Err(trouble) => blame(&mut outcome, trial, &trouble),
     }
@@ -122,8 +123,8 @@ fn arms(trial: &Trial) -> Vec<ArmOutcome> {
 /// The way of the bytes in a cell: to the primitive's end, and the receiver's
 /// from there on.
 fn path(primitive: &str, cell: &Cell) -> Option<DataPath> {
-    let path = &registry::find(primitive)?.data_path;
-    Some(path.received_by(receivers::find(cell.receiver()?)?.hops))
+    let receiver = receivers::find(cell.receiver()?)?;
+    Some(registry::find(primitive)?.data_path.received_by(receiver.hops))
 }
 
 /// Copies at the sender and end to end. Without a receiver the path ends at
@@ -169,10 +170,10 @@ fn mapped_share(slices: &[&SliceOutcome]) -> Option<f64> {
 
 /// Both ends' counts of every slice that is stored. In mode `rr` the
 /// requesting end has the slice's clock.
-fn slices(trial: &Trial, tx: &EndReport, rx: &EndReport) -> Vec<SliceOutcome> {
+fn slices(trial: &Trial, tx: &EndReport, rx: Option<&EndReport>) -> Vec<SliceOutcome> {
     let joined = |(seq, slice): (usize, &Slice)| {
         let mut tx = tx.slices.get(seq).copied().flatten()?;
-        let rx: Option<EndSlice> = rx.slices.get(seq).copied().flatten();
+        let rx: Option<EndSlice> = rx.and_then(|rx| rx.slices.get(seq).copied().flatten());
         if let (true, Some(rx)) = (trial.cell.is_rr(), &rx) {
             tx.counts.time_ns = rx.counts.time_ns;
             tx.all_active_ns = rx.all_active_ns;

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
     Net(Net),
-    /// Show what exists: studies, primitives, topologies, metrics
+    /// Show what exists: studies, primitives, calls, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that
     Doctor(Doctor),
@@ -61,8 +61,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// `net`, a plan by name (classic-48, net-rr, …), or the path of a plan file
-    #[arg(value_name = "net|PLAN|FILE.toml", required_unless_present = "resume")]
+    /// `net`, `syscall`, a plan by name (classic-48, net-rr, …), or the path of a plan file
+    #[arg(value_name = "net|syscall|PLAN|FILE.toml", required_unless_present = "resume")]
     pub(crate) what: Option<String>,
 
     #[command(flatten)]
@@ -133,6 +133,8 @@ pub(crate) enum Listed {
     Primitives,
     /// How messages can be received
     Receivers,
+    /// System calls that can be compared
+    Calls,
     /// What messages can travel over
     Transports,
     /// Where the ends can stand

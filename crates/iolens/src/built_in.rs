@@ -22,16 +22,24 @@ macro_rules! built_in {
     };
 }
 
-/// The default of the study.
+/// The default of `net`.
 pub(crate) const NET: BuiltIn = built_in!("net");
 
-/// The default of the study with `--quick`.
+/// The default of `net` with `--quick`.
 pub(crate) const QUICK: BuiltIn = built_in!("quick");
 
+/// The default of `syscall`.
+pub(crate) const SYSCALL: BuiltIn = built_in!("syscall");
+
+/// The default of `syscall` with `--quick`.
+pub(crate) const SYSCALL_QUICK: BuiltIn = built_in!("syscall-quick");
+
 /// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 9] = [
+pub(crate) const ALL: [BuiltIn; 11] = [
     NET,
     QUICK,
+    SYSCALL,
+    SYSCALL_QUICK,
     built_in!("net-rr"),
     built_in!("classic-48"),
     built_in!("classic-48-rr"),
@@ -54,7 +62,7 @@ mod tests {
     /// The form alone: which primitives there are is the build's affair.
     fn read(name: &str) -> Wishes {
         let plan = ALL.into_iter().find(|plan| plan.name == name).unwrap();
-        plan_file::parse(&plan.file(), plan.text, &|_, _| Ok(())).unwrap()
+        plan_file::parse(&plan.file(), plan.text, &|_, _, _| Ok(())).unwrap()
     }
 
     #[test]

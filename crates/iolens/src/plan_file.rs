@@ -33,17 +33,16 @@ struct Flag {
     span: Range<usize>,
 }
 
+/// Whether there is such an id under a key in a study, or why not.
+pub(crate) type Check<'a> = &'a dyn Fn(Study, &str, &str) -> Result<(), String>;
+
 /// Reads a plan. `file` is its name in messages; `check` judges the ids of
-/// primitives and receivers by their key: they depend on the build and not on
-/// the form of a file.
+/// primitives and receivers: they depend on the build and not on the form of a
+/// file.
 ///
 /// Errors: `file:line:column:`, what is wrong, and the nearest thing that
 /// would be right.
-pub(crate) fn parse(
-    file: &str,
-    text: &str,
-    check: &dyn Fn(&str, &str) -> Result<(), String>,
-) -> Result<Wishes, String> {
+pub(crate) fn parse(file: &str, text: &str, check: Check<'_>) -> Result<Wishes, String> {
     read(text, check).map_err(|mistake| {
         let (line, column) = place(text, mistake.span.start);
         format!("{file}:{line}:{column}: {}", mistake.message)
@@ -57,21 +56,20 @@ fn place(text: &str, at: usize) -> (usize, usize) {
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-fn read(text: &str, check: &dyn Fn(&str, &str) -> Result<(), String>) -> Result<Wishes, Mistake> {
+fn read(text: &str, check: Check<'_>) -> Result<Wishes, Mistake> {
     let document = DeTable::parse(text)
         .map_err(|e| Mistake { span: e.span().unwrap_or(0..0), message: e.message().to_owned() })?;
     let table = table();
     let mut entries: Vec<_> = document.get_ref().iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
+    let stated = entries.iter().find(|(key, _)| key.get_ref() == STUDY);
+    let study = stated.map(|(_, value)| study(value)).transpose()?;
+    let check = |key: &str, id: &str| check(study.unwrap_or(Study::Net), key, id);
     let mut flags = Vec::new();
-    for (key, value) in entries {
-        if key.get_ref() == STUDY {
-            study(value)?;
-        } else if let Some(flag) = flag(&table, key.get_ref(), key.span(), value, check)? {
-            flags.push(flag);
-        }
+    for (key, value) in entries.into_iter().filter(|(key, _)| key.get_ref() != STUDY) {
+        flags.extend(flag(&table, key.get_ref(), key.span(), value, &check)?);
     }
-    together(&table, &flags)
+    Ok(Wishes { study, ..together(&table, &flags)? })
 }
 
 /// The flags that are keys.
@@ -87,19 +85,16 @@ fn keys(table: &Command) -> Vec<String> {
     keys
 }
 
-fn study(value: &Spanned<DeValue<'_>>) -> Result<(), Mistake> {
+fn study(value: &Spanned<DeValue<'_>>) -> Result<Study, Mistake> {
     let mistake = |message| Mistake { span: value.span(), message };
     let Some(word) = value.get_ref().as_str() else {
         return Err(mistake("`study` must be a word in quotes, like \"net\"".to_owned()));
     };
     let words: Vec<&str> = Study::ALL.iter().map(|study| study.word()).collect();
-    match Study::from_word(word) {
-        Some(Study::Net) => Ok(()),
-        None => {
-            let advice = format!("there is: {}", words.join(", "));
-            Err(mistake(unknown("study", word, &words, &advice)))
-        }
-    }
+    Study::from_word(word).ok_or_else(|| {
+        let advice = format!("there is: {}", words.join(", "));
+        mistake(unknown("study", word, &words, &advice))
+    })
 }
 
 /// A key and its value as a flag; none for a switch that is off.
@@ -233,7 +228,7 @@ fn conflict(error: &clap::Error, flags: &[Flag]) -> Mistake {
 
 /// A plan file that says these wishes and nothing else.
 pub(crate) fn write(wishes: &Wishes) -> String {
-    let mut text = format!("{STUDY} = \"{}\"\n", Study::Net);
+    let mut text = format!("{STUDY} = \"{}\"\n", wishes.study.unwrap_or(Study::Net));
     for (key, value) in stated(wishes) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{key} = {value}");
@@ -270,6 +265,7 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("reap_batch", list(&w.reap_batch, |&batch| Text(values::written_reap_batch(batch)))),
         ("uring_batch", list(&w.uring_batch, |&n| number(n))),
         ("uring_depth", list(&w.uring_depth, |&n| number(n))),
+        ("in_a_row", list(&w.in_a_row, |&calls| Text(values::written_in_a_row(calls)))),
         ("budget", w.budget.map(|span| Text(values::written_span(span)))),
         ("precision", w.precision.map(|x| Text(values::written_fraction(x)))),
         ("delta", w.delta.map(|x| Text(values::written_fraction(x)))),
@@ -300,7 +296,7 @@ mod tests {
 
     use super::*;
 
-    fn any(_: &str, _: &str) -> Result<(), String> {
+    fn any(_: Study, _: &str, _: &str) -> Result<(), String> {
         Ok(())
     }
 
@@ -355,7 +351,7 @@ mod tests {
 
     #[test]
     fn a_primitive_that_does_not_exist_is_found_where_it_stands() {
-        let none = |_: &str, id: &str| Err(format!("unknown primitive `{id}`"));
+        let none = |_: Study, _: &str, id: &str| Err(format!("unknown primitive `{id}`"));
         let message = parse("x.toml", "primitives = [\n \"sendd\"]", &none).unwrap_err();
         assert_eq!(message, "x.toml:2:2: unknown primitive `sendd`");
     }
@@ -371,7 +367,7 @@ mod tests {
             slice = \"1.5ms\"\nrounds = 7\nisolate = true\ncpus = \"1,0\"\nip = \"ipv6\"\nmtu = 9000\n\
             congestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\
             counters = \"alternate\"\nsoftware_events = true\ntracepoints = true\n\
-            allow_sysctl = true\n\
+            allow_sysctl = true\nin_a_row = [\"fill\", 10]\n\
             seed = \"18446744073709551615\"\n";
         let wishes = read(text).unwrap();
         assert_eq!(read(&write(&wishes)).unwrap(), wishes);

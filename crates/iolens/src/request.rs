@@ -2,6 +2,7 @@
 //! looked up, and everything refused that cannot be measured, before anything
 //! is measured.
 
+mod syscall;
 mod tuning;
 
 pub(crate) use self::tuning::CONGESTION;
@@ -54,10 +55,17 @@ pub(crate) struct Request {
 /// for together: flags before the file, the file before the study's default.
 pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
     let asked = match Study::from_word(what) {
-        Some(Study::Net) => flags.clone(),
+        Some(study) => Wishes { study: Some(study), ..flags.clone() },
         None => flags.clone().or(file(what)?),
     };
-    let mut base = built_in(if asked.quick { built_in::QUICK } else { built_in::NET })?;
+    let study = asked.study.unwrap_or(Study::Net);
+    refuse_foreign(study, &asked)?;
+    let mut base = built_in(match (study, asked.quick) {
+        (Study::Net, false) => built_in::NET,
+        (Study::Net, true) => built_in::QUICK,
+        (Study::Syscall, false) => built_in::SYSCALL,
+        (Study::Syscall, true) => built_in::SYSCALL_QUICK,
+    })?;
     if asked.is_classic() {
         // Their number of passes is made for slices.
         base.passes = None;
@@ -65,9 +73,49 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
     Ok(asked.or(base))
 }
 
+/// Keys that only plans of one study state.
+const ONLY_NET: [&str; 16] = [
+    "sizes",
+    "topologies",
+    "modes",
+    "working_set",
+    "receivers",
+    "fields",
+    "iovec",
+    "reap_batch",
+    "uring_batch",
+    "uring_depth",
+    "ip",
+    "mtu",
+    "congestion",
+    "socket_buffer",
+    "receive_size",
+    "allow_sysctl",
+];
+const ONLY_SYSCALL: [&str; 1] = ["in_a_row"];
+
+/// Refuses what another study has.
+fn refuse_foreign(study: Study, asked: &Wishes) -> Result<(), Failure> {
+    let others: &[(Study, &[&str])] = &[(Study::Net, &ONLY_NET), (Study::Syscall, &ONLY_SYSCALL)];
+    for (key, _) in plan_file::stated(asked) {
+        let of = others.iter().find(|(other, keys)| *other != study && keys.contains(&key));
+        if let Some((other, _)) = of {
+            let own = others.iter().filter(|(own, _)| *own == study).flat_map(|(_, keys)| *keys);
+            let own: Vec<String> = own.map(|key| format!("--{}", key.replace('_', "-"))).collect();
+            return Err(Failure::usage(format!(
+                "--{} is of the study {other}: {study} has no such axis\n  leave it out; {study} \
+                 has --primitives, --threads, {}",
+                key.replace('_', "-"),
+                own.join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn built_in(plan: BuiltIn) -> Result<Wishes, Failure> {
     // Ids are looked up once the flags have had their say.
-    plan_file::parse(&plan.file(), plan.text, &|_, _| Ok(())).map_err(Failure::usage)
+    plan_file::parse(&plan.file(), plan.text, &|_, _, _| Ok(())).map_err(Failure::usage)
 }
 
 /// The plan of a name or of a path.
@@ -88,12 +136,16 @@ fn file(what: &str) -> Result<Wishes, Failure> {
 
 /// The plan of these wishes. `seed` is taken where none is stated.
 pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
+    match asked.study {
+        Some(Study::Syscall) => syscall::plan(asked, seed),
+        Some(Study::Net) | None => net(asked, seed, available),
+    }
+}
+
+/// A plan of `net`.
+fn net(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
     let (mut primitives, baseline) = arms(&asked)?;
     let schedule = schedule(&asked);
-    let passes = match asked.passes {
-        None if asked.is_classic() => Passes { minimum: 1, maximum: 1 },
-        given => stated(given, "passes")?,
-    };
     let modes = stated(asked.modes.clone(), "modes")?.0;
     check_modes(&modes, &schedule)?;
     let mut notes = Vec::new();
@@ -108,45 +160,66 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         modes: &modes,
     };
     let batches = tuning::batches(&asked, setting, &mut notes)?;
-    let sizes = stated(asked.sizes, "sizes")?.0;
+    let sizes = stated(asked.sizes.clone(), "sizes")?.0;
     if topologies.contains(&Topology::Sink) {
         let named = |id: &String| asked.primitives.iter().any(|List(words)| words.contains(id));
         leave_out_of_sink(&mut primitives, &named, &mut notes);
         check_sink(&primitives, &sizes, &modes, &network)?;
     }
-    let plan = Plan {
-        axes: Axes::Net(NetAxes {
-            topologies,
-            modes,
-            working_sets: stated(asked.working_set, "working_set")?.0,
-            fields: asked.fields.map_or(vec![NetSetting::FIELDS], |fields| fields.0),
-            iovec: asked.iovec.map_or(vec![Iovec::PerMessage], |iovec| iovec.0),
-            receivers: receivers(asked.receivers)?,
-            socket,
-            network,
-            batches,
-            allow_sysctl: asked.allow_sysctl,
-        }),
-        primitives,
-        baseline,
-        sizes,
-        threads: stated(asked.threads, "threads")?.0,
-        schedule,
-        passes,
-        budget: stated(asked.budget, "budget")?,
-        precision: asked.precision.unwrap_or(0.03),
-        delta: asked.delta.unwrap_or(0.03),
-        quick: asked.quick,
-        isolate: asked.isolate,
-        seed: asked.seed.unwrap_or(seed),
-        cpus: asked.cpus.map(|cpus| cpus.0),
-        probes: Probes {
-            counting: asked.counters.unwrap_or_default(),
-            software: asked.software_events,
-            tracepoints: asked.tracepoints,
-        },
+    let axes = NetAxes {
+        topologies,
+        modes,
+        working_sets: stated(asked.working_set.clone(), "working_set")?.0,
+        fields: asked.fields.clone().map_or(vec![NetSetting::FIELDS], |fields| fields.0),
+        iovec: asked.iovec.clone().map_or(vec![Iovec::PerMessage], |iovec| iovec.0),
+        receivers: receivers(asked.receivers.clone())?,
+        socket,
+        network,
+        batches,
+        allow_sysctl: asked.allow_sysctl,
     };
-    Ok(Request { plan, name: asked.name, notes })
+    let chosen = Chosen { axes: Axes::Net(axes), primitives, baseline, sizes, schedule };
+    Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
+}
+
+/// What of a plan a study has chosen in its own way.
+struct Chosen {
+    axes: Axes,
+    primitives: Vec<String>,
+    baseline: String,
+    sizes: Vec<Bytes>,
+    schedule: Schedule,
+}
+
+impl Chosen {
+    /// The plan, with what is the same in every study.
+    fn plan(self, asked: &Wishes, seed: u64) -> Result<Plan, Failure> {
+        let passes = match asked.passes {
+            None if asked.is_classic() => Passes { minimum: 1, maximum: 1 },
+            given => stated(given, "passes")?,
+        };
+        Ok(Plan {
+            axes: self.axes,
+            primitives: self.primitives,
+            baseline: self.baseline,
+            sizes: self.sizes,
+            threads: stated(asked.threads.clone(), "threads")?.0,
+            schedule: self.schedule,
+            passes,
+            budget: stated(asked.budget, "budget")?,
+            precision: asked.precision.unwrap_or(0.03),
+            delta: asked.delta.unwrap_or(0.03),
+            quick: asked.quick,
+            isolate: asked.isolate,
+            seed: asked.seed.unwrap_or(seed),
+            cpus: asked.cpus.clone().map(|cpus| cpus.0),
+            probes: Probes {
+                counting: asked.counters.unwrap_or_default(),
+                software: asked.software_events,
+                tracepoints: asked.tracepoints,
+            },
+        })
+    }
 }
 
 /// What the study's default states; a test reads that it states all of it.
@@ -223,8 +296,9 @@ fn selects(word: &str) -> Result<(), String> {
 }
 
 /// Whether there is such an id under a key of a plan.
-fn known(key: &str, id: &str) -> Result<(), String> {
+fn known(study: Study, key: &str, id: &str) -> Result<(), String> {
     match key {
+        _ if study == Study::Syscall => syscall::known(key, id),
         "receivers" => known_receiver(id).map(|_| ()),
         "primitives" => selects(id),
         _ => known_primitive(id).map(|_| ()),

@@ -237,6 +237,25 @@ pub(crate) fn reap_batches(text: &str) -> Parsed<List<Option<u32>>> {
 }
 
 /// Sends through a ring, handed over together or under way at once.
+/// Calls in a row.
+pub(crate) fn in_a_row(text: &str) -> Parsed<List<Option<u64>>> {
+    const CALLS_MAX: u64 = 1_000_000;
+    let one = |item: &str| match item {
+        FILL => Ok(None),
+        number => at_most(number, CALLS_MAX, "calls in a row").map(Some),
+    };
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    items.into_iter().map(one).collect::<Parsed<Vec<_>>>().map(|all| List(distinct(all)))
+}
+
+/// As many as fill a slice.
+const FILL: &str = "fill";
+
+/// `10`, `fill`.
+pub(crate) fn written_in_a_row(calls: Option<u64>) -> String {
+    calls.map_or_else(|| FILL.to_owned(), |calls| calls.to_string())
+}
+
 pub(crate) fn uring_sends(text: &str) -> Parsed<List<u32>> {
     const URING_SENDS_MAX: u64 = 256;
     counts(text, URING_SENDS_MAX, "sends at once")

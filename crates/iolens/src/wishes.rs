@@ -2,7 +2,7 @@
 //! files both turn into this, and the flags declared here are the one table of
 //! keys: a key of a plan file is a long flag with `_` for `-`.
 
-use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, WorkingSet};
+use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Study, WorkingSet};
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -16,12 +16,16 @@ const RESULTS: &str = "Results";
 /// The keys of a plan, as far as they were stated.
 #[derive(Debug, Clone, Default, PartialEq, clap::Args)]
 pub(crate) struct Wishes {
+    /// What is studied; on the command line it is no flag.
+    #[arg(skip)]
+    pub(crate) study: Option<Study>,
+
     /// A first look in under a minute: indicative sentences, no verdicts
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Arms, by id or by family, or all (see `iolens list primitives`) [default: the classic
-    /// three and send]
+    /// Arms, by id or by family, or all (see `iolens list primitives` and `list calls`) [default:
+    /// the classic three and send; of syscall all calls]
     #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = COMPARE)]
     pub(crate) primitives: Option<List<String>>,
     /// The arm the others are compared with [default: send_staged]
@@ -61,6 +65,11 @@ pub(crate) struct Wishes {
     /// Sends of a ring under way at once; on TCP a batch [default: the batch]
     #[arg(long, value_name = "LIST", value_parser = values::uring_sends, help_heading = COMPARE)]
     pub(crate) uring_depth: Option<List<u32>>,
+
+    /// Of syscall: calls in a row that a slice is, numbers or fill, as many as fill it
+    /// [default: fill,1,10,100,1000]
+    #[arg(long, value_name = "LIST", value_parser = values::in_a_row, help_heading = COMPARE)]
+    pub(crate) in_a_row: Option<List<Option<u64>>>,
 
     /// Begin no pass that would end later [default: 10m; quick: 40s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
@@ -151,6 +160,7 @@ impl Wishes {
             (below.window, below.messages) = (None, None);
         }
         Wishes {
+            study: self.study.or(below.study),
             quick: self.quick || below.quick,
             primitives: self.primitives.or(below.primitives),
             baseline: self.baseline.or(below.baseline),
@@ -165,6 +175,7 @@ impl Wishes {
             reap_batch: self.reap_batch.or(below.reap_batch),
             uring_batch: self.uring_batch.or(below.uring_batch),
             uring_depth: self.uring_depth.or(below.uring_depth),
+            in_a_row: self.in_a_row.or(below.in_a_row),
             budget: self.budget.or(below.budget),
             precision: self.precision.or(below.precision),
             delta: self.delta.or(below.delta),
@@ -205,10 +216,11 @@ impl Wishes {
             Schedule::Messages { messages: count } => messages = Some(count),
         }
         Wishes {
+            study: Some(plan.study()),
             quick: plan.quick,
             primitives: Some(List(plan.primitives.clone())),
             baseline: Some(plan.baseline.clone()),
-            sizes: Some(List(plan.sizes.clone())),
+            sizes: plan.study().has_sizes().then(|| List(plan.sizes.clone())),
             threads: Some(List(plan.threads.clone())),
             budget: Some(plan.budget),
             precision: Some(plan.precision),
@@ -227,6 +239,9 @@ impl Wishes {
             name: name.map(str::to_owned),
             ..match &plan.axes {
                 Axes::Net(net) => Wishes::of_net(net),
+                Axes::Syscall(syscall) => {
+                    Wishes { in_a_row: Some(List(syscall.in_a_row.clone())), ..Wishes::default() }
+                }
             }
         }
     }

@@ -1,8 +1,6 @@
 //! The axes of a study and the values each can take: the same words in plans,
 //! flags, columns and pages.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 /// Declares an axis: an enum whose values have one word each, which is what
@@ -32,19 +30,43 @@ macro_rules! axis {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.word())
             }
         }
     };
 }
 
+pub(crate) use axis;
+
 axis! {
     /// What is studied.
     Study {
         /// Messages through sockets.
         Net = "net",
+        /// What a crossing into the kernel costs.
+        Syscall = "syscall",
+    }
+}
+
+impl Study {
+    /// Whether the size of a unit of work is an axis.
+    #[must_use]
+    pub fn has_sizes(self) -> bool {
+        match self {
+            Study::Net => true,
+            Study::Syscall => false,
+        }
+    }
+
+    /// What a unit of work is called.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Study::Net => "message",
+            Study::Syscall => "call",
+        }
     }
 }
 

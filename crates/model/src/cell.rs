@@ -21,7 +21,8 @@ pub struct Cell {
     /// Threads that work at the same time; at least 1. In `net` each has a
     /// connection, and a thread at the other end of it.
     pub threads: u32,
-    /// Bytes of one unit of work: of a message at least 1.
+    /// Bytes of one unit of work: of a message at least 1; 0 in studies where
+    /// that is no axis, see [`Study::has_sizes`].
     pub size: Bytes,
 }
 
@@ -30,6 +31,24 @@ pub struct Cell {
 pub enum Setting {
     /// Messages through sockets.
     Net(NetSetting),
+    /// What a crossing into the kernel costs.
+    Syscall(SyscallSetting),
+}
+
+/// The axes of `syscall`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SyscallSetting {
+    /// Calls in a row that a thread's slice is; null for as many as fill it.
+    pub in_a_row: Option<u64>,
+}
+
+impl SyscallSetting {
+    /// `10 calls in a row`; null where a slice is filled.
+    #[must_use]
+    pub fn in_words(self) -> Option<String> {
+        let plural = |n| if n == 1 { "1 call".to_owned() } else { format!("{n} calls") };
+        self.in_a_row.map(|n| format!("{} in a row", plural(n)))
+    }
 }
 
 /// The axes of `net`.
@@ -107,6 +126,7 @@ impl Setting {
     pub fn study(&self) -> Study {
         match self {
             Setting::Net(_) => Study::Net,
+            Setting::Syscall(_) => Study::Syscall,
         }
     }
 }
@@ -123,6 +143,7 @@ impl Cell {
     pub fn net(&self) -> Option<&NetSetting> {
         match &self.setting {
             Setting::Net(net) => Some(net),
+            Setting::Syscall(_) => None,
         }
     }
 
@@ -130,7 +151,30 @@ impl Cell {
     pub fn net_mut(&mut self) -> Option<&mut NetSetting> {
         match &mut self.setting {
             Setting::Net(net) => Some(net),
+            Setting::Syscall(_) => None,
         }
+    }
+
+    /// The axes of `syscall`; null in other studies.
+    #[must_use]
+    pub fn syscall(&self) -> Option<SyscallSetting> {
+        match self.setting {
+            Setting::Syscall(syscall) => Some(syscall),
+            Setting::Net(_) => None,
+        }
+    }
+
+    /// Whether the work of its slices is done by one process alone.
+    #[must_use]
+    pub fn is_alone(&self) -> bool {
+        self.net().is_none()
+    }
+
+    /// Threads that work at the same time, over all its processes.
+    #[must_use]
+    pub fn workers(&self) -> u32 {
+        let ends = if self.is_alone() { 1 } else { 2 };
+        self.threads.saturating_mul(ends)
     }
 
     /// The same cell with something else of `net`.
@@ -192,6 +236,15 @@ impl Cell {
         format!("{} thread{}", self.threads, if self.threads == 1 { "" } else { "s" })
     }
 
+    /// `64 KiB × 4 threads`; without the size in studies that have none.
+    #[must_use]
+    pub fn size_and_threads(&self) -> String {
+        match self.study().has_sizes() {
+            true => format!("{} × {}", self.size, self.threads_in_words()),
+            false => self.threads_in_words(),
+        }
+    }
+
     /// What every title says of the study's axes: `loopback`, `stream`, `hot`.
     #[must_use]
     pub fn words(&self) -> Vec<String> {
@@ -199,6 +252,7 @@ impl Cell {
             Setting::Net(NetSetting { topology, mode, working_set, .. }) => {
                 vec![topology.to_string(), mode.to_string(), working_set.to_string()]
             }
+            Setting::Syscall(_) => Vec::new(),
         }
     }
 
@@ -207,6 +261,7 @@ impl Cell {
     pub fn unusual(&self) -> Vec<String> {
         match &self.setting {
             Setting::Net(net) => net.unusual(),
+            Setting::Syscall(syscall) => syscall.in_words().into_iter().collect(),
         }
     }
 }
@@ -215,7 +270,7 @@ impl Cell {
 /// where a plan states nothing.
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} × {}", self.size, self.threads_in_words())?;
+        f.write_str(&self.size_and_threads())?;
         self.words().iter().chain(&self.unusual()).try_for_each(|word| write!(f, ", {word}"))
     }
 }
@@ -231,6 +286,11 @@ enum Stored {
         threads: u32,
         message_bytes: Bytes,
     },
+    Syscall {
+        study: Study,
+        in_a_row: Option<u64>,
+        threads: u32,
+    },
 }
 
 impl From<Stored> for Cell {
@@ -238,6 +298,10 @@ impl From<Stored> for Cell {
         match stored {
             Stored::Net { setting, threads, message_bytes } => {
                 Cell { setting: Setting::Net(setting), threads, size: message_bytes }
+            }
+            Stored::Syscall { in_a_row, threads, .. } => {
+                let setting = Setting::Syscall(SyscallSetting { in_a_row });
+                Cell { setting, threads, size: Bytes(0) }
             }
         }
     }
@@ -247,6 +311,9 @@ impl From<Cell> for Stored {
     fn from(Cell { setting, threads, size }: Cell) -> Stored {
         match setting {
             Setting::Net(setting) => Stored::Net { setting, threads, message_bytes: size },
+            Setting::Syscall(SyscallSetting { in_a_row }) => {
+                Stored::Syscall { study: Study::Syscall, in_a_row, threads }
+            }
         }
     }
 }
@@ -272,5 +339,17 @@ mod tests {
             assert_eq!(&written[key], value, "{key}");
         }
         assert_eq!(serde_json::from_value::<Cell>(written).unwrap(), cell);
+    }
+
+    #[test]
+    fn a_cell_without_a_size_says_none() {
+        for (in_a_row, words) in [(None, "2 threads"), (Some(1), "2 threads, 1 call in a row")] {
+            let setting = Setting::Syscall(SyscallSetting { in_a_row });
+            let cell = Cell { setting, threads: 2, size: Bytes(0) };
+            assert_eq!(cell.to_string(), words);
+            let written = serde_json::to_string(&cell).unwrap();
+            assert!(!written.contains("bytes"), "{written}");
+            assert_eq!(serde_json::from_str::<Cell>(&written).unwrap(), cell);
+        }
     }
 }

@@ -7,6 +7,7 @@
 
 pub mod arm;
 pub mod axes;
+pub mod call;
 pub mod cell;
 pub mod data_path;
 pub mod doctor;

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
-use crate::cell::{Cell, NetSetting, Setting};
+use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
 use crate::tuning::Tuning;
 use crate::units::{Bytes, Nanos};
 
@@ -18,7 +18,7 @@ pub struct Plan {
     pub primitives: Vec<String>,
     /// The arm that the others are compared with.
     pub baseline: String,
-    /// Sizes of a unit of work: of messages.
+    /// Sizes of a unit of work: of messages; empty in studies without sizes.
     pub sizes: Vec<Bytes>,
     /// Threads, or pairs of them.
     pub threads: Vec<u32>,
@@ -53,6 +53,16 @@ pub struct Plan {
 pub enum Axes {
     /// Messages through sockets.
     Net(NetAxes),
+    /// What a crossing into the kernel costs.
+    Syscall(SyscallAxes),
+}
+
+/// The axes of `syscall`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyscallAxes {
+    /// Calls in a row that a slice is; null for as many as fill it. A number is
+    /// a question about one thread: its cells have the first thread count alone.
+    pub in_a_row: Vec<Option<u64>>,
 }
 
 /// The axes of `net`.
@@ -268,6 +278,7 @@ impl Plan {
     pub fn study(&self) -> Study {
         match &self.axes {
             Axes::Net(_) => Study::Net,
+            Axes::Syscall(_) => Study::Syscall,
         }
     }
 
@@ -276,6 +287,7 @@ impl Plan {
     pub fn net(&self) -> Option<&NetAxes> {
         match &self.axes {
             Axes::Net(net) => Some(net),
+            Axes::Syscall(_) => None,
         }
     }
 
@@ -283,6 +295,16 @@ impl Plan {
     pub fn net_mut(&mut self) -> Option<&mut NetAxes> {
         match &mut self.axes {
             Axes::Net(net) => Some(net),
+            Axes::Syscall(_) => None,
+        }
+    }
+
+    /// The axes of `syscall`; null in other studies.
+    #[must_use]
+    pub fn syscall(&self) -> Option<&SyscallAxes> {
+        match &self.axes {
+            Axes::Syscall(syscall) => Some(syscall),
+            Axes::Net(_) => None,
         }
     }
 
@@ -315,13 +337,25 @@ impl Plan {
     pub fn cells(&self) -> Vec<Cell> {
         let settings: Vec<Setting> = match &self.axes {
             Axes::Net(net) => net.settings().into_iter().map(Setting::Net).collect(),
+            Axes::Syscall(axes) => {
+                let setting = |&in_a_row| Setting::Syscall(SyscallSetting { in_a_row });
+                axes.in_a_row.iter().map(setting).collect()
+            }
         };
         let cell = |setting| Cell { setting, threads: 0, size: Bytes(0) };
         let cells = settings.into_iter().map(cell).collect();
         let cells = crossed(cells, &self.threads, |cell: &mut Cell, &threads| {
             cell.threads = threads;
         });
-        crossed(cells, &self.sizes, |cell, &size| cell.size = size)
+        let several = |cell: &Cell| {
+            let fills = cell.syscall().is_none_or(|setting| setting.in_a_row.is_none());
+            fills || self.threads.first() == Some(&cell.threads)
+        };
+        let cells: Vec<Cell> = cells.into_iter().filter(several).collect();
+        match self.study().has_sizes() {
+            true => crossed(cells, &self.sizes, |cell, &size| cell.size = size),
+            false => cells,
+        }
     }
 
     /// What tells a cell from others of the plan besides its size and threads,
@@ -330,6 +364,7 @@ impl Plan {
     pub fn told_apart(&self, cell: &Cell) -> Vec<String> {
         match (&self.axes, &cell.setting) {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_apart(net),
+            _ => cell.unusual(),
         }
     }
 
@@ -340,6 +375,7 @@ impl Plan {
     pub fn told_further(&self, cell: &Cell) -> Vec<String> {
         match (&self.axes, &cell.setting) {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_further(net, &cell.unusual()),
+            _ => cell.unusual(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::call::CallFacts;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
 use crate::host::{Calibration, HostFacts};
 use crate::outcome::TrialOutcome;
@@ -28,6 +29,9 @@ pub struct RunHeader {
     /// The plan's receivers, in its order; empty in runs of older builds, which
     /// had `recv` alone.
     pub receivers: Vec<ReceiverFacts>,
+    /// The plan's calls, in its order; empty in other studies than `syscall`.
+    #[serde(default)]
+    pub calls: Vec<CallFacts>,
     /// The machine.
     pub host: HostFacts,
     /// What its building blocks cost.

@@ -91,7 +91,7 @@ fn add_zerocopy(cell: &mut CellAnalysis) {
     }
     if let Some(figures) = &mut arm.figures {
         figures.ns_per_message.value *= 1.4;
-        figures.ns_per_byte.value *= 1.4;
+        figures.ns_per_byte.as_mut().into_iter().for_each(|per| per.value *= 1.4);
     }
     arm.isolated = None;
     cell.arms.insert(at + 1, arm);

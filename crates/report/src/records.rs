@@ -435,7 +435,7 @@ fn figures(arm: &ArmAnalysis) -> Named {
         ("ns_per_message", value(message)),
         ("ns_per_message_low", low(interval(message))),
         ("ns_per_message_high", high(interval(message))),
-        ("ns_per_byte", value(figures.map(|f| f.ns_per_byte))),
+        ("ns_per_byte", value(figures.and_then(|f| f.ns_per_byte))),
         ("tx_cpu_ns_per_byte", value(figures.and_then(|f| f.tx_cpu_ns_per_byte))),
         ("rx_cpu_ns_per_byte", value(figures.and_then(|f| f.rx_cpu_ns_per_byte))),
         ("tx_calls_per_message", value(figures.map(|f| f.tx_calls_per_message))),

@@ -79,6 +79,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
             net.fields_in_words(),
             received(&[net.topology], std::slice::from_ref(&net.receiver)),
         ]),
+        Setting::Syscall(_) => {}
     }
     parts.extend(plan.told_further(cell));
     parts.join(", ")
@@ -101,6 +102,10 @@ pub(crate) fn settings(plan: &Plan) -> String {
             ),
             received(&net.topologies, &net.receivers),
         ]),
+        Axes::Syscall(_) => {
+            let calls = u32::try_from(plan.primitives.len()).unwrap_or(u32::MAX);
+            return format!("syscall, {}, {}", count(calls, "call"), values_of_threads(plan));
+        }
     }
     let mut further: Vec<String> = Vec::new();
     let cells = plan.cells();
@@ -111,6 +116,12 @@ pub(crate) fn settings(plan: &Plan) -> String {
     }
     parts.append(&mut further);
     parts.join(", ")
+}
+
+/// `1 and 2 threads`.
+fn values_of_threads(plan: &Plan) -> String {
+    let single = plan.threads == [1];
+    format!("{} {}", values(&plan.threads), if single { "thread" } else { "threads" })
 }
 
 /// `ipv4 and ipv6`.

@@ -4,7 +4,7 @@ use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Counts, MultishotCounts, ZerocopyCounts};
 
 use crate::analysis::{Estimate, Figures, ZerocopyFigures};
-use crate::gates::cycles;
+use crate::gates::{cycles, instructions};
 use crate::interval::{Parts, Totals, count};
 use crate::student::StudentTable;
 use crate::values::{ArmValues, Sums};
@@ -18,7 +18,16 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
         |sums: &&Sums| goodput(sums).or_else(|| per_message(sums)).map(|p| p.over / p.under);
     Some(Figures {
         ns_per_message: estimate(&sums, table, per_message)?,
-        ns_per_byte: estimate(&sums, table, |sums| Some(parts(sums.tx.time_ns, sums.tx.bytes)))?,
+        ns_per_byte: estimate(&sums, table, |sums| Some(parts(sums.tx.time_ns, sums.tx.bytes))),
+        tx_cpu_ns_per_message: estimate(&sums, table, |sums| {
+            Some(parts(sums.tx.task_clock_ns?, sums.tx.messages))
+        }),
+        cycles_per_message: estimate(&sums, table, |sums| {
+            Some(parts(sums.both_ends(cycles)?, sums.tx.messages))
+        }),
+        instructions_per_message: estimate(&sums, table, |sums| {
+            Some(parts(sums.both_ends(instructions)?, sums.tx.messages))
+        }),
         goodput_bits_per_s: estimate(&sums, table, goodput),
         tx_cpu_ns_per_byte: estimate(&sums, table, |sums| {
             Some(parts(sums.tx.task_clock_ns?, sums.tx.bytes))

@@ -84,6 +84,7 @@ pub(crate) fn run(plan: Plan) -> Run {
         header: RunHeader {
             primitives: Vec::new(),
             receivers: Vec::new(),
+            calls: Vec::new(),
             id: "00000000".to_owned(),
             name: None,
             started_unix_ns: 0,

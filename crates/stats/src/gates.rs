@@ -26,7 +26,7 @@ use iolens_model::run::RunHeader;
 use crate::values::{self, Sums};
 
 pub(crate) use across::of as across_cells;
-pub(crate) use counters::cycles;
+pub(crate) use counters::{cycles, retired as instructions};
 
 /// One arm of a trial, as gates see it.
 #[derive(Debug, Clone, Copy)]

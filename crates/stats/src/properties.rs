@@ -182,8 +182,13 @@ fn contrast_is_sound(contrast: &Contrast) -> bool {
 fn arm_is_sound(arm: &ArmAnalysis) -> bool {
     let contrasts = [&arm.contrast, &arm.isolated].into_iter().flatten().all(contrast_is_sound);
     let figures = arm.figures.as_ref().is_none_or(|f| {
-        let always = [&f.ns_per_message, &f.ns_per_byte, &f.tx_calls_per_message];
-        let some = [&f.goodput_bits_per_s, &f.tx_cpu_ns_per_byte, &f.context_switches_per_message];
+        let always = [&f.ns_per_message, &f.tx_calls_per_message];
+        let some = [
+            &f.ns_per_byte,
+            &f.goodput_bits_per_s,
+            &f.tx_cpu_ns_per_byte,
+            &f.context_switches_per_message,
+        ];
         always.into_iter().chain(some.into_iter().flatten()).all(is_sound)
     });
     let explained = (arm.status == Status::Ok) == arm.reason.is_none();

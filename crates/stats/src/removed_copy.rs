@@ -34,7 +34,7 @@ pub(crate) fn of(
         Some(RemovedCopy {
             cell,
             staged_less_iov_ns_per_byte: mean(&less_iov, table, |t| t.pointwise)?,
-            memcpy_ns_per_byte: memcpy.figures.as_ref()?.ns_per_byte,
+            memcpy_ns_per_byte: memcpy.figures.as_ref()?.ns_per_byte?,
             beyond_memcpy_ns_per_byte: beyond,
         })
     };

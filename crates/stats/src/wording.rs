@@ -41,8 +41,10 @@ pub(crate) fn trials(n: u32) -> String {
 /// The cell by what sets it apart in this plan: `64 KiB × 4 threads`, and
 /// those of the other axes that have more than one value.
 pub(crate) fn cell_in(plan: &Plan, cell: &Cell) -> String {
-    let size = format!("{} × {}", cell.size, cell.threads_in_words());
-    std::iter::once(size).chain(plan.told_apart(cell)).collect::<Vec<_>>().join(", ")
+    std::iter::once(cell.size_and_threads())
+        .chain(plan.told_apart(cell))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]

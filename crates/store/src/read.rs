@@ -101,7 +101,7 @@ impl Store {
     pub fn load(&self, run_id: &str) -> Result<Run, StoreError> {
         let run = self.snapshot("read a run", |connection| {
             let sql = "SELECT run, id, name, started_unix_ns, build, command_json, plan_json, \
-                       primitives_json, receivers_json, host_json, calibration_json FROM run WHERE id = ?";
+                       primitives_json, receivers_json, host_json, calibration_json, calls_json FROM run WHERE id = ?";
             let mut statement = connection.prepare_cached(sql)?;
             let found = statement.query_row([run_id], |row| Ok((row.get("run")?, header(row)?)));
             let Some((key, mut header)) = found.optional()? else {
@@ -165,6 +165,7 @@ fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
         plan: row::get_json(row, "plan_json")?,
         primitives: row::get_json(row, "primitives_json")?,
         receivers: row::get_json_or_null(row, "receivers_json")?.unwrap_or_default(),
+        calls: row::get_json_or_null(row, "calls_json")?.unwrap_or_default(),
         host: row::get_json(row, "host_json")?,
         calibration: row::get_json(row, "calibration_json")?,
         end: None,

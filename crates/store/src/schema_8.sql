@@ -53,3 +53,7 @@ FROM trial ORDER BY trial;
 DROP TABLE trial;
 ALTER TABLE trial_8 RENAME TO trial;
 CREATE INDEX trial_by_run ON trial (run, trial);
+
+-- The calls of a run of `syscall`. NULL in rows of older versions, which had no such study.
+
+ALTER TABLE run ADD COLUMN calls_json TEXT;

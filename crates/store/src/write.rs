@@ -29,10 +29,11 @@ impl Store {
             row::json("the receivers", &header.receivers)?,
             row::json("the host's facts", &header.host)?,
             row::json("the calibration", &header.calibration)?,
+            row::json("the calls", &header.calls)?,
         ];
         let sql = "INSERT INTO run (id, name, started_unix_ns, build, study, command_json, \
-                   plan_json, primitives_json, receivers_json, host_json, calibration_json) \
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                   plan_json, primitives_json, receivers_json, host_json, calibration_json, calls_json) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.connection.execute(sql, values).map_err(self.failed("begin a run"))?;
         Ok(())
     }

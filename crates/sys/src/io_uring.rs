@@ -8,6 +8,7 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod nops;
 mod receives;
 mod sends;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use io_uring::IoUring;
+pub use nops::NopRing;
 pub use receives::{Arrived, BUFFERS_MAX, Buffers, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
 

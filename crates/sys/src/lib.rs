@@ -8,6 +8,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 pub mod affinity;
+pub mod calls;
 pub mod clock;
 pub mod cpuid;
 pub mod durable;

@@ -68,9 +68,10 @@ enum Event {
     Interrupted,
 }
 
-/// The two workers of a trial; killed and reaped when dropped.
+/// The workers of a trial, the sending one first, or alone where nobody
+/// receives; killed and reaped when dropped.
 pub(crate) struct Pair<'a> {
-    workers: [Worker; 2],
+    workers: Vec<Worker>,
     interrupts: Option<&'a Interrupts>,
 }
 
@@ -156,24 +157,20 @@ fn describe(status: ExitStatus) -> String {
 }
 
 impl<'a> Pair<'a> {
-    /// Starts both workers and checks that they speak our protocol.
+    /// Starts the workers of a trial and checks that they speak our protocol.
     pub(crate) fn start(
+        trial: &Trial,
         launch: &Launch,
         interrupts: Option<&'a Interrupts>,
     ) -> Result<Pair<'a>, Trouble> {
         let random = token();
-        let tx = Worker::start(Side::Tx, launch, random)?;
-        let rx = match Worker::start(Side::Rx, launch, random >> 12) {
-            Ok(rx) => rx,
-            Err(trouble) => {
-                let mut tx = tx;
-                tx.obituary();
-                return Err(trouble);
-            }
-        };
-        let mut pair = Pair { workers: [tx, rx], interrupts };
+        let mut pair = Pair { workers: Vec::with_capacity(2), interrupts };
+        pair.workers.push(Worker::start(Side::Tx, launch, random)?);
+        if !trial.cell.is_alone() {
+            pair.workers.push(Worker::start(Side::Rx, launch, random >> 12)?);
+        }
         let deadline_ns = clock::monotonic_ns() + HELLO_LIMIT_NS;
-        for _ in 0..2 {
+        for _ in 0..pair.workers.len() {
             let answer = pair.answer(deadline_ns).map_err(|trouble| match trouble {
                 Trouble::TimeUp => failed("a worker did not say hello within 10 s of its start"),
                 other => other,
@@ -195,8 +192,12 @@ impl<'a> Pair<'a> {
         Ok(pair)
     }
 
-    /// Takes the trial from its preparation to both reports (tx, rx).
-    pub(crate) fn conduct(&mut self, trial: &Trial) -> Result<(EndReport, EndReport), Trouble> {
+    /// Takes the trial from its preparation to the reports of the sending end
+    /// and of the receiving one, where there is one.
+    pub(crate) fn conduct(
+        &mut self,
+        trial: &Trial,
+    ) -> Result<(EndReport, Option<EndReport>), Trouble> {
         let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
         match trial.cell.topology() {
             None | Some(Topology::Loopback) => {}
@@ -207,30 +208,34 @@ impl<'a> Pair<'a> {
         let prepare = |side, peer| {
             ToWorker::Prepare(Box::new(Task { side, trial: trial.clone(), peer, token }))
         };
-        self.worker(Side::Rx).say(prepare(Side::Rx, None));
-        let peer = match self.answer(deadline_ns)? {
-            (Side::Rx, FromWorker::Listening { peer }) => peer,
-            (side, _) => return Err(out_of_turn(side)),
+        let peer = if trial.cell.is_alone() {
+            None
+        } else {
+            self.worker(Side::Rx).say(prepare(Side::Rx, None));
+            match self.answer(deadline_ns)? {
+                (Side::Rx, FromWorker::Listening { peer }) => Some(peer),
+                (side, _) => return Err(out_of_turn(side)),
+            }
         };
-        self.worker(Side::Tx).say(prepare(Side::Tx, Some(peer)));
-        for _ in 0..2 {
+        self.worker(Side::Tx).say(prepare(Side::Tx, peer));
+        for _ in 0..self.workers.len() {
             match self.answer(deadline_ns)? {
                 (_, FromWorker::Ready) => {}
                 (side, _) => return Err(out_of_turn(side)),
             }
         }
-        for side in [Side::Rx, Side::Tx] {
-            self.worker(side).say(ToWorker::Run);
+        for worker in self.workers.iter_mut().rev() {
+            worker.say(ToWorker::Run);
         }
         let mut reports = [None, None];
-        while reports.iter().any(Option::is_none) {
+        for _ in 0..self.workers.len() {
             match self.answer(deadline_ns)? {
                 (side, FromWorker::Finished { report }) => reports[index(side)] = Some(*report),
                 (side, _) => return Err(out_of_turn(side)),
             }
         }
         match reports {
-            [Some(tx), Some(rx)] => Ok((tx, rx)),
+            [Some(tx), rx] if rx.is_none() == trial.cell.is_alone() => Ok((tx, rx)),
             _ => Err(failed("a worker reported twice")),
         }
     }
@@ -297,7 +302,7 @@ impl<'a> Pair<'a> {
         let mut gone = gone;
         // A cause of its own is told by nobody else; a consequence has a cause
         // that the other side tells, or was.
-        while failures.len() < 2 && !failures.iter().any(|f| !f.consequence) {
+        while failures.len() < self.workers.len() && !failures.iter().any(|f| !f.consequence) {
             if gone.is_some() && !failures.is_empty() {
                 break;
             }

@@ -51,14 +51,14 @@ impl Links {
         Links { by_arm: Vec::new(), signals: Vec::new() }
     }
 
-    /// The lane of an arm's thread.
-    pub(crate) fn lane(&self, arm: usize, thread: usize) -> &Lane {
-        &self.by_arm[arm][thread]
+    /// The lane of an arm's thread; null in studies without a network.
+    pub(crate) fn lane(&self, arm: usize, thread: usize) -> Option<&Lane> {
+        self.by_arm.get(arm)?.get(thread)
     }
 
     /// What an arm's thread sends its messages over, or receives them from.
     pub(crate) fn data(&self, arm: usize, thread: usize) -> BorrowedFd<'_> {
-        self.lane(arm, thread).data()
+        self.by_arm[arm][thread].data()
     }
 
     /// All lanes of an arm.

@@ -154,7 +154,7 @@ impl Task<'_> {
         times: Option<&mut Times>,
         bracket: &mut Bracket,
     ) -> Result<ThreadSlice, Stop> {
-        let lane = self.crew.links.lane(self.slice.arm, self.thread);
+        let lane = &self.crew.links.of_arm(self.slice.arm)[self.thread];
         bracket.count(self.crew.trial.counts(self.slice.arm));
         let received = self.crew.trial.cell.has_receiver();
         let connection = lane.tcp().filter(|_| received);

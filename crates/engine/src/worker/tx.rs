@@ -8,7 +8,7 @@
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::{NetSetting, Setting};
 use iolens_model::outcome::ArmFact;
-use iolens_model::trial::{Slice, SliceKind, Work};
+use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
@@ -19,6 +19,7 @@ use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
 use super::sampling::StackSampler;
 use super::{facts, lead, link};
+use crate::calls;
 use crate::locked_memory::Limits;
 use crate::op::{Budget, Sender, Span};
 use crate::perf_control::{Counting, Listener};
@@ -55,7 +56,7 @@ fn thread_slices(
         *current = Some(index);
         sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
         let (entry, sender) = &mut senders[slice.arm];
-        let task = Task { crew, thread, slice, budget: &budgets[index], entry };
+        let task = Task { crew, thread, slice, budget: &budgets[index], entry: *entry };
         let done = task.run(sender.as_mut(), &mut bracket)?;
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
@@ -64,8 +65,9 @@ fn thread_slices(
     Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new(), sampler, arm_facts })
 }
 
-/// An arm's entry and this thread's sender of it.
-type Armed<'a> = (&'static Entry, Box<dyn Sender + 'a>);
+/// An arm's primitive, null in studies without a network, and this thread's
+/// sender of it.
+type Armed<'a> = (Option<&'static Entry>, Box<dyn Sender + 'a>);
 
 /// Every arm's sender of this thread, its memory allocated and faulted in
 /// here, on the CPU that uses it, in the trial's random order. An arm that
@@ -80,6 +82,7 @@ fn open_senders<'a>(
     for arm in trial.arms_as_they_run() {
         let opened = match &trial.cell.setting {
             Setting::Net(net) => open_sender(crew, net, thread, arm),
+            Setting::Syscall(_) => open_call(trial, arm),
         };
         senders[arm] = Some(opened.inspect_err(|_| {
             *current = trial.slices.iter().position(|slice| slice.arm == arm);
@@ -111,7 +114,26 @@ fn open_sender<'a>(
     };
     let setup = Setup { link, shape, tuning: net.tuning, stall_limit: link::stall_limit(trial) };
     let sender = (entry.open)(setup).map_err(|error| Stop::not_set_up(&error))?;
-    Ok((entry, sender))
+    Ok((Some(entry), sender))
+}
+
+/// This thread's end of an arm of `syscall`.
+fn open_call(trial: &Trial, arm: usize) -> Result<Armed<'static>, Stop> {
+    let id = &trial.arms[arm].primitive;
+    let entry =
+        calls::find(id).ok_or_else(|| Stop::cause(format!("this build knows no call `{id}`")))?;
+    let setup = entry.setup(trial.cell.threads);
+    let sender = (entry.open)(&setup).map_err(|error| Stop::not_set_up(&error))?;
+    Ok((None, sender))
+}
+
+/// Why a call was not what it should be.
+fn call_failed(id: &str, errno: Errno) -> Stop {
+    Stop::cause(match errno {
+        Errno::EBADMSG | Errno::ENODATA => format!("`{id}` returned what it should not"),
+        Errno::ENOBUFS => format!("what `{id}` uses up was made for fewer calls than came"),
+        errno => format!("`{id}` failed: {errno}"),
+    })
 }
 
 fn facts_of(senders: &[Armed<'_>]) -> Vec<ArmFact> {
@@ -127,35 +149,38 @@ struct Task<'a> {
     thread: usize,
     slice: &'a Slice,
     budget: &'a Budget,
-    entry: &'a Entry,
+    /// Null in studies without a network.
+    entry: Option<&'static Entry>,
 }
 
 impl Task<'_> {
     fn run(&self, sender: &mut dyn Sender, bracket: &mut Bracket) -> Result<ThreadSlice, Stop> {
         let lane = self.crew.links.lane(self.slice.arm, self.thread);
         bracket.count(self.crew.trial.counts(self.slice.arm));
-        link::receive_byte(lane.back()).map_err(Stop::at("hear that the receiver is ready"))?;
-        if self.crew.trial.cell.working_set() == Some(WorkingSet::Hot) {
+        if let Some(lane) = lane {
+            link::receive_byte(lane.back()).map_err(Stop::at("hear that the receiver is ready"))?;
+        }
+        if self.crew.trial.cell.working_set() != Some(WorkingSet::Cold) {
             sender.touch();
         }
         let tally = sender.tally();
-        let connection = lane.tcp();
+        let connection = lane.and_then(Lane::tcp);
         let outer_before = bracket.outer_before(connection);
         let counting = self.tell_perf()?;
         self.crew.meet()?;
         let inner_before = bracket.inner_before();
         let span = self.work(lane, sender);
         let span = span.map_err(|stop| stop.counting(sender.tally().zerocopy))?;
-        let end_ns = match self.entry.ends {
-            Ends::Pair => clock::monotonic_ns(),
-            Ends::SenderOnly => span.last_call_ns,
+        let end_ns = match self.entry.map(|entry| entry.ends) {
+            Some(Ends::Pair) => clock::monotonic_ns(),
+            Some(Ends::SenderOnly) | None => span.last_call_ns,
         };
         let inner_after = bracket.inner_after();
         // Nobody of this end goes on while another one is still in the slice.
         self.crew.meet()?;
         counting.map_or(Ok(()), Counting::stop).map_err(Stop::cause)?;
         let outer_after = bracket.outer_after(connection);
-        if !self.ends_the_stream() && !self.is_followed() {
+        if let Some(lane) = lane.filter(|_| !self.ends_the_stream() && !self.is_followed()) {
             let is_rr = self.crew.trial.cell.is_rr();
             lane.release(is_rr).map_err(Stop::at("release the receiver"))?;
         }
@@ -179,12 +204,17 @@ impl Task<'_> {
 
     /// Whether there is a receiving end to what the slice sends.
     fn is_received(&self) -> bool {
-        self.entry.is_received(&self.crew.trial.cell)
+        self.entry.is_some_and(|entry| entry.is_received(&self.crew.trial.cell))
+    }
+
+    /// Whether messages may be lost on the way.
+    fn loses(&self) -> bool {
+        self.entry.is_some_and(|entry| entry.transport.loses())
     }
 
     /// Whether there is a stream, from which nothing is lost.
     fn is_stream(&self) -> bool {
-        let loses = self.entry.transport.loses();
+        let loses = self.loses();
         !loses && self.is_received() && !self.crew.trial.cell.is_rr()
     }
 
@@ -201,23 +231,27 @@ impl Task<'_> {
     }
 
     /// All of the slice's work, to its receipt and its last completion.
-    fn work(&self, lane: &Lane, sender: &mut dyn Sender) -> Result<Span, Stop> {
+    fn work(&self, lane: Option<&Lane>, sender: &mut dyn Sender) -> Result<Span, Stop> {
         let trial = self.crew.trial;
         let failed = |errno| match errno {
             Errno::ENOBUFS => Stop::refused(Limits::here().refusal(&trial.cell)),
-            Errno::EMSGSIZE if self.entry.locks_memory => {
+            Errno::EMSGSIZE if self.entry.is_some_and(|entry| entry.locks_memory) => {
                 Stop::refused(sink::too_scattered(&trial.cell))
             }
             errno => Stop::at("send")(errno),
         };
-        let span = match trial.cell.is_rr() {
-            _ if !self.is_received() => sender.run(self.budget).map_err(failed)?,
-            true => {
+        let Some(entry) = self.entry else {
+            let id = &trial.arms[self.slice.arm].primitive;
+            return sender.run(self.budget).map_err(|errno| call_failed(id, errno));
+        };
+        let span = match lane.filter(|_| entry.is_received(&trial.cell)) {
+            None => sender.run(self.budget).map_err(failed)?,
+            Some(lane) if trial.cell.is_rr() => {
                 let ready = link::send_byte(lane.back());
                 ready.map_err(Stop::at("say that it is ready to answer"))?;
                 sender.answer(lane.requests()).map_err(failed)?
             }
-            false => {
+            Some(lane) => {
                 let before = sender.tally();
                 let span = sender.run(self.budget).map_err(failed)?;
                 self.end(lane, sender.tally().since(before).bytes)?;
@@ -231,7 +265,7 @@ impl Task<'_> {
     /// Has the receiving end know that `bytes` were all, and waits for its receipt
     /// where there is one.
     fn end(&self, lane: &Lane, bytes: u64) -> Result<(), Stop> {
-        if self.entry.transport.loses() {
+        if self.loses() {
             let limit = link::stall_limit(self.crew.trial);
             return lane.finish_datagrams(limit).map_err(Stop::at("hear of the receipt"));
         }

@@ -6,6 +6,7 @@ mod primitives;
 use std::fmt::Write;
 use std::process::ExitCode;
 
+use iolens_engine::calls::{self, CALLS};
 use iolens_engine::receivers::{self, RECEIVERS};
 use iolens_engine::stage;
 use iolens_engine::transports::{self, Listing};
@@ -25,6 +26,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
             Listed::Studies,
             Listed::Primitives,
             Listed::Receivers,
+            Listed::Calls,
             Listed::Transports,
             Listed::Topologies,
             Listed::Metrics,
@@ -63,6 +65,7 @@ fn heading(kind: Listed) -> &'static str {
         Listed::Studies => "studies",
         Listed::Primitives => "primitives",
         Listed::Receivers => "receivers",
+        Listed::Calls => "calls",
         Listed::Transports => "transports",
         Listed::Topologies => "topologies",
         Listed::Metrics => "metrics",
@@ -76,10 +79,15 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
             .iter()
             .map(|study| match study {
                 Study::Net => json!({"name": study.word(), "summary": "messages through sockets"}),
+                Study::Syscall => {
+                    let summary = "single system calls: what a crossing into the kernel costs";
+                    json!({"name": study.word(), "summary": summary})
+                }
             })
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),
         Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
+        Listed::Calls => CALLS.iter().map(|entry| call(entry)).collect(),
         Listed::Transports => transports::all().into_iter().map(transport).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS
@@ -87,6 +95,23 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
             .map(|m| json!({"name": m.name, "summary": m.what, "unit": m.unit, "source": m.source}))
             .collect(),
     }
+}
+
+/// A call and whether it works here, which is tried.
+fn call(entry: &calls::Entry) -> Value {
+    let refused = entry.try_here().err();
+    json!({
+        "name": entry.id,
+        "summary": entry.summary,
+        "kind": entry.kind,
+        "control": entry.control,
+        "calls": entry.calls,
+        "bytes": entry.bytes,
+        "calls_per_slice_max": entry.most,
+        "since_linux": entry.since.map(|version| version.to_string()),
+        "available": refused.is_none(),
+        "unavailable_reason": refused,
+    })
 }
 
 /// A transport, what sends over it, and whether this kernel has it.

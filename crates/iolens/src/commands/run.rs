@@ -9,7 +9,7 @@ use iolens_engine::lock::{LockError, MachineLock};
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
-use iolens_engine::{Interrupts, calibrate, clock, host, receivers, stage};
+use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage};
 use iolens_model::arm::Role;
 use iolens_model::host::HostFacts;
 use iolens_model::run::{Run, RunHeader, StoppedBy};
@@ -86,16 +86,19 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
         started_unix_ns: clock::unix_ns(),
         build: BUILD.to_owned(),
         command: std::env::args().collect(),
-        primitives: plan
-            .primitives
-            .iter()
-            .filter_map(|id| registry::find(id).map(|entry| entry.facts(plan.topologies())))
-            .collect(),
+        primitives: plan.net().map_or_else(Vec::new, |net| {
+            let entries = plan.primitives.iter().filter_map(|id| registry::find(id));
+            entries.map(|entry| entry.facts(&net.topologies)).collect()
+        }),
         receivers: plan
             .receivers()
             .iter()
             .filter_map(|id| receivers::find(id).map(receivers::Entry::facts))
             .collect(),
+        calls: plan.syscall().map_or_else(Vec::new, |_| {
+            let entries = plan.primitives.iter().filter_map(|id| calls::find(id));
+            entries.map(calls::Entry::facts).collect()
+        }),
         calibration: calibrate::calibrate(cpus, &host, plan.probes),
         plan,
         host,

@@ -3,9 +3,9 @@
 
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
-use iolens_engine::{registry, transports, work};
+use iolens_engine::{calls, registry, transports, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::cell::Cell;
+use iolens_model::cell::{Cell, Setting, SyscallSetting};
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
@@ -106,13 +106,15 @@ impl CellState {
             Schedule::Slices { slice, .. } => slice,
             Schedule::Window { .. } | Schedule::Messages { .. } => CLASSIC_TARGET,
         };
-        let message_ns = work::guessed_message_ns(&cell);
         let limits = Limits::here();
         let group = |arms: Vec<Arm>| {
             let mut group = Group { arms: Vec::new(), refused: Vec::new(), failures_of_nobody: 0 };
             for arm in arms {
-                match allowed(&arm, &cell, &limits) {
-                    Ok(()) => group.arms.push(GroupArm::new(arm, message_ns)),
+                match allowed(&arm, &cell, plan, &limits) {
+                    Ok(()) => {
+                        let message_ns = guess_ns(&arm, &cell);
+                        group.arms.push(GroupArm::new(arm, message_ns));
+                    }
                     Err(why) => group.refused.push((arm, why)),
                 }
             }
@@ -125,9 +127,9 @@ impl CellState {
         CellState {
             groups,
             impossible: Vec::into_iter(impossible).map(Group::all_refused).collect(),
-            placement: layout::placement(cpus),
+            placement: layout::placement(cpus, cell.is_alone()),
             ring_messages: layout::ring_messages(&cell, host),
-            target: layout::slice_target(slice, cell.threads, cpus.len()),
+            target: layout::slice_target(slice, cell.workers(), cpus.len()),
             cell,
         }
     }
@@ -176,9 +178,18 @@ impl CellState {
         self.groups.retain(|group| !group.arms.is_empty());
     }
 
-    /// Messages per slice of an arm.
+    /// Messages, or calls, per slice of an arm over all its threads.
     fn messages(&self, arm: &GroupArm, target: Nanos) -> u64 {
-        work::messages(target, arm.message_ns, &self.cell)
+        let Some(setting) = self.cell.syscall() else {
+            return work::messages(target, arm.message_ns, &self.cell);
+        };
+        let threads = u64::from(self.cell.threads);
+        let most = calls::find(&arm.arm.primitive).and_then(|entry| entry.most);
+        match setting.in_a_row {
+            Some(calls) => calls.saturating_mul(threads),
+            None => work::messages(target, arm.message_ns, &self.cell)
+                .min(most.map_or(u64::MAX, |most| u64::from(most) * threads)),
+        }
     }
 
     /// How long a slice of an arm takes, about: a slice has at least some
@@ -456,11 +467,38 @@ fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
     }
 }
 
+/// The time of a message, or of a call, before anything was measured, ns.
+fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
+    match cell.setting {
+        Setting::Net(_) => work::guessed_message_ns(cell),
+        Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
+    }
+}
+
+/// Whether slices of a call can be as the cell and the plan want them.
+///
+/// Errors: why not, with the arithmetic.
+fn call_allowed(arm: &Arm, setting: SyscallSetting, plan: &Plan) -> Result<(), String> {
+    let most = calls::find(&arm.primitive).and_then(|entry| entry.most);
+    let Some(most) = most else { return Ok(()) };
+    let limit = format!("a slice of `{}` has {most} calls at most", arm.primitive);
+    match (setting.in_a_row, plan.schedule.is_sliced()) {
+        (_, false) => Err(format!("{limit}, and one arm after another has a single slice")),
+        (Some(calls), true) if calls > u64::from(most) => {
+            Err(format!("{limit}, fewer than the {calls} in a row that are asked for"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Whether an arm can take part in a cell: by its transport, and by this machine's
 /// limits.
 ///
 /// Errors: why not, with the arithmetic.
-fn allowed(arm: &Arm, cell: &Cell, limits: &Limits) -> Result<(), String> {
+fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), String> {
+    if let Some(setting) = cell.syscall() {
+        return call_allowed(arm, setting, plan);
+    }
     let Some(entry) = registry::find(&arm.primitive) else { return Ok(()) };
     if let Some(net) = cell.net() {
         transports::allow(entry, cell, net.tuning.network(), cell.receive_size().0)?;

@@ -1,7 +1,8 @@
 //! What can be known to fail before anything is measured, and how long the
 //! rest will take.
 
-use iolens_engine::{host, receivers, registry};
+use iolens_engine::{calls, host, receivers, registry};
+use iolens_model::axes::Study;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
@@ -67,7 +68,9 @@ fn cells(plan: &Plan, host: &HostFacts) -> impl Iterator<Item = CellState> {
 /// in the middle of the first curve.
 pub(crate) fn both_ways(plan: &Plan, cells: usize) -> Option<usize> {
     let shared = plan.schedule.is_sliced() && !plan.isolate && plan.primitives.len() > 1;
-    (shared && cells > 0).then_some(plan.sizes.len() / 2)
+    // A first look at thirty calls has no time for each of them twice.
+    let quick = plan.quick && plan.study() == Study::Syscall;
+    (shared && !quick && cells > 0).then_some(plan.sizes.len() / 2)
 }
 
 /// Refuses what cannot work on this machine.
@@ -126,6 +129,12 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         let receiver = cell.cell.receiver().and_then(receivers::find);
         let of_receiver = receiver.map_or(0, |entry| entry.descriptors);
         let of_arm = |arm: &GroupArm| {
+            if cell.cell.syscall().is_some() {
+                let entry = calls::find(&arm.arm.primitive);
+                // Each thread may have to do the work of all.
+                let many = entry.and_then(|entry| entry.most).map_or(1, |_| cell.cell.threads);
+                return entry.map_or(0, |entry| u64::from(entry.descriptors) * u64::from(many));
+            }
             let entry = registry::find(&arm.arm.primitive);
             let of_sender = entry.map_or(0, |entry| entry.descriptors);
             sockets + u64::from(of_sender.max(of_receiver))

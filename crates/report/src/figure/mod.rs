@@ -330,6 +330,7 @@ fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
         Setting::Net(NetSetting { topology, mode, working_set, .. }) => {
             format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}")
         }
+        Setting::Syscall(_) => format!("{study}-{metric}{rest}"),
     }
 }
 

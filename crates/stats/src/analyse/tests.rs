@@ -82,7 +82,7 @@ fn figures_are_totals_over_totals() {
     let analysis = analyse(&fixture::passes(&[1.0; 3]));
     let figures = arm(&analysis, 0, "base").figures.as_ref().expect("figures");
     near(figures.ns_per_message.value, 500.0);
-    near(figures.ns_per_byte.value, 500.0 / 1024.0);
+    near(figures.ns_per_byte.unwrap().value, 500.0 / 1024.0);
     near(figures.goodput_bits_per_s.expect("goodput").value, 1024.0 * 8.0 / 500e-9);
     near(figures.tx_cpu_ns_per_byte.expect("CPU").value, 450.0 / 1024.0);
     near(figures.rx_cpu_ns_per_byte.expect("CPU").value, 450.0 / 1024.0);

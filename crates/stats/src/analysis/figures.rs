@@ -12,8 +12,14 @@ pub struct Figures {
     pub goodput_bits_per_s: Option<Estimate>,
     /// Nanoseconds per message: 1 / message rate, not a latency.
     pub ns_per_message: Estimate,
-    /// Nanoseconds per payload byte.
-    pub ns_per_byte: Estimate,
+    /// Nanoseconds per payload byte; null for calls that move none.
+    pub ns_per_byte: Option<Estimate>,
+    /// CPU time of the sending threads per message, or per call, ns.
+    pub tx_cpu_ns_per_message: Option<Estimate>,
+    /// CPU cycles of both ends per message, or per call, user and kernel.
+    pub cycles_per_message: Option<Estimate>,
+    /// Instructions of both ends per message, or per call, user and kernel.
+    pub instructions_per_message: Option<Estimate>,
     /// CPU time of the sending threads per payload byte, ns.
     pub tx_cpu_ns_per_byte: Option<Estimate>,
     /// CPU time of the receiving threads per payload byte, ns.

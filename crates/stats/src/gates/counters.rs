@@ -17,6 +17,11 @@ pub(crate) fn cycles(counts: &Counts) -> Option<u64> {
     both(counts, counts.pmu.cycles_user, counts.pmu.cycles_kernel)
 }
 
+/// Instructions of an end, user and kernel; null as [`cycles`] are.
+pub(crate) fn retired(counts: &Counts) -> Option<u64> {
+    both(counts, counts.pmu.instructions_user, counts.pmu.instructions_kernel)
+}
+
 /// User and kernel together. A counter that stood still while its end worked
 /// did not run (gate 10), so its zero is no count; in the kernel works only
 /// an end that calls it.

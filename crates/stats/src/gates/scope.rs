@@ -28,7 +28,7 @@ pub(super) fn all_active(case: &Case<'_>) -> Check {
     }
     let plan = &case.header.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&case.header.host.cpus).len();
-    let oversubscribed = u64::from(threads) * 2 > cpus as u64;
+    let oversubscribed = u64::from(case.trial.cell.workers()) > cpus as u64;
     let drain = drain_share(case);
     if oversubscribed {
         let what = "of the slices' time lay between every thread's first and last call: threads \

@@ -5,7 +5,8 @@ mod entries;
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
-use iolens_model::cell::{Cell, NetSetting, Setting};
+use iolens_model::call::{CallFacts, CallKind};
+use iolens_model::cell::{Cell, NetSetting, Setting, SyscallSetting};
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
@@ -17,7 +18,7 @@ use iolens_model::outcome::{
     SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::plan::{
-    Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes,
+    Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes, SyscallAxes,
 };
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
@@ -119,6 +120,7 @@ prop_compose! {
         command in vec(text(), 0..3),
         plan in plan(),
         (primitives, receivers) in (vec(primitive(), 0..3), vec(receiver(), 0..2)),
+        calls in vec(call(), 0..2),
         host in host(),
         calibration in calibration(),
         end in option::of(end()),
@@ -132,10 +134,21 @@ prop_compose! {
             plan,
             primitives,
             receivers,
+            calls,
             host,
             calibration,
             end,
         }
+    }
+}
+
+prop_compose! {
+    fn call()(
+        (id, summary) in (text(), text()),
+        kind in select(CallKind::ALL),
+        (calls, bytes, most) in any::<(u32, u32, Option<u32>)>(),
+    ) -> CallFacts {
+        CallFacts { id, kind, summary, calls, bytes, most }
     }
 }
 
@@ -170,12 +183,13 @@ prop_compose! {
         (minimum, maximum, budget) in (any::<u32>(), any::<u32>(), any::<u64>()),
         (precision, delta) in (number(), number()),
         (quick, isolate, seed) in any::<(bool, bool, u64)>(),
+        in_a_row in option::of(vec(any::<Option<u64>>(), 0..3)),
         cpus in option::of(vec(any::<u32>(), 0..3)),
         (socket, network) in (socket(), network()),
         (counting, software) in (select(Counting::ALL), any::<bool>()),
     ) -> Plan {
         Plan {
-            axes: Axes::Net(NetAxes {
+            axes: in_a_row.map(|in_a_row| Axes::Syscall(SyscallAxes { in_a_row })).unwrap_or(Axes::Net(NetAxes {
                 topologies,
                 modes,
                 working_sets,
@@ -186,7 +200,7 @@ prop_compose! {
                 network,
                 batches,
                 allow_sysctl: isolate,
-            }),
+            })),
             primitives,
             baseline,
             sizes,
@@ -380,7 +394,12 @@ prop_compose! {
         (fields, threads) in any::<(u32, u32)>(),
         (receiver, tuning) in (text(), tuning()),
         message_bytes in count().prop_map(Bytes),
+        in_a_row in option::of(any::<Option<u64>>()),
     ) -> Cell {
+        if let Some(in_a_row) = in_a_row {
+            let setting = Setting::Syscall(SyscallSetting { in_a_row });
+            return Cell { setting, threads, size: Bytes(0) };
+        }
         Cell {
             setting: Setting::Net(NetSetting {
                 topology,

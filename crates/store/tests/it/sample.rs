@@ -17,6 +17,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
     RunHeader {
         primitives: Vec::new(),
         receivers: Vec::new(),
+        calls: Vec::new(),
         id: id.to_owned(),
         name: None,
         started_unix_ns: 1_700_000_000_000_000_000,

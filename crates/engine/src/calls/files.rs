@@ -1,0 +1,113 @@
+//! Questions about a file, and its way to the device.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+
+use iolens_model::call::CallKind;
+use iolens_model::kernel::KernelVersion;
+use iolens_sys::calls;
+use iolens_sys::errno::Errno;
+
+use super::transfers::small_file;
+use super::{Entry, at, repeated};
+use crate::registry::SetupError;
+
+/// The registry entry.
+pub(super) static STAT: Entry = Entry {
+    id: "stat",
+    kind: CallKind::Files,
+    summary: "fstatat(2), which stat(3) calls, of a name in an open directory",
+    calls: 1,
+    bytes: 0,
+    control: false,
+    most: None,
+    descriptors: 1,
+    since: None,
+    guess_ns: 700.0,
+    open: |_| {
+        let Named { directory, name } = Named::open()?;
+        Ok(repeated(&STAT, move || calls::stat(directory.as_fd(), &name)))
+    },
+};
+
+/// The registry entry.
+pub(super) static STATX: Entry = Entry {
+    id: "statx",
+    kind: CallKind::Files,
+    summary: "statx(2), the basic fields, of a name in an open directory",
+    calls: 1,
+    bytes: 0,
+    control: false,
+    most: None,
+    descriptors: 1,
+    since: Some(KernelVersion::new(4, 11, 0)),
+    guess_ns: 700.0,
+    open: |_| {
+        let Named { directory, name } = Named::open()?;
+        Ok(repeated(&STATX, move || calls::statx(directory.as_fd(), &name)))
+    },
+};
+
+/// The registry entry.
+pub(super) static FSTAT: Entry = Entry {
+    id: "fstat",
+    kind: CallKind::Files,
+    summary: "fstat(2) of an open file",
+    calls: 1,
+    bytes: 0,
+    control: false,
+    most: None,
+    descriptors: 1,
+    since: None,
+    guess_ns: 400.0,
+    open: |_| {
+        let file = small_file(1)?;
+        Ok(repeated(&FSTAT, move || calls::fstat(file.as_fd())))
+    },
+};
+
+/// The registry entry. A file that has nothing new would make fsync a question.
+pub(super) static FSYNC: Entry = Entry {
+    id: "fsync",
+    kind: CallKind::Files,
+    summary: "pwrite(2) of 1 B and fsync(2) of it, to a file of our own in the folder for \
+              temporary files",
+    calls: 2,
+    bytes: 1,
+    control: false,
+    most: Some(10),
+    descriptors: 1,
+    since: None,
+    guess_ns: 2_000_000.0,
+    open: |_| {
+        let file = small_file(1)?;
+        let both = move || {
+            calls::pwrite(file.as_fd())?;
+            calls::fsync(file.as_fd())
+        };
+        Ok(repeated(&FSYNC, both))
+    },
+};
+
+/// A name in an open directory: that of the program that runs, which is there and
+/// can be read, and which nobody has to remove.
+pub(super) struct Named {
+    pub(super) directory: File,
+    pub(super) name: CString,
+}
+
+impl Named {
+    pub(super) fn open() -> Result<Named, SetupError> {
+        let find = || at("find the program that runs")(Errno::ENOENT);
+        let program = std::env::current_exe().map_err(|_| find())?;
+        let (Some(folder), Some(name)) = (program.parent(), program.file_name()) else {
+            return Err(find());
+        };
+        let tried = format!("open the directory {}", folder.display());
+        let directory = File::open(folder).map_err(|e| at(&tried)(e.into()))?;
+        let name = CString::new(name.as_bytes()).map_err(|_| find())?;
+        Ok(Named { directory, name })
+    }
+}

@@ -1,0 +1,139 @@
+//! Memory: mapped, unmapped, and touched where it is not there yet.
+
+use std::os::fd::AsFd;
+
+use iolens_model::call::CallKind;
+use iolens_sys::calls::{self, FilePages, Mapping, PAGE_BYTES, Populate};
+use iolens_sys::errno::Errno;
+use iolens_sys::file;
+
+use super::{Call, Entry, MOST, at, repeated};
+
+/// Pages that are mapped at once where they are populated.
+const POPULATED: usize = 64;
+
+/// The kernel maps what is around a page of a file too, if it is in the page
+/// cache: up to so many pages, aligned (`fault_around_bytes` of mm/memory.c,
+/// 64 KiB where nobody changed it).
+const AROUND: usize = 16;
+
+/// Faults of a slice: each takes that many pages of a file.
+const FILE_MOST: u32 = 128;
+
+/// The registry entry.
+pub(super) static MMAP_MUNMAP: Entry = Entry {
+    id: "mmap_munmap",
+    kind: CallKind::Memory,
+    summary: "mmap(2) of one anonymous page and munmap(2); it is never touched",
+    calls: 2,
+    bytes: 0,
+    control: false,
+    most: None,
+    descriptors: 0,
+    since: None,
+    guess_ns: 1_500.0,
+    open: |_| Ok(repeated(&MMAP_MUNMAP, || calls::map_and_unmap(1, Populate::No))),
+};
+
+/// The registry entry.
+pub(super) static MMAP_POPULATE: Entry = Entry {
+    id: "mmap_populate",
+    kind: CallKind::Memory,
+    summary: "mmap(2) of 64 anonymous pages with MAP_POPULATE, and munmap(2)",
+    calls: 2,
+    bytes: 0,
+    control: false,
+    most: None,
+    descriptors: 0,
+    since: None,
+    guess_ns: 20_000.0,
+    open: |_| Ok(repeated(&MMAP_POPULATE, || calls::map_and_unmap(POPULATED, Populate::Yes))),
+};
+
+/// The registry entry.
+pub(super) static FAULT_ANONYMOUS: Entry = Entry {
+    id: "fault_anonymous",
+    kind: CallKind::Memory,
+    summary: "a write to an anonymous page that is not there: a minor fault, and a page zeroed",
+    calls: 0,
+    bytes: 0,
+    control: false,
+    most: Some(MOST),
+    descriptors: 0,
+    since: None,
+    guess_ns: 700.0,
+    open: |setup| Ok(repeated(&FAULT_ANONYMOUS, Fresh { memory: None, next: 0, most: setup.most })),
+};
+
+/// The registry entry.
+pub(super) static FAULT_FILE: Entry = Entry {
+    id: "fault_file",
+    kind: CallKind::Memory,
+    summary: "a read from a mapped file's page that is in the page cache and not in the page \
+              table: a minor fault, which maps the 16 pages around it",
+    calls: 0,
+    bytes: 0,
+    control: false,
+    most: Some(FILE_MOST),
+    descriptors: 1,
+    since: None,
+    guess_ns: 1_500.0,
+    open: |setup| {
+        let file = file::in_memory("iolens").map_err(at("make a file in memory"))?;
+        let bytes = setup.most * AROUND * PAGE_BYTES;
+        let filled = std::io::Write::write_all(&mut &file, &vec![1; bytes]);
+        filled.map_err(|e| at(&format!("write {bytes} B to a file in memory"))(e.into()))?;
+        Ok(repeated(&FAULT_FILE, Mapped { file, pages: None, next: 0, most: setup.most }))
+    },
+};
+
+/// Memory that is new in each slice.
+struct Fresh {
+    memory: Option<Mapping>,
+    next: usize,
+    most: usize,
+}
+
+impl Call for Fresh {
+    #[inline]
+    fn call(&mut self) -> Result<(), Errno> {
+        let memory = self.memory.as_mut().filter(|_| self.next < self.most);
+        memory.ok_or(Errno::ENOBUFS)?.write(self.next);
+        self.next += 1;
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> Result<(), Errno> {
+        self.memory.take().map_or(Ok(()), Mapping::unmap)?;
+        let memory = Mapping::anonymous(self.most, Populate::No)?;
+        memory.refuse_huge_pages()?;
+        (self.memory, self.next) = (Some(memory), 0);
+        Ok(())
+    }
+}
+
+/// A file that is mapped anew for each slice.
+struct Mapped {
+    file: std::fs::File,
+    pages: Option<FilePages>,
+    next: usize,
+    most: usize,
+}
+
+impl Call for Mapped {
+    #[inline]
+    fn call(&mut self) -> Result<(), Errno> {
+        let pages = self.pages.as_ref().filter(|_| self.next < self.most);
+        let byte = pages.ok_or(Errno::ENOBUFS)?.read(self.next * AROUND);
+        self.next += 1;
+        if byte == 1 { Ok(()) } else { Err(Errno::EBADMSG) }
+    }
+
+    fn prepare(&mut self) -> Result<(), Errno> {
+        // The old mapping goes first: two would need twice the addresses.
+        self.pages = None;
+        self.pages = Some(FilePages::of(self.file.as_fd(), self.most * AROUND)?);
+        self.next = 0;
+        Ok(())
+    }
+}

@@ -1,0 +1,40 @@
+//! Calls of the study `syscall`, as a run knew them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::axes::axis;
+
+axis! {
+    /// What a call is listed with.
+    CallKind {
+        /// What lies under every other call.
+        Floors = "floors",
+        /// One byte to the kernel, or from it.
+        Bytes = "bytes",
+        /// Descriptors made and closed.
+        Descriptors = "descriptors",
+        /// Questions about files, and their way to the device.
+        Files = "files",
+        /// Memory mapped and touched.
+        Memory = "memory",
+        /// Waiting, waking, rings.
+        Waits = "waits",
+    }
+}
+
+/// A call as a run knew it, whatever a later build says of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CallFacts {
+    /// Id of the registry entry.
+    pub id: String,
+    /// What it is listed with.
+    pub kind: CallKind,
+    /// What is done, in one line.
+    pub summary: String,
+    /// System calls of one unit.
+    pub calls: u32,
+    /// Bytes that one unit moves.
+    pub bytes: u32,
+    /// Units that a thread's slice has at most; null where there is no end.
+    pub most: Option<u32>,
+}
