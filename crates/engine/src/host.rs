@@ -176,6 +176,35 @@ fn cpu_facts(facts: &mut Facts, root: &Root, cpus: &[u32]) {
     let guest = surroundings::guest(root, cpuid::hypervisor().as_deref());
     facts.push("cpu", "virtualization", Reading::Exact(guest.words()));
     facts.push("cpu", "mitigations", mitigations(root));
+    facts.push("kernel", "seccomp", seccomp(root));
+    facts.push("kernel", "audit", audit(root));
+}
+
+/// Whether a filter runs at each system call of this process.
+fn seccomp(root: &Root) -> Reading<String> {
+    let field = |key| keyed(root, "proc/self/status", key, ':');
+    match field("Seccomp") {
+        Reading::Exact(mode) if mode == "0" => Reading::Exact("no filter".to_owned()),
+        Reading::Exact(_) => Reading::Exact(match field("Seccomp_filters") {
+            Reading::Exact(filters) => format!("filters at each call: {filters}"),
+            Reading::NotMeasured { .. } => "a filter at each call".to_owned(),
+        }),
+        unknown => unknown,
+    }
+}
+
+/// Whether calls are audited, as far as who is not root may know.
+fn audit(root: &Root) -> Reading<String> {
+    match root.read("proc/cmdline") {
+        Ok(line) if line.split_whitespace().any(|word| word == "audit=0") => {
+            Reading::Exact("off (audit=0)".to_owned())
+        }
+        Ok(_) if root.read("proc/self/loginuid").is_err() => {
+            Reading::Exact("the kernel is built without".to_owned())
+        }
+        Ok(_) => Reading::not_measured("the kernel says so by netlink alone: see auditctl -s"),
+        Err(why) => Reading::not_measured(why),
+    }
 }
 
 /// The vulnerabilities that cost something here.

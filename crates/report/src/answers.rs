@@ -2,6 +2,7 @@
 //! the data say. Text, JSON and the page share them.
 
 use iolens_model::arm::Role;
+use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
@@ -56,11 +57,11 @@ pub struct Sentence {
 }
 
 impl Sentence {
-    fn plain(kind: Kind, text: impl Into<String>) -> Sentence {
+    pub(crate) fn plain(kind: Kind, text: impl Into<String>) -> Sentence {
         Sentence { text: text.into(), indicative: false, kind, subject: None }
     }
 
-    fn about(run: &Run, kind: Kind, subject: String, claim: &str) -> Sentence {
+    pub(crate) fn about(run: &Run, kind: Kind, subject: String, claim: &str) -> Sentence {
         let indicative = run.header.plan.quick;
         let lead = if indicative { "Indicative: " } else { "" };
         let text = format!("{lead}{subject}: {claim}");
@@ -82,10 +83,15 @@ impl Sentence {
 #[must_use]
 pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
-    out.extend(headlines(run, analysis));
-    out.extend(crossing::sentences(run, analysis));
-    out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
-    out.extend(cautions::without_receiver(run));
+    match run.header.plan.study() {
+        Study::Net => {
+            out.extend(headlines(run, analysis));
+            out.extend(crossing::sentences(run, analysis));
+            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+            out.extend(cautions::without_receiver(run));
+        }
+        Study::Syscall => out.extend(crate::calls::sentences(run, analysis)),
+    }
     out.extend(cautions::turns(run));
     out.push(cautions::noise_floor(run, analysis));
     out.extend(cautions::classic(run));

@@ -1,6 +1,7 @@
 //! One self-contained page: no network, no script, light and dark, printable.
 //! Sections in the order in which a reader needs them, one file each.
 
+use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -9,6 +10,7 @@ use crate::number;
 use crate::words;
 
 mod answers;
+mod calls;
 mod cells;
 mod copies;
 mod decision;
@@ -26,17 +28,27 @@ const STYLE: &str = include_str!("html/style.css");
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
     let style = format!("{STYLE}\n{}", crate::figure::page_style());
-    let sections = [
-        answers::section(run, analysis),
-        decision::section(run, analysis),
-        questions::section(run, analysis),
-        figures::section(run, analysis),
-        copies::section(run, analysis),
-        validity::section(run, analysis),
-        machine::section(run),
-        cells::section(run, analysis),
-        reproduce::section(run),
-    ];
+    let sections = match run.header.plan.study() {
+        Study::Net => vec![
+            answers::section(run, analysis),
+            decision::section(run, analysis),
+            questions::section(run, analysis),
+            figures::section(run, analysis),
+            copies::section(run, analysis),
+            validity::section(run, analysis),
+            machine::section(run),
+            cells::section(run, analysis),
+            reproduce::section(run),
+        ],
+        Study::Syscall => vec![
+            calls::answers(run, analysis),
+            calls::figures(run, analysis),
+            validity::section(run, analysis),
+            machine::section(run),
+            calls::cells(run, analysis),
+            reproduce::section(run),
+        ],
+    };
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -52,7 +64,7 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
                 (header(run, analysis))
                 main {
                     @for section in &sections { (section) }
-                    (glossary::fold(run, analysis))
+                    @if run.header.plan.net().is_some() { (glossary::fold(run, analysis)) }
                 }
                 footer { p { (run.header.build) " · run " (run.header.id) } }
             }
@@ -78,7 +90,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
     html! {
         header {
             p.mark { b { "iolens" } " " (plan.study()) " run " code { (run.header.id) } }
-            h1 { (run.header.name.as_deref().unwrap_or("What moving a message costs")) }
+            h1 { (run.header.name.as_deref().unwrap_or(question(run))) }
             p.meta {
                 (number::utc(run.header.started_unix_ns))
                 " · " (words::settings(plan))
@@ -89,10 +101,26 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
                 p.flag { b { "Indicative." } " A quick run gives a first look; verdicts need a full one." }
             }
             nav aria-label="Contents" {
-                @for (id, name) in CONTENTS { a href={ "#" (id) } { (name) } }
-                a href="#words" { "Words of this page" }
+                @for (id, name) in contents(run) { a href={ "#" (id) } { (name) } }
+                @if plan.net().is_some() { a href="#words" { "Words of this page" } }
             }
         }
+    }
+}
+
+/// What the study asks.
+fn question(run: &Run) -> &'static str {
+    match run.header.plan.study() {
+        Study::Net => "What moving a message costs",
+        Study::Syscall => "What a crossing into the kernel costs",
+    }
+}
+
+/// Sections of a run's page.
+fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
+    match run.header.plan.study() {
+        Study::Net => &CONTENTS,
+        Study::Syscall => &calls::CONTENTS,
     }
 }
 

@@ -21,6 +21,7 @@ pub mod transfer;
 
 mod arm_facts;
 mod arms;
+mod calls;
 mod number;
 mod parts;
 mod records;

@@ -19,6 +19,8 @@ use serde_json::{Value, json};
 use crate::arm_facts;
 use crate::totals::{Totals, totals};
 
+mod calls;
+
 /// One row. All rows of an export have the same names in the same order.
 pub(crate) struct Record {
     /// Names with units, and values.
@@ -52,6 +54,9 @@ pub(crate) fn arms(run: &Run) -> impl Iterator<Item = Record> {
 /// The columns that scripts may rely on come first, in the order in which they
 /// were promised; the rest stands behind them.
 fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
+    if trial.cell.syscall().is_some() {
+        return calls::arm_row(run, trial, index);
+    }
     let outcome = &trial.arms[index];
     let cell = &trial.cell;
     let totals = totals(trial, index);
@@ -111,6 +116,9 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
 
 /// The axes that most plans leave alone.
 fn tuning(cell: &Cell) -> Named {
+    if cell.net().is_none() {
+        return Vec::new();
+    }
     let tuning = cell.net().map(|net| net.tuning);
     let of = |get: &dyn Fn(Tuning) -> Value| tuning.map_or(Value::Null, get);
     fixed([
@@ -125,6 +133,9 @@ fn tuning(cell: &Cell) -> Named {
 }
 
 fn axes(cell: &Cell) -> Named {
+    if let Some(setting) = cell.syscall() {
+        return calls::axes(cell, setting);
+    }
     fixed([
         ("receiver", json!(cell.receiver())),
         ("fields", json!(cell.net().map(|net| net.fields))),
@@ -256,6 +267,11 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
         ("time_ns", json!(slice.tx.time_ns)),
         ("all_active_ns", json!(slice.all_active_ns)),
     ]));
+    if trial.cell.syscall().is_some() {
+        let counts = [ends(slice), pmu_of_ends(slice), later_of_ends(slice)].concat();
+        row.extend(calls::of_one_end(counts));
+        return Record { columns: row, whole: Vec::new() };
+    }
     row.extend(ends(slice));
     row.extend(zero_copies(slice.tx.zerocopy));
     row.extend(pmu_of_ends(slice));
@@ -346,7 +362,8 @@ pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<I
         .flat_map(move |cell| cell.arms.iter().map(move |arm| cell_row(run, cell, arm)))
 }
 
-fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
+/// Which arm in which cell, and what was found against the baseline.
+fn judgement(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
     let contrast = arm.contrast.as_ref();
     // A quick run has no verdicts, in an export either.
     let judged = contrast.filter(|_| !run.header.plan.quick);
@@ -380,6 +397,15 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
         ("trials_needed", json!(contrast.and_then(|c| c.trials_needed))),
         ("isolated_ratio", json!(arm.isolated.as_ref().map(|c| c.ratio))),
     ]));
+    row
+}
+
+fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
+    let mut row = judgement(run, cell, arm);
+    if cell.cell.syscall().is_some() {
+        row.extend(calls::figures(run, arm));
+        return Record { columns: row, whole: Vec::new() };
+    }
     row.extend(figures(arm));
     row.extend(fixed([
         ("copies_sender", json!(arm.copies_sender)),

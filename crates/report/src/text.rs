@@ -13,6 +13,7 @@ use crate::results;
 use crate::table::{Column, Entry, Table};
 use crate::wrap;
 
+mod calls;
 mod grouped;
 
 /// How the terminal is.
@@ -44,6 +45,9 @@ pub(crate) const RED: &str = "31";
 /// for the families and the main questions, else all of [`whole`].
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
+    if run.header.plan.syscall().is_some() {
+        return calls::run(run, analysis, style);
+    }
     match parts::is_grouped(analysis) {
         true => grouped::run(run, analysis, style),
         false => whole(run, analysis, style),
@@ -53,6 +57,9 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
 /// Everything: sentences, then one table per curve.
 #[must_use]
 pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
+    if run.header.plan.syscall().is_some() {
+        return calls::whole(run, analysis, style);
+    }
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
     let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {

@@ -13,7 +13,10 @@ use crate::number::count;
 /// What tells a cell from the others of the run: `64 KiB, 1 thread`, with the
 /// axes behind it of which the plan has more than one value.
 pub(crate) fn subject(plan: &Plan, cell: &Cell) -> String {
-    format!("{}, {}", cell.size, curve(plan, cell))
+    match plan.study().has_sizes() {
+        true => format!("{}, {}", cell.size, curve(plan, cell)),
+        false => curve(plan, cell),
+    }
 }
 
 /// What tells a curve from the others of the run: `1 thread`.
@@ -50,11 +53,19 @@ pub(crate) fn threads(n: u32) -> String {
 pub(crate) fn turns(run: &Run) -> Option<String> {
     let plan = &run.header.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
-    let per_end = u32::try_from((cpus / 2).max(1)).unwrap_or(u32::MAX);
+    let ends = if plan.net().is_some() { 2 } else { 1 };
+    let per_end = u32::try_from((cpus / ends).max(1)).unwrap_or(u32::MAX);
     let crowded = plan.threads.iter().filter(|threads| **threads > per_end);
     let crowded: Vec<String> = crowded.map(ToString::to_string).collect();
     if crowded.is_empty() || cpus == 0 {
         return None;
+    }
+    if ends == 1 {
+        return Some(format!(
+            "With {} threads there are more threads than CPUs: they share {} and take turns",
+            crowded.join(" or "),
+            count(per_end, "CPU")
+        ));
     }
     let both = if cpus < 2 { ", which is that of the other end too" } else { "" };
     Some(format!(

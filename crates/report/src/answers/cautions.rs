@@ -220,9 +220,10 @@ pub(super) fn harness(run: &Run) -> Sentence {
         format!(", and a slice{slice} holds one receipt ({:.1} µs there and back)", ns / 1e3)
     });
     let text = format!(
-        "Harness: {} ns per message and {} ns per slice by the null arm{receipt}; the same for \
+        "Harness: {} ns per {} and {} ns per slice by the null arm{receipt}; the same for \
          every arm, not subtracted.",
         three_digits(calibration.harness_message_ns),
+        run.header.plan.study().unit(),
         three_digits(calibration.harness_slice_ns),
     );
     Sentence::plain(Kind::Harness, text)
@@ -239,10 +240,13 @@ pub(super) fn scope(run: &Run, analysis: &Analysis) -> Sentence {
     let kernel = words::fact(&run.header.host, &["kernel", "release", "osrelease"])
         .and_then(|kernel| kernel.split_ascii_whitespace().next())
         .map_or_else(|| "one kernel".to_owned(), |release| format!("one kernel (Linux {release})"));
+    let between = match run.header.plan.study().has_sizes() {
+        true => " What is said of a size is said of that size, not of those between.",
+        false => "",
+    };
     let text = format!(
         "Scope: one machine, one boot, {kernel}, {trials}; the variance between boots and hosts \
-         is not in the intervals. What is said of a size is said of that size, not of those \
-         between."
+         is not in the intervals.{between}"
     );
     Sentence::plain(Kind::Scope, text)
 }

@@ -44,6 +44,8 @@ pub(crate) enum Along {
     Sizes,
     /// Thread counts.
     Threads,
+    /// Calls in a row, in studies of calls.
+    Calls,
 }
 
 impl Along {
@@ -52,6 +54,7 @@ impl Along {
         match self {
             Along::Sizes => "message size, log scale",
             Along::Threads => "thread pairs, log scale",
+            Along::Calls => "calls in a row, log scale",
         }
     }
 
@@ -60,6 +63,10 @@ impl Along {
         match self {
             Along::Sizes => cell.cell.size.0 as f64,
             Along::Threads => f64::from(cell.cell.threads),
+            Along::Calls => {
+                let calls = cell.cell.syscall().and_then(|setting| setting.in_a_row);
+                calls.map_or(f64::NAN, |calls| calls as f64)
+            }
         }
     }
 
@@ -67,7 +74,7 @@ impl Along {
     pub(crate) fn marks(self, host: &HostFacts) -> Vec<(&'static str, f64)> {
         match self {
             Along::Sizes => caches(host),
-            Along::Threads => Vec::new(),
+            Along::Threads | Along::Calls => Vec::new(),
         }
     }
 
@@ -75,13 +82,14 @@ impl Along {
         match self {
             Along::Sizes => "size",
             Along::Threads => "threads",
+            Along::Calls => "calls in a row",
         }
     }
 
     fn scale(self, values: &[u64]) -> Scale {
         match self {
             Along::Sizes => Scale::sizes(values),
-            Along::Threads => Scale::counts(values),
+            Along::Threads | Along::Calls => Scale::counts(values),
         }
     }
 
@@ -90,7 +98,7 @@ impl Along {
         let x = x as u64;
         match self {
             Along::Sizes => Bytes(x).to_string(),
-            Along::Threads => x.to_string(),
+            Along::Threads | Along::Calls => x.to_string(),
         }
     }
 }

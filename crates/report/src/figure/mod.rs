@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use iolens_model::axes::Study;
 use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
@@ -23,7 +24,7 @@ pub(crate) mod chart;
 mod clip;
 mod cpu;
 mod crossover;
-mod draw;
+pub(crate) mod draw;
 pub mod extremes;
 mod flame;
 mod goodput;
@@ -35,11 +36,11 @@ mod metric;
 mod plot;
 mod ratio;
 pub(crate) mod scale;
-mod sheet;
+pub(crate) mod sheet;
 pub mod strip;
 pub(crate) mod style;
 mod summary;
-mod svg;
+pub(crate) mod svg;
 mod switches;
 #[cfg(test)]
 mod tests;
@@ -132,8 +133,13 @@ pub struct NotDrawn {
 #[must_use]
 pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (part, analysis) in shown(analysis) {
-        figures.extend(of_part(run, &analysis, part.as_ref()));
+    match run.header.plan.study() {
+        Study::Net => {
+            for (part, analysis) in shown(analysis) {
+                figures.extend(of_part(run, &analysis, part.as_ref()));
+            }
+        }
+        Study::Syscall => figures.extend(crate::calls::figures(run, analysis)),
     }
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
     let mut sampled = attribution::figures(run, &explained);
@@ -141,6 +147,28 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
     figures.extend(sampled);
     figures.sort_by_key(|figure: &Figure| figure.group);
     figures
+}
+
+/// A figure of a study of calls; `metric` is the middle of its file name.
+pub(crate) fn of_calls(
+    run: &Run,
+    metric: &str,
+    title: &str,
+    group: Group,
+    draw: impl Fn(Medium) -> Drawing,
+    table: Table,
+) -> Figure {
+    Figure {
+        file_stem: format!("{}-{metric}", run.header.plan.study()),
+        title: title.to_owned(),
+        group,
+        svg: draw(Medium::Paper).standalone(),
+        inline: draw(Medium::Page).inline(),
+        table,
+        family: None,
+        lines: 0,
+        leads: true,
+    }
 }
 
 /// The parts of a run that have figures of their own, each with its analysis;

@@ -65,6 +65,7 @@ fn draw(
     let by = match along {
         Along::Sizes => "message size",
         Along::Threads => "thread count",
+        Along::Calls => "calls in a row",
     };
     let chart = Chart {
         title: format!("Summary at {fixed} by {by} (units above each panel)"),

@@ -136,7 +136,7 @@ fn explained(run: &Run, analysis: &Analysis) -> Markup {
 }
 
 /// A figure and, folded, its table twin.
-fn with_twin(figure: &Figure) -> Markup {
+pub(super) fn with_twin(figure: &Figure) -> Markup {
     html! {
         figure id=(figure.file_stem) data-lines=(figure.lines) {
             div.scroll { (PreEscaped(&figure.inline)) }

@@ -170,37 +170,53 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn plan()(
-        (primitives, baseline, receivers) in (vec(text(), 0..3), text(), vec(text(), 0..3)),
-        (sizes, threads) in (vec(bytes(), 0..3), vec(any::<u32>(), 0..3)),
+    fn net_axes()(
+        receivers in vec(text(), 0..3),
         (topologies, modes, working_sets) in (
             vec(select(Topology::ALL), 0..2),
             vec(select(Mode::ALL), 0..2),
             vec(select(WorkingSet::ALL), 0..3),
         ),
         (fields, iovec) in (vec(any::<u32>(), 0..3), vec(select(Iovec::ALL), 0..2)),
-        (schedule, batches) in (schedule(), batches()),
+        (batches, socket, network) in (batches(), socket(), network()),
+        allow_sysctl in any::<bool>(),
+    ) -> NetAxes {
+        NetAxes {
+            topologies,
+            modes,
+            working_sets,
+            fields,
+            iovec,
+            receivers,
+            socket,
+            network,
+            batches,
+            allow_sysctl,
+        }
+    }
+}
+
+fn axes() -> impl Strategy<Value = Axes> {
+    let syscall = vec(any::<Option<u64>>(), 0..3)
+        .prop_map(|in_a_row| Axes::Syscall(SyscallAxes { in_a_row }));
+    // Boxed: strategies are as large as all that they hold, and live on the stack.
+    prop_oneof![net_axes().prop_map(Axes::Net).boxed(), syscall.boxed()]
+}
+
+prop_compose! {
+    fn plan()(
+        axes in axes(),
+        (primitives, baseline) in (vec(text(), 0..3), text()),
+        (sizes, threads) in (vec(bytes(), 0..3), vec(any::<u32>(), 0..3)),
+        schedule in schedule(),
         (minimum, maximum, budget) in (any::<u32>(), any::<u32>(), any::<u64>()),
         (precision, delta) in (number(), number()),
         (quick, isolate, seed) in any::<(bool, bool, u64)>(),
-        in_a_row in option::of(vec(any::<Option<u64>>(), 0..3)),
         cpus in option::of(vec(any::<u32>(), 0..3)),
-        (socket, network) in (socket(), network()),
         (counting, software) in (select(Counting::ALL), any::<bool>()),
     ) -> Plan {
         Plan {
-            axes: in_a_row.map(|in_a_row| Axes::Syscall(SyscallAxes { in_a_row })).unwrap_or(Axes::Net(NetAxes {
-                topologies,
-                modes,
-                working_sets,
-                fields,
-                iovec,
-                receivers,
-                socket,
-                network,
-                batches,
-                allow_sysctl: isolate,
-            })),
+            axes,
             primitives,
             baseline,
             sizes,

@@ -1,0 +1,95 @@
+//! The study `syscall`: its calls by cost, in sentences, tables and figures.
+
+mod figures;
+mod sentences;
+mod tables;
+
+use iolens_model::arm::Role;
+use iolens_model::call::CallFacts;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
+
+pub(crate) use self::figures::all as figures;
+pub(crate) use self::sentences::sentences;
+pub(crate) use self::tables::{by_cost, in_a_row, kinds, missing, threads};
+
+/// One call of a cell that has a figure.
+#[derive(Clone, Copy)]
+pub(crate) struct Row<'a> {
+    pub(crate) arm: &'a ArmAnalysis,
+    pub(crate) facts: Option<&'a CallFacts>,
+    /// Time of a call, ns.
+    pub(crate) ns: Estimate,
+}
+
+impl Row<'_> {
+    /// Time over that of the baseline, with its pointwise interval; the
+    /// baseline's is 1.
+    pub(crate) fn times(&self) -> Option<(f64, Option<Interval>)> {
+        if self.arm.arm.role == Role::Baseline {
+            return Some((1.0, None));
+        }
+        let contrast = self.arm.contrast.as_ref()?;
+        let inverse = |i: Interval| Interval { low: 1.0 / i.high, high: 1.0 / i.low };
+        Some((1.0 / contrast.ratio, contrast.pointwise.map(inverse)))
+    }
+
+    /// MiB per second, where a call moves bytes.
+    pub(crate) fn mib_per_s(&self) -> Option<f64> {
+        let bytes = self.facts.map(|facts| facts.bytes).filter(|&bytes| bytes > 0)?;
+        Some(1e9 / self.ns.value * f64::from(bytes) / f64::from(1 << 20))
+    }
+}
+
+/// Bytes that a call moves; null where the run does not say.
+pub(crate) fn bytes_of(run: &Run, call: &str) -> Option<u32> {
+    run.header.calls.iter().find(|facts| facts.id == call).map(|facts| facts.bytes)
+}
+
+/// The calls of a cell that have figures, cheapest first, without the A/A arm.
+pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
+    let row = |arm: &'a ArmAnalysis| {
+        let ns = arm.figures.as_ref()?.ns_per_message;
+        let facts = run.header.calls.iter().find(|facts| facts.id == arm.arm.primitive);
+        (arm.arm.role != Role::SelfCheck).then_some(Row { arm, facts, ns })
+    };
+    let mut rows: Vec<Row> = cell.arms.iter().filter_map(row).collect();
+    rows.sort_by(|a, b| a.ns.value.total_cmp(&b.ns.value));
+    rows
+}
+
+/// The cells whose slices are filled, by thread count.
+pub(crate) fn filled(analysis: &Analysis) -> Vec<&CellAnalysis> {
+    let fills = |cell: &&CellAnalysis| cell.cell.syscall().is_some_and(|s| s.in_a_row.is_none());
+    let mut cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(fills).collect();
+    cells.sort_by_key(|cell| cell.cell.threads);
+    cells
+}
+
+/// The cells of so many calls in a row, and how many, rising.
+pub(crate) fn series(analysis: &Analysis) -> Vec<(u64, &CellAnalysis)> {
+    let counted = |cell| -> Option<(u64, &CellAnalysis)> {
+        let cell: &CellAnalysis = cell;
+        Some((cell.cell.syscall()?.in_a_row?, cell))
+    };
+    let mut cells: Vec<(u64, &CellAnalysis)> = analysis.cells.iter().filter_map(counted).collect();
+    cells.sort_by_key(|(calls, cell)| (*calls, cell.cell.threads));
+    cells
+}
+
+/// Time of a call in a cell, ns.
+pub(crate) fn time_of(cell: &CellAnalysis, call: &str) -> Option<Estimate> {
+    let own = |arm: &&ArmAnalysis| arm.arm.primitive == call && arm.arm.role != Role::SelfCheck;
+    Some(cell.arms.iter().find(own)?.figures.as_ref()?.ns_per_message)
+}
+
+/// `148 ns (147–149)`.
+pub(crate) fn said(ns: Estimate) -> String {
+    let time = crate::number::nanoseconds;
+    match ns.interval {
+        Some(Interval { low, high }) => {
+            format!("{} ({} to {})", time(ns.value), time(low), time(high))
+        }
+        None => time(ns.value),
+    }
+}

@@ -1,0 +1,210 @@
+//! The calls as figures: how long each takes, and time against how many are made
+//! in a row.
+
+use iolens_model::call::CallKind;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, CellAnalysis, Interval};
+
+use super::tables::hover;
+use super::{Row, by_cost, filled, rows, series, time_of};
+use crate::figure::chart::{self, Along, Chart, Kind, Panel, Point, Series};
+use crate::figure::scale::Scale;
+use crate::figure::sheet::{Drawing, Medium, Sheet};
+use crate::figure::style;
+use crate::figure::svg::Anchor;
+use crate::figure::{Figure, Group, of_calls};
+use crate::number::nanoseconds;
+use crate::results::interval_text;
+use crate::words;
+
+/// Every figure of the study.
+pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
+    let mut figures: Vec<Figure> = filled(analysis).iter().map(|cell| bars(run, cell)).collect();
+    figures.extend(time_by_calls(run, analysis));
+    figures
+}
+
+const LEFT: f64 = 165.0;
+const RIGHT: f64 = 96.0;
+const HEIGHT: f64 = 19.0;
+
+/// A bar for each call of a cell, cheapest first.
+fn bars(run: &Run, cell: &CellAnalysis) -> Figure {
+    let rows = rows(run, cell);
+    let subject = words::subject(&run.header.plan, &cell.cell);
+    let title = format!("Time per call (ns, log scale): {subject}");
+    let draw = |medium| draw_bars(run, cell, &rows, medium, &title);
+    let threads = cell.cell.threads;
+    let stem = format!("ns-per-call-{threads}-threads");
+    of_calls(run, &stem, &title, Group::Main, draw, by_cost(run, cell, true))
+}
+
+fn draw_bars(
+    run: &Run,
+    cell: &CellAnalysis,
+    rows: &[Row<'_>],
+    medium: Medium,
+    title: &str,
+) -> Drawing {
+    let reading = "length: time of one call on a log scale; line: 95 % interval over trials; \
+                   colour: kind of call";
+    let mut sheet = Sheet::new(medium, medium.width(), title, reading);
+    legend(&mut sheet, rows);
+    let room = sheet.width - LEFT - RIGHT;
+    let longest = rows.last().map_or(10.0, |row| row.ns.value.max(10.0));
+    let scale = Scale::values(Interval { low: 1.0, high: longest });
+    let x = |ns: f64| LEFT + room * scale.position(ns).clamp(0.0, 1.0);
+    let (top, bottom) = (sheet.y, sheet.y + HEIGHT * rows.len() as f64);
+    for (value, label) in scale.spaced(room, 60.0) {
+        sheet.svg.line((x(*value), top), (x(*value), bottom), "grid");
+        sheet.svg.text(x(*value), bottom + 15.0, Anchor::Middle, "tk", label);
+    }
+    for row in rows {
+        let y = sheet.y;
+        sheet.svg.text(LEFT - 6.0, y + 13.0, Anchor::End, "tl", &row.arm.arm.label);
+        let width = (x(row.ns.value) - LEFT).max(1.0);
+        let class = format!("f c-{} part", hue(row));
+        sheet.svg.tile((LEFT, y + 2.0), (width, HEIGHT - 5.0), &class, &hover(row));
+        let mut end = LEFT + width;
+        if let Some(Interval { low, high }) = row.ns.interval {
+            let middle = y + HEIGHT / 2.0;
+            sheet.svg.line((x(low), middle), (x(high), middle), "whisker c-ink");
+            end = end.max(x(high));
+        }
+        let value = nanoseconds(row.ns.value);
+        sheet.svg.text(end + 6.0, y + 13.0, Anchor::Start, "td", &value);
+        sheet.y += HEIGHT;
+    }
+    sheet.y += 24.0;
+    sheet.finish(&words::footer(&run.header, &cell.cell))
+}
+
+/// The hue of a kind.
+fn hue_of(kind: CallKind) -> &'static str {
+    match kind {
+        CallKind::Floors => "grey",
+        CallKind::Bytes => "blue",
+        CallKind::Descriptors => "orange",
+        CallKind::Files => "vermilion",
+        CallKind::Memory => "purple",
+        CallKind::Waits => "green",
+    }
+}
+
+fn hue(row: &Row<'_>) -> &'static str {
+    row.facts.map_or("grey", |facts| hue_of(facts.kind))
+}
+
+/// A square and a word for each kind that is drawn.
+fn legend(sheet: &mut Sheet, rows: &[Row<'_>]) {
+    let mut x = LEFT;
+    sheet.y += 16.0;
+    let drawn = |kind: &CallKind| rows.iter().any(|row| row.facts.is_some_and(|f| f.kind == *kind));
+    for kind in CallKind::ALL.iter().copied().filter(drawn) {
+        let class = format!("f c-{} part", hue_of(kind));
+        sheet.svg.tile((x, sheet.y - 11.0), (12.0, 12.0), &class, kind.word());
+        sheet.svg.text(x + 18.0, sheet.y, Anchor::Start, "tl", kind.word());
+        x += 18.0 + crate::figure::svg::width(kind.word(), 12.0) + 16.0;
+    }
+    sheet.y += 12.0;
+}
+
+/// Calls that a figure of curves shows, those of them that the run has.
+const CURVES: [&str; 7] =
+    ["getppid", "read_zero", "read_file", "stat", "open_close", "mmap_munmap", "io_uring_nop"];
+
+/// Time of a row of calls against how many it has.
+fn time_by_calls(run: &Run, analysis: &Analysis) -> Option<Figure> {
+    let cells = series(analysis);
+    if cells.len() < 2 {
+        return None;
+    }
+    let baseline = run.header.plan.baseline.as_str();
+    let shown = CURVES.iter().copied().chain([baseline]);
+    let mut ids: Vec<&str> = Vec::new();
+    for id in shown.filter(|id| run.header.plan.primitives.iter().any(|own| own == id)) {
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    let mut curves: Vec<Series> = ids.iter().filter_map(|id| curve(&cells, id)).collect();
+    let steady = filled(analysis).first().and_then(|cell| time_of(cell, baseline));
+    curves.extend(steady.map(|ns| line(&cells, ns.value, baseline)));
+    let mut panel = Panel {
+        title: String::new(),
+        y_name: "time of all calls of a row, ns".to_owned(),
+        unit: "ns",
+        y: Scale::values(Interval { low: 1.0, high: 10.0 }),
+        series: curves,
+        bounds: Vec::new(),
+        band: None,
+    };
+    panel.y = Scale::values(panel.extent()?);
+    let panels = vec![panel];
+    let title = "Time against number of calls (ns)";
+    let cell = cells.first().map(|(_, cell)| *cell)?;
+    let drawn = Chart {
+        title: title.to_owned(),
+        subtitle: format!(
+            "a slice is one row of so many calls, both readings of the clock in it; dotted: {baseline} \
+             as in a full slice"
+        ),
+        along: Along::Calls,
+        x: chart::scale(Along::Calls, &panels),
+        caches: Vec::new(),
+        panels_by: "",
+        panels,
+        apart: 0.0,
+        columns: 1,
+        footer: words::footer(&run.header, &cell.cell),
+    };
+    let draw = |medium| crate::figure::draw::draw(&drawn, medium);
+    let table = super::in_a_row(run, analysis)?;
+    Some(of_calls(run, "time-by-calls", title, Group::Main, draw, table))
+}
+
+/// Time of one call's rows.
+fn curve(cells: &[(u64, &CellAnalysis)], id: &str) -> Option<Series> {
+    let point = |(calls, cell): &(u64, &CellAnalysis)| {
+        let ns = time_of(cell, id)?;
+        let calls = *calls as f64;
+        let all = |ns: f64| ns * calls;
+        let interval = ns.interval.map(|i| Interval { low: all(i.low), high: all(i.high) });
+        Some(Point {
+            x: calls,
+            value: all(ns.value),
+            interval,
+            open: false,
+            text: interval_text(Some(ns), 1.0),
+            hover: format!("{id}, {calls} in a row: {}", nanoseconds(all(ns.value))),
+        })
+    };
+    let points: Vec<Point> = cells.iter().filter_map(point).collect();
+    (!points.is_empty()).then(|| Series {
+        label: id.to_owned(),
+        look: style::of(id),
+        kind: Kind::Curve,
+        points,
+        missing: Vec::new(),
+    })
+}
+
+/// The same where every call costs what it does in a full slice.
+fn line(cells: &[(u64, &CellAnalysis)], ns: f64, id: &str) -> Series {
+    let point = |(calls, _): &(u64, &CellAnalysis)| Point {
+        x: *calls as f64,
+        value: *calls as f64 * ns,
+        interval: None,
+        open: false,
+        text: String::new(),
+        hover: String::new(),
+    };
+    let points = cells.iter().map(point).collect();
+    Series {
+        label: id.to_owned(),
+        look: style::of(id),
+        kind: Kind::Model,
+        points,
+        missing: Vec::new(),
+    }
+}

@@ -1,0 +1,178 @@
+//! The calls as tables.
+
+use iolens_model::arm::Role;
+use iolens_model::call::CallKind;
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
+
+use super::{Row, filled, rows, series, time_of};
+use crate::number::{NONE, nanoseconds, ratio};
+use crate::results::interval_text;
+use crate::table::{Column, Entry, Table};
+use crate::words;
+
+/// The calls of a cell, cheapest first. `wide` has what a terminal has no room
+/// for.
+pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
+    let times = format!("× {} [95 %]", run.header.plan.baseline);
+    let counted = rows(run, cell).iter().any(|row| cycles(row).is_some());
+    let mut columns = vec![
+        Column::left("call", ""),
+        Column::left("time", "ns per call [95 %]"),
+        Column::left("time", &times),
+        Column::right("calls", "million/s"),
+        Column::right("rate", "MiB/s"),
+    ];
+    if wide {
+        columns.push(Column::right("CPU", "ns per call"));
+    }
+    if counted {
+        columns.push(Column::right("cycles", "per call"));
+        columns.push(Column::right("instructions", "per call"));
+    }
+    if wide {
+        columns.push(Column::prose("what is done"));
+    }
+    let subject = words::subject(&run.header.plan, &cell.cell);
+    let mut table = Table::new(format!("Calls by cost: {subject}"), columns);
+    for row in rows(run, cell) {
+        let figures = row.arm.figures.as_ref();
+        let mut entries: Vec<Entry> = vec![
+            row.arm.shown_label().into(),
+            interval_text(Some(row.ns), 1.0).into(),
+            row.times().map_or_else(|| NONE.to_owned(), with_interval).into(),
+            three_digits(1e3 / row.ns.value).into(),
+            row.mib_per_s().map_or_else(String::new, three_digits).into(),
+        ];
+        if wide {
+            entries.push(value(figures.and_then(|f| f.tx_cpu_ns_per_message)).into());
+        }
+        if counted {
+            entries.push(value(cycles(&row)).into());
+            entries.push(value(figures.and_then(|f| f.instructions_per_message)).into());
+        }
+        if wide {
+            entries.push(row.facts.map_or("", |facts| facts.summary.as_str()).into());
+        }
+        table.push(entries);
+    }
+    table
+}
+
+fn cycles(row: &Row<'_>) -> Option<Estimate> {
+    row.arm.figures.as_ref()?.cycles_per_message
+}
+
+fn value(estimate: Option<Estimate>) -> String {
+    estimate.map_or_else(|| NONE.to_owned(), |estimate| three_digits(estimate.value))
+}
+
+fn with_interval((times, interval): (f64, Option<Interval>)) -> String {
+    match interval {
+        Some(Interval { low, high }) => {
+            format!("{} [{}, {}]", ratio(times), ratio(low), ratio(high))
+        }
+        None => ratio(times),
+    }
+}
+
+/// Calls of a cell without figures, and why.
+pub(crate) fn missing(analysis: &Analysis) -> Option<Table> {
+    let columns =
+        vec![Column::left("call", ""), Column::left("cell", ""), Column::prose("no figure")];
+    let mut table = Table::new("Calls without figures", columns);
+    for cell in &analysis.cells {
+        let without = |status| status != Status::Ok;
+        for arm in cell.arms.iter().filter(|arm| without(arm.status)) {
+            let why = arm.reason.as_deref().unwrap_or(arm.status.word());
+            let cell = cell.cell.to_string();
+            table.push(vec![arm.arm.label.as_str().into(), cell.into(), why.into()]);
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// Time per call by how many threads make it; null where the run has one count.
+pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Table> {
+    let cells = filled(analysis);
+    let (first, rest) = cells.split_first()?;
+    if rest.is_empty() {
+        return None;
+    }
+    let mut columns = vec![Column::left("call", "")];
+    for cell in &cells {
+        let name = words::threads(cell.cell.threads);
+        columns.push(Column::left(&name, "ns per call of all [95 %]"));
+    }
+    columns.push(Column::right("gain", "× calls per s"));
+    let mut table = Table::new("Calls by several threads at once", columns);
+    for row in rows(run, first) {
+        let of = |cell: &&CellAnalysis| time_of(cell, &row.arm.arm.primitive);
+        let mut entries: Vec<Entry> = vec![row.arm.shown_label().into()];
+        entries.extend(cells.iter().map(|cell| Entry::from(interval_text(of(cell), 1.0))));
+        let last = cells.last().and_then(of);
+        let gain = last.map_or_else(|| NONE.to_owned(), |ns| ratio(row.ns.value / ns.value));
+        entries.push(gain.into());
+        table.push(entries);
+    }
+    Some(table)
+}
+
+/// Time per call by how many are made in a row; null where the plan asks for
+/// none.
+pub(crate) fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Table> {
+    let cells = series(analysis);
+    let steady = *filled(analysis).first()?;
+    if cells.is_empty() {
+        return None;
+    }
+    let mut columns = vec![Column::left("call", "")];
+    columns
+        .extend(cells.iter().map(|(n, _)| Column::right(&format!("{n} in a row"), "ns per call")));
+    columns.push(Column::right("full slice", "ns per call"));
+    let mut table = Table::new("Time per call by calls in a row", columns);
+    for row in rows(run, steady) {
+        let of = |cell: &CellAnalysis| value(time_of(cell, &row.arm.arm.primitive));
+        let mut entries: Vec<Entry> = vec![row.arm.shown_label().into()];
+        entries.extend(cells.iter().map(|(_, cell)| Entry::from(of(cell))));
+        entries.push(three_digits(row.ns.value).into());
+        table.push(entries);
+    }
+    Some(table)
+}
+
+/// What was called, by kind.
+pub(crate) fn kinds(run: &Run) -> Table {
+    let columns = vec![
+        Column::left("kind", ""),
+        Column::left("call", ""),
+        Column::prose("what is done"),
+        Column::right("system calls", "count"),
+        Column::right("bytes", "count"),
+    ];
+    let mut table = Table::new("What each call is", columns);
+    for &kind in CallKind::ALL {
+        let of_kind = run.header.calls.iter().filter(|facts| facts.kind == kind);
+        for (i, facts) in of_kind.enumerate() {
+            let name = if i == 0 { kind.word() } else { "" };
+            let entries = vec![
+                name.into(),
+                facts.id.as_str().into(),
+                facts.summary.as_str().into(),
+                facts.calls.to_string().into(),
+                facts.bytes.to_string().into(),
+            ];
+            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+        }
+    }
+    table
+}
+
+/// What a bar says when it is pointed at.
+pub(super) fn hover(row: &Row<'_>) -> String {
+    let what = row.facts.map_or("", |facts| facts.summary.as_str());
+    let role = if row.arm.arm.role == Role::Control { ", a control" } else { "" };
+    format!("{}{role}: {}; {what}", row.arm.arm.label, nanoseconds(row.ns.value))
+}
