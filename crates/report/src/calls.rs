@@ -3,6 +3,8 @@
 mod figures;
 mod sentences;
 mod tables;
+#[cfg(test)]
+mod tests;
 
 use iolens_model::arm::Role;
 use iolens_model::call::CallFacts;

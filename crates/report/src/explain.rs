@@ -102,17 +102,20 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
         .map(part)
         .collect();
     let total = &against.cpu_ns_per_message;
+    let unit = unit_of(explanation);
+    let is_alone = explanation.attribution.cell.is_alone();
+    let together = if is_alone { "" } else { ", both ends together" };
     let (less, more) = (total.value < 0.0, is_sure(total));
     let beginning = if more {
         format!(
-            "{arm} takes {} {} {of} per message than {other}, both ends together{}",
+            "{arm} takes {} {} {of} per {unit} than {other}{together}{}",
             time(total.value.abs()),
             if less { "less" } else { "more" },
             amounts(total),
         )
     } else {
         format!(
-            "{arm} and {other} take {of} per message that samples of this number do not tell \
+            "{arm} and {other} take {of} per {unit} that samples of this number do not tell \
              apart{}",
             interval(total)
         )
@@ -122,6 +125,11 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
         false => format!("{beginning}: {}.", said.join(", ")),
     });
     sentences
+}
+
+/// What a unit of work of the cell is called.
+pub(crate) fn unit_of(explanation: &Explanation) -> &'static str {
+    explanation.attribution.cell.study().unit()
 }
 
 /// `+1.2 µs late copy`.
@@ -203,7 +211,9 @@ pub fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
         row.extend(arms.iter().map(|(_, of)| Entry::from(value(of))));
         row
     };
-    table.push_group(row(&format!("{of} per message"), &|of| time(of.cpu_ns_per_message.value)));
+    table.push_group(row(&format!("{of} per {}", unit_of(explanation)), &|of| {
+        time(of.cpu_ns_per_message.value)
+    }));
     if scope != Scope::Both {
         table.push(row("idle, of wall time", &|of| {
             of.busy_share.map_or_else(

@@ -1,6 +1,8 @@
 //! What a terminal shows: the answer of a run, one cell in detail, the list of
 //! runs. Colour repeats what the words say and is never needed.
 
+use iolens_model::axes::Study;
+use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
@@ -172,18 +174,19 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         out.push('\n');
     }
     out.push('\n');
-    out.push_str(&painted(
-        &results::results(plan, &[cell], style.columns()).text(style.columns()),
-        style,
-    ));
+    let table = match plan.study() {
+        Study::Net => results::results(plan, &[cell], style.columns()),
+        Study::Syscall => crate::calls::by_cost(run, cell, false),
+    };
+    out.push_str(&painted(&table.text(style.columns()), style));
     for arm in &cell.arms {
         out.push('\n');
-        show_arm(&mut out, plan.quick, arm, style);
+        show_arm(&mut out, plan, arm, style);
     }
     out
 }
 
-fn show_arm(out: &mut String, quick: bool, arm: &ArmAnalysis, style: &Style) {
+fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     out.push_str(&style.paint(BOLD, &arm.shown_label()));
     out.push('\n');
     let mut line = |text: String| {
@@ -194,7 +197,7 @@ fn show_arm(out: &mut String, quick: bool, arm: &ArmAnalysis, style: &Style) {
         line(format!("{}: {reason}", arm.status.word()));
     }
     if let Some(contrast) = &arm.contrast {
-        if !quick {
+        if !plan.quick {
             line(format!("{}: {}", contrast.verdict.word(), contrast.reason));
         }
         if let Some(interval) = contrast.simultaneous {
@@ -210,13 +213,16 @@ fn show_arm(out: &mut String, quick: bool, arm: &ArmAnalysis, style: &Style) {
     let Some(figures) = &arm.figures else { return };
     let (unit, scale) = match figures.goodput_bits_per_s {
         Some(_) => ("goodput of each trial, Gbit/s", 1e9),
-        None => ("time of each trial, ns/message", 1.0),
+        None if plan.study() == Study::Net => ("time of each trial, ns/message", 1.0),
+        None => ("time of each trial, ns/call", 1.0),
     };
     let values: Vec<String> =
         figures.trial_values.iter().map(|value| three_digits(value / scale)).collect();
     line(format!("{unit}: {}", values.join("  ")));
+    let unit = plan.study().unit();
+    let calls = if unit == "call" { "system calls" } else { "calls" };
     line(format!(
-        "{} calls/message, {} context switches/message",
+        "{} {calls}/{unit}, {} context switches/{unit}",
         three_digits(figures.tx_calls_per_message.value),
         number::optional(figures.context_switches_per_message.map(|e| e.value))
     ));

@@ -6,6 +6,7 @@
 
 mod audit;
 mod axes;
+mod calls;
 mod counters;
 mod doctor;
 mod explain;

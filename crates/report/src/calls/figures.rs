@@ -68,7 +68,7 @@ fn draw_bars(
         let mut end = LEFT + width;
         if let Some(Interval { low, high }) = row.ns.interval {
             let middle = y + HEIGHT / 2.0;
-            sheet.svg.line((x(low), middle), (x(high), middle), "whisker c-ink");
+            sheet.svg.line((x(low), middle), (x(high), middle), "s c-ink whisker");
             end = end.max(x(high));
         }
         let value = nanoseconds(row.ns.value);
@@ -146,7 +146,7 @@ fn time_by_calls(run: &Run, analysis: &Analysis) -> Option<Figure> {
     let drawn = Chart {
         title: title.to_owned(),
         subtitle: format!(
-            "a slice is one row of so many calls, both readings of the clock in it; dotted: {baseline} \
+            "a slice is one row of so many calls, a reading of the clock in it; dotted: {baseline} \
              as in a full slice"
         ),
         along: Along::Calls,

@@ -92,7 +92,7 @@ fn extremes(run: &Run, cell: &CellAnalysis) -> Option<Sentence> {
         nanoseconds(first.ns.value),
         last.arm.arm.label,
         nanoseconds(last.ns.value),
-        ratio(times),
+        super::tables::fold(times),
     );
     (entering.len() > 1).then(|| about(run, Kind::Answer, cell, &claim))
 }
@@ -146,8 +146,8 @@ fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Sentence> {
         return None;
     }
     let claim = format!(
-        "calls in a row of {call}, against {} each where a slice is full of them: {}. Two readings \
-         of the clock and whatever the caches have forgotten are in the first.",
+        "calls in a row of {call}, against {} each where a slice is full of them: {}. Each \
+         row has a reading of the clock in it, and begins with caches that others have used.",
         nanoseconds(steady.value),
         told.join(", ")
     );

@@ -69,12 +69,17 @@ fn value(estimate: Option<Estimate>) -> String {
     estimate.map_or_else(|| NONE.to_owned(), |estimate| three_digits(estimate.value))
 }
 
+/// So many times: a ratio, without decimals that nobody needs where it is large.
+pub(super) fn fold(times: f64) -> String {
+    if times < 10.0 { ratio(times) } else { three_digits(times) }
+}
+
 fn with_interval((times, interval): (f64, Option<Interval>)) -> String {
     match interval {
         Some(Interval { low, high }) => {
-            format!("{} [{}, {}]", ratio(times), ratio(low), ratio(high))
+            format!("{} [{}, {}]", fold(times), fold(low), fold(high))
         }
-        None => ratio(times),
+        None => fold(times),
     }
 }
 

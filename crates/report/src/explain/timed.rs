@@ -1,6 +1,7 @@
 //! Sampled trials beside the timed ones: where an arm needed more or less CPU
 //! time, its shares are those of another state of the machine.
 
+use iolens_model::cell::Cell;
 use iolens_stats::analysis::{Analysis, Estimate, Figures, Interval};
 use iolens_stats::attribution::{ArmAttribution, Explanation};
 
@@ -15,27 +16,29 @@ pub(super) fn differences(explanation: &Explanation, analysis: &Analysis) -> Vec
     let Some(cell) = analysis.cells.iter().find(|cell| cell.cell == attribution.cell) else {
         return Vec::new();
     };
-    let bytes = cell.cell.size.0 as f64;
     let line = |arm: &ArmAttribution| {
         let of_run = cell.arms.iter().find(|found| found.arm.label == arm.arm)?;
-        let timed = cpu_ns_per_byte(of_run.figures.as_ref()?)?;
-        let timed = Interval { low: bytes * timed.low, high: bytes * timed.high };
-        difference(arm, timed)
+        let timed = cpu_ns(&cell.cell, of_run.figures.as_ref()?)?;
+        difference(arm, super::unit_of(explanation), timed)
     };
     // User time alone is no CPU time.
     attribution.arms.iter().filter(|_| attribution.kernel).filter_map(line).collect()
 }
 
 /// Of both ends; the sum's interval is not wider than the sum of the parts'.
-fn cpu_ns_per_byte(figures: &Figures) -> Option<Interval> {
+fn cpu_ns(cell: &Cell, figures: &Figures) -> Option<Interval> {
     let bounds =
         |part: Estimate| part.interval.unwrap_or(Interval { low: part.value, high: part.value });
+    if cell.is_alone() {
+        return figures.tx_cpu_ns_per_message.map(bounds);
+    }
+    let bytes = cell.size.0 as f64;
     let tx = figures.tx_cpu_ns_per_byte.map(bounds)?;
     let rx = figures.rx_cpu_ns_per_byte.map_or(Interval { low: 0.0, high: 0.0 }, bounds);
-    Some(Interval { low: tx.low + rx.low, high: tx.high + rx.high })
+    Some(Interval { low: bytes * (tx.low + rx.low), high: bytes * (tx.high + rx.high) })
 }
 
-fn difference(arm: &ArmAttribution, timed: Interval) -> Option<String> {
+fn difference(arm: &ArmAttribution, unit: &str, timed: Interval) -> Option<String> {
     let sampled = arm.both.cpu_ns_per_message;
     let of_sampled =
         sampled.interval.unwrap_or(Interval { low: sampled.value, high: sampled.value });
@@ -43,7 +46,7 @@ fn difference(arm: &ArmAttribution, timed: Interval) -> Option<String> {
         || of_sampled.high < timed.low * (1.0 - WORTH_SAYING);
     apart.then(|| {
         format!(
-            "{} took {} of CPU time per message while it was sampled, and {} to {} in the timed \
+            "{} took {} of CPU time per {unit} while it was sampled, and {} to {} in the timed \
              trials: the machine was in another state then, and the shares are of that one.",
             arm.arm,
             time(sampled.value),

@@ -41,15 +41,18 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
 
 /// The name of a figure of one cell.
 pub(super) fn stem(header: &RunHeader, cell: &Cell, metric: &str) -> String {
-    let size = cell.size.to_string().replace(' ', "").to_lowercase();
     let stem = super::stem(&header.plan, cell, metric);
-    format!("{stem}-{size}-{}-threads", cell.threads)
+    let size = match cell.study().has_sizes() {
+        true => format!("-{}", cell.size.to_string().replace(' ', "").to_lowercase()),
+        false => String::new(),
+    };
+    format!("{stem}{size}-{}-threads", cell.threads)
 }
 
 fn title(header: &RunHeader, explanation: &Explanation) -> String {
     let what = if explanation.attribution.kernel { "CPU time" } else { "User time" };
     let cell = words::subject(&header.plan, &explanation.attribution.cell);
-    format!("{what} per message by class of work (ns): {cell}")
+    format!("{what} per {} by class of work (ns): {cell}", explain::unit_of(explanation))
 }
 
 /// One bar.
@@ -108,9 +111,10 @@ fn draw(
 ) -> Drawing {
     let attribution = &explanation.attribution;
     let how = format!(
-        "length: {} of the end's threads per message; parts: shares of {} samples in {} \
+        "length: {} of the end's threads per {}; parts: shares of {} samples in {} \
          trials of their own; on loopback and veth the sender's CPU runs the receive path",
         explain::time_of(explanation),
+        explain::unit_of(explanation),
         attribution.arms.iter().map(|arm| arm.both.samples).sum::<u64>(),
         attribution.trials
     );

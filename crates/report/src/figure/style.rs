@@ -45,7 +45,7 @@ pub(crate) const HUES: [(&str, &str, &str); 8] = [
 
 /// The looks of the primitives that are compared most; their neighbours in a
 /// default plan differ in hue and in marker.
-const LOOKS: [(&str, Look); 15] = [
+const LOOKS: [(&str, Look); 22] = [
     ("send_staged", look("ink", Marker::Square, "")),
     ("send", look("blue", Marker::Circle, "")),
     ("sendmsg_iov", look("vermilion", Marker::Up, "")),
@@ -61,6 +61,13 @@ const LOOKS: [(&str, Look); 15] = [
     ("uring_send_zc", look("green", Marker::Square, "")),
     ("uring_send_zc_fixed", look("purple", Marker::Square, "")),
     ("uring_sendmsg_zc", look("vermilion", Marker::Square, "")),
+    ("getppid", look("ink", Marker::Circle, "")),
+    ("read_zero", look("blue", Marker::Square, "")),
+    ("read_file", look("sky", Marker::Up, "")),
+    ("stat", look("vermilion", Marker::Circle, "")),
+    ("open_close", look("orange", Marker::Diamond, "")),
+    ("mmap_munmap", look("purple", Marker::Up, "")),
+    ("io_uring_nop", look("green", Marker::Circle, "")),
 ];
 
 const fn look(hue: &'static str, marker: Marker, dash: &'static str) -> Look {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iolens_model::axes::Study;
 use iolens_model::host::Costs;
 use iolens_model::outcome::{Counts, Status};
 use iolens_model::run::Run;
@@ -204,9 +205,15 @@ fn harness(run: &Run) -> Markup {
     let costs = calibration.costs.as_ref();
     let readings =
         |of: fn(&Costs) -> Option<f64>| costs.and_then(of).map_or_else(|| NONE.to_owned(), ns);
+    let [message, slice] = match run.header.plan.study() {
+        Study::Net => {
+            ["one message of a primitive that does nothing", "one slice of such a message"]
+        }
+        Study::Syscall => ["one call of the loop around nothing", "one slice of one such call"],
+    };
     let rows = [
-        ("one message of a primitive that does nothing", ns(calibration.harness_message_ns)),
-        ("one slice of such a message", ns(calibration.harness_slice_ns)),
+        (message, ns(calibration.harness_message_ns)),
+        (slice, ns(calibration.harness_slice_ns)),
         (
             "a receipt there and back, of which a slice holds one way",
             calibration.receipt_round_trip_ns.map_or_else(|| NONE.to_owned(), ns),

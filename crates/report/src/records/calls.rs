@@ -76,11 +76,12 @@ pub(super) fn of_one_end(columns: Named) -> Named {
         };
         (Cow::Owned(name), value)
     };
-    mine.map(named).filter(|(name, _)| !OF_TCP.contains(&&**name)).collect()
+    let of_messages = |name: &str| OF_MESSAGES.iter().any(|own| name.starts_with(own));
+    mine.map(named).filter(|(name, _)| !of_messages(name)).collect()
 }
 
-/// What only connections have.
-const OF_TCP: [&str; 2] = ["segments_out", "retransmits"];
+/// What only messages have.
+const OF_MESSAGES: [&str; 5] = ["segments_out", "retransmits", "zerocopy", "skb_", "tcp_"];
 
 /// Figures of one arm in one cell.
 pub(super) fn figures(run: &Run, arm: &ArmAnalysis) -> Named {

@@ -1,0 +1,145 @@
+//! The study `syscall` from outside: measured, shown, exported, gone on with, and
+//! what is not of it refused.
+
+use crate::harness::Place;
+
+const RUN: &str = "run syscall --primitives getppid,function,read_zero,open_close,close,fsync \
+                   --threads 1 --in-a-row fill,1,100 --quick --passes 2 --rounds 3 --progress none";
+
+fn columns<const N: usize>(csv: &str, names: [&str; N]) -> Vec<[String; N]> {
+    let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let header = lines.next().expect("a header");
+    let at = names.map(|name| header.iter().position(|c| *c == name).expect(name));
+    lines.map(|row| at.map(|column| row[column].to_owned())).collect()
+}
+
+#[test]
+fn calls_are_measured_and_told() {
+    let place = Place::new();
+    let done = place.run(RUN);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("a crossing into the kernel and back costs"), "{}", done.stdout);
+    assert!(done.stdout.contains("Calls by cost: 1 thread"), "{}", done.stdout);
+
+    let arms = place.run("export last --format csv").stdout;
+    let names = ["arm", "calls_in_a_row", "status", "calls", "system_calls", "bytes", "slices"];
+    let rows = columns(&arms, names);
+    let measured: Vec<_> = rows.iter().filter(|row| row[2] == "ok").collect();
+    for [arm, in_a_row, _, calls, system_calls, bytes, slices] in &measured {
+        let number = |text: &str| text.parse::<u64>().expect("a count");
+        let (calls, system_calls) = (number(calls), number(system_calls));
+        let (per_call, of_bytes) = match arm.as_str() {
+            "function" => (0, 0),
+            "open_close" => (2, 0),
+            "read_zero" => (1, 1),
+            "fsync" => (2, 1),
+            _ => (1, 0),
+        };
+        assert_eq!((system_calls, number(bytes)), (calls * per_call, calls * of_bytes), "{arm}");
+        if let Ok(in_a_row) = in_a_row.parse::<u64>() {
+            assert_eq!(calls, in_a_row * number(slices), "{arm}");
+        }
+    }
+    // What cannot be so many in a row says so, and everything else is measured.
+    let refused: Vec<_> = rows.iter().filter(|row| row[2] == "skipped").collect();
+    assert!(refused.iter().all(|row| row[0] == "fsync" && row[1] == "100"), "{refused:?}");
+    assert!(!refused.is_empty() && measured.len() > refused.len());
+
+    let json = place.json("show last --json");
+    assert_eq!(json["run"]["plan"]["study"], "syscall");
+    assert!(json["run"]["plan"].get("topologies").is_none());
+    assert_eq!(json["run"]["calls"][0]["id"], "getppid");
+    let shown = place.run("show last 1").stdout;
+    assert!(shown.contains("ns/call") && !shown.contains("message"), "{shown}");
+    let page = place.path("page.html");
+    let written = place.run(&format!("report last -o {}", page.display()));
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    let page = std::fs::read_to_string(page).expect("the page");
+    assert!(page.contains("What a crossing into the kernel costs"));
+    let runs = place.json("runs --json");
+    assert_eq!((&runs[0]["study"], &runs[0]["cells"]), (&"syscall".into(), &3.into()));
+}
+
+#[test]
+fn two_threads_share_the_work_of_a_slice() {
+    let place = Place::new();
+    let line = "run syscall --primitives getppid,close,read_pipe,fault_file --threads 2 \
+                --in-a-row 5 --quick --passes 1 --rounds 3 --progress none";
+    let done = place.run(line);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let slices = place.run("export last --format csv --rows slices").stdout;
+    let rows = columns(&slices, ["arm", "threads", "calls"]);
+    assert!(rows.len() >= 4 * 3);
+    assert!(rows.iter().all(|row| row[1] == "2" && row[2] == "10"), "{rows:?}");
+}
+
+#[test]
+fn a_run_of_calls_that_was_cut_short_goes_on() {
+    let place = Place::new();
+    let mut run = place.start(
+        "run syscall --primitives getppid,read_zero --threads 1 --in-a-row fill,10 --passes 6 \
+         --rounds 3 --progress plain --precision 0.1%",
+    );
+    run.wait_for("committed: pass 3");
+    run.signal("KILL");
+    run.finish();
+    let resumed = place.run("run --resume last --progress none");
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    let runs = place.json("runs --json");
+    assert_eq!(runs[0]["end"]["stopped_by"], "passes");
+    let slices = place.run("export last --format csv --rows slices").stdout;
+    let rows = columns(&slices, ["arm", "calls_in_a_row", "isolated", "calls"]);
+    for row in &rows {
+        let same = rows.iter().filter(|other| other[..3] == row[..3]);
+        assert!(same.clone().all(|other| other[3] == row[3]), "{row:?}: the work was fixed");
+    }
+}
+
+#[test]
+fn what_is_of_another_study_is_refused() {
+    let place = Place::new();
+    let refused = |line: &str, expect: &str| {
+        let done = place.run(line);
+        assert_eq!(done.code, Some(2), "{line}: {}", done.stdout);
+        assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
+    };
+    refused("run syscall --topologies veth", "--topologies is of the study net");
+    refused("run syscall --sizes 64", "--sizes is of the study net: syscall has no such axis");
+    refused("run syscall --allow-sysctl", "--allow-sysctl is of the study net");
+    refused("run net --in-a-row 1", "--in-a-row is of the study syscall");
+    refused("run syscall --primitives opne", "unknown call `opne`, did you mean `open`?");
+    refused("run syscall --primitives send", "unknown call `send`");
+    refused("run net --primitives getppid", "unknown primitive `getppid`");
+    refused("run syscall --baseline function", "it is a control");
+    refused("run syscall --window 1s --in-a-row 10", "with --window or --messages there are none");
+    refused("run syscall --in-a-row ten", "in-a-row");
+}
+
+#[test]
+fn the_plan_is_printed_and_read_back() {
+    let place = Place::new();
+    let line = "run syscall --primitives floors,close --threads 1,2 --in-a-row fill,7 --seed 3";
+    let printed = place.run(&format!("{line} --print-plan"));
+    assert!(printed.stdout.starts_with("study = \"syscall\"\n"), "{}", printed.stdout);
+    assert!(!printed.stdout.contains("topologies"), "{}", printed.stdout);
+    std::fs::write(place.path("p.toml"), &printed.stdout).expect("written");
+    let again = place.run(&format!("run {} --print-plan", place.path("p.toml").display()));
+    assert_eq!(again.stdout, printed.stdout, "{}", again.stderr);
+    let look = place.json(&format!("{line} --dry-run --json"));
+    let cells: Vec<&str> =
+        look["cells"].as_array().expect("a list").iter().filter_map(|c| c.as_str()).collect();
+    assert_eq!(cells, ["1 thread", "2 threads", "1 thread, 7 calls in a row"]);
+    assert_eq!(look["arms"][0], "getppid");
+}
+
+#[test]
+fn every_call_is_listed_with_its_state_here() {
+    let place = Place::new();
+    let listed = place.json("list calls --json");
+    let calls = listed["calls"].as_array().expect("a list");
+    assert!(calls.len() >= 30, "{}", calls.len());
+    for call in calls {
+        let explained = call["available"] == true || call["unavailable_reason"].is_string();
+        assert!(explained && call["summary"].is_string(), "{call}");
+    }
+}

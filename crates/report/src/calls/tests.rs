@@ -1,0 +1,217 @@
+//! A run of calls with known times, in every form that is shown.
+
+use iolens_model::arm::{Arm, ArmOutcome};
+use iolens_model::call::CallKind;
+use iolens_model::cell::Cell;
+use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::plan::{Axes, SyscallAxes};
+use iolens_model::run::{Run, RunHeader};
+use iolens_model::trial::SliceKind;
+
+use super::*;
+use crate::text::Style;
+use crate::{answers, csv, figure, fixture, html, text};
+
+const CALLS: u64 = 10_000;
+
+/// id, kind, system calls, bytes, time in ns.
+const ARMS: [(&str, CallKind, u32, u32, f64); 4] = [
+    ("getppid", CallKind::Floors, 1, 0, 100.0),
+    ("read_zero", CallKind::Bytes, 1, 1, 200.0),
+    ("fsync", CallKind::Files, 2, 1, 20_000.0),
+    ("function", CallKind::Floors, 0, 0, 1.5),
+];
+
+fn header() -> RunHeader {
+    let mut header = fixture::run().0.header;
+    header.name = None;
+    header.plan.axes = Axes::Syscall(SyscallAxes { in_a_row: vec![None, Some(1), Some(100)] });
+    header.plan.primitives = ARMS.iter().map(|arm| arm.0.to_owned()).collect();
+    header.plan.baseline = "getppid".to_owned();
+    header.plan.sizes = Vec::new();
+    header.plan.threads = vec![1, 2];
+    header.primitives = Vec::new();
+    header.calibration.empty_call_ns = 90.0;
+    header.end.as_mut().expect("it ended").unmet = Vec::new();
+    header.calls = ARMS
+        .iter()
+        .map(|&(id, kind, calls, bytes, _)| CallFacts {
+            id: id.to_owned(),
+            kind,
+            summary: format!("what {id} does"),
+            calls,
+            bytes,
+            most: (id == "fsync").then_some(10),
+        })
+        .collect();
+    header
+}
+
+/// Times as they are: the first call of a row costs 80 ns more, two threads make
+/// twice the calls, and each pass strays a little.
+fn time_ns(cell: &Cell, ns: f64, pass: u32) -> f64 {
+    let first = cell.syscall().and_then(|s| s.in_a_row).map_or(0.0, |calls| 80.0 / calls as f64);
+    (ns + first) / f64::from(cell.threads) * (1.0 + 0.001 * f64::from(pass % 3))
+}
+
+fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
+    let roles = [Role::Baseline, Role::Compared, Role::Compared, Role::Control];
+    let mut arms: Vec<ArmOutcome> = Vec::new();
+    let mut slices: Vec<SliceOutcome> = Vec::new();
+    let copy = (ARMS[0], Role::SelfCheck);
+    for ((id, _, calls, bytes, ns), role) in ARMS.into_iter().zip(roles).chain([copy]) {
+        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
+        let refused = id == "fsync" && cell.syscall().is_some_and(|s| s.in_a_row == Some(100));
+        let (status, reason) = match refused {
+            true => (Status::Skipped, Some("a slice of `fsync` has 10 calls at most".to_owned())),
+            false => (Status::Ok, None),
+        };
+        arms.push(ArmOutcome {
+            arm: Arm { label, primitive: id.to_owned(), role },
+            status,
+            reason,
+            copies_sender: None,
+            copies_end_to_end: None,
+            latency: None,
+        });
+        for round in 0..if refused { 0 } else { 2 } {
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+            let time_ns = (CALLS as f64 * time_ns(cell, ns, pass)) as u64;
+            let tx = Counts {
+                messages: CALLS,
+                bytes: CALLS * u64::from(bytes),
+                calls: CALLS * u64::from(calls),
+                time_ns,
+                task_clock_ns: Some(time_ns * u64::from(cell.threads)),
+                voluntary_switches: Some(0),
+                involuntary_switches: Some(0),
+                migrations: Some(0),
+                minor_faults: Some(0),
+                major_faults: Some(0),
+                ..Counts::default()
+            };
+            let seq = u32::try_from(slices.len()).unwrap_or(0);
+            let (kind, arm) = (SliceKind::Measured, arms.len() - 1);
+            slices.push(SliceOutcome {
+                seq,
+                round,
+                kind,
+                arm,
+                all_active_ns: time_ns,
+                tx,
+                rx: None,
+            });
+        }
+    }
+    let mut tx = like.tx.clone().expect("the fixture's end answered");
+    (tx.message_bytes, tx.threads, tx.mtu_bytes) = (0, cell.threads, None);
+    let cell = cell.clone();
+    TrialOutcome { pass, position: 0, cell, arms, slices, tx: Some(tx), rx: None, ..like.clone() }
+}
+
+fn run() -> (Run, Analysis) {
+    let like = fixture::run().0.trials[0].clone();
+    let like = TrialOutcome {
+        duration_ns: 60_000_000_000,
+        status: Status::Ok,
+        reason: None,
+        isolated: false,
+        ..like
+    };
+    let header = header();
+    let cells = header.plan.cells();
+    let visits = (1..=12).flat_map(|pass| cells.iter().map(move |cell| (pass, cell)));
+    let trials = visits.map(|(pass, cell)| trial(&like, cell, pass)).collect();
+    let run = Run { header, trials, profiles: Vec::new() };
+    let analysis = iolens_stats::analyse(&run);
+    (run, analysis)
+}
+
+#[test]
+fn cells_of_calls_in_a_row_are_of_one_thread() {
+    let (_, analysis) = run();
+    let cells: Vec<String> = analysis.cells.iter().map(|cell| cell.cell.to_string()).collect();
+    let expected =
+        ["1 thread", "2 threads", "1 thread, 1 call in a row", "1 thread, 100 calls in a row"];
+    assert_eq!(cells, expected);
+}
+
+#[test]
+fn what_was_put_in_comes_out() {
+    let (run, analysis) = run();
+    let cell = filled(&analysis)[0];
+    let rows = rows(&run, cell);
+    let order: Vec<&str> = rows.iter().map(|row| row.arm.arm.label.as_str()).collect();
+    assert_eq!(order, ["function", "getppid", "read_zero", "fsync"]);
+    let near = |value: f64, expected: f64| {
+        assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
+    };
+    near(rows[2].ns.value, 200.0);
+    near(rows[2].times().expect("it is compared").0, 2.0);
+    // A byte each 200 ns.
+    near(rows[2].mib_per_s().expect("it moves bytes"), 1e9 / 200.0 / f64::from(1 << 20));
+    assert!(rows[1].mib_per_s().is_none(), "getppid moves nothing");
+    near(time_of(filled(&analysis)[1], "getppid").expect("two threads").value, 50.0);
+    let [(1, one), (100, _)] = series(&analysis)[..] else { panic!("two cells of rows") };
+    near(time_of(one, "getppid").expect("measured").value, 180.0);
+}
+
+#[test]
+fn the_answer_in_words() {
+    let (run, analysis) = run();
+    let style = Style { colour: false, width: 100 };
+    let shown = text::run(&run, &analysis, &style);
+    insta::assert_snapshot!(shown);
+    assert!(!shown.contains(" 0 B") && !shown.contains("message"), "{shown}");
+    let whole = text::whole(&run, &analysis, &style);
+    for heading in
+        ["Calls by several threads at once", "Time per call by calls in a row", "without figures"]
+    {
+        assert!(whole.contains(heading), "{heading}: {whole}");
+    }
+    let cell = text::show(&run, &analysis, &analysis.cells[0], &style);
+    assert!(cell.contains("ns/call") && !cell.contains("message"), "{cell}");
+}
+
+#[test]
+fn sentences_name_the_crossing_first() {
+    let (run, analysis) = run();
+    let sentences = answers::sentences(&run, &analysis);
+    let first = &sentences[0];
+    assert_eq!(first.kind, answers::Kind::Headline);
+    assert!(first.text.contains("a crossing into the kernel and back costs 100 ns"), "{first:?}");
+}
+
+#[test]
+fn exports_have_calls_and_no_message() {
+    let (run, analysis) = run();
+    for rows in [csv::arms(&run), csv::slices(&run), csv::cells(&run, &analysis)] {
+        let header = rows.lines().next().expect("a header");
+        let columns: Vec<&str> = header.split(',').collect();
+        assert!(columns.contains(&"calls_in_a_row") && columns.contains(&"primitive"), "{header}");
+        let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver"];
+        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
+        assert!(rows.lines().all(|line| line.split(',').count() >= columns.len()));
+    }
+    let cells = csv::cells(&run, &analysis);
+    let row = cells.lines().find(|line| line.contains(",read_zero,")).expect("a row");
+    assert!(row.contains(",FASTER,") || row.contains(",SLOWER,"), "{row}");
+}
+
+#[test]
+fn the_page_has_its_sections_and_figures() {
+    let (run, analysis) = run();
+    let page = html::page(&run, &analysis);
+    for id in ["answers", "figures", "validity", "machine", "cells", "reproduce"] {
+        assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+    }
+    assert!(page.contains("What a crossing into the kernel costs"));
+    assert!(!page.contains("href=\"#words\""), "words of messages are none of calls");
+    let figures = figure::all(&run, &analysis);
+    let stems: Vec<&str> = figures.iter().map(|figure| figure.file_stem.as_str()).collect();
+    let expected =
+        ["syscall-ns-per-call-1-threads", "syscall-ns-per-call-2-threads", "syscall-time-by-calls"];
+    assert_eq!(stems, expected);
+    assert!(figures.iter().all(|figure| !figure.table.rows.is_empty()));
+}
