@@ -58,7 +58,7 @@ pub(super) static FSTAT: Entry = Entry {
 pub(super) static FSYNC: Entry = Entry {
     calls: 2,
     bytes: 1,
-    most: Some(10),
+    most: Some(1),
     descriptors: 1,
     ..call(
         "fsync",
