@@ -1,17 +1,21 @@
-//! `cargo xtask docs`: docs/primitives.md as the tool prints it. The tool is
-//! run, not linked: a task may know no crate of ours. A test of the binary
-//! compares the file with what it would print.
+//! `cargo xtask docs`: docs/primitives.md and docs/calls.md as the tool prints
+//! them. The tool is run, not linked: a task may know no crate of ours. A test of
+//! the binary compares the files with what it would print.
 
 use std::process::Command;
 
 use crate::testing::cargo;
 
-/// The file, from the root of the workspace.
-const FILE: &str = "docs/primitives.md";
+/// What is listed in a file of its name in the folder `docs`.
+const LISTED: [&str; 2] = ["primitives", "calls"];
 
 /// Builds the tool and writes what it prints.
 pub(crate) fn run() -> Result<(), String> {
-    let args = ["run", "--quiet", "--package", "iolens", "--", "list", "primitives", "--markdown"];
+    LISTED.into_iter().try_for_each(write)
+}
+
+fn write(listed: &str) -> Result<(), String> {
+    let args = ["run", "--quiet", "--package", "iolens", "--", "list", listed, "--markdown"];
     let words = format!("cargo {}", args.join(" "));
     let output = Command::new(cargo())
         .args(args)
@@ -22,9 +26,9 @@ pub(crate) fn run() -> Result<(), String> {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("`{words}` failed ({}):\n{said}", output.status));
     }
-    let path = crate::root().join(FILE);
+    let path = crate::root().join(format!("docs/{listed}.md"));
     std::fs::write(&path, output.stdout)
         .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    println!("wrote {FILE}");
+    println!("wrote docs/{listed}.md");
     Ok(())
 }

@@ -243,10 +243,6 @@ impl Entry {
     /// The part an arm of this primitive plays against `baseline`.
     #[must_use]
     pub fn role(&self, baseline: &str) -> Role {
-        match (self.id == baseline, self.control) {
-            (true, _) => Role::Baseline,
-            (false, true) => Role::Control,
-            (false, false) => Role::Compared,
-        }
+        Role::against(self.id == baseline, self.control)
     }
 }

@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use iolens_sys::errno::Errno;
+use iolens_sys::signal;
 
 use crate::trial::Launch;
 
@@ -36,6 +37,10 @@ pub(crate) fn spawn(launch: &Launch, environment: &[(&str, &str)]) -> Result<Spa
 /// How a process ended, in words.
 pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
+        (Some(signal::BUS), _) => {
+            "was killed by SIGBUS: a file was truncated while it was mapped, or its device failed"
+                .to_owned()
+        }
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, Some(code)) => format!("exited with status {code}"),
         (None, None) => "ended".to_owned(),

@@ -228,7 +228,8 @@ fn conflict(error: &clap::Error, flags: &[Flag]) -> Mistake {
 
 /// A plan file that says these wishes and nothing else.
 pub(crate) fn write(wishes: &Wishes) -> String {
-    let mut text = format!("{STUDY} = \"{}\"\n", wishes.study.unwrap_or(Study::Net));
+    let mut text =
+        wishes.study.map_or_else(String::new, |study| format!("{STUDY} = \"{study}\"\n"));
     for (key, value) in stated(wishes) {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{key} = {value}");

@@ -2,10 +2,12 @@
 //! looked up, and everything refused that cannot be measured, before anything
 //! is measured.
 
+mod common;
 mod file;
 mod syscall;
 mod tuning;
 
+use self::common::{Chosen, refuse_foreign};
 pub(crate) use self::tuning::CONGESTION;
 
 use std::path::Path;
@@ -14,9 +16,7 @@ use iolens_engine::{receivers, registry};
 use iolens_model::axes::{Iovec, Mode, Study, Topology};
 use iolens_model::cell::NetSetting;
 use iolens_model::family::Family;
-use iolens_model::plan::{
-    Axes, NetAxes, NetworkAxes, NetworkOptions, Passes, Plan, Probes, Schedule,
-};
+use iolens_model::plan::{Axes, NetAxes, NetworkAxes, NetworkOptions, Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::built_in::{self, BuiltIn};
@@ -74,58 +74,6 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
         base.passes = None;
     }
     Ok(asked.or(base))
-}
-
-/// Keys that not every study has, and whose they are.
-const KEYS: [(&[Study], &[&str]); 4] = [
-    (&[Study::Net, Study::File], &["sizes"]),
-    (
-        &[Study::Net],
-        &[
-            "topologies",
-            "modes",
-            "working_set",
-            "receivers",
-            "fields",
-            "iovec",
-            "reap_batch",
-            "uring_batch",
-            "uring_depth",
-            "ip",
-            "mtu",
-            "congestion",
-            "socket_buffer",
-            "receive_size",
-            "allow_sysctl",
-        ],
-    ),
-    (&[Study::Syscall], &["in_a_row"]),
-    (
-        &[Study::File],
-        &["cache", "pattern", "consumer", "depth", "file", "dir", "file_bytes", "evict"],
-    ),
-];
-
-/// Refuses what another study has.
-fn refuse_foreign(study: Study, asked: &Wishes) -> Result<(), Failure> {
-    let flag = |key: &str| format!("--{}", key.replace('_', "-"));
-    for (key, _) in plan_file::stated(asked) {
-        let owners = KEYS.iter().find(|(_, keys)| keys.contains(&key)).map(|(owners, _)| *owners);
-        if let Some(owners) = owners.filter(|owners| !owners.contains(&study)) {
-            let own = KEYS.iter().filter(|(owners, _)| owners.contains(&study));
-            let own: Vec<String> =
-                own.flat_map(|(_, keys)| keys.iter()).map(|key| flag(key)).collect();
-            let owners: Vec<&str> = owners.iter().map(|owner| owner.word()).collect();
-            return Err(Failure::usage(format!(
-                "{} is of the study {}: {study} has no such axis\n  leave it out; {study} has \
-                 --primitives, --threads, {}",
-                flag(key),
-                owners.join(" and "),
-                own.join(", ")
-            )));
-        }
-    }
-    Ok(())
 }
 
 fn built_in(plan: BuiltIn) -> Result<Wishes, Failure> {
@@ -196,46 +144,6 @@ fn net(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Fa
     };
     let chosen = Chosen { axes: Axes::Net(axes), primitives, baseline, sizes, schedule };
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
-}
-
-/// What of a plan a study has chosen in its own way.
-struct Chosen {
-    axes: Axes,
-    primitives: Vec<String>,
-    baseline: String,
-    sizes: Vec<Bytes>,
-    schedule: Schedule,
-}
-
-impl Chosen {
-    /// The plan, with what is the same in every study.
-    fn plan(self, asked: &Wishes, seed: u64) -> Result<Plan, Failure> {
-        let passes = match asked.passes {
-            None if asked.is_classic() => Passes { minimum: 1, maximum: 1 },
-            given => stated(given, "passes")?,
-        };
-        Ok(Plan {
-            axes: self.axes,
-            primitives: self.primitives,
-            baseline: self.baseline,
-            sizes: self.sizes,
-            threads: stated(asked.threads.clone(), "threads")?.0,
-            schedule: self.schedule,
-            passes,
-            budget: stated(asked.budget, "budget")?,
-            precision: asked.precision.unwrap_or(0.03),
-            delta: asked.delta.unwrap_or(0.03),
-            quick: asked.quick,
-            isolate: asked.isolate,
-            seed: asked.seed.unwrap_or(seed),
-            cpus: asked.cpus.clone().map(|cpus| cpus.0),
-            probes: Probes {
-                counting: asked.counters.unwrap_or_default(),
-                software: asked.software_events,
-                tracepoints: asked.tracepoints,
-            },
-        })
-    }
 }
 
 /// What the study's default states; a test reads that it states all of it.
@@ -464,6 +372,7 @@ fn topologies(
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use iolens_model::plan::Passes;
 
     use super::*;
     use crate::args::{Args, Command};

@@ -29,13 +29,13 @@ pub(crate) struct Wishes {
     /// the classic three and send; of syscall all calls]
     #[arg(long, value_name = "LIST", value_parser = values::words, help_heading = COMPARE)]
     pub(crate) primitives: Option<List<String>>,
-    /// The arm the others are compared with [default: send_staged]
+    /// The arm the others are compared with [default: send_staged; of syscall getppid]
     #[arg(long, value_name = "ID", value_parser = values::word, help_heading = COMPARE)]
     pub(crate) baseline: Option<String>,
     /// Message sizes: a list, or a range by factors of 4 [default: 64..1MiB]
     #[arg(long, value_name = "LIST|A..B", value_parser = values::sizes, help_heading = COMPARE)]
     pub(crate) sizes: Option<List<Bytes>>,
-    /// Thread pairs, one connection each [default: 1,4]
+    /// Thread pairs, one connection each, or of syscall threads [default: 1,4; 1,2]
     #[arg(long, value_name = "LIST", value_parser = values::threads, help_heading = COMPARE)]
     pub(crate) threads: Option<List<u32>>,
     /// loopback, veth, sink (dropped), or auto: veth where permitted [default: auto]

@@ -20,6 +20,19 @@ pub enum Role {
     Control,
 }
 
+impl Role {
+    /// The part of what is the baseline or not, and only shows what a part costs
+    /// or not.
+    #[must_use]
+    pub fn against(is_baseline: bool, is_control: bool) -> Role {
+        match (is_baseline, is_control) {
+            (true, _) => Role::Baseline,
+            (false, true) => Role::Control,
+            (false, false) => Role::Compared,
+        }
+    }
+}
+
 /// One arm of a trial.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Arm {

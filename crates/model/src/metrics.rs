@@ -17,7 +17,7 @@ pub struct Metric {
 /// Declares the table without repeating field names.
 macro_rules! metrics {
     ($($name:literal, $unit:literal, $what:literal, $source:literal;)+) => {
-        /// Every metric of the `net` study.
+        /// Every metric, of `net` unless it says otherwise.
         pub const METRICS: &[Metric] =
             &[$(Metric { name: $name, unit: $unit, what: $what, source: $source }),+];
     };
@@ -85,6 +85,15 @@ metrics! {
     "zerocopy_notifications_per_send", "notifications/send", "notifications that the kernel delivered, over zero-copy sends: one of the error queue may cover many; null in runs of builds that did not count them", "messages of MSG_ERRQUEUE, or CQEs with IORING_CQE_F_NOTIF, over zerocopy_sends";
     "zerocopy_copied_share", "share", "completed zero-copy sends that the kernel reported as copied after all, 0 to 1; exact only at 0 and 1", "SO_EE_CODE_ZEROCOPY_COPIED or IORING_NOTIF_USAGE_ZC_COPIED over zerocopy_completions";
     "enobufs", "calls", "zero-copy sends that were refused for lack of locked memory and made again", "ENOBUFS of the sending calls, ENOMEM of io_uring";
+    "calls", "calls", "of syscall: units done by all threads, each of them what its entry says", "count of the loop";
+    "system_calls", "calls", "of syscall: system calls of those units", "calls × the entry's system calls";
+    "bytes", "bytes", "of syscall: bytes that those units moved", "calls × the entry's bytes";
+    "ns_per_call", "ns", "of syscall: time over calls; by several threads the time in which all of them made one", "time_ns / calls";
+    "calls_per_s", "calls/s", "of syscall: calls of all threads per second", "calls / time_ns";
+    "mib_per_s", "MiB/s", "of syscall: bytes moved by calls that move any, per second", "bytes / time_ns";
+    "cpu_ns_per_call", "ns", "of syscall: CPU time of the threads over calls", "CLOCK_THREAD_CPUTIME_ID / calls";
+    "cycles_per_call", "cycles/call", "of syscall: CPU cycles over calls, user and kernel", "(cycles_user + cycles_kernel) / calls";
+    "instructions_per_call", "instructions/call", "of syscall: instructions retired over calls, user and kernel", "(instructions_user + instructions_kernel) / calls";
     "copies_sender", "copies", "CPU copies of each payload byte at the sender", "the primitive's declared data path";
     "copies_end_to_end", "copies", "CPU copies of each payload byte from the sender's fields to the receiver's buffer", "the declared data paths of the primitive and the receiver, with the shares copied late and mapped";
 }

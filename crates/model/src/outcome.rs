@@ -102,7 +102,7 @@ pub struct SliceOutcome {
 /// the slice's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
-    /// Messages sent, or received in whole.
+    /// Units of work done: messages sent, or received in whole; calls made.
     pub messages: u64,
     /// Payload bytes the kernel accepted, or delivered.
     pub bytes: u64,

@@ -134,7 +134,7 @@ pub enum SliceKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
-    /// This many messages over all threads; at least 1.
+    /// This many messages, or calls, over all threads; at least 1.
     Messages(u64),
     /// As many as fit in this time. In mode `stream` the sender's shutdown
     /// ends a slice that counts, so the arm's connections serve for one such

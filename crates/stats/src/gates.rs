@@ -100,6 +100,7 @@ const GATES: &[Gate] = &[
     gate(4, "median round trip", round_trips::median),
     gate(5, "received bytes", counts::received_bytes),
     gate(6, "messages × size = bytes", counts::bytes_sent),
+    gate(6, "calls × system calls = calls counted", counts::system_calls),
     gate(6, "mapped bytes", counts::mapped_bytes),
     gate(6, "CPU time ≤ wall × threads", counts::cpu_time),
     gate(6, "parts ≤ whole", counts::time_within_trial),

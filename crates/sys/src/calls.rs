@@ -255,14 +255,11 @@ pub fn epoll() -> Result<OwnedFd, Errno> {
 ///
 /// Errors: see epoll_ctl(2).
 pub fn epoll_watch(epoll: BorrowedFd<'_>, fd: BorrowedFd<'_>) -> Result<(), Errno> {
-    #[expect(clippy::cast_sign_loss, reason = "a bit set")]
-    let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: 0 };
+    let mut event = libc::epoll_event { events: libc::EPOLLIN.cast_unsigned(), u64: 0 };
     let (epoll, fd) = (epoll.as_raw_fd(), fd.as_raw_fd());
+    let add = libc::EPOLL_CTL_ADD;
     // SAFETY: the event lives on this stack.
-    exactly(
-        0,
-        i64::from(unsafe { libc::epoll_ctl(epoll, libc::EPOLL_CTL_ADD, fd, &raw mut event) }),
-    )
+    exactly(0, i64::from(unsafe { libc::epoll_ctl(epoll, add, fd, &raw mut event) }))
 }
 
 /// epoll_wait(2) without waiting, where nothing is ready.

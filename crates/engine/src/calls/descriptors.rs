@@ -9,8 +9,7 @@ use iolens_sys::errno::Errno;
 
 use super::files::Named;
 use super::transfers::small_file;
-use super::{Call, Entry, MOST, Setup, repeated};
-use crate::op::Sender;
+use super::{Call, Entry, MOST, Open, Setup, call, repeated};
 use crate::registry::SetupError;
 
 /// An entry of one call that makes or takes a descriptor.
@@ -18,21 +17,10 @@ const fn one_descriptor(
     id: &'static str,
     summary: &'static str,
     guess_ns: f64,
-    open: fn(&Setup) -> Result<Box<dyn Sender>, SetupError>,
+    open: Open,
 ) -> Entry {
-    Entry {
-        id,
-        kind: CallKind::Descriptors,
-        summary,
-        calls: 1,
-        bytes: 0,
-        control: false,
-        most: Some(MOST),
-        descriptors: MOST + 1,
-        since: None,
-        guess_ns,
-        open,
-    }
+    let (most, descriptors) = (Some(MOST), MOST + 1);
+    Entry { most, descriptors, ..call(id, CallKind::Descriptors, summary, guess_ns, open) }
 }
 
 /// The registry entry.

@@ -11,84 +11,70 @@ use iolens_sys::calls;
 use iolens_sys::errno::Errno;
 
 use super::transfers::small_file;
-use super::{Entry, at, repeated};
+use super::{Entry, at, call, repeated};
 use crate::registry::SetupError;
 
 /// The registry entry.
 pub(super) static STAT: Entry = Entry {
-    id: "stat",
-    kind: CallKind::Files,
-    summary: "fstatat(2), which stat(3) calls, of a name in an open directory",
-    calls: 1,
-    bytes: 0,
-    control: false,
-    most: None,
     descriptors: 1,
-    since: None,
-    guess_ns: 700.0,
-    open: |_| {
-        let Named { directory, name } = Named::open()?;
-        Ok(repeated(&STAT, move || calls::stat(directory.as_fd(), &name)))
-    },
+    ..call(
+        "stat",
+        CallKind::Files,
+        "fstatat(2), which stat(3) calls, of a name in an open directory",
+        700.0,
+        |_| {
+            let Named { directory, name } = Named::open()?;
+            Ok(repeated(&STAT, move || calls::stat(directory.as_fd(), &name)))
+        },
+    )
 };
 
 /// The registry entry.
 pub(super) static STATX: Entry = Entry {
-    id: "statx",
-    kind: CallKind::Files,
-    summary: "statx(2), the basic fields, of a name in an open directory",
-    calls: 1,
-    bytes: 0,
-    control: false,
-    most: None,
     descriptors: 1,
     since: Some(KernelVersion::new(4, 11, 0)),
-    guess_ns: 700.0,
-    open: |_| {
-        let Named { directory, name } = Named::open()?;
-        Ok(repeated(&STATX, move || calls::statx(directory.as_fd(), &name)))
-    },
+    ..call(
+        "statx",
+        CallKind::Files,
+        "statx(2), the basic fields, of a name in an open directory",
+        700.0,
+        |_| {
+            let Named { directory, name } = Named::open()?;
+            Ok(repeated(&STATX, move || calls::statx(directory.as_fd(), &name)))
+        },
+    )
 };
 
 /// The registry entry.
 pub(super) static FSTAT: Entry = Entry {
-    id: "fstat",
-    kind: CallKind::Files,
-    summary: "fstat(2) of an open file",
-    calls: 1,
-    bytes: 0,
-    control: false,
-    most: None,
     descriptors: 1,
-    since: None,
-    guess_ns: 400.0,
-    open: |_| {
+    ..call("fstat", CallKind::Files, "fstat(2) of an open file", 400.0, |_| {
         let file = small_file(1)?;
         Ok(repeated(&FSTAT, move || calls::fstat(file.as_fd())))
-    },
+    })
 };
 
 /// The registry entry. A file that has nothing new would make fsync a question.
 pub(super) static FSYNC: Entry = Entry {
-    id: "fsync",
-    kind: CallKind::Files,
-    summary: "pwrite(2) of 1 B and fsync(2) of it, to a file of our own in the folder for \
-              temporary files",
     calls: 2,
     bytes: 1,
-    control: false,
-    most: Some(10),
+    most: Some(1),
     descriptors: 1,
-    since: None,
-    guess_ns: 2_000_000.0,
-    open: |_| {
-        let file = small_file(1)?;
-        let both = move || {
-            calls::pwrite(file.as_fd())?;
-            calls::fsync(file.as_fd())
-        };
-        Ok(repeated(&FSYNC, both))
-    },
+    ..call(
+        "fsync",
+        CallKind::Files,
+        "pwrite(2) of 1 B and fsync(2) of it, to a file of our own in the folder for \
+              temporary files",
+        2_000_000.0,
+        |_| {
+            let file = small_file(1)?;
+            let both = move || {
+                calls::pwrite(file.as_fd())?;
+                calls::fsync(file.as_fd())
+            };
+            Ok(repeated(&FSYNC, both))
+        },
+    )
 };
 
 /// A name in an open directory: that of the program that runs, which is there and

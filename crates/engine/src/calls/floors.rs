@@ -5,68 +5,49 @@ use iolens_model::call::CallKind;
 use iolens_sys::calls;
 use iolens_sys::null_call;
 
-use super::{Entry, repeated};
+use super::{Entry, call, repeated};
 
 /// The registry entry.
 pub(super) static FUNCTION: Entry = Entry {
-    id: "function",
-    kind: CallKind::Floors,
-    summary: "a function of the program that does nothing: the measuring loop, and no kernel",
     calls: 0,
-    bytes: 0,
     control: true,
-    most: None,
-    descriptors: 0,
-    since: None,
-    guess_ns: 2.0,
-    open: |_| Ok(repeated(&FUNCTION, || calls::function(1).map(drop))),
+    ..call(
+        "function",
+        CallKind::Floors,
+        "a function of the program that does nothing: the measuring loop, and no kernel",
+        2.0,
+        |_| Ok(repeated(&FUNCTION, || calls::function(1).map(drop))),
+    )
 };
 
 /// The registry entry.
 pub(super) static CLOCK_GETTIME_VDSO: Entry = Entry {
-    id: "clock_gettime_vdso",
-    kind: CallKind::Floors,
-    summary: "CLOCK_MONOTONIC through the vDSO: the kernel's code and data, and no crossing \
-              where the clock source allows that",
     calls: 0,
-    bytes: 0,
     control: true,
-    most: None,
-    descriptors: 0,
-    since: None,
-    guess_ns: 40.0,
-    open: |_| Ok(repeated(&CLOCK_GETTIME_VDSO, calls::clock_gettime_vdso)),
+    ..call(
+        "clock_gettime_vdso",
+        CallKind::Floors,
+        "CLOCK_MONOTONIC through the vDSO: the kernel's code and data, and no crossing \
+              where the clock source allows that",
+        40.0,
+        |_| Ok(repeated(&CLOCK_GETTIME_VDSO, calls::clock_gettime_vdso)),
+    )
 };
 
 /// The registry entry.
-pub(super) static CLOCK_GETTIME: Entry = Entry {
-    id: "clock_gettime",
-    kind: CallKind::Floors,
-    summary: "the same clock by system call",
-    calls: 1,
-    bytes: 0,
-    control: false,
-    most: None,
-    descriptors: 0,
-    since: None,
-    guess_ns: 200.0,
-    open: |_| Ok(repeated(&CLOCK_GETTIME, calls::clock_gettime)),
-};
+pub(super) static CLOCK_GETTIME: Entry =
+    call("clock_gettime", CallKind::Floors, "the same clock by system call", 200.0, |_| {
+        Ok(repeated(&CLOCK_GETTIME, calls::clock_gettime))
+    });
 
 /// The registry entry.
-pub(super) static GETPPID: Entry = Entry {
-    id: "getppid",
-    kind: CallKind::Floors,
-    summary: "the empty call: into the kernel, one pointer read, and back",
-    calls: 1,
-    bytes: 0,
-    control: false,
-    most: None,
-    descriptors: 0,
-    since: None,
-    guess_ns: 150.0,
-    open: |_| {
+pub(super) static GETPPID: Entry = call(
+    "getppid",
+    CallKind::Floors,
+    "the empty call: into the kernel, one pointer read, and back",
+    150.0,
+    |_| {
         let parent = null_call::getppid();
         Ok(repeated(&GETPPID, move || calls::getppid(parent)))
     },
-};
+);

@@ -7,7 +7,7 @@ use iolens_sys::calls::{self, FilePages, Mapping, PAGE_BYTES, Populate};
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
-use super::{Call, Entry, MOST, at, repeated};
+use super::{Call, Entry, MOST, at, call, repeated};
 
 /// Pages that are mapped at once where they are populated.
 const POPULATED: usize = 64;
@@ -22,69 +22,60 @@ const FILE_MOST: u32 = 128;
 
 /// The registry entry.
 pub(super) static MMAP_MUNMAP: Entry = Entry {
-    id: "mmap_munmap",
-    kind: CallKind::Memory,
-    summary: "mmap(2) of one anonymous page and munmap(2); it is never touched",
     calls: 2,
-    bytes: 0,
-    control: false,
-    most: None,
-    descriptors: 0,
-    since: None,
-    guess_ns: 1_500.0,
-    open: |_| Ok(repeated(&MMAP_MUNMAP, || calls::map_and_unmap(1, Populate::No))),
+    ..call(
+        "mmap_munmap",
+        CallKind::Memory,
+        "mmap(2) of one anonymous page and munmap(2); it is never touched",
+        1_500.0,
+        |_| Ok(repeated(&MMAP_MUNMAP, || calls::map_and_unmap(1, Populate::No))),
+    )
 };
 
 /// The registry entry.
 pub(super) static MMAP_POPULATE: Entry = Entry {
-    id: "mmap_populate",
-    kind: CallKind::Memory,
-    summary: "mmap(2) of 64 anonymous pages with MAP_POPULATE, and munmap(2)",
     calls: 2,
-    bytes: 0,
-    control: false,
-    most: None,
-    descriptors: 0,
-    since: None,
-    guess_ns: 20_000.0,
-    open: |_| Ok(repeated(&MMAP_POPULATE, || calls::map_and_unmap(POPULATED, Populate::Yes))),
+    ..call(
+        "mmap_populate",
+        CallKind::Memory,
+        "mmap(2) of 64 anonymous pages with MAP_POPULATE, and munmap(2)",
+        20_000.0,
+        |_| Ok(repeated(&MMAP_POPULATE, || calls::map_and_unmap(POPULATED, Populate::Yes))),
+    )
 };
 
 /// The registry entry.
 pub(super) static FAULT_ANONYMOUS: Entry = Entry {
-    id: "fault_anonymous",
-    kind: CallKind::Memory,
-    summary: "a write to an anonymous page that is not there: a minor fault, and a page zeroed",
     calls: 0,
-    bytes: 0,
-    control: false,
     most: Some(MOST),
-    descriptors: 0,
-    since: None,
-    guess_ns: 700.0,
-    open: |setup| Ok(repeated(&FAULT_ANONYMOUS, Fresh { memory: None, next: 0, most: setup.most })),
+    ..call(
+        "fault_anonymous",
+        CallKind::Memory,
+        "a write to an anonymous page that is not there: a minor fault, and a page zeroed",
+        700.0,
+        |setup| Ok(repeated(&FAULT_ANONYMOUS, Fresh { memory: None, next: 0, most: setup.most })),
+    )
 };
 
 /// The registry entry.
 pub(super) static FAULT_FILE: Entry = Entry {
-    id: "fault_file",
-    kind: CallKind::Memory,
-    summary: "a read from a mapped file's page that is in the page cache and not in the page \
-              table: a minor fault, which maps the 16 pages around it",
     calls: 0,
-    bytes: 0,
-    control: false,
     most: Some(FILE_MOST),
     descriptors: 1,
-    since: None,
-    guess_ns: 1_500.0,
-    open: |setup| {
-        let file = file::in_memory("iolens").map_err(at("make a file in memory"))?;
-        let bytes = setup.most * AROUND * PAGE_BYTES;
-        let filled = std::io::Write::write_all(&mut &file, &vec![1; bytes]);
-        filled.map_err(|e| at(&format!("write {bytes} B to a file in memory"))(e.into()))?;
-        Ok(repeated(&FAULT_FILE, Mapped { file, pages: None, next: 0, most: setup.most }))
-    },
+    ..call(
+        "fault_file",
+        CallKind::Memory,
+        "a read from a mapped file's page that is in the page cache and not in the page \
+              table: a minor fault, which maps the 16 pages around it",
+        1_500.0,
+        |setup| {
+            let file = file::in_memory("iolens").map_err(at("make a file in memory"))?;
+            let bytes = setup.most * AROUND * PAGE_BYTES;
+            let filled = std::io::Write::write_all(&mut &file, &vec![1; bytes]);
+            filled.map_err(|e| at(&format!("write {bytes} B to a file in memory"))(e.into()))?;
+            Ok(repeated(&FAULT_FILE, Mapped { file, pages: None, next: 0, most: setup.most }))
+        },
+    )
 };
 
 /// Memory that is new in each slice.

@@ -56,7 +56,34 @@ pub struct Entry {
     /// Makes one thread's end of an arm.
     ///
     /// Errors: what it needs was refused.
-    pub open: fn(&Setup) -> Result<Box<dyn Sender>, SetupError>,
+    pub open: Open,
+}
+
+/// How a thread's end of an arm is made.
+type Open = fn(&Setup) -> Result<Box<dyn Sender>, SetupError>;
+
+/// One system call that moves nothing and uses nothing up; what an entry has else
+/// stands in its file.
+const fn call(
+    id: &'static str,
+    kind: CallKind,
+    summary: &'static str,
+    guess_ns: f64,
+    open: Open,
+) -> Entry {
+    Entry {
+        id,
+        kind,
+        summary,
+        calls: 1,
+        bytes: 0,
+        control: false,
+        most: None,
+        descriptors: 0,
+        since: None,
+        guess_ns,
+        open,
+    }
 }
 
 /// What a thread's end of an arm is made from.
@@ -125,11 +152,7 @@ impl Entry {
     /// The part an arm of this call plays against `baseline`.
     #[must_use]
     pub fn role(&self, baseline: &str) -> Role {
-        match (self.id == baseline, self.control) {
-            (true, _) => Role::Baseline,
-            (false, true) => Role::Control,
-            (false, false) => Role::Compared,
-        }
+        Role::against(self.id == baseline, self.control)
     }
 
     /// What a thread's end of an arm of it is made from, where `threads` of them

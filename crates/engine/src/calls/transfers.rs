@@ -10,29 +10,12 @@ use iolens_sys::calls;
 use iolens_sys::errno::Errno;
 use iolens_sys::{file, pipe};
 
-use super::{Call, Entry, MOST, at, repeated};
-use crate::op::Sender;
+use super::{Call, Entry, MOST, Open, at, call, repeated};
 use crate::registry::SetupError;
 
 /// An entry of one call and one byte.
-const fn one_byte(
-    id: &'static str,
-    summary: &'static str,
-    open: fn(&super::Setup) -> Result<Box<dyn Sender>, SetupError>,
-) -> Entry {
-    Entry {
-        id,
-        kind: CallKind::Bytes,
-        summary,
-        calls: 1,
-        bytes: 1,
-        control: false,
-        most: None,
-        descriptors: 1,
-        since: None,
-        guess_ns: 300.0,
-        open,
-    }
+const fn one_byte(id: &'static str, summary: &'static str, open: Open) -> Entry {
+    Entry { bytes: 1, descriptors: 1, ..call(id, CallKind::Bytes, summary, 300.0, open) }
 }
 
 /// The registry entry.

@@ -35,7 +35,10 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
         ],
     };
     if args.markdown {
-        output::result(&markdown::primitives());
+        output::result(&match args.what {
+            Some(Listed::Calls) => markdown::system_calls(),
+            _ => markdown::primitives(),
+        });
         return Ok(ExitCode::SUCCESS);
     }
     if args.json {
@@ -54,7 +57,8 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
         }
         let items = items(kind, args.all);
         text.push_str(&match kind {
-            Listed::Primitives => primitives::rows(&items),
+            Listed::Primitives => primitives::rows(&items, "family"),
+            Listed::Calls => primitives::rows(&items, "kind"),
             Listed::Engines => engines::rows(&items),
             _ => rows(&items),
         });
@@ -92,7 +96,7 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),
         Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
-        Listed::Calls => CALLS.iter().map(|entry| call(entry)).collect(),
+        Listed::Calls => calls_by_kind().into_iter().map(call).collect(),
         Listed::Engines => engines::items(),
         Listed::Transports => transports::all().into_iter().map(transport).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
@@ -101,6 +105,13 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
             .map(|m| json!({"name": m.name, "summary": m.what, "unit": m.unit, "source": m.source}))
             .collect(),
     }
+}
+
+/// The calls by kind and then by id.
+fn calls_by_kind() -> Vec<&'static calls::Entry> {
+    let mut entries: Vec<&calls::Entry> = CALLS.to_vec();
+    entries.sort_by_key(|entry| (entry.kind, entry.id));
+    entries
 }
 
 /// A call and whether it works here, which is tried.

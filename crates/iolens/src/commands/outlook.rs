@@ -31,6 +31,7 @@ impl Expected {
         let forecast = |id: String| {
             let run = store.load(&id).ok()?;
             let is_alike = run.header.host.fact("cpu", "model") == model
+                && run.header.plan.study() == plan.study()
                 && run.header.plan.schedule == plan.schedule
                 && run.header.plan.isolate == plan.isolate;
             let forecast = is_alike.then(|| Forecast::of(&iolens_stats::analyse(&run)));

@@ -496,7 +496,8 @@ fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
 fn call_allowed(arm: &Arm, setting: SyscallSetting, plan: &Plan) -> Result<(), String> {
     let most = calls::find(&arm.primitive).and_then(|entry| entry.most);
     let Some(most) = most else { return Ok(()) };
-    let limit = format!("a slice of `{}` has {most} calls at most", arm.primitive);
+    let calls = if most == 1 { "call" } else { "calls" };
+    let limit = format!("a slice of `{}` has {most} {calls} at most", arm.primitive);
     match (setting.in_a_row, plan.schedule.is_sliced()) {
         (_, false) => Err(format!("{limit}, and one arm after another has a single slice")),
         (Some(calls), true) if calls > u64::from(most) => {

@@ -65,11 +65,12 @@ fn two_threads_share_the_work_of_a_slice() {
     let place = Place::new();
     let line = "run syscall --primitives getppid,close,read_pipe,fault_file --threads 2 \
                 --in-a-row 5 --quick --passes 1 --rounds 3 --progress none";
+    // Slices so short that a gate may not believe that both threads were at work.
     let done = place.run(line);
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!([Some(0), Some(4)].contains(&done.code), "{}", done.stderr);
     let slices = place.run("export last --format csv --rows slices").stdout;
     let rows = columns(&slices, ["arm", "threads", "calls"]);
-    assert!(rows.len() >= 4 * 3);
+    assert!(rows.len() >= 4 * 3, "{slices}");
     assert!(rows.iter().all(|row| row[1] == "2" && row[2] == "10"), "{rows:?}");
 }
 

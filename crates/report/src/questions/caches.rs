@@ -130,7 +130,7 @@ fn cold(run: &Run, analysis: &Analysis) -> Vec<String> {
     let Some((hot, cold)) = pairs.first() else { return Vec::new() };
     let at = format!("{}, {}", hot.cell.size, words::threads(hot.cell.threads));
     let per_byte =
-        |cell: &CellAnalysis, id: &str| Some(arms::of(cell, id)?.figures.as_ref()?.ns_per_byte?);
+        |cell: &CellAnalysis, id: &str| arms::of(cell, id)?.figures.as_ref()?.ns_per_byte;
     let sentence = |id: &str| {
         let (hot, cold) = (per_byte(hot, id)?, per_byte(cold, id)?);
         Some(format!(

@@ -58,10 +58,30 @@ pub(super) fn bytes_sent(case: &Case<'_>) -> Check {
     if u128::from(tx.bytes) == expect {
         return Check::Pass;
     }
+    let unit = case.trial.cell.study().unit();
     Check::Invalid(format!(
-        "{} messages of {} B are {expect} bytes, but {} were counted",
+        "{} {unit}s of {} B are {expect} bytes, but {} were counted",
         tx.messages, size.0, tx.bytes
     ))
+}
+
+/// Where calls are studied, each is as many system calls as its entry says.
+pub(super) fn system_calls(case: &Case<'_>) -> Check {
+    let Some(call) = call_of(case) else { return Check::Pass };
+    let tx = &case.sums.tx;
+    let expect = u128::from(tx.messages) * u128::from(call.calls);
+    if u128::from(tx.calls) == expect {
+        return Check::Pass;
+    }
+    Check::Invalid(format!(
+        "{} of `{}` are {expect} system calls, but {} were counted",
+        tx.messages, call.id, tx.calls
+    ))
+}
+
+/// What the run says of the arm's call; null in other studies.
+fn call_of<'a>(case: &Case<'a>) -> Option<&'a CallFacts> {
+    case.header.calls.iter().find(|call| call.id == case.outcome.arm.primitive)
 }
 
 /// Bytes that a message or a call has; null where the run does not say.
@@ -69,8 +89,7 @@ fn bytes_of_a_unit(case: &Case<'_>) -> Option<Bytes> {
     if case.trial.cell.study().has_sizes() {
         return Some(case.trial.cell.size);
     }
-    let own = |call: &&CallFacts| call.id == case.outcome.arm.primitive;
-    case.header.calls.iter().find(own).map(|call| Bytes(call.bytes.into()))
+    call_of(case).map(|call| Bytes(call.bytes.into()))
 }
 
 /// Of what was received, at most all of it was mapped.
@@ -124,6 +143,8 @@ pub(super) fn time_within_trial(case: &Case<'_>) -> Check {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::call::CallKind;
+    use iolens_model::cell::{Setting, SyscallSetting};
     use iolens_model::data_path::{CallsPerMessage, DataPath};
     use iolens_model::transport::Transport;
     use iolens_model::units::Nanos;
@@ -198,6 +219,22 @@ mod tests {
         check_gate(bytes_sent, &short, Some("messages of 1024 B are"));
         let huge = one_arm_trial(|slice| slice.tx.messages = u64::MAX / 8);
         check_gate(bytes_sent, &huge, Some("were counted"));
+    }
+
+    #[test]
+    fn a_call_has_the_bytes_and_the_system_calls_that_its_entry_says() {
+        let run = |calls: u32, bytes: u32| {
+            let mut run = one_arm_trial(|slice| slice.tx.calls = 2 * slice.tx.messages);
+            run.trials[0].cell.setting = Setting::Syscall(SyscallSetting { in_a_row: None });
+            let id = run.trials[0].arms[0].arm.primitive.clone();
+            let (kind, summary) = (CallKind::Bytes, String::new());
+            run.header.calls = vec![CallFacts { id, kind, summary, calls, bytes, most: None }];
+            run
+        };
+        check_gate(bytes_sent, &run(2, 1024), None);
+        check_gate(system_calls, &run(2, 1024), None);
+        check_gate(bytes_sent, &run(2, 1), Some("calls of 1 B are"));
+        check_gate(system_calls, &run(1, 1024), Some("system calls, but"));
     }
 
     #[test]

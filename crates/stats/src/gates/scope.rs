@@ -40,11 +40,15 @@ pub(super) fn all_active(case: &Case<'_>) -> Check {
         let what = "of the slices' time had all threads at work, receipts included";
         return Check::Flag(Flag::Share { what, share });
     }
+    let drained = match case.trial.cell.is_alone() {
+        true => String::new(),
+        false => {
+            format!(", and draining the socket buffers explains at most {:.1} %", drain * 100.0)
+        }
+    };
     Check::Invalid(format!(
-        "all {threads} threads were at work for {:.1} % of the slices' time, and draining the \
-         socket buffers explains at most {:.1} %",
-        share * 100.0,
-        drain * 100.0
+        "all {threads} threads were at work for {:.1} % of the slices' time{drained}",
+        share * 100.0
     ))
 }
 

@@ -1,6 +1,7 @@
 //! Arbitrary runs: every field takes every kind of value it can have, apart
 //! from counts above 2^63, which the store refuses (see `refusal`).
 
+mod axes;
 mod entries;
 mod files;
 mod machine;
@@ -18,9 +19,7 @@ use iolens_model::outcome::{
     ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, MultishotCounts, PmuCounts,
     SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
 };
-use iolens_model::plan::{
-    Axes, BatchAxes, NetAxes, NetworkAxes, Passes, Plan, Probes, Schedule, SocketAxes, SyscallAxes,
-};
+use iolens_model::plan::{Passes, Plan, Probes, Schedule};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
@@ -33,8 +32,9 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use self::axes::axes;
 use self::entries::{primitive, receiver};
-use self::files::{engine, file_axes, file_counts, file_facts, file_setting};
+use self::files::{engine, file_counts, file_facts, file_setting};
 use self::machine::{calibration, host};
 
 /// A run with up to four trials, ended or not.
@@ -177,44 +177,6 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn net_axes()(
-        receivers in vec(text(), 0..3),
-        (topologies, modes, working_sets) in (
-            vec(select(Topology::ALL), 0..2),
-            vec(select(Mode::ALL), 0..2),
-            vec(select(WorkingSet::ALL), 0..3),
-        ),
-        (fields, iovec) in (vec(any::<u32>(), 0..3), vec(select(Iovec::ALL), 0..2)),
-        (batches, socket, network) in (batches(), socket(), network()),
-        allow_sysctl in any::<bool>(),
-    ) -> NetAxes {
-        NetAxes {
-            topologies,
-            modes,
-            working_sets,
-            fields,
-            iovec,
-            receivers,
-            socket,
-            network,
-            batches,
-            allow_sysctl,
-        }
-    }
-}
-
-fn axes() -> impl Strategy<Value = Axes> {
-    let syscall = vec(any::<Option<u64>>(), 0..3)
-        .prop_map(|in_a_row| Axes::Syscall(SyscallAxes { in_a_row }));
-    // Boxed: strategies are as large as all that they hold, and live on the stack.
-    prop_oneof![
-        net_axes().prop_map(Axes::Net).boxed(),
-        syscall.boxed(),
-        file_axes().prop_map(Axes::File).boxed(),
-    ]
-}
-
-prop_compose! {
     fn plan()(
         axes in axes(),
         (primitives, baseline) in (vec(text(), 0..3), text()),
@@ -247,25 +209,6 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn network()(
-        ip in vec(select(IpVersion::ALL), 0..2),
-        mtu_bytes in vec(any::<u32>(), 0..3),
-    ) -> NetworkAxes {
-        NetworkAxes { ip, mtu_bytes }
-    }
-}
-
-prop_compose! {
-    fn batches()(
-        reap_batch in vec(any::<Option<u32>>(), 0..3),
-        uring_depth in vec(any::<u32>(), 0..3),
-        uring_batch in vec(any::<u32>(), 0..3),
-    ) -> BatchAxes {
-        BatchAxes { reap_batch, uring_depth, uring_batch }
-    }
-}
-
-prop_compose! {
     fn tuning()(
         ip in select(IpVersion::ALL),
         (mtu_bytes, reap_batch) in any::<(Option<u32>, Option<u32>)>(),
@@ -294,17 +237,6 @@ fn schedule() -> impl Strategy<Value = Schedule> {
         any::<u64>().prop_map(|window| Schedule::Window { window: Nanos(window) }),
         any::<u64>().prop_map(|messages| Schedule::Messages { messages }),
     ]
-}
-
-prop_compose! {
-    fn socket()(
-        congestion in text(),
-        buffer_bytes in vec(bytes(), 0..3),
-        nodelay in any::<bool>(),
-        receive_bytes in vec(bytes(), 0..3),
-    ) -> SocketAxes {
-        SocketAxes { congestion, buffer_bytes, nodelay, receive_bytes }
-    }
 }
 
 prop_compose! {

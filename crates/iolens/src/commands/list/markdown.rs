@@ -74,6 +74,46 @@ fn receivers(text: &mut String) {
     }
 }
 
+const CALLS_HEAD: &str = "\
+# Calls
+
+The system calls that `iolens run syscall` compares. This file is made from the entries
+in `crates/engine/src/calls` by `cargo xtask docs`; a test says when it is out of date.
+`iolens list calls` says which of them work on a machine, and why not.
+
+- **Linux**: the first kernel that has it; none where every one does.
+- **Calls**: system calls of one unit; 0 where the kernel is not called.
+- **Bytes**: what one unit moves between the program and the kernel.
+- **At most**: units that a thread's slice holds, where each uses up what is made before
+  the slice, or takes milliseconds.
+";
+
+/// The calls by kind.
+pub(super) fn system_calls() -> String {
+    let mut text = CALLS_HEAD.to_owned();
+    let entries = super::calls_by_kind();
+    for kind in entries.chunk_by(|a, b| a.kind == b.kind) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n## {}\n", kind[0].kind);
+        text.push_str("| id | what is done | Linux | calls | bytes | at most |\n");
+        text.push_str("|---|---|---|---|---|---|\n");
+        for entry in kind {
+            let control = if entry.control { " (a control)" } else { "" };
+            let most = entry.most.map_or_else(|| "-".to_owned(), |most| most.to_string());
+            let _ = writeln!(
+                text,
+                "| `{}` | {}{control} | {} | {} | {} | {most} |",
+                entry.id,
+                entry.summary,
+                since(entry.since),
+                entry.calls,
+                entry.bytes
+            );
+        }
+    }
+    text
+}
+
 /// The first kernel, or a dash.
 fn since(version: Option<KernelVersion>) -> String {
     version.map_or_else(|| "-".to_owned(), |version| version.to_string())

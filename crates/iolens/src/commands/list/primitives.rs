@@ -54,8 +54,9 @@ pub(super) fn calls(calls: CallsPerMessage) -> String {
     }
 }
 
-/// Items in columns under the names of their families.
-pub(super) fn rows(items: &[Value]) -> String {
+/// Items in columns under the names of what they are listed with, which stands
+/// under a key of theirs.
+pub(super) fn rows(items: &[Value], listed_with: &str) -> String {
     let text = |item: &Value, key: &str| item[key].as_str().unwrap_or("-").to_owned();
     let width = |key: &str, heading: &str| {
         let widths = items.iter().map(|item| text(item, key).len());
@@ -66,8 +67,8 @@ pub(super) fn rows(items: &[Value]) -> String {
     let mut family = None;
     for item in items {
         // Writing to a string cannot fail.
-        if family.replace(&item["family"]) != Some(&item["family"]) {
-            let _ = writeln!(rows, "{}", heading(&text(item, "family")));
+        if family.replace(&item[listed_with]) != Some(&item[listed_with]) {
+            let _ = writeln!(rows, "{}", heading(&text(item, listed_with)));
         }
         let here = if item["available"] == true { "yes" } else { "no" };
         let _ = writeln!(
@@ -125,7 +126,7 @@ mod tests {
             "  uring_send   5.6    no    what uring_send does",
             "                            not here: cannot make a ring: EPERM",
         ];
-        assert_eq!(rows(&items).lines().collect::<Vec<_>>(), expected);
+        assert_eq!(rows(&items, "family").lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]
