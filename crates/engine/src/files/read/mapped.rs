@@ -1,7 +1,7 @@
 //! Reading a mapped file: what the engines that map share. The range of a thread is
-//! mapped with its first block and unmapped with its last, both within the clock,
-//! because that is where mappings cost; a slice of less than a range leaves it
-//! mapped for the next.
+//! mapped with the first block of a slice, or of a round, and unmapped with the last,
+//! both within the clock, because that is where mappings cost. Between slices nothing
+//! is mapped: the kernel evicts no page that is.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
@@ -60,7 +60,7 @@ pub(crate) fn open<P: Faults + 'static>(setup: Setup<'_>) -> Result<Box<dyn Read
         part: setup.part,
         mapping: None,
         base: setup.part.start / PAGE_BYTES as u64 * PAGE_BYTES as u64,
-        left: 0,
+        left: setup.part.blocks(),
         populated: 0,
         in_order: setup.pattern == Pattern::Sequential,
         faults: std::marker::PhantomData,
@@ -87,8 +87,14 @@ impl<P: Faults> Mapped<P> {
     fn begin(&mut self, tally: &mut Tally) -> Result<(), Errno> {
         self.mapping = Some(self.map()?);
         tally.calls += 1;
-        (self.left, self.populated) = (self.part.blocks(), 0);
+        self.populated = 0;
         Ok(())
+    }
+
+    /// Unmaps.
+    #[cold]
+    fn end(&mut self, tally: &mut Tally) {
+        tally.calls += u64::from(self.mapping.take().is_some());
     }
 
     /// Maps the pages of a block, and of those behind it that come next.
@@ -159,10 +165,15 @@ impl<P: Faults> Fetch for Mapped<P> {
         sink.tally.bytes += place.bytes as u64;
         self.left -= 1;
         if self.left == 0 {
-            // Unmapped here.
-            self.mapping = None;
-            sink.tally.calls += 1;
+            self.left = self.part.blocks();
+            self.end(&mut sink.tally);
         }
+        Ok(())
+    }
+
+    #[inline]
+    fn finish<C: Consume>(&mut self, sink: &mut Sink<C>) -> Result<(), Errno> {
+        self.end(&mut sink.tally);
         Ok(())
     }
 }
