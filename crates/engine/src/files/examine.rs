@@ -11,6 +11,7 @@ use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::pread;
 use serde::{Deserialize, Serialize};
 
+use crate::files::residency::sync;
 use crate::files::subject::Subject;
 
 /// What was found, in bytes of the file.
@@ -50,6 +51,12 @@ pub fn examine(subject: &Subject) -> Result<Findings, String> {
     // A descriptor of its own: the search for holes moves the position.
     let file = subject.reopen(Caching::Buffered)?;
     map(&file, &mut findings);
+    if findings.unwritten_bytes.is_some_and(|bytes| bytes > 0) {
+        // What is on its way to the device counts as unwritten until it has arrived.
+        // Where it cannot be waited for, it is told as it is.
+        let _ = sync(subject);
+        map(&file, &mut findings);
+    }
     if findings.hole_bytes.is_none() {
         findings.hole_bytes = extents::hole_bytes(file.as_fd(), bytes).ok();
     }

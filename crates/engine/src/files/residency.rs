@@ -28,6 +28,12 @@ impl Residency {
     /// Of the `bytes` of a file from `offset` on.
     #[must_use]
     pub fn of(subject: &Subject, offset: u64, bytes: u64) -> Residency {
+        if STACKED.contains(&subject.file_system()) {
+            return Residency::Unknown(format!(
+                "the pages belong to the file below {}, which cachestat(2) does not look at",
+                subject.file_system()
+            ));
+        }
         match cache::cached(subject.fd(), offset, bytes) {
             Ok(cached) => {
                 let page = PAGE_BYTES as u64;
@@ -59,6 +65,10 @@ fn unknown(errno: Errno) -> String {
     }
 }
 
+/// File systems whose files are those of another one: cachestat(2) counts the pages
+/// of the file on top, which has none.
+const STACKED: [&str; 1] = ["overlay"];
+
 /// Attempts to evict a file: pages that were busy at the first are free at the
 /// next.
 const ATTEMPTS: usize = 4;
@@ -88,7 +98,7 @@ pub fn evict(subject: &Subject) -> Result<Residency, String> {
 }
 
 /// fdatasync(2), which a descriptor for reading may do too.
-fn sync(subject: &Subject) -> Result<(), Errno> {
+pub(crate) fn sync(subject: &Subject) -> Result<(), Errno> {
     let file = subject.fd().as_fd().try_clone_to_owned()?;
     Ok(std::fs::File::from(file).sync_data()?)
 }

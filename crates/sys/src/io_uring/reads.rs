@@ -206,7 +206,10 @@ impl ReadRing {
 
 /// A ring whose requests a thread of the kernel's takes.
 fn polled(depth: u32) -> Result<IoUring, OpenError> {
-    let submissions = depth.next_power_of_two().max(SUBMISSIONS_MIN);
+    // Completions of a batch can be seen before the kernel's thread has said that its
+    // entries are free (`io_submit_sqes` ends with `io_commit_sqring`): then those that
+    // follow stand beside them. Those after these are of a later batch.
+    let submissions = (2 * depth).next_power_of_two().max(SUBMISSIONS_MIN);
     let made = IoUring::builder().setup_sqpoll(POLL_IDLE_MS).build(submissions);
     made.map_err(|e| OpenError::Setup(e.into()))
 }

@@ -1,6 +1,7 @@
 //! Reading a mapped file: what the engines that map share. The range of a thread is
-//! mapped with its first block and unmapped with its last, or at the end of a slice,
-//! both within the clock, because that is where mappings cost.
+//! mapped with the first block of a slice, or of a round, and unmapped with the last,
+//! both within the clock, because that is where mappings cost. Between slices nothing
+//! is mapped: the kernel evicts no page that is.
 
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
@@ -59,7 +60,7 @@ pub(crate) fn open<P: Faults + 'static>(setup: Setup<'_>) -> Result<Box<dyn Read
         part: setup.part,
         mapping: None,
         base: setup.part.start / PAGE_BYTES as u64 * PAGE_BYTES as u64,
-        left: 0,
+        left: setup.part.blocks(),
         populated: 0,
         in_order: setup.pattern == Pattern::Sequential,
         faults: std::marker::PhantomData,
@@ -86,15 +87,14 @@ impl<P: Faults> Mapped<P> {
     fn begin(&mut self, tally: &mut Tally) -> Result<(), Errno> {
         self.mapping = Some(self.map()?);
         tally.calls += 1;
-        (self.left, self.populated) = (self.part.blocks(), 0);
+        self.populated = 0;
         Ok(())
     }
 
-    /// Unmaps, if anything is mapped.
+    /// Unmaps.
+    #[cold]
     fn end(&mut self, tally: &mut Tally) {
-        if self.mapping.take().is_some() {
-            tally.calls += 1;
-        }
+        tally.calls += u64::from(self.mapping.take().is_some());
     }
 
     /// Maps the pages of a block, and of those behind it that come next.
@@ -165,13 +165,13 @@ impl<P: Faults> Fetch for Mapped<P> {
         sink.tally.bytes += place.bytes as u64;
         self.left -= 1;
         if self.left == 0 {
+            self.left = self.part.blocks();
             self.end(&mut sink.tally);
         }
         Ok(())
     }
 
-    /// What was read is unmapped by who read it, within the clock; and pages that are
-    /// mapped cannot be evicted before the next slice.
+    #[inline]
     fn finish<C: Consume>(&mut self, sink: &mut Sink<C>) -> Result<(), Errno> {
         self.end(&mut sink.tally);
         Ok(())

@@ -41,10 +41,13 @@ impl Made {
     fn open_ends(&self) -> usize {
         let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         let links = links.filter_map(|link| std::fs::read_link(link.path()).ok());
+        links.filter(|target| *target == self.path).count() + self.mappings()
+    }
+
+    fn mappings(&self) -> usize {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let path = self.path.to_str().unwrap();
-        let mapped = maps.lines().filter(|line| line.contains(path)).count();
-        links.filter(|target| *target == self.path).count() + mapped
+        maps.lines().filter(|line| line.contains(path)).count()
     }
 
     fn digest(&self) -> (u64, u32) {
@@ -162,6 +165,7 @@ fn a_slice_goes_on_where_the_last_one_ended_and_round_again() {
             let mut reader = entry.start(setup).unwrap();
             for slice in [4, 1, 6] {
                 reader.run(&Budget::messages(slice, 1)).unwrap();
+                assert_eq!(made.mappings(), 0, "{}: mapped pages cannot be evicted", entry.id);
             }
             let once = (reader.tally(), reader.digest());
             assert_eq!((once.0.blocks, once.0.bytes), (11, subject.bytes()), "{}", entry.id);

@@ -45,6 +45,27 @@ fn every_slot_gets_its_bytes() {
 }
 
 #[test]
+fn slots_are_used_again_as_soon_as_they_are_free() {
+    let name = "slots_are_used_again_as_soon_as_they_are_free";
+    for poll_thread in [false, true] {
+        let Some(mut ring) = ring(name, 5000, ReadWishes { poll_thread, ..WISHES }) else { return };
+        let mut free = vec![0, 1, 2, 3];
+        for _ in 0..20_000 {
+            if free.is_empty() {
+                ring.enter().unwrap();
+                while let Some((slot, result)) = ring.completed() {
+                    assert_eq!(result, Ok(1));
+                    free.push(slot);
+                }
+            }
+            if let Some(slot) = free.pop() {
+                ring.push(slot, 0, 1, 4999).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
 fn a_read_can_go_on_behind_what_is_there() {
     let Some(mut ring) = ring("a_read_can_go_on_behind_what_is_there", 100, WISHES) else { return };
     let mut read = |from, bytes, offset| {
