@@ -13,6 +13,7 @@ mod receives;
 mod sends;
 #[cfg(test)]
 mod tests;
+mod transfers;
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -21,6 +22,7 @@ use io_uring::IoUring;
 pub use reads::{ReadRing, ReadWishes};
 pub use receives::{Arrived, BUFFERS_MAX, Buffers, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
+pub use transfers::{Ended, Request, TransferRing, Way};
 
 use crate::errno::Errno;
 #[cfg(doc)]
