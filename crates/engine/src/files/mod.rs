@@ -3,11 +3,20 @@
 //! because a mapped file that shrinks ends the process that reads it.
 
 pub mod checksum;
+pub mod copy;
+pub mod destination;
+mod direct;
 pub mod examine;
+mod failure;
 pub mod job;
+pub mod leftover;
+pub mod moved;
 pub mod part;
 pub mod read;
 pub mod residency;
+mod ring;
 pub mod size;
 pub mod subject;
 pub mod test_file;
+mod together;
+pub mod write;
