@@ -11,6 +11,7 @@ mod doctor;
 mod explain;
 mod faults;
 mod file_read;
+mod file_write;
 mod harness;
 mod limits;
 mod main_job;
