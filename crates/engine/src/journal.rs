@@ -53,7 +53,7 @@ impl Owner {
     /// This process.
     ///
     /// Errors: what /proc does not tell.
-    fn own(root: &Root) -> Result<Owner, String> {
+    pub(crate) fn own(root: &Root) -> Result<Owner, String> {
         let stat = root.read("proc/self/stat")?;
         let (_, start_ticks) = proc::process_start(&stat)
             .ok_or_else(|| format!("/proc/self/stat tells no start time: `{stat}`"))?;

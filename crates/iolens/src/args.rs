@@ -14,7 +14,7 @@ use crate::wishes::{MACHINE, Wishes};
 mod file;
 mod net;
 
-pub(crate) use file::{File, FileRead, FileSize, FileTask};
+pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 
 const STYLES: Styles = Styles::styled()
@@ -40,7 +40,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
     Net(Net),
-    /// One file by hand: read it, or find how large it must be
+    /// One file by hand: read, write or copy it, or find how large it must be
     File(File),
     /// Show what exists: studies, primitives, calls, engines, topologies, metrics
     List(List),

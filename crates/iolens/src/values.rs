@@ -2,6 +2,7 @@
 //! each with its limits; and how each is written back.
 
 use iolens_engine::FIELDS_MAX;
+use iolens_engine::files::write::by_hand::Syncing;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
 use iolens_model::file::{CacheState, Consumer, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
@@ -101,6 +102,10 @@ pub(crate) fn file_threads(text: &str) -> Parsed<u32> {
 /// Requests of a thread that are under way at once.
 pub(crate) fn depth(text: &str) -> Parsed<u32> {
     at_most(text, 1024, "requests at once").and_then(narrow)
+}
+
+pub(crate) fn syncing(text: &str) -> Parsed<Syncing> {
+    lookup(text.trim(), "time to sync", Syncing::ALL, Syncing::word)
 }
 
 pub(crate) fn pattern(text: &str) -> Parsed<Pattern> {

@@ -45,7 +45,10 @@ fn beside(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-fn sync_folder(path: &Path) -> Result<(), Errno> {
+/// Brings the name of a file to the device: fsync(2) of the folder that it is in.
+///
+/// Errors: of open(2) or fsync(2).
+pub fn sync_folder(path: &Path) -> Result<(), Errno> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     Ok(File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?)
 }

@@ -77,6 +77,26 @@ impl Errno {
     pub const ENXIO: Errno = Errno(libc::ENXIO);
     /// It takes too long.
     pub const ETIMEDOUT: Errno = Errno(libc::ETIMEDOUT);
+    /// The name is taken.
+    pub const EEXIST: Errno = Errno(libc::EEXIST);
+    /// It would go from one file system to another.
+    pub const EXDEV: Errno = Errno(libc::EXDEV);
+    /// It is a directory.
+    pub const EISDIR: Errno = Errno(libc::EISDIR);
+    /// It is no directory.
+    pub const ENOTDIR: Errno = Errno(libc::ENOTDIR);
+    /// A symbolic link is not followed, or there are too many.
+    pub const ELOOP: Errno = Errno(libc::ELOOP);
+    /// The name is too long.
+    pub const ENAMETOOLONG: Errno = Errno(libc::ENAMETOOLONG);
+    /// A file may not be so large.
+    pub const EFBIG: Errno = Errno(libc::EFBIG);
+    /// The user may not have more of the device.
+    pub const EDQUOT: Errno = Errno(libc::EDQUOT);
+    /// It does not know this request.
+    pub const ENOTTY: Errno = Errno(libc::ENOTTY);
+    /// It is a program that runs.
+    pub const ETXTBSY: Errno = Errno(libc::ETXTBSY);
 
     /// The error number itself.
     #[must_use]
@@ -136,7 +156,7 @@ fn name(raw: i32) -> Option<&'static str> {
         EPIPE ENODATA ENAMETOOLONG ENOSYS ELOOP EMSGSIZE EPROTOTYPE ENOPROTOOPT EPROTONOSUPPORT
         EOPNOTSUPP EAFNOSUPPORT EADDRINUSE EADDRNOTAVAIL ENETDOWN ENETUNREACH ECONNABORTED
         ECONNRESET ENOBUFS EISCONN ENOTCONN ETIMEDOUT ECONNREFUSED EHOSTUNREACH EALREADY
-        EINPROGRESS EDQUOT EBADMSG EUSERS ECANCELED
+        EINPROGRESS EDQUOT EBADMSG EUSERS ECANCELED ETXTBSY
     )
 }
 

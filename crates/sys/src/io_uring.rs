@@ -14,6 +14,7 @@ mod receives;
 mod sends;
 #[cfg(test)]
 mod tests;
+mod transfers;
 
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
@@ -23,6 +24,7 @@ pub use nops::NopRing;
 pub use reads::{ReadRing, ReadWishes};
 pub use receives::{Arrived, BUFFERS_MAX, Buffers, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
+pub use transfers::{Ended, Request, TransferRing, Way};
 
 use crate::errno::Errno;
 #[cfg(doc)]

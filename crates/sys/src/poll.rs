@@ -34,3 +34,30 @@ fn timespec(ns: u64) -> Timespec {
         tv_nsec: (ns % 1_000_000_000).cast_signed(),
     }
 }
+
+/// Whether what is written to a pipe can still be read by somebody. What is no pipe
+/// always can.
+///
+/// Errors: see poll(2); `EINTR`.
+pub fn has_reader(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
+    let mut fds = [PollFd::from_borrowed_fd(fd, PollFlags::empty())];
+    rustix::event::poll(&mut fds, Some(&timespec(0)))?;
+    Ok(!fds[0].revents().contains(PollFlags::ERR))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_has_a_reader_until_its_last_one_has_gone() {
+        let (read, write) = rustix::pipe::pipe().unwrap();
+        assert_eq!(has_reader(write.as_fd()), Ok(true));
+        drop(read);
+        assert_eq!(has_reader(write.as_fd()), Ok(false));
+        let file = std::fs::File::open("/dev/null").unwrap();
+        assert_eq!(has_reader(file.as_fd()), Ok(true));
+    }
+}

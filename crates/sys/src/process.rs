@@ -38,6 +38,13 @@ pub fn memlock_limit_bytes() -> u64 {
     limit.current.unwrap_or(u64::MAX)
 }
 
+/// How large a file this process may make; `u64::MAX` for unlimited.
+#[must_use]
+pub fn file_size_limit_bytes() -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize);
+    limit.current.unwrap_or(u64::MAX)
+}
+
 /// Whether locked memory of this process is not limited: `CAP_IPC_LOCK` in the
 /// machine's own user namespace, which is where the kernel asks for it.
 #[must_use]

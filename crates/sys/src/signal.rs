@@ -116,6 +116,14 @@ pub fn ignore_interrupt() -> Result<(), Errno> {
     set_handler(libc::SIGINT, libc::SIG_IGN)
 }
 
+/// Lets a write beyond `RLIMIT_FSIZE` fail with `EFBIG`, instead of ending the
+/// process by SIGXFSZ.
+///
+/// Errors: none for SIGXFSZ; passed on if there is one.
+pub fn ignore_file_size_limit() -> Result<(), Errno> {
+    set_handler(libc::SIGXFSZ, libc::SIG_IGN)
+}
+
 fn is_ignored(signal: libc::c_int) -> Result<bool, Errno> {
     // SAFETY: an all-zero sigaction is valid, and the kernel only writes to it.
     let (result, action) = unsafe {

@@ -17,6 +17,8 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod files;
+
 use std::io::IoSlice;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 

@@ -9,14 +9,20 @@ const REGISTRY: &str = "crates/engine/src/registry.rs";
 const PRIMITIVES: &str = "crates/engine/src/primitives/";
 const RECEIVERS: &str = "crates/engine/src/receivers/";
 const RECEIVER_LIST: &str = "crates/engine/src/receivers/mod.rs";
-const ENGINES: &str = "crates/engine/src/files/read/engines/";
-const ENGINE_LIST: &str = "crates/engine/src/files/read/engines/mod.rs";
+/// Each has its list in its `mod.rs`.
+const ENGINES: &[&str] = &[
+    "crates/engine/src/files/copy/engines/",
+    "crates/engine/src/files/read/engines/",
+    "crates/engine/src/files/write/engines/",
+];
 
 /// Findings in the registries; none as long as there are no entries.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
     let mut findings = check_one(sources, REGISTRY, PRIMITIVES);
     findings.extend(check_one(sources, RECEIVER_LIST, RECEIVERS));
-    findings.extend(check_one(sources, ENGINE_LIST, ENGINES));
+    for folder in ENGINES {
+        findings.extend(check_one(sources, &format!("{folder}mod.rs"), folder));
+    }
     findings
 }
 

@@ -15,8 +15,10 @@ use iolens_sys::poll;
 use iolens_sys::signal::{self, Interrupts};
 use serde::{Deserialize, Serialize};
 
+use crate::files::copy::by_hand as copy;
 use crate::files::read::by_hand as read;
 use crate::files::size;
+use crate::files::write::by_hand as write;
 use crate::spawn::{Spawned, describe, spawn};
 use crate::trial::Launch;
 use crate::worker::protocol::{FrameBuffer, read_frame, write_frame};
@@ -59,6 +61,10 @@ pub enum Job {
     Read(read::Wish),
     /// Find the size of a file whose reading takes a wanted time.
     Size(size::Wish),
+    /// Write a file.
+    Write(write::Wish),
+    /// Copy a file.
+    Copy(copy::Wish),
 }
 
 /// What came of it.
@@ -69,6 +75,10 @@ pub enum Done {
     Read(Box<read::Done>),
     /// A size was found.
     Size(Box<size::Done>),
+    /// A file was written.
+    Write(Box<write::Done>),
+    /// A file was copied.
+    Copy(Box<copy::Done>),
 }
 
 /// What a worker says.
@@ -119,21 +129,21 @@ pub fn run(
                     continue;
                 }
                 match stdout.read(&mut piece) {
-                    Ok(0) => return Err(Trouble::Failed(worker.obituary())),
+                    Ok(0) => return Err(Trouble::Failed(worker.obituary(job))),
                     Ok(n) => buffer.extend(&piece[..n]),
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                     Err(e) => return Err(unheard(&e.into())),
                 }
             }
             Err(e) => {
-                return Err(Trouble::Failed(format!("the reading worker speaks nonsense: {e}")));
+                return Err(Trouble::Failed(format!("the worker speaks nonsense: {e}")));
             }
         }
     }
 }
 
 fn unheard(errno: &Errno) -> Trouble {
-    Trouble::Failed(format!("cannot hear the reading worker: {errno}"))
+    Trouble::Failed(format!("cannot hear the worker: {errno}"))
 }
 
 /// Waits until one of them has something to say; whether it is the first.
@@ -159,15 +169,26 @@ impl Drop for Worker {
 
 impl Worker {
     /// How it ended that said nothing.
-    fn obituary(&mut self) -> String {
+    fn obituary(&mut self, job: &Job) -> String {
         match self.0.wait() {
-            Ok(status) if status.signal() == Some(signal::BUS) => {
-                "the file was truncated while it was mapped (SIGBUS), or its device failed\n  \
-                 an engine that does not map it, such as `pread`, says which"
-                    .to_owned()
-            }
+            Ok(status) if status.signal() == Some(signal::BUS) => bus(job).to_owned(),
             Ok(status) => format!("the process that did it {}", describe(status)),
             Err(e) => format!("the process that did it cannot be waited for: {}", Errno::from(e)),
+        }
+    }
+}
+
+/// What SIGBUS says of a job.
+fn bus(job: &Job) -> &'static str {
+    match job {
+        Job::Read(_) | Job::Size(_) | Job::Copy(_) => {
+            "the file was truncated while it was mapped (SIGBUS), or its device failed\n  an \
+             engine that does not map it, such as `pread`, says which"
+        }
+        Job::Write(_) => {
+            "there was no room for a page of the mapped file (SIGBUS), or its device failed\n  an \
+             engine that does not map it, such as `pwrite`, says which; a new file is removed, \
+             one that was being written over (--overwrite) is left as it is now"
         }
     }
 }
@@ -176,6 +197,8 @@ impl Worker {
 ///
 /// Errors: of the pipes, or what comes is no job.
 pub fn serve(mut orders: impl Read, mut answers: impl Write) -> io::Result<()> {
+    // A file that may not become so large is an error of a call.
+    let _ = signal::ignore_file_size_limit();
     let mut buffer = FrameBuffer::default();
     let Some(job) = read_frame::<Job>(&mut orders, &mut buffer)? else { return Ok(()) };
     let done = match &job {
@@ -187,6 +210,8 @@ pub fn serve(mut orders: impl Read, mut answers: impl Write) -> io::Result<()> {
             };
             size::find(wish, note).map(|done| Done::Size(Box::new(done)))
         }
+        Job::Write(wish) => write::write(wish).map(|done| Done::Write(Box::new(done))),
+        Job::Copy(wish) => copy::copy(wish).map(|done| Done::Copy(Box::new(done))),
     };
     let last = match done {
         Ok(done) => Said::Done(done),

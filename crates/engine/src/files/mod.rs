@@ -4,12 +4,21 @@
 
 pub(crate) mod arm;
 pub mod checksum;
+pub mod copy;
+pub mod destination;
+mod direct;
 pub mod examine;
+mod failure;
 pub mod job;
+pub mod leftover;
+pub mod moved;
 pub mod part;
 pub mod prepared;
 pub mod read;
 pub mod residency;
+mod ring;
 pub mod size;
 pub mod subject;
 pub mod test_file;
+mod together;
+pub mod write;

@@ -16,11 +16,11 @@ mod sampling;
 mod tx;
 
 use std::io::{self, Read, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolens_model::trial::Trial;
-use iolens_sys::{process, signal, unix};
+use iolens_sys::{poll, process, signal, unix};
 
 use self::crew::Crew;
 use self::gate::Latch;
@@ -38,6 +38,10 @@ use crate::stage::{self, Place};
 /// Errors: what was tried and what the system said.
 pub fn become_worker() -> Result<(), String> {
     process::die_with_parent().map_err(|e| format!("cannot set PR_SET_PDEATHSIG: {e}"))?;
+    // A parent that had died before sends no signal: it hears nothing any more.
+    if poll::has_reader(io::stdout().as_fd()) == Ok(false) {
+        return Err("whoever started it has ended".to_owned());
+    }
     signal::ignore_interrupt().map_err(|e| format!("cannot ignore SIGINT: {e}"))?;
     // Many arms times many threads need more than the usual soft limit; where
     // the hard one is not enough either, the coordinator has said so before.

@@ -4,13 +4,16 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use iolens_engine::files::part::Pattern;
+use iolens_engine::files::write::by_hand::Syncing;
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::values;
 
 const FILE_EXAMPLE: &str = "\
 iolens file read big.bin --block 128KiB --checksum
-iolens file read big.bin --block 1MiB --engine uring --depth 16 --evict";
+iolens file read big.bin --block 1MiB --engine uring --depth 16 --evict
+iolens file write new.bin --block 1MiB --count 1000 --sync fsync
+iolens file copy big.bin copy.bin --block 256KiB --engine copy_file_range --verify";
 
 const READ_EXAMPLE: &str = "\
 The checksum is a hash of the file's 64-bit words in which each has its place: it is
@@ -36,6 +39,32 @@ pub(crate) struct File {
     pub(crate) task: FileTask,
 }
 
+const WRITE_EXAMPLE: &str = "\
+The content is made as it is written, outside of the time: 64-bit words that look like
+chance and never repeat, so that nothing on the way can compress them or find them twice.
+The checksum is that of `iolens file read --checksum`.
+
+A new file has no name until it is whole: one that could not be finished, or was
+interrupted, is not there. Devices, symbolic links, directories, mount points, FIFOs and
+sockets are never written to.
+
+--overwrite writes an existing file in place: it keeps its blocks, owner, mode and hard
+links, and is cut behind its new end. If that fails on the way it is left partly new and
+partly as it was.";
+
+const COPY_EXAMPLE: &str = "\
+Engines never fall back to another: what a file system refuses is an error that says what
+to use instead. `reflink` shares blocks and moves no bytes; copy_file_range may do so, and
+the result says whether it did. With --threads each copies a range of its own.
+
+The source is only read. A new destination has no name until it is whole: a copy that could
+not be finished, or was interrupted, is not there. Devices, symbolic links, directories,
+mount points, FIFOs and sockets are never written to, nor the source by another name.
+
+--overwrite writes an existing file in place: it keeps its blocks, owner, mode and hard
+links, and is cut behind its new end. If that fails on the way it is left partly new and
+partly as it was.";
+
 /// What is done.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FileTask {
@@ -45,6 +74,12 @@ pub(crate) enum FileTask {
     /// Find the size of a file whose reading takes a wanted time
     #[command(after_help = SIZE_EXAMPLE)]
     Size(FileSize),
+    /// Write a new file and say what that took
+    #[command(after_help = WRITE_EXAMPLE)]
+    Write(FileWrite),
+    /// Copy a file and say what that took
+    #[command(after_help = COPY_EXAMPLE)]
+    Copy(FileCopy),
 }
 
 #[derive(Debug, clap::Args)]
@@ -106,6 +141,70 @@ pub(crate) struct FileSize {
     /// Keep the file, under a name that says its size
     #[arg(long)]
     pub(crate) keep: bool,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FileWrite {
+    /// The file, which is not there yet
+    #[arg(value_name = "FILE")]
+    pub(crate) path: PathBuf,
+    /// Bytes given to one call, 1 to 64MiB
+    #[arg(long, value_name = "SIZE", value_parser = values::block_size)]
+    pub(crate) block: Bytes,
+    /// Blocks to write
+    #[arg(long, value_name = "N", value_parser = values::block_count)]
+    pub(crate) count: u64,
+    /// How to write, by id: direct, mmap, pwrite, uring_fixed, write, writev
+    #[arg(long, value_name = "ID", default_value = "write", value_parser = values::word)]
+    pub(crate) engine: String,
+    /// When it is on the device: none (when the kernel likes), fsync or fdatasync (one at the
+    /// end, timed apart), dsync (each write, O_DSYNC)
+    #[arg(long, value_name = "WHEN", default_value = "none", value_parser = values::syncing)]
+    pub(crate) sync: Syncing,
+    /// The same as --sync fsync
+    #[arg(long, conflicts_with = "sync")]
+    pub(crate) fsync: bool,
+    /// Write over the file if it exists, in place
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Seed of the content
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) seed: u64,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct FileCopy {
+    /// The file to copy, which is only read
+    #[arg(value_name = "SRC")]
+    pub(crate) source: PathBuf,
+    /// The copy, which is not there yet
+    #[arg(value_name = "DST")]
+    pub(crate) destination: PathBuf,
+    /// Bytes asked of one call, 1 to 64MiB
+    #[arg(long, value_name = "SIZE", value_parser = values::block_size)]
+    pub(crate) block: Bytes,
+    /// How to copy, by id: copy_file_range, direct, mmap_write, read_write, reflink, sendfile,
+    /// splice, uring_copy
+    #[arg(long, value_name = "ID", default_value = "read_write", value_parser = values::word)]
+    pub(crate) engine: String,
+    /// Threads, each with a range of the file
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::file_threads)]
+    pub(crate) threads: u32,
+    /// Write over the destination if it exists, in place
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// Read both files afterwards, through the page cache, and compare their checksums
+    #[arg(long)]
+    pub(crate) verify: bool,
+    /// Bring the copy to its device at the end (fsync), timed apart
+    #[arg(long)]
+    pub(crate) fsync: bool,
     /// Print the result as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -13,6 +13,7 @@ mod explain;
 mod faults;
 mod file_read;
 mod file_run;
+mod file_write;
 mod harness;
 mod limits;
 mod main_job;

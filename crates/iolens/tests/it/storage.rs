@@ -12,7 +12,7 @@ const RUN: &str = "run net --primitives send,sendmsg_iov --sizes 1KiB --threads 
 
 /// A shell in a mount namespace of its own, with a tmpfs of `size` on `$DIR`.
 /// None where the machine refuses one, which is said.
-fn in_tmpfs(test: &str, place: &Place, size: &str, script: &str) -> Option<Finished> {
+pub(crate) fn in_tmpfs(test: &str, place: &Place, size: &str, script: &str) -> Option<Finished> {
     let unshared = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script]);

@@ -92,6 +92,8 @@ pub struct Alignment {
     /// Offset and length (`stx_dio_read_offset_align` where the kernel has it, or
     /// `stx_dio_offset_align`).
     pub offset: u32,
+    /// The same for a write (`stx_dio_offset_align`).
+    pub write_offset: u32,
 }
 
 /// `STATX_DIOALIGN` (Linux 6.1) and `STATX_DIO_READ_ALIGN` (6.14) of
@@ -169,7 +171,8 @@ fn alignment(told: &Statx) -> Option<Alignment> {
     let memory = Some(told.dio_mem_align).filter(|&n| has(STATX_DIOALIGN) && n > 0)?;
     let read = Some(told.dio_read_offset_align).filter(|&n| has(STATX_DIO_READ_ALIGN) && n > 0);
     let offset = read.unwrap_or(told.dio_offset_align);
-    (offset > 0).then_some(Alignment { memory, offset })
+    let write_offset = told.dio_offset_align.max(offset);
+    (offset > 0).then_some(Alignment { memory, offset, write_offset })
 }
 
 #[cfg(test)]
@@ -202,11 +205,17 @@ mod tests {
         told.mask = STATX_DIOALIGN;
         assert_eq!(alignment(&told), None);
         (told.dio_mem_align, told.dio_offset_align) = (4, 4096);
-        assert_eq!(alignment(&told), Some(Alignment { memory: 4, offset: 4096 }));
+        assert_eq!(
+            alignment(&told),
+            Some(Alignment { memory: 4, offset: 4096, write_offset: 4096 })
+        );
         told.dio_read_offset_align = 512;
         assert_eq!(alignment(&told).map(|a| a.offset), Some(4096), "it was not filled in");
         told.mask |= STATX_DIO_READ_ALIGN;
-        assert_eq!(alignment(&told), Some(Alignment { memory: 4, offset: 512 }));
+        assert_eq!(
+            alignment(&told),
+            Some(Alignment { memory: 4, offset: 512, write_offset: 4096 })
+        );
         told.mask = STATX_DIO_READ_ALIGN;
         assert_eq!(alignment(&told), None);
     }

@@ -16,6 +16,15 @@ use std::ptr::NonNull;
 use crate::errno::Errno;
 use crate::pages::PAGE_BYTES;
 use crate::scan;
+use crate::socket::count;
+
+/// What a mapping is for.
+#[derive(Debug, Clone, Copy)]
+#[repr(i32)]
+pub(super) enum Access {
+    Read = libc::PROT_READ,
+    ReadWrite = libc::PROT_READ | libc::PROT_WRITE,
+}
 
 /// A range of a file in memory.
 #[derive(Debug)]
@@ -33,12 +42,21 @@ impl Mapping {
     /// Errors: see mmap(2); `EINVAL` for no bytes or an offset within a page,
     /// `ENODEV` where the file system has no mappings.
     pub fn of_file(fd: BorrowedFd<'_>, offset: u64, bytes: usize) -> Result<Mapping, Errno> {
+        Mapping::map(fd, offset, bytes, Access::Read)
+    }
+
+    /// The same, for one of two uses.
+    pub(super) fn map(
+        fd: BorrowedFd<'_>,
+        offset: u64,
+        bytes: usize,
+        access: Access,
+    ) -> Result<Mapping, Errno> {
         let none = std::ptr::null_mut();
-        let (fd, offset) = (fd.as_raw_fd(), offset.cast_signed());
+        let (fd, offset, access) = (fd.as_raw_fd(), offset.cast_signed(), access as libc::c_int);
         // SAFETY: a new mapping at an address of the kernel's choosing touches no
         // memory of ours.
-        let start =
-            unsafe { libc::mmap64(none, bytes, libc::PROT_READ, libc::MAP_SHARED, fd, offset) };
+        let start = unsafe { libc::mmap64(none, bytes, access, libc::MAP_SHARED, fd, offset) };
         match NonNull::new(start.cast::<u8>()) {
             Some(start) if start.as_ptr().cast() != libc::MAP_FAILED => {
                 Ok(Mapping { start, bytes })
@@ -89,6 +107,23 @@ impl Mapping {
         unsafe { std::ptr::copy_nonoverlapping(start, into.as_mut_ptr(), into.len()) };
     }
 
+    /// Writes a range to another file at `offset`, as pwrite(2) does from any
+    /// memory.
+    ///
+    /// Errors: see pwrite(2); `EFAULT` where the mapped file has no such page any
+    /// more, which raises no signal here.
+    #[inline]
+    pub fn write_to(
+        &self,
+        range: Range<usize>,
+        to: BorrowedFd<'_>,
+        offset: u64,
+    ) -> Result<usize, Errno> {
+        let (start, bytes, at) = (self.at(&range), range.len(), offset.cast_signed());
+        // SAFETY: the range lies within the mapping, and the kernel only reads it.
+        count(unsafe { libc::pwrite64(to.as_raw_fd(), start.cast(), bytes, at) })
+    }
+
     /// Maps all pages of a range now, and reads them from the device if need be
     /// (`MADV_POPULATE_READ`).
     ///
@@ -108,7 +143,7 @@ impl Mapping {
 
     /// Where a range begins that lies within the mapping.
     #[inline]
-    fn at(&self, range: &Range<usize>) -> *const u8 {
+    pub(super) fn at(&self, range: &Range<usize>) -> *const u8 {
         assert!(range.start <= range.end && range.end <= self.bytes, "beyond the mapping");
         // SAFETY: the offset is within the mapping.
         unsafe { self.start.as_ptr().add(range.start) }
@@ -184,5 +219,17 @@ mod tests {
     fn nothing_is_read_beyond_the_end() {
         let file = file_of(&[1; 10]);
         let _ = Mapping::of_file(file.as_fd(), 0, 10).unwrap().scan(5..11);
+    }
+
+    #[test]
+    fn a_page_that_is_gone_is_an_error_of_the_call() {
+        let [one, other] = [(); 2].map(|()| crate::file::in_memory("iolens").unwrap());
+        std::io::Write::write_all(&mut &one, &[7; 8192]).unwrap();
+        let mapping = Mapping::of_file(one.as_fd(), 0, 8192).unwrap();
+        assert_eq!(mapping.write_to(4096..4100, other.as_fd(), 2), Ok(4));
+        assert_eq!(other.metadata().unwrap().len(), 6);
+        one.set_len(0).unwrap();
+        let gone = mapping.write_to(0..4096, other.as_fd(), 0).unwrap_err();
+        assert_eq!(gone.raw(), libc::EFAULT);
     }
 }

@@ -75,7 +75,7 @@ fn flags(caching: Caching) -> OFlags {
 }
 
 /// Where /proc shows an open file to this process.
-fn own_path(fd: BorrowedFd<'_>) -> String {
+pub(super) fn own_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 

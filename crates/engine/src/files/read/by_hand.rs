@@ -1,11 +1,7 @@
 //! One reading of a file by hand: some threads, each with a range of it, and what
 //! was found before and after.
 
-use std::sync::Barrier;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use iolens_model::units::{Bytes, Nanos};
-use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::{self, Root};
 use iolens_sys::usage::{ProcessCpu, process_cpu};
@@ -19,6 +15,7 @@ use crate::files::job::FilePath;
 use crate::files::part::{Part, Pattern};
 use crate::files::residency::{self, REMAINDER_MAX, Residency};
 use crate::files::subject::Subject;
+use crate::files::together::{duration, timed, together};
 use crate::host;
 use crate::op::{Budget, Fact, Span};
 
@@ -184,76 +181,37 @@ struct Share {
     facts: Vec<Fact>,
 }
 
-/// Reads every part on a thread of its own; all begin when all are ready. One alone
-/// is read on this thread.
+/// Reads every part on a thread of its own.
 fn read_parts(
     entry: &Entry,
     subject: &Subject,
     wish: &Wish,
     parts: &[Part],
 ) -> Result<Outcome, String> {
-    let (start, is_refused) = (Barrier::new(parts.len()), AtomicBool::new(false));
-    let read = |part: &Part| read_part(entry, subject, wish, *part, &start, &is_refused);
-    let shares: Vec<Result<Option<Share>, String>> = match parts {
-        [] => Vec::new(),
-        [part] => vec![read(part)],
-        parts => std::thread::scope(|scope| {
-            let threads: Vec<_> = parts.iter().map(|part| scope.spawn(|| read(part))).collect();
-            let died = |_| Err("a thread that reads has panicked".to_owned());
-            threads.into_iter().map(|thread| thread.join().unwrap_or_else(died)).collect()
-        }),
-    };
-    let shares: Result<Vec<Option<Share>>, String> = shares.into_iter().collect();
-    Ok(add_up(wish.consumer, shares?.into_iter().flatten().collect()))
-}
-
-/// One thread; nothing if another one could not begin.
-fn read_part(
-    entry: &Entry,
-    subject: &Subject,
-    wish: &Wish,
-    part: Part,
-    start: &Barrier,
-    is_refused: &AtomicBool,
-) -> Result<Option<Share>, String> {
     let Wish { pattern, seed, depth, consumer, .. } = *wish;
-    let opened = entry.start(Setup { subject, part, pattern, seed, depth, consumer });
-    if opened.is_err() {
-        // The barrier orders this before the reading below.
-        is_refused.store(true, Ordering::Relaxed);
-    }
-    start.wait();
-    let mut reader = opened?;
-    if is_refused.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
-    let first_call_ns = clock::monotonic_ns();
-    let result = reader.run(&Budget::messages(part.blocks(), 1));
-    let cut_short = Span { first_call_ns, last_call_ns: clock::monotonic_ns() };
-    let (span, failure) = match result {
-        Ok(span) => (span, None),
-        Err(errno) => (cut_short, Some(errno)),
-    };
-    let (tally, digest, facts) = (reader.tally(), reader.digest(), reader.facts());
-    Ok(Some(Share { span, failure, tally, digest, facts }))
+    let open = |part| entry.start(Setup { subject, part, pattern, seed, depth, consumer });
+    let shares = together(parts, open, |mut reader, part| {
+        let (span, failure) = timed(|| reader.run(&Budget::messages(part.blocks(), 1)));
+        let (tally, digest, facts) = (reader.tally(), reader.digest(), reader.facts());
+        Share { span, failure, tally, digest, facts }
+    })?;
+    Ok(add_up(consumer, shares))
 }
 
 fn add_up(consumer: Consumer, shares: Vec<Share>) -> Outcome {
-    let first = shares.iter().map(|share| share.span.first_call_ns).min().unwrap_or(0);
-    let last = shares.iter().map(|share| share.span.last_call_ns).max().unwrap_or(0);
     let failure = shares.iter().find_map(|share| share.failure);
     let mut digest = consumer.of_nothing();
     shares.iter().for_each(|share| digest.merge(&share.digest));
     Outcome {
         tally: shares.iter().fold(Tally::default(), |sum, share| sum.and(share.tally)),
         digest,
-        time: Nanos(last.saturating_sub(first)),
+        time: duration(shares.iter().map(|share| share.span)),
         facts: shares.into_iter().next().map_or_else(Vec::new, |share| share.facts),
         failure,
     }
 }
 
-fn spent(before: ProcessCpu, after: ProcessCpu) -> (Nanos, Nanos) {
+pub(crate) fn spent(before: ProcessCpu, after: ProcessCpu) -> (Nanos, Nanos) {
     let user_ns = after.user_ns.saturating_sub(before.user_ns);
     (Nanos(user_ns), Nanos(after.system_ns.saturating_sub(before.system_ns)))
 }
@@ -263,19 +221,19 @@ pub(crate) fn delivered_bytes() -> Option<u64> {
     proc::io_number(&Root::real().read("proc/self/io").ok()?, "read_bytes")
 }
 
-/// A direct reading that filled the page cache was none.
-fn fallen_back(before: &Residency, after: &Residency) -> Option<String> {
+/// What is to be said of direct I/O that filled the page cache: it was none.
+pub(crate) fn fallen_back(before: &Residency, after: &Residency) -> Option<String> {
     match (before, after) {
         (Residency::Known { cached, .. }, Residency::Known { cached: now, .. }) => (now > cached)
             .then(|| {
                 format!(
-                    "the page cache grew by {} pages: the file system read through it, although \
+                    "the page cache grew by {} pages: the file system went through it, although \
                      it had accepted O_DIRECT",
                     now - cached
                 )
             }),
         _ => Some(
-            "whether the file system read through the page cache after all is not known: \
+            "whether the file system went through the page cache after all is not known: \
              cachestat(2) does not say"
                 .to_owned(),
         ),

@@ -18,7 +18,7 @@ const OFFSET_BYTES: u32 = 4096;
 pub(crate) fn offset_alignment(setup: &Setup<'_>) -> Result<u32, String> {
     let (subject, block_bytes) = (setup.subject, setup.part.block_bytes);
     let (memory, offset) = match subject.about().direct {
-        Some(Alignment { memory, offset }) => (memory, offset),
+        Some(Alignment { memory, offset, .. }) => (memory, offset),
         None => (1, OFFSET_BYTES),
     };
     if memory as usize > PAGE_BYTES {

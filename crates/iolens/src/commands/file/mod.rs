@@ -1,26 +1,39 @@
 //! `iolens file`: one file, one thing done to it by a worker process; nothing is
 //! stored.
 
+mod copy;
 mod page;
 mod read;
 mod size;
+mod write;
 
 use std::process::ExitCode;
 
 use iolens_engine::Interrupts;
 use iolens_engine::files::job::{self, Done, Job, Trouble};
+use iolens_engine::files::leftover::Leftovers;
 use iolens_engine::trial::Launch;
 
 use crate::args::{self, FileTask};
 use crate::failure::{Failure, INTERRUPTED};
-use crate::output;
+use crate::{output, values};
 
 /// Does what is asked for.
 pub(crate) fn file(args: &args::File) -> Result<ExitCode, Failure> {
     match &args.task {
         FileTask::Read(read) => self::read::read(read),
         FileTask::Size(size) => self::size::size(size),
+        FileTask::Write(write) => self::write::write(write),
+        FileTask::Copy(copy) => self::copy::copy(copy),
     }
+}
+
+/// The engine of an id, or which there are.
+fn engine<T>(id: &str, ids: &[&str], found: Option<T>) -> Result<T, Failure> {
+    found.ok_or_else(|| {
+        let advice = format!("there is: {}", ids.join(", "));
+        Failure::usage(values::unknown("engine", id, ids, &advice))
+    })
 }
 
 /// Has a worker do a job.
@@ -31,10 +44,53 @@ fn done(job: &Job) -> Result<Done, Failure> {
         .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
     let arguments = vec!["worker".to_owned(), "--file".to_owned()];
     let launch = Launch { program, arguments };
-    job::run(job, &launch, &interrupts, output::note).map_err(|trouble| match trouble {
-        Trouble::Failed(why) => Failure::unusable(why),
-        Trouble::Interrupted => {
-            Failure { code: INTERRUPTED, message: "interrupted, with nothing to show".to_owned() }
+    let leftovers = Leftovers::here();
+    say(leftovers.sweep());
+    job::run(job, &launch, &interrupts, output::note).map_err(|trouble| {
+        // A worker that was killed could not remove what it had made.
+        say(leftovers.sweep());
+        match trouble {
+            Trouble::Failed(why) => Failure::unusable(why),
+            Trouble::Interrupted => {
+                Failure { code: INTERRUPTED, message: interrupted(job).to_owned() }
+            }
         }
     })
+}
+
+fn say(notes: Vec<String>) {
+    notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+}
+
+/// What an interrupt leaves.
+fn interrupted(job: &Job) -> &'static str {
+    let overwrites = match job {
+        Job::Read(_) | Job::Size(_) => return "interrupted, with nothing to show",
+        Job::Write(wish) => wish.overwrite,
+        Job::Copy(wish) => wish.overwrite,
+    };
+    match overwrites {
+        false => "interrupted: nothing was left behind",
+        true => {
+            "interrupted: a new file was not left behind; an existing one (--overwrite) is partly \
+             new now, partly as it was"
+        }
+    }
+}
+
+/// Prints what was done, whole or not.
+fn conclude(text: &str, failure: Option<&str>) -> Result<ExitCode, Failure> {
+    // Nothing was done at all: why not is all that there is to say.
+    if !text.is_empty() {
+        output::result(text);
+    }
+    match failure {
+        None => Ok(ExitCode::SUCCESS),
+        Some(why) => Err(Failure::unusable(why)),
+    }
+}
+
+/// A worker that answers what it was not asked.
+fn another_answer() -> Failure {
+    Failure::unusable("the worker did another job than it was given: use one build at both ends")
 }

@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use iolens_engine::files::moved::Moved;
 use iolens_engine::files::residency::Residency;
 use iolens_model::units::{Bytes, Nanos, three_digits};
 
@@ -53,6 +54,56 @@ pub(super) fn resident(residency: &Residency) -> String {
         (_, Some(share)) => format!("{} %", three_digits(share * 100.0)),
         (_, None) => "nothing to be there".to_owned(),
     }
+}
+
+/// `100 % before, 100 % after`, or why that is not known, once; before there was a
+/// file nothing was resident.
+pub(super) fn resident_twice(before: Option<&Residency>, after: &Residency) -> String {
+    match (before, after) {
+        (None, after) => format!("{} after", resident(after)),
+        (Some(Residency::Unknown(why)), Residency::Unknown(_)) => format!("unknown: {why}"),
+        (Some(before), after) => format!("{} before, {} after", resident(before), resident(after)),
+    }
+}
+
+/// `257, 3.98 KiB per call; 1 cut short or interrupted`.
+pub(super) fn calls(moved: &Moved) -> String {
+    let mut text = calls_of(moved.calls, moved.bytes);
+    if moved.short_calls > 0 {
+        let _ = write!(text, "; {} cut short or interrupted", moved.short_calls);
+    }
+    text
+}
+
+/// `257, 3.98 KiB per call`.
+fn calls_of(calls: u64, bytes: u64) -> String {
+    if calls == 0 || bytes == 0 {
+        return calls.to_string();
+    }
+    let each = match bytes as f64 / calls as f64 {
+        small if small < Bytes::KIB as f64 => format!("{} B", three_digits(small)),
+        _ => Bytes(bytes / calls).to_string(),
+    };
+    format!("{calls}, {each} per call")
+}
+
+/// `0.312346 seconds more, 812 MiB/s with them`: a sync at the end.
+pub(super) fn sync(time: Nanos, sync_time: Nanos, bytes: u64) -> String {
+    let both = rate(bytes, Nanos(time.0 + sync_time.0));
+    format!("{:.6} seconds more, {both} with them", sync_time.as_seconds())
+}
+
+/// `12.1 ms user, 300 ms system`.
+pub(super) fn cpu(cpu: Option<(Nanos, Nanos)>) -> String {
+    match cpu {
+        Some((user, system)) => format!("{user} user, {system} system"),
+        None => "unknown: getrusage(2) failed".to_owned(),
+    }
+}
+
+/// Names and values as an object.
+pub(super) fn facts(facts: &[(String, String)]) -> serde_json::Value {
+    facts.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use iolens_engine::files::job::{Done, FilePath, Job};
 use iolens_engine::files::read::by_hand::{Done as Reading, Wish};
 use iolens_engine::files::read::consume::Consumer;
 use iolens_engine::files::read::drive::Tally;
-use iolens_engine::files::read::engines::{self, ENGINES, Entry};
+use iolens_engine::files::read::engines::{self, ENGINES};
 use iolens_engine::files::residency::Residency;
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_report::json::SCHEMA;
@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 use super::page;
 use crate::args::FileRead;
 use crate::failure::Failure;
-use crate::{output, values};
 
 /// Reads under way at once where an engine can have several.
 const DEPTH: u32 = 8;
@@ -24,21 +23,19 @@ const DEPTH: u32 = 8;
 pub(super) fn read(args: &FileRead) -> Result<ExitCode, Failure> {
     let wish = wish(args)?;
     let Done::Read(done) = super::done(&Job::Read(wish.clone()))? else {
-        return Err(Failure::unusable("the worker did another job than it was asked to"));
+        return Err(super::another_answer());
     };
-    output::result(&match args.json {
+    let text = match args.json {
         true => format!("{:#}", object(args, &wish, &done)),
         false => text(args, &wish, &done),
-    });
-    match &done.failure {
-        None => Ok(ExitCode::SUCCESS),
-        Some(why) => Err(Failure::unusable(why)),
-    }
+    };
+    super::conclude(&text, done.failure.as_deref())
 }
 
 /// What is asked for, as far as it can be.
 fn wish(args: &FileRead) -> Result<Wish, Failure> {
-    let entry = engine(&args.engine)?;
+    let ids: Vec<&str> = ENGINES.iter().map(|entry| entry.id).collect();
+    let entry = super::engine(&args.engine, &ids, engines::find(&args.engine))?;
     let depth = match (args.depth, entry.has_depth) {
         (depth, true) => depth.unwrap_or(DEPTH),
         (None, false) => 1,
@@ -70,15 +67,6 @@ fn wish(args: &FileRead) -> Result<Wish, Failure> {
         seed: args.seed,
         consumer,
         evict: args.evict,
-    })
-}
-
-/// The engine of an id, or which there are.
-fn engine(id: &str) -> Result<&'static Entry, Failure> {
-    engines::find(id).ok_or_else(|| {
-        let ids: Vec<&str> = ENGINES.iter().map(|entry| entry.id).collect();
-        let advice = format!("there is: {}", ids.join(", "));
-        Failure::usage(values::unknown("engine", id, &ids, &advice))
     })
 }
 

@@ -22,7 +22,7 @@ pub(super) fn size(args: &FileSize) -> Result<ExitCode, Failure> {
         keep: args.keep,
     };
     let Done::Size(found) = super::done(&Job::Size(wish))? else {
-        return Err(Failure::unusable("the worker did another job than it was asked to"));
+        return Err(super::another_answer());
     };
     output::result(&match args.json {
         true => format!("{:#}", object(args, &found)),

@@ -1,15 +1,31 @@
-//! `iolens list engines`: the ways to read a file, what each needs, and whether it
-//! works here, which is tried on a small file of ours.
+//! `iolens list engines`: the ways to read, to write and to copy a file, what each
+//! needs, and whether it works here, which is tried on a small file of ours.
 
 use std::fmt::Write;
 
-use iolens_engine::files::read::engines::{ENGINES, Entry};
 use iolens_engine::files::subject::Subject;
 use iolens_engine::files::test_file::TestFile;
+use iolens_engine::files::{copy, read, write};
+use iolens_model::kernel::KernelVersion;
 use serde_json::{Value, json};
 
 /// Two blocks of the largest unit of storage that anybody asks for, and a tail.
 const FILE_BYTES: u64 = (128 << 10) + 3;
+
+/// An entry of any of the three types.
+macro_rules! listed {
+    ($task:literal, $entry:expr) => {
+        Listed {
+            task: $task,
+            id: $entry.id,
+            summary: $entry.summary,
+            needs: $entry.needs,
+            path: $entry.path,
+            since: $entry.since,
+            is_direct: $entry.is_direct,
+        }
+    };
+}
 
 /// Every engine, tried in the folder for temporary files.
 pub(super) fn items() -> Vec<Value> {
@@ -18,23 +34,50 @@ pub(super) fn items() -> Vec<Value> {
         file.resize(FILE_BYTES, || false).map_err(|e| e.to_string())?;
         file.subject()
     });
-    ENGINES.iter().map(|entry| item(entry, made.as_ref())).collect()
-}
-
-fn item(entry: &Entry, tried_on: Result<&Subject, &String>) -> Value {
-    let refused = match tried_on {
-        Ok(subject) => entry.try_on(subject).err(),
+    let file_system = made.as_ref().ok().map(Subject::file_system);
+    let tried = |attempt: &dyn Fn(&Subject) -> Result<(), String>| match &made {
+        Ok(subject) => attempt(subject).err(),
         Err(why) => Some(why.clone()),
     };
+    let mut items = Vec::new();
+    for entry in read::engines::ENGINES {
+        let refused = tried(&|subject| entry.try_on(subject));
+        let mut item = item(&listed!("read", entry), file_system, refused);
+        item["has_depth"] = entry.has_depth.into();
+        items.push(item);
+    }
+    for entry in write::engines::ENGINES {
+        let refused = tried(&|_| entry.try_in(&folder));
+        items.push(item(&listed!("write", entry), file_system, refused));
+    }
+    for entry in copy::engines::ENGINES {
+        let refused = tried(&|subject| entry.try_on(subject, &folder));
+        items.push(item(&listed!("copy", entry), file_system, refused));
+    }
+    items
+}
+
+/// What all engines have in common, of three types.
+struct Listed<'a> {
+    task: &'a str,
+    id: &'a str,
+    summary: &'a str,
+    needs: &'a str,
+    path: &'a str,
+    since: Option<KernelVersion>,
+    is_direct: bool,
+}
+
+fn item(listed: &Listed<'_>, file_system: Option<&str>, refused: Option<String>) -> Value {
     json!({
-        "name": entry.id,
-        "summary": entry.summary,
-        "needs": entry.needs,
-        "path": entry.path,
-        "since_linux": entry.since.map(|version| version.to_string()),
-        "has_depth": entry.has_depth,
-        "direct": entry.is_direct,
-        "file_system": tried_on.ok().map(Subject::file_system),
+        "name": listed.id,
+        "task": listed.task,
+        "summary": listed.summary,
+        "needs": listed.needs,
+        "path": listed.path,
+        "since_linux": listed.since.map(|version| version.to_string()),
+        "direct": listed.is_direct,
+        "file_system": file_system,
         "available": refused.is_none(),
         "unavailable_reason": refused,
     })
@@ -45,10 +88,15 @@ pub(super) fn rows(items: &[Value]) -> String {
     let text = |item: &Value, key: &str| item[key].as_str().unwrap_or("-").to_owned();
     let width = items.iter().map(|item| text(item, "name").len()).max().unwrap_or(0);
     let mut rows = format!("  {:width$}  {:6}  here\n", "", "Linux");
+    let mut task = String::new();
     for item in items {
+        if task != text(item, "task") {
+            task = text(item, "task");
+            // Writing to a string cannot fail.
+            let _ = writeln!(rows, "  to {task}:");
+        }
         let here = if item["available"] == true { "yes" } else { "no" };
         let (name, since) = (text(item, "name"), text(item, "since_linux"));
-        // Writing to a string cannot fail.
         let _ = writeln!(rows, "  {name:width$}  {since:6}  {here:4}  {}", text(item, "summary"));
         let needs = text(item, "needs");
         if needs != "nothing" {

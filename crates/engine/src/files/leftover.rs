@@ -1,0 +1,267 @@
+//! Files that are written under another name than their own, where the file system
+//! has none without a name: each is written down before it is made, and whoever starts
+//! next removes what a killed process left.
+//!
+//! A record is a file of its own in a folder that only its user may enter, so that
+//! records of several processes do not meet; nobody removes a file because of a
+//! record that another user could have written.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use iolens_sys::errno::Errno;
+use iolens_sys::file::about::about;
+use iolens_sys::file::create::{self, Found, Identity};
+use iolens_sys::proc::Root;
+use iolens_sys::{clock, durable, process};
+use serde::{Deserialize, Serialize};
+
+use crate::journal::{Fate, Owner};
+
+/// Where records are kept.
+#[derive(Debug, Clone)]
+pub struct Leftovers {
+    root: Root,
+    folder: PathBuf,
+}
+
+/// What is written down of one file.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Record {
+    owner: Owner,
+    /// The name that it has while it is written; absolute.
+    path: PathBuf,
+}
+
+/// In every name that is only for the time of writing.
+const MARK: &str = ".iolens-partial-";
+
+/// A file under its passing name. Dropped, it is removed.
+#[derive(Debug)]
+pub struct Leftover {
+    path: PathBuf,
+    identity: Identity,
+    record: PathBuf,
+}
+
+impl Leftovers {
+    /// Those of this user: in `XDG_RUNTIME_DIR`, which does not outlive a boot, or in
+    /// a folder of the user's below /tmp. Tests bring a folder of their own.
+    #[must_use]
+    pub fn here() -> Leftovers {
+        let variable = |name: &str| {
+            std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+        };
+        let folder = variable("IOLENS_LOCK_DIR")
+            .or_else(|| variable("XDG_RUNTIME_DIR"))
+            .map(|folder| folder.join("iolens-partial"))
+            .unwrap_or_else(|| {
+                PathBuf::from(format!("/tmp/iolens-partial-{}", process::effective_uid()))
+            });
+        Leftovers::in_folder(&folder)
+    }
+
+    /// Those that are kept in a folder, which need not be there yet.
+    #[must_use]
+    pub fn in_folder(folder: &Path) -> Leftovers {
+        Leftovers { root: Root::real(), folder: folder.to_owned() }
+    }
+
+    /// Makes a file beside `path`, written down before.
+    ///
+    /// Errors: what was tried and what the system said.
+    pub(crate) fn make_beside(&self, path: &Path) -> Result<(File, Leftover), String> {
+        let (record, passing) = self.write_down(path)?;
+        let made = create::exclusive(&passing).and_then(|file| {
+            let identity = Identity::of(&about(file.as_fd())?);
+            Ok((file, identity))
+        });
+        match made {
+            Ok((file, identity)) => Ok((file, Leftover { path: passing, identity, record })),
+            Err(errno) => {
+                let _ = durable::remove(&record);
+                Err(format!("cannot make a file beside {}: {errno}", path.display()))
+            }
+        }
+    }
+
+    /// Writes down the passing name of a file; where, and the name.
+    fn write_down(&self, path: &Path) -> Result<(PathBuf, PathBuf), String> {
+        let cannot = |what: &dyn std::fmt::Display| {
+            let folder = self.folder.display();
+            format!("cannot write down in {folder} that a file is being made: {what}")
+        };
+        self.open_folder().map_err(|why| cannot(&why))?;
+        let absolute = std::path::absolute(path).map_err(|e| cannot(&Errno::from(e)))?;
+        let number = format!("{}-{}", process::id(), clock::unix_ns());
+        // Short, whatever the file's own name: that may be as long as names can be.
+        let passing = absolute.with_file_name(format!("{MARK}{number}"));
+        let owner = Owner::own(&self.root).map_err(|why| cannot(&why))?;
+        let record = Record { owner, path: passing.clone() };
+        let text = serde_json::to_string(&record).map_err(|e| cannot(&e))?;
+        let place = self.folder.join(number);
+        durable::write(&place, &text).map_err(|errno| cannot(&errno))?;
+        Ok((place, passing))
+    }
+
+    /// The folder, made if need be, which must be this user's alone.
+    fn open_folder(&self) -> Result<(), String> {
+        match std::fs::DirBuilder::new().mode(0o700).create(&self.folder) {
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                return Err(Errno::from(e).to_string());
+            }
+            _ => {}
+        }
+        self.check_folder()
+    }
+
+    fn check_folder(&self) -> Result<(), String> {
+        let about = std::fs::symlink_metadata(&self.folder);
+        let about = about.map_err(|e| Errno::from(e).to_string())?;
+        let is_ours =
+            about.is_dir() && about.uid() == process::effective_uid() && about.mode() & 0o022 == 0;
+        if is_ours { Ok(()) } else { Err("it is not this user's alone".to_owned()) }
+    }
+
+    /// Removes what killed processes of this user left, and says so, a sentence for
+    /// each file.
+    #[must_use]
+    pub fn sweep(&self) -> Vec<String> {
+        if self.check_folder().is_err() {
+            return Vec::new();
+        }
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
+        entries.flatten().filter_map(|entry| self.sweep_one(&entry.path())).collect()
+    }
+
+    fn sweep_one(&self, place: &Path) -> Option<String> {
+        let text = std::fs::read_to_string(place).ok()?;
+        // What is torn was written by one who made nothing yet.
+        let record = serde_json::from_str::<Record>(&text).ok()?;
+        if record.owner.fate(&self.root) == Fate::Alive {
+            return None;
+        }
+        let name = record.path.file_name()?.to_str()?;
+        let mut said = None;
+        if name.starts_with(MARK) && is_regular(&record.path) {
+            let removed = std::fs::remove_file(&record.path);
+            let path = record.path.display();
+            said = Some(match removed {
+                Ok(()) => format!("removed {path}, which a killed iolens left unfinished"),
+                Err(e) => {
+                    format!("cannot remove {path}, which a killed iolens left: {}", Errno::from(e))
+                }
+            });
+        }
+        let _ = durable::remove(place);
+        said
+    }
+}
+
+fn is_regular(path: &Path) -> bool {
+    use iolens_sys::file::about::Kind;
+    Found::at(path).is_ok_and(|found| found.about().kind == Kind::Regular)
+}
+
+impl Leftover {
+    /// Gives the file its own name, which nobody may have.
+    ///
+    /// Errors: see [`create::rename`]; the file is removed then.
+    pub(crate) fn move_to(self, path: &Path) -> Result<(), Errno> {
+        create::rename(&self.path, path)
+    }
+
+    /// Whether the file is still there under this name.
+    fn is_there(&self) -> bool {
+        Found::at(&self.path).is_ok_and(|found| found.identity() == self.identity)
+    }
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        if self.is_there() {
+            let _ = std::fs::remove_file(&self.path);
+        }
+        let _ = durable::remove(&self.record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn leftovers(folder: &Path) -> Leftovers {
+        Leftovers::in_folder(&folder.join("records"))
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_beside_its_place_gets_its_name_or_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, path) = (leftovers(folder.path()), folder.path().join("wanted"));
+        let (mut file, leftover) = ours.make_beside(&path).unwrap();
+        file.write_all(b"abc").unwrap();
+        assert_eq!(names(&ours.folder).len(), 1);
+        assert!(ours.sweep().is_empty(), "its owner lives");
+        leftover.move_to(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "abc");
+        assert_eq!(names(folder.path()), ["records", "wanted"]);
+        let (_, given_up) = ours.make_beside(&path).unwrap();
+        assert_eq!(names(folder.path()).len(), 3);
+        drop(given_up);
+        let (_, taken) = ours.make_beside(&path).unwrap();
+        assert_eq!(taken.move_to(&path), Err(Errno::EEXIST));
+        assert_eq!(names(folder.path()), ["records", "wanted"]);
+        assert!(names(&ours.folder).is_empty());
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ours, path) = (leftovers(folder.path()), folder.path().join("wanted"));
+        let (_, leftover) = ours.make_beside(&path).unwrap();
+        let (passing, place) = (leftover.path.clone(), leftover.record.clone());
+        // As if the process had been killed: nothing of it is run, and none has its id.
+        std::mem::forget(leftover);
+        let text = std::fs::read_to_string(&place).unwrap();
+        let dead = text.replace(&format!("\"pid\":{}", process::id()), "\"pid\":4194305");
+        assert_ne!(dead, text);
+        std::fs::write(&place, &dead).unwrap();
+        // One that names a file which is none of ours.
+        let precious = folder.path().join("precious");
+        std::fs::write(&precious, "theirs").unwrap();
+        let forged = dead.replace(passing.to_str().unwrap(), precious.to_str().unwrap());
+        std::fs::write(ours.folder.join("forged"), forged).unwrap();
+        std::fs::write(ours.folder.join("torn"), "{\"owner").unwrap();
+        let said = ours.sweep();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("removed ") && said[0].contains(MARK), "{said:?}");
+        assert_eq!(names(folder.path()), ["precious", "records"]);
+        assert_eq!(names(&ours.folder), ["torn"]);
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_not_believed() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let ours = leftovers(folder.path());
+        std::fs::create_dir(&ours.folder).unwrap();
+        let open = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(&ours.folder, open).unwrap();
+        let why = ours.make_beside(&folder.path().join("wanted")).unwrap_err();
+        assert!(why.contains("it is not this user's alone"), "{why}");
+        assert!(ours.sweep().is_empty());
+    }
+}

@@ -1,0 +1,34 @@
+//! `write`: write(2), block by block, where the descriptor stands.
+//!
+//! Path through the kernel: write(2) → `vfs_write` → the file system's `write_iter`
+//! → `generic_perform_write` or iomap: each block is copied into the page cache and
+//! goes to the device later, when somebody syncs or the kernel writes back.
+//! Needs: nothing.
+//! Compared with: `pwrite`, which names the place; `writev`, whose block is in
+//! pieces.
+//! Does not show: what it costs to bring the bytes to the device, which is in the
+//! time of the sync, or of nobody's.
+
+use iolens_sys::file;
+
+use crate::files::moved::Call;
+use crate::files::write::engines::{Entry, Setup, Writer};
+use crate::files::write::plain;
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "write",
+    summary: "write(2) of each block",
+    needs: "nothing",
+    since: None,
+    path: "buffer → page cache: copied by the kernel (copy_page_from_iter_atomic)",
+    is_direct: false,
+    ignores_dsync: None,
+    has_several_under_way: false,
+    open,
+};
+
+fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
+    let fd = setup.file;
+    plain::open(setup, Call::destination("write"), move |bytes, _| file::write::write(fd, bytes))
+}

@@ -1,0 +1,47 @@
+//! `writev`: writev(2) of each block in up to eight pieces, as a program writes that
+//! puts a record together from parts.
+//!
+//! Path through the kernel: writev(2) → `vfs_writev` → `import_iovec` → as of
+//! `write`, one copy for each piece.
+//! Needs: nothing.
+//! Compared with: `write`, whose block lies in one piece.
+//! Does not show: the gathering that it saves the program.
+
+use std::io::IoSlice;
+
+use iolens_sys::file;
+
+use crate::files::moved::Call;
+use crate::files::write::engines::{Entry, Setup, Writer};
+use crate::files::write::plain;
+
+/// Pieces of a block, as a message has fields.
+const PIECES: usize = 8;
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "writev",
+    summary: "writev(2) of each block in up to eight pieces",
+    needs: "nothing",
+    since: None,
+    path: "pieces of a buffer → page cache: copied by the kernel, one after the other",
+    is_direct: false,
+    ignores_dsync: None,
+    has_several_under_way: false,
+    open,
+};
+
+fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
+    let fd = setup.file;
+    let piece_bytes = setup.block_bytes.div_ceil(PIECES).max(1);
+    let write = move |bytes: &[u8], _| {
+        let mut pieces = [IoSlice::new(&[]); PIECES];
+        let mut used = 0;
+        for (piece, bytes) in pieces.iter_mut().zip(bytes.chunks(piece_bytes)) {
+            *piece = IoSlice::new(bytes);
+            used += 1;
+        }
+        file::write::writev(fd, &pieces[..used])
+    };
+    plain::open(setup, Call::destination("writev"), write)
+}
