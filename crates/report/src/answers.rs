@@ -85,6 +85,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
     match run.header.plan.study() {
         Study::File => {
+            out.splice(0..0, crate::files::alarms(run));
             out.extend(headlines(run, analysis));
             out.extend(crate::files::sentences(run, analysis));
             out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
@@ -102,7 +103,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out.extend(cautions::classic(run));
     out.extend(cautions::tails(run, analysis));
     out.extend(cautions::isolated(run, analysis));
-    out.extend(cautions::drift(analysis));
+    out.extend(cautions::drift(run, analysis));
     out.extend(cautions::ending(run));
     out.extend(analysis.warnings.iter().map(|text| cautions::warning(text)));
     out.push(cautions::harness(run));
@@ -131,7 +132,7 @@ fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis
     let mut parts: Vec<String> = segments.iter().map(|segment| segment.words(baseline)).collect();
     parts.extend(conditional::over(cells, baseline));
     let claim = format!("{}.", parts.join("; "));
-    Sentence::about(run, Kind::Headline, words::curve(&run.header.plan, curve), &claim)
+    Sentence::about(run, Kind::Headline, words::curve(&run.header, curve), &claim)
 }
 
 /// `, 1.06× to 1.20× send_staged`; nothing without ratios.
@@ -261,7 +262,7 @@ fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
         claim.push_str(&format!("; n = {}", cell.trials_used));
     }
     claim.push('.');
-    Sentence::about(run, Kind::Answer, words::subject(&run.header.plan, &cell.cell), &claim)
+    Sentence::about(run, Kind::Answer, words::subject(&run.header, &cell.cell), &claim)
 }
 
 /// Which compared arms are not in the comparison.

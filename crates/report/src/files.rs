@@ -1,18 +1,191 @@
-//! What a run of `file` says besides what every study says: of its file, and what the
-//! page cache and the device had to do with its times.
+//! The study `file`: what its sentences, tables and figures have in common.
 
+mod sentences;
+#[cfg(test)]
+mod tests;
+
+use iolens_model::arm::Role;
+use iolens_model::cell::{Cell, Setting};
+use iolens_model::file::{CacheState, FileSetting};
+use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
+use iolens_model::units::{Bytes, three_digits};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
-use crate::answers::{Kind, Sentence};
+pub(crate) use self::sentences::{alarms, sentences};
 
-/// The sentences about the file.
-pub(crate) fn sentences(run: &Run, _analysis: &Analysis) -> Vec<Sentence> {
-    let Some(file) = &run.header.file else { return Vec::new() };
-    let whose = if file.is_ours { "made for this run in" } else { "the user's" };
-    let text = format!(
-        "The file: {}, {whose} {}, on {} ({}).",
-        file.bytes, file.place, file.file_system, file.size_reason
-    );
-    vec![Sentence { kind: Kind::Scope, text, indicative: false, subject: None }]
+/// The unit of rates in one table or figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Scale {
+    /// Its name.
+    pub(crate) unit: &'static str,
+    /// Bytes per second in it.
+    pub(crate) bytes_per_s: f64,
+}
+
+impl Scale {
+    const GIB: Scale = Scale { unit: "GiB/s", bytes_per_s: Bytes::GIB as f64 };
+    const MIB: Scale = Scale { unit: "MiB/s", bytes_per_s: Bytes::MIB as f64 };
+
+    /// That of cells: GiB/s where the fastest of them reaches one.
+    pub(crate) fn of(cells: &[&CellAnalysis]) -> Scale {
+        let arms = cells.iter().flat_map(|cell| &cell.arms).filter_map(rate_of);
+        let best = arms.map(|rate| rate.value).fold(0.0, f64::max);
+        if best >= Scale::GIB.bytes_per_s { Scale::GIB } else { Scale::MIB }
+    }
+}
+
+/// `2.31 GiB/s`, or `812 MiB/s` below 1 GiB/s.
+pub(crate) fn rate(bytes_per_s: f64) -> String {
+    let scale = if bytes_per_s >= Scale::GIB.bytes_per_s { Scale::GIB } else { Scale::MIB };
+    format!("{} {}", three_digits(bytes_per_s / scale.bytes_per_s), scale.unit)
+}
+
+/// Bytes read per second by an arm that has usable numbers.
+pub(crate) fn rate_of(arm: &ArmAnalysis) -> Option<Estimate> {
+    arm.figures.as_ref().filter(|_| arm.status == Status::Ok)?.read_bytes_per_s
+}
+
+/// The arms of a cell that have a rate of their own: no copy of the baseline.
+pub(crate) fn engines(cell: &CellAnalysis) -> impl Iterator<Item = (&ArmAnalysis, Estimate)> {
+    let own = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);
+    cell.arms.iter().filter(own).filter_map(|arm| Some((arm, rate_of(arm)?)))
+}
+
+/// The engine behind a label.
+pub(crate) fn primitive(analysis: &Analysis, label: &str) -> String {
+    let mut arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    let found = arms.find(|arm| arm.arm.label == label);
+    found.map_or_else(|| label.to_owned(), |arm| arm.arm.primitive.clone())
+}
+
+/// Whether an engine reads around the page cache, as the run knew it.
+pub(crate) fn is_direct(run: &Run, engine: &str) -> bool {
+    run.header.engines.iter().any(|facts| facts.id == engine && facts.is_direct)
+}
+
+/// The same setting with this of the file in the page cache.
+pub(crate) fn with_cache(cell: &Cell, cache: CacheState) -> Cell {
+    match cell.setting {
+        Setting::File(setting) => {
+            Cell { setting: Setting::File(FileSetting { cache, ..setting }), ..cell.clone() }
+        }
+        _ => cell.clone(),
+    }
+}
+
+/// What tells a curve from others but what is in the page cache.
+pub(crate) fn without_cache(run: &Run, cell: &Cell) -> String {
+    let words = crate::words::curve(&run.header, &with_cache(cell, CacheState::Warm));
+    let others = words.split(", ").filter(|word| *word != CacheState::Warm.word());
+    others.collect::<Vec<_>>().join(", ")
+}
+
+/// What the page cache is worth to an engine.
+pub(crate) struct Caching {
+    /// The cell that is warm.
+    pub(crate) cell: Cell,
+    /// The engine's arm.
+    pub(crate) label: String,
+    /// The engine.
+    pub(crate) primitive: String,
+    /// Its rate warm over its rate cold.
+    pub(crate) ratio: Estimate,
+}
+
+/// Warm over cold of every engine that goes through the page cache, at every block
+/// size that has both.
+pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Vec<Caching> {
+    let is_warm =
+        |cell: &&CellAnalysis| cell.cell.file().is_some_and(|f| f.cache == CacheState::Warm);
+    let mut found = Vec::new();
+    for warm in analysis.cells.iter().filter(is_warm) {
+        let other = with_cache(&warm.cell, CacheState::Cold);
+        let Some(cold) = analysis.cells.iter().find(|cell| cell.cell == other) else { continue };
+        for (arm, rate) in engines(warm) {
+            let mut colds = engines(cold);
+            let same = colds.find(|(other, _)| other.arm.label == arm.arm.label);
+            let Some((_, slow)) = same.filter(|_| !is_direct(run, &arm.arm.primitive)) else {
+                continue;
+            };
+            found.push(Caching {
+                cell: warm.cell.clone(),
+                label: arm.arm.label.clone(),
+                primitive: arm.arm.primitive.clone(),
+                ratio: over(rate, slow),
+            });
+        }
+    }
+    found
+}
+
+/// One over the other, of cells that have nothing in common: the half-widths of
+/// both, of the logarithm and added in quadrature.
+fn over(a: Estimate, b: Estimate) -> Estimate {
+    let value = a.value / b.value;
+    let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
+    let both = a.interval.zip(b.interval).map(|(a, b)| half(a).hypot(half(b)));
+    let interval = both
+        .filter(|half| half.is_finite())
+        .map(|half| Interval { low: value / half.exp(), high: value * half.exp() });
+    Estimate { value, interval, n: a.n.min(b.n) }
+}
+
+/// `5.21 [4.98, 5.45]`.
+pub(crate) fn times(ratio: &Estimate) -> String {
+    crate::results::interval_text(Some(*ratio), 1.0)
+}
+
+/// 1/b of a fit, bytes per second; null where a byte costs nothing.
+pub(crate) fn bandwidth(model: &CostModel) -> Option<Estimate> {
+    let Estimate { value, interval, n } = model.per_byte_ns;
+    let inverse = |ns: f64| 1e9 / ns;
+    let interval = interval
+        .filter(|interval| interval.low > 0.0)
+        .map(|Interval { low, high }| Interval { low: inverse(high), high: inverse(low) });
+    (value > 0.0).then(|| Estimate { value: inverse(value), interval, n })
+}
+
+/// n½ of a fit: the block size at which half of the time is the crossing.
+pub(crate) fn knee(model: &CostModel) -> Bytes {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
+    Bytes(model.half_size_bytes.max(0.0).round() as u64)
+}
+
+/// What memory allows: name and bytes per second. Measured with one thread and with
+/// as many as the calibration had; for a number between there is none. In or out of
+/// the last-level cache, as the file fits it or does not.
+pub(crate) fn rooflines(run: &Run, threads: u32) -> Vec<(String, f64)> {
+    let c = &run.header.calibration;
+    if threads > 1 && threads < c.threads {
+        return Vec::new();
+    }
+    let llc = run.header.host.llc.value().map(|llc| llc.0);
+    let file = run.header.file.as_ref().map(|file| file.bytes.0);
+    let fits = file.zip(llc).is_some_and(|(file, llc)| file <= llc);
+    let pick = |hot: f64, cold: f64| if fits { hot } else { cold };
+    let (scan, copy) = match threads {
+        1 => (
+            c.costs.as_ref().map(|c| pick(c.scan_hot_bytes_per_s, c.scan_cold_bytes_per_s)),
+            pick(c.memcpy_hot_bytes_per_s, c.memcpy_cold_bytes_per_s),
+        ),
+        _ => (
+            c.costs.as_ref().map(|c| pick(c.scan_hot_all_bytes_per_s, c.scan_cold_all_bytes_per_s)),
+            pick(c.memcpy_hot_all_bytes_per_s, c.memcpy_cold_all_bytes_per_s),
+        ),
+    };
+    let place = if fits { "in cache" } else { "out of cache" };
+    let named = |what: &str, bytes_per_s: f64| (format!("{what} {place}"), bytes_per_s);
+    let both = scan.map(|scan| named("memory scan", scan)).into_iter();
+    both.chain([named("memory copy", copy)]).filter(|(_, rate)| *rate > 0.0).collect()
+}
+
+/// The best rate of all cold cells, with its arm and cell: the best evidence that a
+/// run has of what the device delivers.
+pub(crate) fn best_cold(analysis: &Analysis) -> Option<(&CellAnalysis, &ArmAnalysis, Estimate)> {
+    let is_cold =
+        |cell: &&CellAnalysis| cell.cell.file().is_some_and(|f| f.cache == CacheState::Cold);
+    let cold = analysis.cells.iter().filter(is_cold);
+    let all = cold.flat_map(|cell| engines(cell).map(move |(arm, rate)| (cell, arm, rate)));
+    all.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value))
 }

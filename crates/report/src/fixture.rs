@@ -256,6 +256,7 @@ fn build(shape: &Shape) -> (Run, Analysis) {
         removed_copies: Vec::new(),
         extremes: Vec::new(),
         plateaus: Vec::new(),
+        read_plateaus: Vec::new(),
         unexpected: None,
         drift: None,
         passes: shape.passes,

@@ -15,6 +15,7 @@ mod cells;
 mod copies;
 mod decision;
 mod figures;
+mod files;
 mod glossary;
 mod machine;
 mod paths;
@@ -41,12 +42,12 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             reproduce::section(run),
         ],
         Study::File => vec![
-            answers::section(run, analysis),
-            decision::section(run, analysis),
-            figures::section(run, analysis),
+            files::answers(run, analysis),
+            files::decision(run, analysis),
+            files::figures(run, analysis),
             validity::section(run, analysis),
             machine::section(run),
-            cells::section(run, analysis),
+            files::cells(run, analysis),
             reproduce::section(run),
         ],
         Study::Syscall => vec![
@@ -130,21 +131,10 @@ fn question(run: &Run) -> &'static str {
 fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
     match run.header.plan.study() {
         Study::Net => &CONTENTS,
-        Study::File => &FILE_CONTENTS,
+        Study::File => &files::CONTENTS,
         Study::Syscall => &calls::CONTENTS,
     }
 }
-
-/// Those of a page of `file`.
-const FILE_CONTENTS: [(&str, &str); 7] = [
-    ("answers", "Answers"),
-    ("decision", "What to use"),
-    ("figures", "Figures"),
-    ("validity", "Validity"),
-    ("machine", "Machine"),
-    ("cells", "All cells"),
-    ("reproduce", "How to reproduce"),
-];
 
 /// Sections by id and heading.
 const CONTENTS: [(&str, &str); 9] = [

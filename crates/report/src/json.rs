@@ -37,7 +37,7 @@ pub fn cells(run: &Run, analysis: &Analysis) -> String {
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis) -> String {
     let spent = totals::spent(run);
-    print(&json!({
+    let mut whole = json!({
         "schema": SCHEMA,
         "run": run.header,
         "sentences": answers::sentences(run, analysis),
@@ -60,7 +60,11 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
             "slices_ns": spent.slices_ns,
             "trials_ns": spent.trials_ns,
         },
-    }))
+    });
+    if run.header.plan.file().is_some() {
+        whole["read_plateaus"] = json!(analysis.read_plateaus);
+    }
+    print(&whole)
 }
 
 /// One row per line: a run has tens of thousands of slices.

@@ -16,6 +16,7 @@ mod crossovers;
 mod decision;
 mod detail;
 mod families;
+pub(crate) mod files;
 mod ledger;
 mod receivers;
 mod validity;

@@ -16,6 +16,7 @@ use crate::table::{Column, Entry, Table};
 use crate::wrap;
 
 mod calls;
+mod files;
 mod grouped;
 
 /// How the terminal is.
@@ -50,6 +51,9 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if run.header.plan.syscall().is_some() {
         return calls::run(run, analysis, style);
     }
+    if run.header.plan.file().is_some() {
+        return files::whole(run, analysis, style);
+    }
     match parts::is_grouped(analysis) {
         true => grouped::run(run, analysis, style),
         false => whole(run, analysis, style),
@@ -61,6 +65,9 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
 pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if run.header.plan.syscall().is_some() {
         return calls::whole(run, analysis, style);
+    }
+    if run.header.plan.file().is_some() {
+        return files::whole(run, analysis, style);
     }
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
@@ -175,7 +182,8 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     }
     out.push('\n');
     let table = match plan.study() {
-        Study::Net | Study::File => results::results(plan, &[cell], style.columns()),
+        Study::Net => results::results(plan, &[cell], style.columns()),
+        Study::File => results::files::curve(run, &[cell], style.columns()),
         Study::Syscall => crate::calls::by_cost(run, cell, false),
     };
     out.push_str(&painted(&table.text(style.columns()), style));
@@ -213,8 +221,11 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     let Some(figures) = &arm.figures else { return };
     let (unit, scale) = match figures.goodput_bits_per_s {
         Some(_) => ("goodput of each trial, Gbit/s", 1e9),
-        None if plan.study() == Study::Net => ("time of each trial, ns/message", 1.0),
-        None => ("time of each trial, ns/call", 1.0),
+        None => ("", 1.0),
+    };
+    let unit = match unit {
+        "" => format!("time of each trial, ns/{}", plan.study().unit()),
+        unit => unit.to_owned(),
     };
     let values: Vec<String> =
         figures.trial_values.iter().map(|value| three_digits(value / scale)).collect();

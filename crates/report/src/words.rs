@@ -4,6 +4,7 @@
 use iolens_model::axes::{Topology, WorkingSet};
 
 use iolens_model::cell::{Cell, Setting};
+use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Axes, Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
@@ -12,23 +13,69 @@ use crate::number::count;
 
 /// What tells a cell from the others of the run: `64 KiB, 1 thread`, with the
 /// axes behind it of which the plan has more than one value.
-pub(crate) fn subject(plan: &Plan, cell: &Cell) -> String {
+pub(crate) fn subject(header: &RunHeader, cell: &Cell) -> String {
+    as_found(header, cell, subject_in(&header.plan, cell))
+}
+
+/// The same of a plan, whatever the machine.
+pub(crate) fn subject_in(plan: &Plan, cell: &Cell) -> String {
     match plan.study().has_sizes() {
-        true => format!("{}, {}", cell.size, curve(plan, cell)),
-        false => curve(plan, cell),
+        true => format!("{}, {}", cell.size, curve_in(plan, cell)),
+        false => curve_in(plan, cell),
     }
 }
 
 /// What tells a curve from the others of the run: `1 thread`.
-pub(crate) fn curve(plan: &Plan, cell: &Cell) -> String {
+pub(crate) fn curve(header: &RunHeader, cell: &Cell) -> String {
+    as_found(header, cell, curve_in(&header.plan, cell))
+}
+
+fn curve_in(plan: &Plan, cell: &Cell) -> String {
     let mut parts = vec![threads(cell.threads)];
     parts.extend(plan.told_apart(cell));
     parts.join(", ")
 }
 
+/// Cold in a virtual machine is what the guest has evicted and its host may
+/// have still.
+pub(crate) const GUEST_COLD: &str = "guest-cold";
+
+/// Words about a cell with what this machine makes of its cache state.
+pub(crate) fn as_found(header: &RunHeader, cell: &Cell, words: String) -> String {
+    let is_cold = cell.file().is_some_and(|file| file.cache == CacheState::Cold);
+    match is_cold && is_guest(&header.host) {
+        true => words.split(", ").map(guest_cold).collect::<Vec<_>>().join(", "),
+        false => words,
+    }
+}
+
+fn guest_cold(word: &str) -> &str {
+    if word == CacheState::Cold.word() { GUEST_COLD } else { word }
+}
+
+/// Whether the machine is a virtual one, as far as it says.
+pub(crate) fn is_guest(host: &HostFacts) -> bool {
+    fact(host, &["virtualization"]).is_some_and(|name| name != "no hypervisor")
+}
+
+/// What a table of choices shows.
+pub(crate) fn cheapest(plan: &Plan) -> String {
+    format!("Cheapest {} by time per {}", arm_of(plan), plan.study().unit())
+}
+
+/// What an arm is in a study: `arm`, `engine`.
+pub(crate) fn arm_of(plan: &Plan) -> &'static str {
+    if plan.file().is_some() { "engine" } else { "arm" }
+}
+
+/// What the sizes of a study are: `message size`, `block size`.
+pub(crate) fn size_of(plan: &Plan) -> String {
+    format!("{} size", plan.study().unit())
+}
+
 /// The same for a narrow column, whose heading says what it is.
 pub(crate) fn curve_brief(plan: &Plan, cell: &Cell) -> String {
-    curve(plan, cell).replace("received with ", "")
+    curve_in(plan, cell).replace("received with ", "")
 }
 
 /// `hot working set`: alone the word would be about anything.

@@ -79,6 +79,7 @@ pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
         removed_copies: removed_copy::of(&tracks, &analyses, plan.isolate, table),
         extremes: extremes::of(&analyses),
         plateaus: plateaus::of(&analyses, plan.delta),
+        read_plateaus: plateaus::of_reads(&analyses, plan.delta),
         unexpected: unexpected::of(&analyses, &tracks, &cost_models, plan.delta),
         drift: drift::of(&tracks, plan.precision),
         cost_models,

@@ -36,6 +36,8 @@ pub struct Analysis {
     pub extremes: Vec<Extreme>,
     /// From where on more bytes or more threads no longer help.
     pub plateaus: Vec<Plateau>,
+    /// The same of what is read of a file; empty in other studies than `file`.
+    pub read_plateaus: Vec<ReadPlateau>,
     /// The cell farthest from its cost model; null where no curve has one.
     pub unexpected: Option<Unexpected>,
     /// The slope of single-arm figures over the run; null with too few trials.
@@ -510,6 +512,22 @@ pub struct Plateau {
     pub goodput_bits_per_s: Estimate,
     /// Highest goodput beyond, bit/s.
     pub best_beyond_bits_per_s: Estimate,
+}
+
+/// From where on more of an axis is shown not to raise the rate at which an
+/// engine reads by more than δ.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReadPlateau {
+    /// The engine's arm.
+    pub label: String,
+    /// The cell in which it begins.
+    pub from: Cell,
+    /// The axis that grows.
+    pub axis: PlateauAxis,
+    /// Bytes of the file read per second there.
+    pub read_bytes_per_s: Estimate,
+    /// The highest such rate beyond.
+    pub best_beyond_bytes_per_s: Estimate,
 }
 
 /// An axis along which goodput may stop growing.

@@ -4,18 +4,54 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 
-use crate::analysis::{CellAnalysis, Estimate, Plateau, PlateauAxis};
+use crate::analysis::{CellAnalysis, Estimate, Figures, Plateau, PlateauAxis, ReadPlateau};
 use crate::tracks::grouped;
 
 /// The plateaus of every arm along sizes and along threads. None where the
 /// goodput still grows at the end of the axis, or where it may.
 pub(crate) fn of(cells: &[CellAnalysis], delta: f64) -> Vec<Plateau> {
+    let found = of_rate(cells, delta, |figures| figures.goodput_bits_per_s);
+    let plateau = |found: Found| Plateau {
+        label: found.label,
+        from: found.from,
+        axis: found.axis,
+        goodput_bits_per_s: found.here,
+        best_beyond_bits_per_s: found.best_beyond,
+    };
+    found.into_iter().map(plateau).collect()
+}
+
+/// The same of what is read of a file.
+pub(crate) fn of_reads(cells: &[CellAnalysis], delta: f64) -> Vec<ReadPlateau> {
+    let found = of_rate(cells, delta, |figures| figures.read_bytes_per_s);
+    let plateau = |found: Found| ReadPlateau {
+        label: found.label,
+        from: found.from,
+        axis: found.axis,
+        read_bytes_per_s: found.here,
+        best_beyond_bytes_per_s: found.best_beyond,
+    };
+    found.into_iter().map(plateau).collect()
+}
+
+/// A plateau of any rate.
+struct Found {
+    label: String,
+    from: Cell,
+    axis: PlateauAxis,
+    here: Estimate,
+    best_beyond: Estimate,
+}
+
+type Rate = fn(&Figures) -> Option<Estimate>;
+
+fn of_rate(cells: &[CellAnalysis], delta: f64, rate: Rate) -> Vec<Found> {
     let mut found = Vec::new();
     for axis in [PlateauAxis::Size, PlateauAxis::Threads] {
         for (_, mut line) in grouped(cells, |cell| without(axis, &cell.cell)) {
             line.sort_by_key(|cell| place(axis, &cell.cell));
             for label in labels(&line) {
-                found.extend(of_line(axis, label, &line, delta));
+                found.extend(of_line(axis, label, &line, delta, rate));
             }
         }
     }
@@ -45,13 +81,19 @@ fn labels<'a>(line: &[&'a CellAnalysis]) -> Vec<&'a str> {
 }
 
 /// The first cell of a line above which none beyond it rises by δ or more.
-fn of_line(axis: PlateauAxis, label: &str, line: &[&CellAnalysis], delta: f64) -> Option<Plateau> {
-    let goodput = |cell: &CellAnalysis| {
+fn of_line(
+    axis: PlateauAxis,
+    label: &str,
+    line: &[&CellAnalysis],
+    delta: f64,
+    rate: Rate,
+) -> Option<Found> {
+    let rate = |cell: &CellAnalysis| {
         let arm = cell.arms.iter().find(|arm| arm.arm.label == label)?;
-        arm.figures.as_ref().filter(|_| arm.status == Status::Ok)?.goodput_bits_per_s
+        rate(arm.figures.as_ref().filter(|_| arm.status == Status::Ok)?)
     };
     let points: Vec<(&Cell, Estimate)> =
-        line.iter().filter_map(|cell| Some((&cell.cell, goodput(cell)?))).collect();
+        line.iter().filter_map(|cell| Some((&cell.cell, rate(cell)?))).collect();
     let begins = |i: usize| {
         let (_, here) = points[i];
         let mut beyond = points[i + 1..].iter().map(|(_, there)| *there).peekable();
@@ -59,12 +101,12 @@ fn of_line(axis: PlateauAxis, label: &str, line: &[&CellAnalysis], delta: f64) -
     };
     let from = (0..points.len()).find(|&i| begins(i))?;
     let beyond = points[from + 1..].iter().map(|(_, there)| *there);
-    Some(Plateau {
+    Some(Found {
         label: label.to_owned(),
         from: points[from].0.clone(),
         axis,
-        goodput_bits_per_s: points[from].1,
-        best_beyond_bits_per_s: beyond.max_by(|a, b| a.value.total_cmp(&b.value))?,
+        here: points[from].1,
+        best_beyond: beyond.max_by(|a, b| a.value.total_cmp(&b.value))?,
     })
 }
 

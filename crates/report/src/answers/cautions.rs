@@ -113,7 +113,7 @@ pub(super) fn tails(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
                     ratio(contrast.ratio),
                     ratio(contrast.total_ratio.value)
                 );
-                let subject = words::subject(&run.header.plan, &cell.cell);
+                let subject = words::subject(&run.header, &cell.cell);
                 out.push(Sentence::about(run, Kind::Caution, subject, &claim));
             }
         }
@@ -140,7 +140,7 @@ pub(super) fn isolated(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
                 run.header.plan.baseline,
                 ratio(alone.ratio)
             );
-            let subject = words::subject(&run.header.plan, &cell.cell);
+            let subject = words::subject(&run.header, &cell.cell);
             out.push(Sentence::about(run, Kind::Caution, subject, &claim));
         }
     }
@@ -173,13 +173,13 @@ pub(super) fn ending(run: &Run) -> Option<Sentence> {
 }
 
 /// Whether the machine changed its speed while the run lasted.
-pub(super) fn drift(analysis: &Analysis) -> Option<Sentence> {
+pub(super) fn drift(run: &Run, analysis: &Analysis) -> Option<Sentence> {
     let drift = analysis.drift.filter(|drift| drift.matters)?;
-    Some(Sentence::plain(Kind::Caution, format!("{}.", drift_words(&drift))))
+    Some(Sentence::plain(Kind::Caution, format!("{}.", drift_words(run, &drift))))
 }
 
 /// The slope with its interval, and what it means for the numbers.
-pub(crate) fn drift_words(drift: &Drift) -> String {
+pub(crate) fn drift_words(run: &Run, drift: &Drift) -> String {
     // The analysis has the slope per hour; a run of minutes is told its own.
     let hours = match drift.per_hour {
         0.0 => 0.0,
@@ -193,12 +193,13 @@ pub(crate) fn drift_words(drift: &Drift) -> String {
         signed(over_run(drift.interval.high)),
         count(drift.n, "trial")
     );
+    let unit = run.header.plan.study().unit();
     match drift.matters {
         true => format!(
-            "The time per message changed during the run, {over}. Figures of single arms carry \
+            "The time per {unit} changed during the run, {over}. Figures of single arms carry \
              that, ratios do not, since their arms alternate"
         ),
-        false => format!("The time per message changed during the run {over}"),
+        false => format!("The time per {unit} changed during the run {over}"),
     }
 }
 

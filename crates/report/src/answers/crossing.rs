@@ -13,7 +13,7 @@ use crate::words;
 /// without them.
 pub(super) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let sentence = |crossover: &&Crossover| {
-        let subject = words::curve(&run.header.plan, &crossover.curve);
+        let subject = words::curve(&run.header, &crossover.curve);
         Sentence::about(run, Kind::Crossover, subject, &claim(analysis, crossover))
     };
     chosen(analysis).iter().map(sentence).collect()
@@ -123,7 +123,7 @@ pub(crate) fn claim(analysis: &Analysis, crossover: &Crossover) -> String {
 
 /// Every point of a crossover, one line each.
 pub(crate) fn evidence(run: &Run, crossover: &Crossover) -> Vec<String> {
-    let curve = words::curve(&run.header.plan, &crossover.curve);
+    let curve = words::curve(&run.header, &crossover.curve);
     let line = |point: &CrossoverPoint| {
         format!(
             "{}, {curve}: {} {}",

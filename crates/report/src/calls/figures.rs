@@ -31,7 +31,7 @@ const HEIGHT: f64 = 19.0;
 /// A bar for each call of a cell, cheapest first.
 fn bars(run: &Run, cell: &CellAnalysis) -> Figure {
     let rows = rows(run, cell);
-    let subject = words::subject(&run.header.plan, &cell.cell);
+    let subject = words::subject(&run.header, &cell.cell);
     let title = format!("Time per call (ns, log scale): {subject}");
     let draw = |medium| draw_bars(run, cell, &rows, medium, &title);
     let threads = cell.cell.threads;

@@ -28,7 +28,7 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
 }
 
 fn about(run: &Run, kind: Kind, cell: &CellAnalysis, claim: &str) -> Sentence {
-    Sentence::about(run, kind, words::subject(&run.header.plan, &cell.cell), claim)
+    Sentence::about(run, kind, words::subject(&run.header, &cell.cell), claim)
 }
 
 /// What a crossing costs, beside what costs none.

@@ -35,7 +35,7 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     if wide {
         columns.push(Column::prose("what is done"));
     }
-    let subject = words::subject(&run.header.plan, &cell.cell);
+    let subject = words::subject(&run.header, &cell.cell);
     let mut table = Table::new(format!("Calls by cost: {subject}"), columns);
     for row in rows(run, cell) {
         let figures = row.arm.figures.as_ref();

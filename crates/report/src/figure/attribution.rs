@@ -51,7 +51,7 @@ pub(super) fn stem(header: &RunHeader, cell: &Cell, metric: &str) -> String {
 
 fn title(header: &RunHeader, explanation: &Explanation) -> String {
     let what = if explanation.attribution.kernel { "CPU time" } else { "User time" };
-    let cell = words::subject(&header.plan, &explanation.attribution.cell);
+    let cell = words::subject(header, &explanation.attribution.cell);
     format!("{what} per {} by class of work (ns): {cell}", explain::unit_of(explanation))
 }
 

@@ -50,7 +50,7 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
             more.into(),
             text.into(),
             arm(analysis, &plateau.label),
-            words::subject(&run.header.plan, &plateau.from).into(),
+            words::subject(&run.header, &plateau.from).into(),
             plateau.goodput_bits_per_s.n.to_string().into(),
         ];
         if i == 0 { table.push_group(row) } else { table.push(row) }
@@ -79,7 +79,7 @@ fn extreme_row(run: &Run, analysis: &Analysis, extreme: &Extreme) -> Vec<Entry> 
         what.into(),
         value(extreme.value).into(),
         arm(analysis, &extreme.label),
-        words::subject(&run.header.plan, &extreme.cell).into(),
+        words::subject(&run.header, &extreme.cell).into(),
         extreme.value.n.to_string().into(),
     ]
 }

@@ -98,7 +98,7 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
     if trees.is_empty() {
         return None;
     }
-    let subject = words::subject(&run.header.plan, cell);
+    let subject = words::subject(&run.header, cell);
     let title = format!("Stacks by share of samples (%): {subject}");
     let draw = |medium| draw(run, explanation, &trees, medium, &title);
     Some(Figure {

@@ -126,7 +126,7 @@ fn draw(
         for cell in cells {
             let column = sizes.iter().position(|(size, _)| *size == cell.cell.size);
             let x = LEFT + pitch * column.unwrap_or(0) as f64;
-            let hover = words::subject(&run.header.plan, &cell.cell);
+            let hover = words::subject(&run.header, &cell.cell);
             draw_tile(&mut sheet, (x, pitch - GAP, HEIGHT - GAP), &tile(cell), &hover);
         }
         sheet.y += HEIGHT;

@@ -203,7 +203,7 @@ fn digits(value: f64) -> String {
 /// The arm and cell of a point, for its hover.
 pub(crate) fn hover_lead(run: &Run, cell: &CellAnalysis, label: &str) -> String {
     let label = chart::shown(&[cell], label);
-    format!("{label}, {}", words::subject(&run.header.plan, &cell.cell))
+    format!("{label}, {}", words::subject(&run.header, &cell.cell))
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ fn turns(run: &Run, sentences: &[&Sentence]) -> Markup {
 }
 
 /// One line per stretch of sizes, who leads it in bold.
-fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
+pub(super) fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
     html! {
         dl.lead { @for sentence in headlines {
             dt { (sentence.subject.as_deref().unwrap_or("")) }
@@ -106,7 +106,7 @@ fn families(run: &Run, analysis: &Analysis) -> Markup {
     }
 }
 
-fn list(run: &Run, class: &str, sentences: &[&Sentence]) -> Markup {
+pub(super) fn list(run: &Run, class: &str, sentences: &[&Sentence]) -> Markup {
     html! {
         dl.(class) { @for (i, sentence) in sentences.iter().enumerate() {
             @let subject = sentence.subject.as_deref();

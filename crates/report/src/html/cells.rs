@@ -45,11 +45,11 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             @for (curve, cells) in results::curves(analysis) {
                 @if analysis.cells.len() > LARGE {
                     details.cell {
-                        summary { b { (words::curve(plan, &curve)) } }
+                        summary { b { (words::curve(&run.header, &curve)) } }
                         (results::results(plan, &cells, usize::MAX).html())
                     }
                 } @else {
-                    h3 { (words::curve(plan, &curve)) }
+                    h3 { (words::curve(&run.header, &curve)) }
                     @for cell in cells { (fold(run, analysis, cell)) }
                 }
             }

@@ -61,11 +61,11 @@ fn families(run: &Run, analysis: &Analysis) -> Markup {
                 @for (i, (curve, cells)) in curves.iter().enumerate() {
                     @if curves.len() > BESIDE {
                         details open[i == 0] {
-                            summary { (words::curve(plan, curve)) }
+                            summary { (words::curve(&run.header, curve)) }
                             (one(cells))
                         }
                     } @else {
-                        div { p.caption { (words::curve(plan, curve)) } (one(cells)) }
+                        div { p.caption { (words::curve(&run.header, curve)) } (one(cells)) }
                     }
                 }
             }

@@ -24,6 +24,7 @@ pub(super) fn section(run: &Run) -> Markup {
         "The machine",
         html! {
             div.columns {
+                (super::files::facts(run))
                 (in_effect(run))
                 @for group in groups {
                     div.group {

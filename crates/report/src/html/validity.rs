@@ -44,7 +44,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             (absent(run, analysis))
             (notes(run, analysis))
             h3 { "Drift" }
-            p { (drift(analysis)) }
+            p { (drift(run, analysis)) }
             h3 { "Not measured" }
             (not_measured(run))
             @if let Some(text) = unverified(run) { p { (text) } }
@@ -69,7 +69,7 @@ type Remark<'a> = (String, &'a str, &'a str);
 fn notes(run: &Run, analysis: &Analysis) -> Markup {
     let mut kinds: BTreeMap<String, Vec<Remark>> = BTreeMap::new();
     for cell in &analysis.cells {
-        let subject = words::subject(&run.header.plan, &cell.cell);
+        let subject = words::subject(&run.header, &cell.cell);
         for note in &cell.notes {
             let of_arm = cell.arms.iter().find_map(|arm| {
                 let text = note.strip_prefix(arm.arm.label.as_str())?.strip_prefix(": ")?;
@@ -132,7 +132,7 @@ fn absent(run: &Run, analysis: &Analysis) -> Markup {
         for arm in cell.arms.iter().filter(|arm| arm.status != Status::Ok) {
             let why = arm.reason.as_deref().unwrap_or("no reason was stored");
             let reason = format!("{} is {}: {why}", arm.arm.label, arm.status.word());
-            let at = words::subject(&run.header.plan, &cell.cell);
+            let at = words::subject(&run.header, &cell.cell);
             by_reason.entry(reason).or_default().push(at);
         }
     }
@@ -147,9 +147,9 @@ fn absent(run: &Run, analysis: &Analysis) -> Markup {
     }
 }
 
-fn drift(analysis: &Analysis) -> String {
+fn drift(run: &Run, analysis: &Analysis) -> String {
     match &analysis.drift {
-        Some(drift) => format!("{}.", drift_words(drift)),
+        Some(drift) => format!("{}.", drift_words(run, drift)),
         None => "Not known: that takes at least eight trials over more than a minute.".to_owned(),
     }
 }
@@ -206,18 +206,17 @@ fn harness(run: &Run) -> Markup {
     let readings =
         |of: fn(&Costs) -> Option<f64>| costs.and_then(of).map_or_else(|| NONE.to_owned(), ns);
     let [message, slice] = match run.header.plan.study() {
-        Study::Net | Study::File => {
+        Study::Net => {
             ["one message of a primitive that does nothing", "one slice of such a message"]
         }
+        Study::File => ["one block of an engine that does nothing", "one slice of such a block"],
         Study::Syscall => ["one call of the loop around nothing", "one slice of one such call"],
     };
-    let rows = [
+    let receipt = calibration.receipt_round_trip_ns.map_or_else(|| NONE.to_owned(), ns);
+    let receipt = ("a receipt there and back, of which a slice holds one way", receipt);
+    let mut rows = vec![
         (message, ns(calibration.harness_message_ns)),
         (slice, ns(calibration.harness_slice_ns)),
-        (
-            "a receipt there and back, of which a slice holds one way",
-            calibration.receipt_round_trip_ns.map_or_else(|| NONE.to_owned(), ns),
-        ),
         ("one reading of the clock", ns(calibration.clock_read_ns)),
         ("one system call that does nothing (getppid)", ns(calibration.empty_call_ns)),
         (
@@ -228,6 +227,9 @@ fn harness(run: &Run) -> Markup {
         ("counters, at each context switch of a thread", at_a_switch(costs)),
         ("reading counters, outside the clock", reading_counters(run)),
     ];
+    if run.header.plan.net().is_some() {
+        rows.insert(2, receipt);
+    }
     html! {
         dl.facts { @for (what, value) in rows { dt { (what) } dd { (value) } } }
         p.aside { "Shown, never subtracted." }

@@ -44,7 +44,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
     };
     let evidence = cells.iter().flat_map(|(cell, gains)| gains.iter().map(|g| line(run, cell, g)));
     let evidence = evidence.collect();
-    let at = words::subject(&run.header.plan, &cell.cell);
+    let at = words::subject(&run.header, &cell.cell);
     let sure: Vec<&Gain> = gains.iter().filter(|gain| gain.is_sure()).collect();
     let most = sure.iter().max_by(|a, b| a.saved().total_cmp(&b.saved()));
     let sentence = match most {
@@ -95,7 +95,7 @@ fn gain(cell: &CellAnalysis, level: &Level) -> Option<Gain> {
 }
 
 fn line(run: &Run, cell: &CellAnalysis, gain: &Gain) -> String {
-    format!("{}: {}", words::subject(&run.header.plan, &cell.cell), gain.words())
+    format!("{}: {}", words::subject(&run.header, &cell.cell), gain.words())
 }
 
 /// Why there are no misses, and what would give them.

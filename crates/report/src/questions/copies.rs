@@ -144,7 +144,7 @@ fn removed(run: &Run, analysis: &Analysis) -> String {
         "The iovec removes the copy by user code{}: at {}, send_staged less sendmsg_iov is {}, \
          and a memcpy of the same bytes alone takes {}{doubt}.",
         gather.unwrap_or_default(),
-        words::subject(&run.header.plan, &copy.cell),
+        words::subject(&run.header, &copy.cell),
         measured(difference, "ns per byte"),
         measured(&copy.memcpy_ns_per_byte, "ns per byte"),
     )
@@ -171,7 +171,7 @@ fn iovec_itself(run: &Run, analysis: &Analysis) -> Option<String> {
     };
     Some(format!(
         "The iovec itself: at {}, sendmsg_iov less send_staged is {}; {meaning}.",
-        words::subject(&run.header.plan, &copy.cell),
+        words::subject(&run.header, &copy.cell),
         measured(&per_message, "ns per message")
     ))
 }
@@ -179,7 +179,7 @@ fn iovec_itself(run: &Run, analysis: &Analysis) -> Option<String> {
 fn line(run: &Run, copy: &RemovedCopy) -> String {
     format!(
         "{}: send_staged less sendmsg_iov {}; memcpy {}",
-        words::subject(&run.header.plan, &copy.cell),
+        words::subject(&run.header, &copy.cell),
         measured(&copy.staged_less_iov_ns_per_byte, "ns per byte"),
         measured(&copy.memcpy_ns_per_byte, "ns per byte")
     )

@@ -77,7 +77,7 @@ struct Row<'a> {
 impl Row<'_> {
     /// `64 KiB`, with the axes behind it that the plan varies.
     fn place(&self, run: &Run) -> String {
-        let curve = words::curve(&run.header.plan, self.cell);
+        let curve = words::curve(&run.header, self.cell);
         let axes = curve.split_once(", ").map_or_else(String::new, |(_, axes)| format!(", {axes}"));
         format!("{}{axes}", self.cell.size)
     }

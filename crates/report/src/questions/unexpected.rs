@@ -115,7 +115,7 @@ fn copied_yet_ahead(run: &Run, analysis: &Analysis) -> Option<String> {
     Some(format!(
         "Zero-copy is ahead although the kernel copied its bytes after all: at {}, the \
          next best, {}{others}.",
-        words::subject(&run.header.plan, &found.cell.cell),
+        words::subject(&run.header, &found.cell.cell),
         found.words()
     ))
 }
@@ -132,7 +132,7 @@ fn saves_more_than_a_copy(run: &Run, analysis: &Analysis) -> Option<String> {
         "The iovec saves more than the copy it removes: at {}, sendmsg_iov takes {} ns per byte \
          less than send_staged, {}× the {} ns per byte of a memcpy of the same bytes alone (the \
          difference of the two: simultaneous 95 % interval {} to {}, n = {}).",
-        words::subject(&run.header.plan, &copy.cell),
+        words::subject(&run.header, &copy.cell),
         three_digits(copy.staged_less_iov_ns_per_byte.value),
         ratio(multiple(copy)),
         three_digits(copy.memcpy_ns_per_byte.value),
@@ -156,7 +156,7 @@ fn alike_yet_apart(run: &Run, analysis: &Analysis) -> Option<String> {
     let (found, others) = most(found)?;
     Some(format!(
         "Two arms with as many copies and calls take different times: at {}, {}{others}.",
-        words::subject(&run.header.plan, &found.cell.cell),
+        words::subject(&run.header, &found.cell.cell),
         found.words()
     ))
 }
@@ -169,7 +169,7 @@ fn alike(a: &ArmAnalysis, b: &ArmAnalysis) -> bool {
 }
 
 fn sentence(run: &Run, analysis: &Analysis, found: &Unexpected) -> String {
-    let place = words::subject(&run.header.plan, &found.cell);
+    let place = words::subject(&run.header, &found.cell);
     let interval = found.simultaneous.map_or_else(String::new, |interval| {
         format!(" (95 % interval {} for all {} together)", range(interval), found.candidates)
     });
@@ -193,7 +193,7 @@ fn sentence(run: &Run, analysis: &Analysis, found: &Unexpected) -> String {
 
 /// `1 thread: send_staged takes about 1100 ns + 0.200 ns per byte …`.
 fn line(run: &Run, model: &CostModel) -> String {
-    let curve = words::curve(&run.header.plan, &model.curve);
+    let curve = words::curve(&run.header, &model.curve);
     let worst =
         format!("largest deviation {} at {}", percent(model.worst_residual.abs()), model.worst_at);
     if !model.is_affine() {

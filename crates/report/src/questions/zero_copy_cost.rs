@@ -99,7 +99,7 @@ fn against(run: &Run, cell: &CellAnalysis) -> Option<String> {
     Some(format!(
         "At {}, {ZERO} takes {}× the time of {COPYING} in the typical slice (simultaneous 95 % \
          interval {}, n = {}); by totals {}×, {} against {} ns per message.",
-        words::subject(&run.header.plan, &cell.cell),
+        words::subject(&run.header, &cell.cell),
         ratio(found.ratio),
         range(found.interval),
         found.n,
@@ -144,7 +144,7 @@ fn won(run: &Run, cells: &[&CellAnalysis]) -> Option<String> {
         "It can be ahead although the kernel copied: at {}{others}, {COPYING} takes {}× the time \
          of {ZERO} (simultaneous 95 % interval {}, n = {}).{facts} Where that time goes this run \
          does not say; iolens explain {} CELL would.",
-        words::subject(&run.header.plan, &cell.cell),
+        words::subject(&run.header, &cell.cell),
         ratio(found.ratio),
         range(found.interval),
         found.n,
@@ -172,7 +172,7 @@ fn fixed_parts(run: &Run, analysis: &Analysis) -> Option<String> {
     Some(format!(
         "{}: the part of a message's time that does not depend on its size is {} for {ZERO} and \
          {} for {COPYING}, {verdict}.",
-        words::curve(&run.header.plan, &zero.curve),
+        words::curve(&run.header, &zero.curve),
         measured(&zero.fixed_ns, "ns"),
         measured(&copying.fixed_ns, "ns")
     ))
@@ -206,7 +206,7 @@ fn cpu(run: &Run, cell: &CellAnalysis) -> Option<String> {
     };
     Some(format!(
         "{} ({}): CPU time of {ZERO}: {}; of {COPYING}: {}",
-        words::subject(&run.header.plan, &cell.cell),
+        words::subject(&run.header, &cell.cell),
         count(cell.trials_used, "trial"),
         ends(zero)?,
         ends(copying)?

@@ -25,7 +25,7 @@ pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
     conditions.dedup();
     let mut columns = vec![
         Column::left("curve", ""),
-        Column::left("message size", ""),
+        Column::left(&words::size_of(plan), ""),
         Column::left(
             "use",
             if conditions.is_empty() { "" } else { "where the fields lie scattered" },
@@ -38,11 +38,11 @@ pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
     if round_trips {
         columns.push(Column::left("its round trip, p50 / p99", "µs"));
     }
-    let mut table = Table::new("Cheapest arm by time per message", columns);
+    let mut table = Table::new(words::cheapest(plan), columns);
     for (curve, cells) in super::curves(analysis) {
         for (i, stretch) in stretches(&cells, analysis.delta).iter().enumerate() {
             let mut row =
-                stretch.entries(if i == 0 { words::curve(plan, &curve) } else { String::new() });
+                stretch.entries(if i == 0 { words::curve(&run.header, &curve) } else { String::new() });
             row.extend(conditions.iter().map(|condition| stretch.on(*condition).into()));
             if round_trips {
                 row.push(stretch.round_trip(&curve).into());

@@ -25,7 +25,7 @@ pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
     };
     let at = match several {
         true => format!("{}, {}", first.cell.size, words::threads(first.cell.threads)),
-        false => words::subject(&run.header.plan, &first.cell),
+        false => words::subject(&run.header, &first.cell),
     };
     table.columns = vec![
         Column::left("arm", ""),

@@ -35,7 +35,7 @@ pub(crate) fn receivers(run: &Run, analysis: &Analysis) -> Vec<Table> {
     let table = |setting: &Cell| {
         let of_it = |cell: &&CellAnalysis| without_receiver(&cell.cell) == *setting;
         let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(of_it).collect();
-        beside_each_other(&words::subject(&alone, setting), &cells)
+        beside_each_other(&words::subject_in(&alone, setting), &cells)
     };
     settings.iter().map(table).collect()
 }

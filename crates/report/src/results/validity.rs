@@ -62,7 +62,7 @@ fn sums_by_pmu(run: &Run) -> BTreeMap<[String; 4], (Option<u64>, PmuCounts)> {
         for (end, facts) in [("sender", &trial.tx), ("receiver", &trial.rx)] {
             for row in facts.iter().flat_map(|facts| &facts.by_pmu) {
                 let Some(arm) = trial.arms.get(row.arm) else { continue };
-                let cell = words::subject(&run.header.plan, &trial.cell);
+                let cell = words::subject(&run.header, &trial.cell);
                 let place = [cell, arm.arm.label.clone(), end.to_owned(), row.pmu.clone()];
                 let own = (row.task_clock_ns, row.counts);
                 sums.entry(place)
@@ -92,7 +92,7 @@ pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
             let contrast = arm.contrast.as_ref();
             let out = contrast.and_then(|c| c.pointwise).map(|interval| !interval.contains(1.0));
             table.push(vec![
-                words::subject(&run.header.plan, &cell.cell).into(),
+                words::subject(&run.header, &cell.cell).into(),
                 contrast.map_or_else(|| NONE.to_owned(), number::contrast).into(),
                 contrast
                     .and_then(|c| c.half_width())
@@ -126,7 +126,7 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
         for arm in &cell.arms {
             let Some(alone) = &arm.isolated else { continue };
             table.push(vec![
-                words::subject(&run.header.plan, &cell.cell).into(),
+                words::subject(&run.header, &cell.cell).into(),
                 Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone())),
                 arm.contrast.as_ref().map_or_else(|| NONE.to_owned(), number::contrast).into(),
                 number::contrast(alone).into(),

@@ -1,0 +1,241 @@
+//! The tables of a run of `file`: what each engine read in each cell, what
+//! caching is worth, and what a block costs by the cost model.
+
+use iolens_model::cell::Cell;
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, Estimate};
+
+use super::{Detail, entry, interval_text, label, remark};
+use crate::files::{self, Scale};
+use crate::number::{self, NONE};
+use crate::table::{Column, Entry, Table, Tone};
+use crate::words;
+
+/// A column of the table of a curve; what a narrow terminal has no room for goes
+/// in the order of [`DROPPED`].
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Size,
+    Engine,
+    Rate,
+    Time,
+    Ratio,
+    Verdict,
+    Trials,
+    Device,
+    Cpu,
+}
+
+const ALL: [Part; 9] = [
+    Part::Size,
+    Part::Engine,
+    Part::Rate,
+    Part::Time,
+    Part::Ratio,
+    Part::Verdict,
+    Part::Trials,
+    Part::Device,
+    Part::Cpu,
+];
+
+/// First to go first; the rest always stays.
+const DROPPED: [Part; 4] = [Part::Cpu, Part::Time, Part::Trials, Part::Device];
+
+/// The table of one curve, as wide as `width` allows; one scale for all its rates.
+pub(crate) fn curve(run: &Run, cells: &[&CellAnalysis], width: usize) -> Table {
+    let quick = run.header.plan.quick;
+    let mut parts: Vec<Part> =
+        ALL.into_iter().filter(|part| !(quick && *part == Part::Verdict)).collect();
+    let scale = Scale::of(cells);
+    let mut table = fill(&parts, cells, scale);
+    for dropped in DROPPED {
+        if table.width() <= width {
+            break;
+        }
+        parts.retain(|part| *part != dropped);
+        table = fill(&parts, cells, scale);
+    }
+    table
+}
+
+/// The heading of a curve.
+pub(crate) fn heading(run: &Run, curve: &Cell) -> String {
+    let words = super::heading(&run.header.plan, curve);
+    words::as_found(&run.header, curve, words)
+}
+
+fn column(part: Part, scale: Scale) -> Column {
+    match part {
+        Part::Size => Column::right("block size", ""),
+        Part::Engine => Column::left("engine", ""),
+        Part::Rate => Column::decimal("rate", scale.unit),
+        Part::Time => Column::decimal("time", "ns/block"),
+        Part::Ratio => Column::left("ratio", "[95 %]"),
+        Part::Verdict => Column::left("verdict", ""),
+        Part::Trials => Column::right("n", ""),
+        Part::Device => Column::right("from device", "%"),
+        Part::Cpu => Column::decimal("CPU", "ns/B"),
+    }
+}
+
+fn fill(parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
+    let mut table = Table::new("", parts.iter().map(|&part| column(part, scale)).collect());
+    for cell in cells {
+        for (i, arm) in cell.arms.iter().enumerate() {
+            let note = remark(arm).map(|remark| table.note(&remark));
+            let figures = arm.figures.as_ref();
+            let value = |estimate: Option<Estimate>, scale: f64| -> Entry {
+                number::narrow(estimate.map(|estimate| estimate.value / scale)).into()
+            };
+            let one = |&part: &Part| match part {
+                Part::Size if i == 0 => cell.cell.size.to_string().into(),
+                Part::Size => Entry::default(),
+                Part::Engine => {
+                    Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
+                }
+                Part::Rate => value(figures.and_then(|f| f.read_bytes_per_s), scale.bytes_per_s),
+                Part::Time => value(figures.map(|f| f.ns_per_message), 1.0),
+                Part::Ratio => entry(Detail::Ratio, arm),
+                Part::Verdict => entry(Detail::Verdict, arm),
+                Part::Trials => entry(Detail::Trials, arm),
+                Part::Device => share(figures.and_then(|f| f.device_share)).into(),
+                Part::Cpu => value(figures.and_then(|f| f.tx_cpu_ns_per_byte), 1.0),
+            };
+            let entries = parts.iter().map(one).collect();
+            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+        }
+    }
+    table
+}
+
+/// A share in whole percent: more is not in it.
+fn share(share: Option<Estimate>) -> String {
+    share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}", 100.0 * share.value))
+}
+
+/// What else was measured of a cell, beside [`curve`]: the figures by block.
+pub(crate) fn further(cell: &CellAnalysis) -> Table {
+    type Of = fn(&iolens_stats::analysis::Figures) -> Option<Estimate>;
+    const FIGURES: [(&str, &str, Of); 9] = [
+        ("system calls", "per block", |f| Some(f.tx_calls_per_message)),
+        ("switches", "per block", |f| f.context_switches_per_message),
+        ("run delay", "ns/block", |f| f.run_delay_ns_per_message),
+        ("softirq", "ns/B", |f| f.softirq_ns_per_byte),
+        ("cycles", "per B", |f| f.cycles_per_byte),
+        ("L1d misses", "per KiB", |f| f.l1d_misses_per_kib),
+        ("LLC references", "per KiB", |f| f.llc_references_per_kib),
+        ("LLC misses", "per KiB", |f| f.llc_misses_per_kib),
+        ("dTLB misses", "per KiB", |f| f.dtlb_misses_per_kib),
+    ];
+    let has = |of: Of| cell.arms.iter().any(|arm| arm.figures.as_ref().and_then(of).is_some());
+    let shown: Vec<_> = FIGURES.iter().filter(|(.., of)| has(*of)).collect();
+    let scale = Scale::of(&[cell]);
+    let mut columns =
+        vec![Column::left("engine", ""), Column::left("rate", &format!("{} [95 %]", scale.unit))];
+    columns.extend(shown.iter().map(|(name, unit, _)| Column::decimal(name, unit)));
+    let mut table = Table::new("", columns);
+    for arm in &cell.arms {
+        let figures = arm.figures.as_ref();
+        let rate = figures.and_then(|f| f.read_bytes_per_s);
+        let mut row = vec![
+            Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
+            interval_text(rate, scale.bytes_per_s).into(),
+        ];
+        row.extend(shown.iter().map(|(.., of)| {
+            Entry::from(number::narrow(figures.and_then(of).map(|estimate| estimate.value)))
+        }));
+        table.push(row);
+    }
+    table
+}
+
+/// How many times as fast each engine reads warm as cold.
+pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
+    let columns = vec![
+        Column::left("block size", ""),
+        Column::left("engine", ""),
+        Column::left("warm over cold", "ratio [95 %]"),
+        Column::left("at", ""),
+    ];
+    let caption = "What the page cache is worth: the rate warm over the rate cold, of different \
+                   cells, which are not interleaved";
+    let mut table = Table::new(caption, columns);
+    let mut last = None;
+    for worth in files::caching(run, analysis) {
+        let row = vec![
+            worth.cell.size.to_string().into(),
+            Entry::toned(&worth.label, Tone::Arm(worth.primitive.clone())),
+            files::times(&worth.ratio).into(),
+            files::without_cache(run, &worth.cell).into(),
+        ];
+        let place = (worth.cell.size, worth.cell.threads);
+        if last.replace(place) == Some(place) { table.push(row) } else { table.push_group(row) }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// The fit a + b·n of every curve.
+pub(crate) fn cost_models(run: &Run, analysis: &Analysis) -> Option<Table> {
+    let columns = vec![
+        Column::left("curve", ""),
+        Column::left("engine", ""),
+        Column::left("a, the crossing", "ns/block [95 %]"),
+        Column::left("1/b, the bandwidth", "GiB/s [95 %]"),
+        Column::right("knee n½", "(block size)"),
+        Column::left("farthest from the fit", ""),
+    ];
+    let caption = "Time of a block as a + b·n: what does not depend on its size, and the bandwidth";
+    let mut table = Table::new(caption, columns);
+    let mut last = None;
+    for model in &analysis.cost_models {
+        let begins = last.replace(&model.curve) != Some(&model.curve);
+        let curve =
+            if begins { words::curve(&run.header, &model.curve) } else { String::new() };
+        let mut row: Vec<Entry> = vec![
+            curve.into(),
+            Entry::toned(&model.label, Tone::Arm(files::primitive(analysis, &model.label))),
+        ];
+        row.extend(fitted(model));
+        if begins { table.push_group(row) } else { table.push(row) }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+fn fitted(model: &CostModel) -> [Entry; 4] {
+    let residual = format!("{:+.0} % at {}", 100.0 * model.worst_residual, model.worst_at);
+    if !model.is_affine() {
+        let none = || Entry::toned(NONE, Tone::Faint);
+        return [none(), none(), none(), format!("not affine: {residual}").into()];
+    }
+    let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
+    let fixed = format!("{at_most}{}", interval_text(Some(model.fixed_ns), 1.0));
+    let bandwidth = files::bandwidth(model);
+    [
+        fixed.into(),
+        interval_text(bandwidth, Bytes::GIB as f64).into(),
+        files::knee(model).to_string().into(),
+        residual.into(),
+    ]
+}
+
+/// The facts of the file, for a page.
+pub(crate) fn file_facts(run: &Run) -> Vec<(&'static str, String)> {
+    let Some(file) = &run.header.file else { return Vec::new() };
+    let whose = if file.is_ours { "made for this run, in" } else { "the user’s, only read" };
+    let mut facts = vec![
+        ("whose", whose.to_owned()),
+        ("where", file.place.clone()),
+        ("size", file.bytes.to_string()),
+    ];
+    if !file.size_reason.is_empty() {
+        facts.push(("why as large", file.size_reason.clone()));
+    }
+    facts.push(("file system", file.file_system.clone()));
+    if let Some(first) = file.first_pass {
+        let rate = file.bytes.0 as f64 / (first.0.max(1) as f64 / 1e9);
+        facts.push(("first pass over it", format!("{first}, {}", files::rate(rate))));
+    }
+    facts.extend(file.warnings.iter().map(|warning| ("unfit", warning.clone())));
+    facts
+}

@@ -1,0 +1,50 @@
+//! The answer of a run of `file`, for a terminal.
+
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+
+use super::{BOLD, DIM, Style, painted, push_sentence};
+use crate::answers::{self, Kind, Sentence};
+use crate::results::{self, files};
+use crate::wrap;
+
+/// Sentences, then one table per curve.
+pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
+    let mut out = String::new();
+    let sentences = answers::sentences(run, analysis);
+    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
+        matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
+    });
+    for (i, sentence) in before.iter().enumerate() {
+        if i > 0 && before[i - 1].kind != sentence.kind {
+            out.push('\n');
+        }
+        push_sentence(&mut out, sentence, style);
+    }
+    for (curve, cells) in results::curves(analysis) {
+        let table = files::curve(run, &cells, style.columns());
+        out.push('\n');
+        out.push_str(&style.paint(BOLD, &files::heading(run, &curve)));
+        out.push('\n');
+        out.push_str(&painted(&table.text(style.columns()), style));
+    }
+    out.push('\n');
+    let baseline = &run.header.plan.baseline;
+    let verdicts = match run.header.plan.quick {
+        true => String::new(),
+        false => format!(
+            " Intervals are pointwise; verdicts use simultaneous ones over all {} contrasts.",
+            analysis.contrasts
+        ),
+    };
+    let reading = format!(
+        "ratio: time per block of {baseline} over the engine's; above 1 the engine is faster. \
+         from device: bytes that storage delivered over bytes read.{verdicts}"
+    );
+    out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
+    out.push('\n');
+    for sentence in after {
+        push_sentence(&mut out, sentence, style);
+    }
+    out
+}
