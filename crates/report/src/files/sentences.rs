@@ -54,7 +54,8 @@ fn bound(
         true => {
             let (at, engine, device) = best_cold(analysis)?;
             let is_best = at.cell == cell.cell && engine.arm.label == arm.arm.label;
-            let place = format!("{} at {}", engine.arm.label, words::subject(&run.header, &at.cell));
+            let place =
+                format!("{} at {}", engine.arm.label, words::subject(&run.header, &at.cell));
             let of_device = match is_best {
                 true => "the best cold rate of this run".to_owned(),
                 false => format!(
@@ -167,7 +168,9 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Sentence> {
     let found: Vec<String> = analysis.read_plateaus.iter().filter(by_threads).map(of).collect();
     let delta = percent(analysis.delta);
     let text = match found.is_empty() {
-        true => format!("Threads: nowhere is it shown that more of them help by less than {delta}."),
+        true => {
+            format!("Threads: nowhere is it shown that more of them help by less than {delta}.")
+        }
         false => {
             let cells = found.join("; ");
             format!("Threads: more of them do not raise the rate by δ = {delta} or more: {cells}.")
@@ -208,6 +211,5 @@ fn guest_cold(run: &Run) -> Option<Sentence> {
          held nothing of the file and that the guest's device delivered the bytes; the host may \
          have had them in its memory still."
     );
-    (is_cold && words::is_guest(&run.header.host))
-        .then(|| Sentence::plain(Kind::Caution, text))
+    (is_cold && words::is_guest(&run.header.host)).then(|| Sentence::plain(Kind::Caution, text))
 }

@@ -41,8 +41,11 @@ pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
     let mut table = Table::new(words::cheapest(plan), columns);
     for (curve, cells) in super::curves(analysis) {
         for (i, stretch) in stretches(&cells, analysis.delta).iter().enumerate() {
-            let mut row =
-                stretch.entries(if i == 0 { words::curve(&run.header, &curve) } else { String::new() });
+            let mut row = stretch.entries(if i == 0 {
+                words::curve(&run.header, &curve)
+            } else {
+                String::new()
+            });
             row.extend(conditions.iter().map(|condition| stretch.on(*condition).into()));
             if round_trips {
                 row.push(stretch.round_trip(&curve).into());

@@ -190,8 +190,7 @@ pub(crate) fn cost_models(run: &Run, analysis: &Analysis) -> Option<Table> {
     let mut last = None;
     for model in &analysis.cost_models {
         let begins = last.replace(&model.curve) != Some(&model.curve);
-        let curve =
-            if begins { words::curve(&run.header, &model.curve) } else { String::new() };
+        let curve = if begins { words::curve(&run.header, &model.curve) } else { String::new() };
         let mut row: Vec<Entry> = vec![
             curve.into(),
             Entry::toned(&model.label, Tone::Arm(files::primitive(analysis, &model.label))),
