@@ -50,6 +50,7 @@ fn trial() -> Trial {
         tx_cpus: vec![0],
         rx_cpus: vec![0],
         ring_messages: 1,
+        file: None,
         sampling: None,
         stall_limit: Nanos(1_000_000_000),
         trial_limit: Nanos(1_000_000_000),
