@@ -48,7 +48,9 @@ pub(crate) fn bytes_of(run: &Run, call: &str) -> Option<u32> {
     run.header.calls.iter().find(|facts| facts.id == call).map(|facts| facts.bytes)
 }
 
-/// The calls of a cell that have figures, cheapest first, without the A/A arm.
+/// The calls of a cell that have figures, cheapest first, without the A/A arm. By
+/// the ratio to the baseline where there is one: arms of different trials met the
+/// machine in different moods, and ratios do not hold those.
 pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
     let row = |arm: &'a ArmAnalysis| {
         let ns = arm.figures.as_ref()?.ns_per_message;
@@ -56,7 +58,13 @@ pub(crate) fn rows<'a>(run: &'a Run, cell: &'a CellAnalysis) -> Vec<Row<'a>> {
         (arm.arm.role != Role::SelfCheck).then_some(Row { arm, facts, ns })
     };
     let mut rows: Vec<Row> = cell.arms.iter().filter_map(row).collect();
-    rows.sort_by(|a, b| a.ns.value.total_cmp(&b.ns.value));
+    let of_baseline = |row: &&Row| row.arm.arm.role == Role::Baseline;
+    let baseline_ns = rows.iter().find(of_baseline).map(|row| row.ns.value);
+    let cost = |row: &Row| {
+        let by_ratio = row.times().zip(baseline_ns).map(|((times, _), ns)| times * ns);
+        by_ratio.unwrap_or(row.ns.value)
+    };
+    rows.sort_by(|a, b| cost(a).total_cmp(&cost(b)));
     rows
 }
 

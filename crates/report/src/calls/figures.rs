@@ -51,7 +51,7 @@ fn draw_bars(
     let mut sheet = Sheet::new(medium, medium.width(), title, reading);
     legend(&mut sheet, rows);
     let room = sheet.width - LEFT - RIGHT;
-    let longest = rows.last().map_or(10.0, |row| row.ns.value.max(10.0));
+    let longest = rows.iter().map(|row| row.ns.value).fold(10.0, f64::max);
     let scale = Scale::values(Interval { low: 1.0, high: longest });
     let x = |ns: f64| LEFT + room * scale.position(ns).clamp(0.0, 1.0);
     let (top, bottom) = (sheet.y, sheet.y + HEIGHT * rows.len() as f64);

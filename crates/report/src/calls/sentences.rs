@@ -138,18 +138,20 @@ fn in_a_row(run: &Run, analysis: &Analysis) -> Option<Sentence> {
         .iter()
         .filter_map(|(calls, cell)| {
             let ns = time_of(cell, call)?;
-            let over = percent((ns.value / steady.value - 1.0).max(0.0));
-            Some(format!("{} {} each (+{over})", calls, nanoseconds(ns.value)))
+            let over = ns.value / steady.value - 1.0;
+            let sign = if over < 0.0 { '−' } else { '+' };
+            let (each, over) = (nanoseconds(ns.value), percent(over.abs()));
+            Some(format!("{calls}: {each} each ({sign}{over})"))
         })
         .collect();
     if told.is_empty() {
         return None;
     }
     let claim = format!(
-        "calls in a row of {call}, against {} each where a slice is full of them: {}. Each \
+        "calls in a row of {call}, against {} each where a slice is full of them, {}. Each \
          row has a reading of the clock in it, and begins with caches that others have used.",
         nanoseconds(steady.value),
-        told.join(", ")
+        told.join("; ")
     );
     Some(Sentence::about(run, Kind::Answer, "in a row".to_owned(), &claim))
 }
