@@ -50,7 +50,7 @@ fn check(entry: &Entry) {
             messages: done,
             calls: done * u64::from(entry.calls),
             bytes: done * u64::from(entry.bytes),
-            zerocopy: None,
+            ..Tally::default()
         };
         assert_eq!(call.tally(), expected, "{}", entry.id);
     }
