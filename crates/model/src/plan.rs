@@ -51,7 +51,6 @@ pub struct Plan {
 /// the study's word under `study`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "study", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a run has one")]
 pub enum Axes {
     /// Messages through sockets.
     Net(NetAxes),

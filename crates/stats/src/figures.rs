@@ -28,12 +28,8 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
         instructions_per_message: estimate(&sums, table, |sums| {
             Some(parts(sums.both_ends(instructions)?, sums.tx.messages))
         }),
-        read_bytes_per_s: estimate(&sums, table, |sums| {
-            sums.tx.file.map(|_| parts(sums.tx.bytes, seconds(sums)))
-        }),
-        device_share: estimate(&sums, table, |sums| {
-            Some(parts(sums.tx.file?.device_bytes?, sums.tx.bytes))
-        }),
+        read_bytes_per_s: estimate(&sums, table, read_rate),
+        device_share: estimate(&sums, table, delivered),
         goodput_bits_per_s: estimate(&sums, table, goodput),
         tx_cpu_ns_per_byte: estimate(&sums, table, |sums| {
             Some(parts(sums.tx.task_clock_ns?, sums.tx.bytes))
@@ -83,6 +79,16 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
         softirq_ns_per_byte: softirq(arms, table),
         trial_values: sums.iter().filter_map(trial_value).collect(),
     })
+}
+
+/// Bytes of a file read in a second.
+fn read_rate(sums: &Sums) -> Option<Parts> {
+    sums.tx.file.map(|_| parts(sums.tx.bytes, seconds(sums)))
+}
+
+/// Bytes that storage delivered, over those that were read.
+fn delivered(sums: &Sums) -> Option<Parts> {
+    Some(parts(sums.tx.file?.device_bytes?, sums.tx.bytes))
 }
 
 /// A number that a total is made of.

@@ -34,7 +34,9 @@ pub(super) fn answers(run: &Run, analysis: &Analysis) -> Markup {
         "Answers",
         html! {
             @for sentence in of(Kind::Alarm) { p.alarm { (prose(run, &sentence.text)) } }
-            @if !of(Kind::Headline).is_empty() { (super::answers::takeaways(run, &of(Kind::Headline))) }
+            @if !of(Kind::Headline).is_empty() {
+                (super::answers::takeaways(run, &of(Kind::Headline)))
+            }
             @for sentence in of(Kind::Turns) { p.flag { (prose(run, &sentence.text)) } }
             (super::answers::list(run, "answers", &of(Kind::Crossover)))
             @if let Some(table) = files::caching(run, analysis) {
