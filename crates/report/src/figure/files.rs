@@ -77,7 +77,7 @@ fn rate(run: &Run, analysis: &Analysis, group: &[&Sweep<'_>]) -> Option<Figure> 
     knees(analysis, group, &metric, &mut panels);
     let title = format!("Rate by block size ({} of the file)", metric.unit);
     let how = "; dashed: the bytes only read, and copied, in memory, or the best cold rate here; \
-               dotted upright: n½ of the cost model, where half of a block's time is the crossing";
+               dotted upright: n½ of the cost model, where half of a block's time is what any block costs";
     let mut chart = by_size::chart(run, first, &title, how, panels);
     chart.columns = group.len().min(2);
     Some(of_all(run, Group::Main, "rate-by-size", chart, group))
