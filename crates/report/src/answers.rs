@@ -254,7 +254,8 @@ fn labels(best: &Candidate, others: &[Candidate]) -> Vec<String> {
 
 fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
     let baseline = run.header.plan.baseline.as_str();
-    let speaker = Speaker { quick: run.header.plan.quick, delta: analysis.delta, baseline };
+    let arm = words::arm_of(&run.header.plan);
+    let speaker = Speaker { quick: run.header.plan.quick, delta: analysis.delta, baseline, arm };
     let mut claim = speaker.claim(&standing(cell, analysis.delta));
     claim.push_str(&conditional::beside(cell));
     claim.push_str(&without(cell));
@@ -284,6 +285,8 @@ struct Speaker<'a> {
     quick: bool,
     delta: f64,
     baseline: &'a str,
+    /// What an arm is in the study.
+    arm: &'a str,
 }
 
 impl Speaker<'_> {
@@ -323,7 +326,8 @@ impl Speaker<'_> {
         } else {
             format!("differ by less than δ = {delta}")
         };
-        format!("{} {verb}, and no other arm is cheaper: {}", names(&all), list(&effects))
+        let arm = self.arm;
+        format!("{} {verb}, and no other {arm} is cheaper: {}", names(&all), list(&effects))
     }
 
     fn unseparated(&self, best: &Candidate, others: &[Candidate]) -> String {

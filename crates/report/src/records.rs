@@ -20,6 +20,7 @@ use crate::arm_facts;
 use crate::totals::{Totals, totals};
 
 mod calls;
+mod files;
 
 /// One row. All rows of an export have the same names in the same order.
 pub(crate) struct Record {
@@ -56,6 +57,9 @@ pub(crate) fn arms(run: &Run) -> impl Iterator<Item = Record> {
 fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     if trial.cell.syscall().is_some() {
         return calls::arm_row(run, trial, index);
+    }
+    if let Some(setting) = trial.cell.file() {
+        return files::arm_row(run, trial, setting, index);
     }
     let outcome = &trial.arms[index];
     let cell = &trial.cell;
@@ -135,6 +139,9 @@ fn tuning(cell: &Cell) -> Named {
 fn axes(cell: &Cell) -> Named {
     if let Some(setting) = cell.syscall() {
         return calls::axes(cell, setting);
+    }
+    if let Some(setting) = cell.file() {
+        return files::axes(cell, setting);
     }
     fixed([
         ("receiver", json!(cell.receiver())),
@@ -267,9 +274,13 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
         ("time_ns", json!(slice.tx.time_ns)),
         ("all_active_ns", json!(slice.all_active_ns)),
     ]));
-    if trial.cell.syscall().is_some() {
+    if trial.cell.net().is_none() {
         let counts = [ends(slice), pmu_of_ends(slice), later_of_ends(slice)].concat();
-        row.extend(calls::of_one_end(counts));
+        let is_file = trial.cell.file().is_some();
+        if is_file {
+            row.extend(files::found(slice.tx.file.as_ref()));
+        }
+        row.extend(calls::of_one_end(counts, if is_file { "blocks" } else { "calls" }));
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(ends(slice));
@@ -404,6 +415,10 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     let mut row = judgement(run, cell, arm);
     if cell.cell.syscall().is_some() {
         row.extend(calls::figures(run, arm));
+        return Record { columns: row, whole: Vec::new() };
+    }
+    if cell.cell.file().is_some() {
+        row.extend(files::figures(arm));
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(figures(arm));

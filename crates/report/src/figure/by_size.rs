@@ -20,7 +20,7 @@ pub(super) fn chart(
     Chart {
         title: title.to_owned(),
         subtitle: format!("{INTERVALS}{subtitle}"),
-        along: Along::Sizes,
+        along: Along::sizes(&run.header.plan),
         x: chart::scale(Along::Sizes, &panels),
         caches: chart::caches(&run.header.host),
         panels_by: "panel",

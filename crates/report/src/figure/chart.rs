@@ -3,6 +3,7 @@
 use iolens_model::arm::{Arm, Role};
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
+use iolens_model::plan::Plan;
 use iolens_model::reading::Reading;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
@@ -42,18 +43,34 @@ pub(crate) struct Chart {
 pub(crate) enum Along {
     /// Message sizes.
     Sizes,
-    /// Thread counts.
+    /// Block sizes of a file.
+    Blocks,
+    /// Thread counts, of pairs.
     Threads,
+    /// Thread counts of one end that has no other.
+    Workers,
     /// Calls in a row, in studies of calls.
     Calls,
 }
 
 impl Along {
+    /// The axis of sizes in a study.
+    pub(crate) fn sizes(plan: &Plan) -> Along {
+        if plan.file().is_some() { Along::Blocks } else { Along::Sizes }
+    }
+
+    /// The axis of thread counts in a study.
+    pub(crate) fn threads(plan: &Plan) -> Along {
+        if plan.file().is_some() { Along::Workers } else { Along::Threads }
+    }
+
     /// Name of the axis.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Along::Sizes => "message size, log scale",
+            Along::Blocks => "block size, log scale",
             Along::Threads => "thread pairs, log scale",
+            Along::Workers => "threads, log scale",
             Along::Calls => "calls in a row, log scale",
         }
     }
@@ -61,8 +78,8 @@ impl Along {
     /// Where a cell stands on it.
     pub(crate) fn of(self, cell: &CellAnalysis) -> f64 {
         match self {
-            Along::Sizes => cell.cell.size.0 as f64,
-            Along::Threads => f64::from(cell.cell.threads),
+            Along::Sizes | Along::Blocks => cell.cell.size.0 as f64,
+            Along::Threads | Along::Workers => f64::from(cell.cell.threads),
             Along::Calls => {
                 let calls = cell.cell.syscall().and_then(|setting| setting.in_a_row);
                 calls.map_or(f64::NAN, |calls| calls as f64)
@@ -73,23 +90,24 @@ impl Along {
     /// The cache sizes to mark on it.
     pub(crate) fn marks(self, host: &HostFacts) -> Vec<(&'static str, f64)> {
         match self {
-            Along::Sizes => caches(host),
-            Along::Threads | Along::Calls => Vec::new(),
+            Along::Sizes | Along::Blocks => caches(host),
+            Along::Threads | Along::Workers | Along::Calls => Vec::new(),
         }
     }
 
     fn column(self) -> &'static str {
         match self {
             Along::Sizes => "size",
-            Along::Threads => "threads",
+            Along::Blocks => "block size",
+            Along::Threads | Along::Workers => "threads",
             Along::Calls => "calls in a row",
         }
     }
 
     fn scale(self, values: &[u64]) -> Scale {
         match self {
-            Along::Sizes => Scale::sizes(values),
-            Along::Threads | Along::Calls => Scale::counts(values),
+            Along::Sizes | Along::Blocks => Scale::sizes(values),
+            Along::Threads | Along::Workers | Along::Calls => Scale::counts(values),
         }
     }
 
@@ -97,8 +115,8 @@ impl Along {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was a u64")]
         let x = x as u64;
         match self {
-            Along::Sizes => Bytes(x).to_string(),
-            Along::Threads | Along::Calls => x.to_string(),
+            Along::Sizes | Along::Blocks => Bytes(x).to_string(),
+            Along::Threads | Along::Workers | Along::Calls => x.to_string(),
         }
     }
 }

@@ -13,7 +13,12 @@ use super::{Figure, Group, Sweep, chart, labels};
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 
-const TITLE: &str = "Which arm is ahead at which message size (by more than δ)";
+/// The title, in the words of the study.
+fn title(run: &Run) -> String {
+    let plan = &run.header.plan;
+    let (arm, size) = (words::arm_of(plan), words::size_of(plan));
+    format!("Which {arm} is ahead at which {size} (by more than δ)")
+}
 
 /// One row: a pair of arms on one curve.
 struct Row<'a> {
@@ -51,7 +56,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
         return None;
     }
     let draw = |medium| draw(run, sweep, analysis.delta, medium, &rows);
-    let title = sweep.title(TITLE);
+    let title = sweep.title(&title(run));
     Some(sweep.finish(run, Group::Crossover, "crossovers", &title, draw, table(&rows)))
 }
 
@@ -120,7 +125,7 @@ fn draw(run: &Run, sweep: &Sweep<'_>, delta: f64, medium: Medium, rows: &[Row<'_
     let total = width.min(800.0) * beside as f64 + GAP * (beside as f64 - 1.0);
     let width = width.min(800.0);
     let x = Scale::sizes(&sizes(rows).into_iter().map(|size| size.0).collect::<Vec<_>>());
-    let mut sheet = Sheet::new(medium, total, &sweep.title(TITLE), &how);
+    let mut sheet = Sheet::new(medium, total, &sweep.title(&title(run)), &how);
     for line in curves.chunks(beside) {
         let top = sheet.y;
         let mut bottom = top;

@@ -27,7 +27,12 @@ struct Tile {
     text: String,
 }
 
-const TITLE: &str = "Cheapest arm by message size and thread count (least ns per message)";
+/// The title, in the words of the study.
+fn title(run: &Run) -> String {
+    let plan = &run.header.plan;
+    let (arm, size, unit) = (words::arm_of(plan), words::size_of(plan), plan.study().unit());
+    format!("Cheapest {arm} by {size} and thread count (least ns per {unit})")
+}
 
 /// The figure of one sweep.
 pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
@@ -37,8 +42,8 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
     }
     let tile = |cell: &CellAnalysis| tile(cell, analysis.delta);
     let draw = |medium| draw(run, sweep, medium, &tile);
-    let title = sweep.title(TITLE);
-    Some(sweep.finish(run, Group::Crossover, "cheapest", &title, draw, table(sweep, &tile)))
+    let title = sweep.title(&title(run));
+    Some(sweep.finish(run, Group::Crossover, "cheapest", &title, draw, table(run, sweep, &tile)))
 }
 
 fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
@@ -112,7 +117,7 @@ fn draw(
         run.header.plan.baseline,
         without(&left_out)
     );
-    let mut sheet = Sheet::new(medium, width, &sweep.title(TITLE), &how);
+    let mut sheet = Sheet::new(medium, width, &sweep.title(&title(run)), &how);
     let items = chart::compared(&cells)
         .iter()
         .filter(|arm| left_out.iter().all(|left_out| left_out.label != arm.label))
@@ -136,7 +141,7 @@ fn draw(
         sheet.svg.text(x, sheet.y + 14.0, Anchor::Middle, "tk", &size.to_string());
     }
     let middle = LEFT + pitch * sizes.len() as f64 / 2.0;
-    sheet.svg.text(middle, sheet.y + 32.0, Anchor::Middle, "tn", "message size");
+    sheet.svg.text(middle, sheet.y + 32.0, Anchor::Middle, "tn", &words::size_of(&run.header.plan));
     sheet.y += 38.0;
     sheet.finish(&words::footer(&run.header, &sweep.setting))
 }
@@ -169,10 +174,10 @@ fn draw_tile(sheet: &mut Sheet, (x, width, height): (f64, f64, f64), tile: &Tile
     sheet.svg.text(middle, y + 35.0, Anchor::Middle, "tk", below);
 }
 
-fn table(sweep: &Sweep<'_>, tile: &dyn Fn(&CellAnalysis) -> Tile) -> Table {
+fn table(run: &Run, sweep: &Sweep<'_>, tile: &dyn Fn(&CellAnalysis) -> Tile) -> Table {
     let mut columns = vec![Column::right("size", "")];
     columns.extend(sweep.curves.iter().map(|(n, _)| Column::left(&words::threads(*n), "")));
-    let mut table = Table::new(TITLE, columns);
+    let mut table = Table::new(title(run), columns);
     for (size, cells) in sweep.by_size() {
         let mut row: Vec<Entry> = vec![size.to_string().into()];
         for (threads, _) in &sweep.curves {

@@ -6,16 +6,32 @@ use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};
 
 use super::chart::{self, Kind, Point, Series};
-use super::metric::TIME;
+use super::metric::{BLOCK_TIME, Metric, TIME};
 use super::{Figure, Group, Sweep, by_size, style};
 use crate::words;
 
 /// The figure of one sweep.
 pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    if !TIME.is_in(&sweep.cells()) {
+    let title = "Time per message by message size (ns; 1 / message rate, not a latency)";
+    of_metric(run, analysis, sweep, (&TIME, title, "ns-per-message-by-size"))
+}
+
+/// The same of the blocks of a file.
+pub(super) fn of_blocks(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
+    let title = "Time per block by block size, and the cost model (ns)";
+    of_metric(run, analysis, sweep, (&BLOCK_TIME, title, "ns-per-block-by-size"))
+}
+
+fn of_metric(
+    run: &Run,
+    analysis: &Analysis,
+    sweep: &Sweep<'_>,
+    (metric, title, stem): (&Metric, &str, &str),
+) -> Option<Figure> {
+    if !metric.is_in(&sweep.cells()) {
         return None;
     }
-    let mut panels = by_size::panels(run, sweep, &TIME);
+    let mut panels = by_size::panels(run, sweep, metric);
     let mut notes = Vec::new();
     for (panel, (_, cells)) in panels.iter_mut().zip(&sweep.curves) {
         let Some(first) = cells.first() else { continue };
@@ -30,9 +46,8 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
         true => "; dotted: the fit a + b·n, where no size is more than 10 % off it",
         false => "",
     };
-    let title = "Time per message by message size (ns; 1 / message rate, not a latency)";
     let chart = by_size::chart(run, sweep, title, dotted, panels);
-    let mut figure = sweep.figure(run, Group::Main, "ns-per-message-by-size", chart);
+    let mut figure = sweep.figure(run, Group::Main, stem, chart);
     figure.table.notes = notes;
     Some(figure)
 }

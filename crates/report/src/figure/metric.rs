@@ -3,6 +3,7 @@
 
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
+use iolens_model::units::Bytes;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
 
 use super::chart::{self, Along, Kind, Panel, Point, Series};
@@ -44,6 +45,19 @@ pub(crate) const GOODPUT: Metric = Metric {
     judged: true,
     ..plain("Goodput", "Gbit/s", |arm| figure(arm, |f| f.goodput_bits_per_s))
 };
+/// Bytes of a file.
+pub(crate) const READ_GIB: Metric = Metric {
+    divisor: Bytes::GIB as f64,
+    judged: true,
+    ..plain("Rate", "GiB/s", |arm| figure(arm, |f| f.read_bytes_per_s))
+};
+/// The same where none reaches one GiB/s.
+pub(crate) const READ_MIB: Metric =
+    Metric { divisor: Bytes::MIB as f64, unit: "MiB/s", ..READ_GIB };
+/// Time over blocks.
+pub(crate) const BLOCK_TIME: Metric = Metric { name: "Time per block", ..TIME };
+/// CPU time of the threads that read.
+pub(crate) const READ_CPU: Metric = Metric { name: "CPU", ..TX_CPU };
 /// Time over messages.
 pub(crate) const TIME: Metric = Metric {
     judged: true,
@@ -87,6 +101,8 @@ pub(crate) const LLC_REFERENCES: Metric =
 /// Context switches of both ends.
 pub(crate) const SWITCHES: Metric =
     plain("Context switches", "per message", |arm| figure(arm, |f| f.context_switches_per_message));
+/// Context switches, by block.
+pub(crate) const SWITCHES_OF_BLOCKS: Metric = Metric { unit: "per block", ..SWITCHES };
 /// Median round trip.
 pub(crate) const P50: Metric = Metric {
     divisor: 1e3,

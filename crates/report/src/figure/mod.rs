@@ -27,6 +27,7 @@ mod cpu;
 mod crossover;
 pub(crate) mod draw;
 pub mod extremes;
+mod files;
 mod flame;
 mod goodput;
 mod heatmap;
@@ -188,6 +189,15 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
 
 fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
+    if run.header.plan.file().is_some() {
+        let sweeps = sweeps(analysis, part);
+        for sweep in &sweeps {
+            figures.extend(crossover::figure(run, analysis, sweep));
+            figures.extend(heatmap::figure(run, analysis, sweep));
+        }
+        figures.extend(files::all(run, analysis, &sweeps));
+        return figures;
+    }
     for sweep in sweeps(analysis, part) {
         figures.extend(crossover::figure(run, analysis, &sweep));
         figures.extend(heatmap::figure(run, analysis, &sweep));

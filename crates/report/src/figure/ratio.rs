@@ -29,7 +29,9 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Figur
     let wide = Interval { low: extent.low.min(delta.low), high: extent.high.max(delta.high) };
     let scale = Scale::ratios(focus(wide, &panels));
     panels.iter_mut().for_each(|panel| panel.y = scale.clone());
-    let title = format!("Speed relative to {baseline} by message size (ratio of ns per message)");
+    let plan = &run.header.plan;
+    let (size, unit) = (words::size_of(plan), plan.study().unit());
+    let title = format!("Speed relative to {baseline} by {size} (ratio of ns per {unit})");
     let how = how_to_read(run, &panels);
     let mut chart = by_size::chart(run, sweep, &title, &how, panels);
     chart.apart = 3.5;

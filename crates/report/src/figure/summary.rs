@@ -25,6 +25,17 @@ const METRICS: [Metric; 12] = [
     metric::P99,
 ];
 
+/// Those of a run of `file`.
+const OF_FILE: [Metric; 7] = [
+    metric::READ_MIB,
+    metric::BLOCK_TIME,
+    metric::RATIO,
+    metric::READ_CPU,
+    metric::CYCLES,
+    metric::LLC_MISSES,
+    metric::SWITCHES_OF_BLOCKS,
+];
+
 /// The summary that a report shows: of its middle size where there are several
 /// thread counts, else of its thread count.
 pub(super) fn default(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
@@ -40,13 +51,13 @@ pub(super) fn default(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
 pub(super) fn of_size(run: &Run, sweep: &Sweep<'_>, size: Bytes) -> Option<Figure> {
     let (_, cells) = sweep.by_size().into_iter().find(|(known, _)| *known == size)?;
     let fixed = size.to_string();
-    draw(run, sweep, Along::Threads, &cells, &fixed)
+    draw(run, sweep, Along::threads(&run.header.plan), &cells, &fixed)
 }
 
 /// All metrics of one thread count against the size.
 pub(super) fn of_threads(run: &Run, sweep: &Sweep<'_>, threads: u32) -> Option<Figure> {
     let (_, cells) = sweep.curves.iter().find(|(known, _)| *known == threads)?;
-    draw(run, sweep, Along::Sizes, cells, &words::threads(threads))
+    draw(run, sweep, Along::sizes(&run.header.plan), cells, &words::threads(threads))
 }
 
 fn draw(
@@ -57,14 +68,17 @@ fn draw(
     fixed: &str,
 ) -> Option<Figure> {
     let panel = |metric: &Metric| metric.panel(run, along, cells, metric.name.to_owned());
-    let measured = METRICS.iter().filter(|metric| metric.is_in(cells));
+    let is_file = run.header.plan.file().is_some();
+    let all = if is_file { &OF_FILE[..] } else { &METRICS[..] };
+    let measured = all.iter().filter(|metric| metric.is_in(cells));
     let panels: Vec<Panel> = measured.map(panel).collect();
     if panels.is_empty() {
         return None;
     }
     let by = match along {
         Along::Sizes => "message size",
-        Along::Threads => "thread count",
+        Along::Blocks => "block size",
+        Along::Threads | Along::Workers => "thread count",
         Along::Calls => "calls in a row",
     };
     let chart = Chart {

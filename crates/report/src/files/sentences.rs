@@ -100,9 +100,14 @@ fn no_faster(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
 fn cost(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
     let models = analysis.cost_models.iter().filter(|model| model.curve == *curve);
     let parts: Vec<String> = models.map(fitted).collect();
+    let of_all = match curve.threads {
+        1 => String::new(),
+        threads => format!(" over all {threads} threads"),
+    };
     let claim = format!(
-        "time of a block as a + b·n, a the crossing, 1/b the bandwidth, n½ the block size at which \
-         half of the time is the crossing: {}.",
+        "time of a block{of_all} as a + b·n, a what any block costs (the crossing into the \
+         kernel, where one is made for each), 1/b the bandwidth of the copy, n½ the block size at \
+         which half of the time is a: {}.",
         parts.join("; ")
     );
     (!parts.is_empty()).then(|| about(run, curve, &claim))

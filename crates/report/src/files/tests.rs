@@ -1,1 +1,293 @@
-//! tests
+//! A run of a file with known times, in every form that is shown.
+
+use iolens_model::arm::{Arm, ArmOutcome};
+use iolens_model::file::{Consumer, EngineFacts, FileAxes, FileCounts, FileFacts, Pattern};
+use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
+use iolens_model::plan::Axes;
+use iolens_model::reading::Reading;
+use iolens_model::run::RunHeader;
+use iolens_model::trial::SliceKind;
+use iolens_model::units::Nanos;
+
+use super::*;
+use crate::text::Style;
+use crate::{answers, csv, figure, fixture, html, json, text};
+
+const FILE_BYTES: u64 = 1 << 30;
+
+/// id, whether it is direct, ns of a crossing, ns per byte out of the page cache.
+const ENGINES: [(&str, bool, f64, f64); 3] =
+    [("read", false, 300.0, 0.100), ("mmap", false, 150.0, 0.105), ("direct", true, 9000.0, 0.5)];
+
+fn header() -> RunHeader {
+    let mut header = fixture::run().0.header;
+    header.name = None;
+    header.plan.axes = Axes::File(FileAxes {
+        cache: vec![CacheState::Warm, CacheState::Cold],
+        pattern: vec![Pattern::Sequential],
+        consumer: vec![Consumer::Scan],
+        depth: vec![1],
+        file: None,
+        dir: Some("/scratch".to_owned()),
+        file_bytes: None,
+        evict: false,
+    });
+    header.plan.primitives = ENGINES.iter().map(|engine| engine.0.to_owned()).collect();
+    header.plan.baseline = "read".to_owned();
+    header.plan.sizes = [512, 4096, 65536, 1 << 20, 4 << 20].map(Bytes).to_vec();
+    header.plan.threads = vec![1, 2];
+    header.primitives = Vec::new();
+    header.calibration.empty_call_ns = 90.0;
+    header.calibration.threads = 2;
+    header.calibration.receipt_round_trip_ns = None;
+    header.end.as_mut().expect("it ended").unmet = Vec::new();
+    header.host.facts.push(iolens_model::host::Fact {
+        group: "cpu".to_owned(),
+        name: "virtualization".to_owned(),
+        value: Reading::Exact("KVM".to_owned()),
+    });
+    header.engines = ENGINES
+        .iter()
+        .map(|&(id, is_direct, ..)| EngineFacts {
+            id: id.to_owned(),
+            summary: format!("what {id} does"),
+            path: String::new(),
+            is_direct,
+            has_depth: false,
+        })
+        .collect();
+    header.file = Some(FileFacts {
+        place: "/scratch".to_owned(),
+        is_ours: true,
+        bytes: Bytes(FILE_BYTES),
+        size_reason: "four times the last-level cache".to_owned(),
+        file_system: "ext4".to_owned(),
+        first_pass: Some(Nanos(1_000_000_000)),
+        warnings: Vec::new(),
+    });
+    header
+}
+
+/// Times as they are: two threads read twice as much, storage takes 0.5 ns per byte
+/// more, and each pass strays a little.
+fn time_ns(cell: &Cell, (_, is_direct, fixed, per_byte): (&str, bool, f64, f64), pass: u32) -> f64 {
+    let is_cold = cell.file().is_some_and(|file| file.cache == CacheState::Cold);
+    let device = if is_cold && !is_direct { 0.5 } else { 0.0 };
+    let one = fixed + (per_byte + device) * cell.size.0 as f64;
+    one / f64::from(cell.threads) * (1.0 + 0.001 * f64::from(pass % 3))
+}
+
+/// What a slice finds of the file.
+fn found(cell: &Cell, is_direct: bool, bytes: u64) -> FileCounts {
+    let is_cold = cell.file().is_some_and(|file| file.cache == CacheState::Cold);
+    let resident = if is_cold { 0 } else { FILE_BYTES };
+    FileCounts {
+        resident_before_bytes: Some(resident),
+        resident_after_bytes: Some(if is_direct { resident } else { resident.max(bytes) }),
+        device_bytes: Some(if is_cold || is_direct { bytes } else { 0 }),
+        short_reads: 0,
+        would_block: 0,
+    }
+}
+
+fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
+    let roles = [Role::Baseline, Role::Compared, Role::Compared];
+    let mut arms: Vec<ArmOutcome> = Vec::new();
+    let mut slices: Vec<SliceOutcome> = Vec::new();
+    for (engine, role) in ENGINES.into_iter().zip(roles).chain([(ENGINES[0], Role::SelfCheck)]) {
+        let id = engine.0;
+        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
+        arms.push(ArmOutcome {
+            arm: Arm { label, primitive: id.to_owned(), role },
+            status: Status::Ok,
+            reason: None,
+            copies_sender: None,
+            copies_end_to_end: None,
+            latency: None,
+        });
+        for round in 0..2 {
+            let blocks = FILE_BYTES / 4 / cell.size.0;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+            let time_ns = (blocks as f64 * time_ns(cell, engine, pass)) as u64;
+            let tx = Counts {
+                messages: blocks,
+                bytes: FILE_BYTES / 4,
+                calls: blocks,
+                time_ns,
+                task_clock_ns: Some(time_ns * u64::from(cell.threads)),
+                voluntary_switches: Some(0),
+                involuntary_switches: Some(0),
+                migrations: Some(0),
+                minor_faults: Some(0),
+                major_faults: Some(0),
+                file: Some(found(cell, engine.1, FILE_BYTES / 4)),
+                ..Counts::default()
+            };
+            slices.push(SliceOutcome {
+                seq: u32::try_from(slices.len()).unwrap_or(0),
+                round,
+                kind: SliceKind::Measured,
+                arm: arms.len() - 1,
+                all_active_ns: time_ns,
+                tx,
+                rx: None,
+            });
+        }
+    }
+    let mut tx = like.tx.clone().expect("the fixture's end answered");
+    (tx.message_bytes, tx.threads, tx.mtu_bytes) = (cell.size.0, cell.threads, None);
+    tx.arm_facts = Vec::new();
+    let cell = cell.clone();
+    TrialOutcome { pass, position: 0, cell, arms, slices, tx: Some(tx), rx: None, ..like.clone() }
+}
+
+fn run() -> (Run, Analysis) {
+    let like = fixture::run().0.trials[0].clone();
+    let like = TrialOutcome {
+        duration_ns: 60_000_000_000,
+        status: Status::Ok,
+        reason: None,
+        isolated: false,
+        ..like
+    };
+    let header = header();
+    let cells = header.plan.cells();
+    let visits = (1..=12).flat_map(|pass| cells.iter().map(move |cell| (pass, cell)));
+    let trials = visits.map(|(pass, cell)| trial(&like, cell, pass)).collect();
+    let run = Run { header, trials, profiles: Vec::new() };
+    let analysis = iolens_stats::analyse(&run);
+    (run, analysis)
+}
+
+fn near(value: f64, expected: f64) {
+    assert!((value / expected - 1.0).abs() < 0.01, "{value} is not {expected}");
+}
+
+#[test]
+fn what_was_put_in_comes_out() {
+    let (run, analysis) = run();
+    let ok = analysis.cells.iter().flat_map(|cell| &cell.arms).all(|a| a.status == Status::Ok);
+    assert!(ok, "{:?}", analysis.rejected.first());
+    let model = analysis.cost_models.iter().find(|m| m.label == "read").expect("a fit");
+    near(model.fixed_ns.value, 300.0);
+    near(bandwidth(model).expect("bytes cost time").value, 1e10);
+    near(knee(model).0 as f64, 3000.0);
+    let caching = caching(&run, &analysis);
+    assert!(caching.iter().all(|one| one.label != "direct"), "it reads around the page cache");
+    let largest = |one: &&Caching| one.label == "read" && one.cell.size == Bytes(4 << 20);
+    near(caching.iter().find(largest).expect("both states").ratio.value, 6.0);
+    let plateau = analysis.read_plateaus.iter().find(|p| p.label == "read").expect("one");
+    assert_eq!(plateau.from.size, Bytes(1 << 20));
+    let (cell, arm, _) = best_cold(&analysis).expect("cold cells");
+    assert_eq!((arm.arm.label.as_str(), cell.cell.threads), ("direct", 2));
+}
+
+#[test]
+fn the_answer_in_words() {
+    let (run, analysis) = run();
+    let style = Style { colour: false, width: 100 };
+    let shown = text::run(&run, &analysis, &style);
+    insta::assert_snapshot!(shown);
+    foreign(&shown);
+    foreign(&text::show(&run, &analysis, &analysis.cells[0], &style));
+}
+
+/// Words of messages have no place where a file is read.
+fn foreign(text: &str) {
+    const WORDS: [&str; 7] = [
+        "message",
+        "goodput",
+        "copies",
+        "received by nobody",
+        "Gbit/s",
+        "receiver",
+        "thread pairs",
+    ];
+    let lower = text.to_lowercase();
+    for word in WORDS.map(str::to_lowercase) {
+        let at = lower.find(&word);
+        let near = at.map(|at| lower[..at].chars().rev().take(80).collect::<String>());
+        let near = near.map(|near| near.chars().rev().collect::<String>());
+        assert!(at.is_none(), "{word} after: {near:?}");
+    }
+}
+
+#[test]
+fn no_page_and_no_figure_has_words_of_messages() {
+    let (run, analysis) = run();
+    let page = html::page(&run, &analysis);
+    // The stored plan is as it is stored.
+    let end = page.find("The plan as stored").expect("how to reproduce");
+    let start = page.find("<body").expect("a body");
+    foreign(&page[start..end]);
+    for figure in figure::all(&run, &analysis) {
+        foreign(&figure.svg);
+        foreign(&figure.table.text(200));
+        assert!(!figure.table.rows.is_empty(), "{}", figure.file_stem);
+    }
+}
+
+#[test]
+fn the_page_has_its_sections_and_the_facts_of_the_file() {
+    let (run, analysis) = run();
+    let page = html::page(&run, &analysis);
+    for id in ["answers", "decision", "figures", "validity", "machine", "cells", "reproduce"] {
+        assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+    }
+    for text in ["made for this run", "four times the last-level cache", "first pass over it"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(page.contains("guest-cold") && !page.contains("href=\"#words\""));
+}
+
+#[test]
+fn figures_by_name() {
+    let (run, analysis) = run();
+    let stems: Vec<String> =
+        figure::all(&run, &analysis).into_iter().map(|figure| figure.file_stem).collect();
+    insta::assert_snapshot!(stems.join("\n"));
+}
+
+#[test]
+fn a_machine_without_a_hypervisor_has_cold_cells() {
+    let (mut run, _) = run();
+    let fact = run.header.host.facts.last_mut().expect("virtualization");
+    fact.value = Reading::Exact("no hypervisor".to_owned());
+    let analysis = iolens_stats::analyse(&run);
+    let shown = text::run(&run, &analysis, &Style { colour: false, width: 100 });
+    assert!(shown.contains("1 thread, cold") && !shown.contains("guest-cold"), "{shown}");
+}
+
+#[test]
+fn what_is_wrong_with_a_file_comes_first() {
+    let (mut run, analysis) = run();
+    let file = run.header.file.as_mut().expect("a file");
+    file.warnings = vec!["it has holes.".to_owned()];
+    let sentences = answers::sentences(&run, &analysis);
+    assert_eq!(sentences[0].kind, answers::Kind::Alarm);
+    assert_eq!(sentences[0].text, "The file: it has holes.");
+}
+
+#[test]
+fn exports_have_blocks_and_what_was_found_of_the_file() {
+    let (run, analysis) = run();
+    let columns = |rows: &str| rows.lines().next().expect("a header").replace(',', "\n");
+    for (name, rows) in [
+        ("arms", csv::arms(&run)),
+        ("slices", csv::slices(&run)),
+        ("cells", csv::cells(&run, &analysis)),
+    ] {
+        let header = columns(&rows);
+        let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver", "goodput"];
+        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
+        assert!(rows.lines().all(|line| line.split(',').count() >= header.lines().count()));
+        insta::assert_snapshot!(format!("columns_of_{name}"), header);
+    }
+    let cells: serde_json::Value =
+        serde_json::from_str(&json::cells(&run, &analysis)).expect("our own JSON");
+    insta::assert_snapshot!("a_cell_as_json", format!("{:#}", cells["cells"][0]));
+    let whole: serde_json::Value =
+        serde_json::from_str(&json::run(&run, &analysis)).expect("our own JSON");
+    assert!(whole["read_plateaus"].as_array().is_some_and(|all| !all.is_empty()));
+}

@@ -59,17 +59,18 @@ pub(super) fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     // Per byte there is nothing to say of most calls.
     row.extend(pmu(totals).into_iter().filter(|(name, _)| name != "cycles_per_byte"));
     let more = further(totals).into_iter().filter(|(name, _)| name != "tx_calls");
-    row.extend(of_one_end(more.chain(later(totals)).collect()));
+    row.extend(of_one_end(more.chain(later(totals)).collect(), "calls"));
     Record { columns: row, whole: Vec::new() }
 }
 
 /// Columns of an end without those of the end that is not there, under the
-/// names that they have in this study.
-pub(super) fn of_one_end(columns: Named) -> Named {
+/// names that they have in a study of one end, whose `unit`s are what net calls
+/// messages.
+pub(super) fn of_one_end(columns: Named, unit: &str) -> Named {
     let mine = columns.into_iter().filter(|(name, _)| !name.starts_with("rx_"));
     let named = |(name, value): (Cow<'static, str>, Value)| -> (Cow<'static, str>, Value) {
         let name = match name.strip_prefix("tx_") {
-            Some("messages") => "calls".to_owned(),
+            Some("messages") => unit.to_owned(),
             Some("calls") => "system_calls".to_owned(),
             Some(rest) => rest.to_owned(),
             None => name.into_owned(),

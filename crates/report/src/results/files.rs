@@ -180,12 +180,13 @@ pub(crate) fn cost_models(run: &Run, analysis: &Analysis) -> Option<Table> {
     let columns = vec![
         Column::left("curve", ""),
         Column::left("engine", ""),
-        Column::left("a, the crossing", "ns/block [95 %]"),
+        Column::left("a, of any block", "ns/block [95 %]"),
         Column::left("1/b, the bandwidth", "GiB/s [95 %]"),
         Column::right("knee n½", "(block size)"),
         Column::left("farthest from the fit", ""),
     ];
-    let caption = "Time of a block as a + b·n: what does not depend on its size, and the bandwidth";
+    let caption = "Time of a block, over all threads, as a + b·n: what any block costs, such as the \
+                   crossing, and the bandwidth of the copy";
     let mut table = Table::new(caption, columns);
     let mut last = None;
     for model in &analysis.cost_models {
