@@ -377,6 +377,8 @@ mod tests {
             congestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\
             counters = \"alternate\"\nsoftware_events = true\ntracepoints = true\n\
             allow_sysctl = true\nin_a_row = [\"fill\", 10]\n\
+            cache = \"warm,cold\"\npattern = \"random\"\nconsumer = [\"none\", \"hash\"]\n\
+            depth = [1, 8]\nfile = \"a b\"\ndir = \"/tmp\"\nfile_bytes = \"1GiB\"\nevict = true\n\
             seed = \"18446744073709551615\"\n";
         let wishes = read(text).unwrap();
         assert_eq!(read(&write(&wishes)).unwrap(), wishes);
