@@ -35,7 +35,7 @@ pub(crate) struct Wishes {
     /// Message sizes: a list, or a range by factors of 4 [default: 64..1MiB]
     #[arg(long, value_name = "LIST|A..B", value_parser = values::sizes, help_heading = COMPARE)]
     pub(crate) sizes: Option<List<Bytes>>,
-    /// Thread pairs, one connection each, or of syscall threads [default: 1,4; 1,2]
+    /// Thread pairs, one connection each, or of syscall threads [default: 1,4; 1]
     #[arg(long, value_name = "LIST", value_parser = values::threads, help_heading = COMPARE)]
     pub(crate) threads: Option<List<u32>>,
     /// loopback, veth, sink (dropped), or auto: veth where permitted [default: auto]

@@ -37,6 +37,18 @@ fn what_is_used_up_is_refused_and_made_again() {
 }
 
 #[test]
+fn a_pipe_that_is_never_emptied_stays_open_for_more() {
+    let most = 2000;
+    let mut call = (find("read_pipe").unwrap().open)(&Setup { most }).unwrap();
+    // Many more bytes than a page, a few at a time.
+    for _ in 0..30 {
+        call.touch();
+        call.run(&Budget::messages(999, 1)).unwrap();
+    }
+    assert_eq!(call.tally().bytes, 30 * 999);
+}
+
+#[test]
 fn a_slice_that_could_not_be_prepared_says_so() {
     struct Hopeless;
     impl Call for Hopeless {

@@ -100,7 +100,7 @@ pub(super) static WRITE_PIPE: Entry = Entry {
     most: Some(MOST),
     descriptors: 2,
     ..one_byte("write_pipe", "write(2) of 1 B to a pipe with room, which nobody reads", |setup| {
-        let (out, into) = pipe::open(setup.most).map_err(at("make a pipe"))?;
+        let (out, into) = roomy_pipe(setup.most)?;
         Ok(repeated(&WRITE_PIPE, FilledPipe { out, into, held: 0, most: setup.most }))
     })
 };
@@ -110,7 +110,7 @@ pub(super) static READ_PIPE: Entry = Entry {
     most: Some(MOST),
     descriptors: 2,
     ..one_byte("read_pipe", "read(2) of 1 B of a pipe that holds more", |setup| {
-        let (out, into) = pipe::open(setup.most).map_err(at("make a pipe"))?;
+        let (out, into) = roomy_pipe(setup.most)?;
         Ok(repeated(&READ_PIPE, EmptiedPipe(FilledPipe { out, into, held: 0, most: setup.most })))
     })
 };
@@ -144,6 +144,13 @@ impl<F: Fn(&File) -> Result<(), Errno> + Send> Call for Rewound<F> {
     fn prepare(&mut self) -> Result<(), Errno> {
         calls::lseek(self.file.as_fd())
     }
+}
+
+/// A pipe that so many single bytes fit for ever. The kernel adds a byte to the last
+/// page as long as there is room behind those before it, read or not: a page of which
+/// some are read and some are not still holds its slot (`pipe_write`, fs/pipe.c).
+fn roomy_pipe(bytes: usize) -> Result<(OwnedFd, OwnedFd), SetupError> {
+    pipe::open(bytes + 2 * calls::PAGE_BYTES).map_err(at("make a pipe"))
 }
 
 /// A pipe that is written to.

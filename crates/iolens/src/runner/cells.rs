@@ -17,6 +17,9 @@ use rand::Rng;
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
 
+/// How many times as long slices of several threads are where one end is alone.
+const SEVERAL_THREADS: u64 = 8;
+
 /// What starting, connecting and ending a trial's workers takes, about.
 const TRIAL_OVERHEAD: Nanos = Nanos(60_000_000);
 
@@ -110,6 +113,10 @@ impl CellState {
             Schedule::Slices { slice, .. } => slice,
             Schedule::Window { .. } | Schedule::Messages { .. } => CLASSIC_TARGET,
         };
+        // Threads that nobody connects wake at a barrier, which takes a while on each CPU;
+        // for most of a slice they must be at work together.
+        let several = cell.is_alone() && cell.threads > 1;
+        let slice = if several { Nanos(slice.0.saturating_mul(SEVERAL_THREADS)) } else { slice };
         let limits = Limits::here();
         let group = |arms: Vec<Arm>| {
             let mut group = Group { arms: Vec::new(), refused: Vec::new(), failures_of_nobody: 0 };
