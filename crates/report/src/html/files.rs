@@ -125,7 +125,8 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts) " contrasts"
                 }
                 ". Rate, time and CPU are totals over totals; CPU is user and kernel time. From "
-                "device: bytes that storage delivered to the process over the bytes it read."
+                "device: bytes that storage delivered to the process over the bytes it read, above "
+                "100 % with what was read ahead and not asked for."
             }
             @for (curve, cells) in results::curves(analysis) {
                 h3 { (words::curve(&run.header, &curve)) }
