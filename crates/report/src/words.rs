@@ -58,6 +58,12 @@ pub(crate) fn is_guest(host: &HostFacts) -> bool {
     fact(host, &["virtualization"]).is_some_and(|name| name != "no hypervisor")
 }
 
+/// What tells the panels of a figure apart: the thread count, in a run of `file` with
+/// what else tells its curve apart.
+pub(crate) fn panel(header: &RunHeader, cell: &Cell) -> String {
+    if header.plan.file().is_some() { curve(header, cell) } else { threads(cell.threads) }
+}
+
 /// What a table of choices shows.
 pub(crate) fn cheapest(plan: &Plan) -> String {
     format!("Cheapest {} by time per {}", arm_of(plan), plan.study().unit())

@@ -34,7 +34,7 @@ pub(super) fn chart(
 /// One panel per thread count, with a common scale.
 pub(super) fn panels(run: &Run, sweep: &Sweep<'_>, metric: &Metric) -> Vec<Panel> {
     let one = |(threads, cells): &(u32, Vec<&CellAnalysis>)| {
-        metric.panel(run, Along::Sizes, cells, words::threads(*threads))
+        metric.panel(run, Along::Sizes, cells, sweep.panel(run, *threads))
     };
     let mut panels: Vec<Panel> = sweep.curves.iter().map(one).collect();
     chart::share_scales(&mut panels);

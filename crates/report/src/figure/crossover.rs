@@ -169,8 +169,8 @@ impl Block<'_> {
     fn heading(&self, sheet: &mut Sheet, run: &Run, rows: &[Row<'_>]) {
         sheet.y += HEADING;
         let y = sheet.y;
-        let threads = rows.first().map_or(0, |row| row.crossover.curve.threads);
-        sheet.svg.text(self.left, y, Anchor::Start, "tp", &words::threads(threads));
+        let name = rows.first().map(|row| words::panel(&run.header, &row.crossover.curve));
+        sheet.svg.text(self.left, y, Anchor::Start, "tp", &name.unwrap_or_default());
         let step = labels::step(self.x, self.width - NAMES - WORDS);
         for (bytes, label) in self.x.ticks.iter().step_by(step) {
             sheet.svg.text(self.x(*bytes), y, Anchor::Middle, "tk", label);

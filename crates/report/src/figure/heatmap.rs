@@ -28,10 +28,14 @@ struct Tile {
 }
 
 /// The title, in the words of the study.
-fn title(run: &Run) -> String {
+fn title(run: &Run, sweep: &Sweep<'_>) -> String {
     let plan = &run.header.plan;
     let (arm, size, unit) = (words::arm_of(plan), words::size_of(plan), plan.study().unit());
-    format!("Cheapest {arm} by {size} and thread count (least ns per {unit})")
+    let title = format!("Cheapest {arm} by {size} and thread count (least ns per {unit})");
+    match sweep.setting.file().map(|file| file.cache.to_string()) {
+        Some(cache) => format!("{title}, {}", words::as_found(&run.header, &sweep.setting, cache)),
+        None => title,
+    }
 }
 
 /// The figure of one sweep.
@@ -42,7 +46,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
     }
     let tile = |cell: &CellAnalysis| tile(cell, analysis.delta);
     let draw = |medium| draw(run, sweep, medium, &tile);
-    let title = sweep.title(&title(run));
+    let title = sweep.title(&title(run, sweep));
     Some(sweep.finish(run, Group::Crossover, "cheapest", &title, draw, table(run, sweep, &tile)))
 }
 
@@ -117,7 +121,7 @@ fn draw(
         run.header.plan.baseline,
         without(&left_out)
     );
-    let mut sheet = Sheet::new(medium, width, &sweep.title(&title(run)), &how);
+    let mut sheet = Sheet::new(medium, width, &sweep.title(&title(run, sweep)), &how);
     let items = chart::compared(&cells)
         .iter()
         .filter(|arm| left_out.iter().all(|left_out| left_out.label != arm.label))
@@ -177,7 +181,7 @@ fn draw_tile(sheet: &mut Sheet, (x, width, height): (f64, f64, f64), tile: &Tile
 fn table(run: &Run, sweep: &Sweep<'_>, tile: &dyn Fn(&CellAnalysis) -> Tile) -> Table {
     let mut columns = vec![Column::right("size", "")];
     columns.extend(sweep.curves.iter().map(|(n, _)| Column::left(&words::threads(*n), "")));
-    let mut table = Table::new(title(run), columns);
+    let mut table = Table::new(title(run, sweep), columns);
     for (size, cells) in sweep.by_size() {
         let mut row: Vec<Entry> = vec![size.to_string().into()];
         for (threads, _) in &sweep.curves {

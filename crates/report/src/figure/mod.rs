@@ -17,6 +17,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use crate::parts::{self, Part};
 use crate::table::Table;
+use crate::words;
 
 mod attribution;
 mod by_size;
@@ -193,7 +194,9 @@ fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
         let sweeps = sweeps(analysis, part);
         for sweep in &sweeps {
             figures.extend(crossover::figure(run, analysis, sweep));
-            figures.extend(heatmap::figure(run, analysis, sweep));
+            if sweep.curves.len() > 1 {
+                figures.extend(heatmap::figure(run, analysis, sweep));
+            }
         }
         figures.extend(files::all(run, analysis, &sweeps));
         return figures;
@@ -301,6 +304,11 @@ pub(crate) struct Sweep<'a> {
 }
 
 impl<'a> Sweep<'a> {
+    /// The title of the panel of a thread count.
+    fn panel(&self, run: &Run, threads: u32) -> String {
+        words::panel(&run.header, &Cell { threads, ..self.setting.clone() })
+    }
+
     /// The cells of all curves.
     fn cells(&self) -> Vec<&'a CellAnalysis> {
         self.curves.iter().flat_map(|(_, cells)| cells).copied().collect()

@@ -16,7 +16,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Figur
     let baseline = run.header.plan.baseline.as_str();
     let delta = Interval { low: 1.0 / (1.0 + analysis.delta), high: 1.0 + analysis.delta };
     let one = |(threads, cells): &(u32, Vec<&CellAnalysis>)| Panel {
-        title: words::threads(*threads),
+        title: sweep.panel(run, *threads),
         y_name: "ratio, log scale".to_owned(),
         unit: "ratio",
         y: Scale::ratios(delta),

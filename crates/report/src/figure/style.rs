@@ -45,7 +45,7 @@ pub(crate) const HUES: [(&str, &str, &str); 8] = [
 
 /// The looks of the primitives that are compared most; their neighbours in a
 /// default plan differ in hue and in marker.
-const LOOKS: [(&str, Look); 22] = [
+const LOOKS: [(&str, Look); 26] = [
     ("send_staged", look("ink", Marker::Square, "")),
     ("send", look("blue", Marker::Circle, "")),
     ("sendmsg_iov", look("vermilion", Marker::Up, "")),
@@ -68,6 +68,10 @@ const LOOKS: [(&str, Look); 22] = [
     ("open_close", look("orange", Marker::Diamond, "")),
     ("mmap_munmap", look("purple", Marker::Up, "")),
     ("io_uring_nop", look("green", Marker::Circle, "")),
+    ("read", look("ink", Marker::Diamond, "")),
+    ("mmap", look("vermilion", Marker::Down, "")),
+    ("direct", look("blue", Marker::Up, "")),
+    ("uring", look("green", Marker::Down, "")),
 ];
 
 const fn look(hue: &'static str, marker: Marker, dash: &'static str) -> Look {

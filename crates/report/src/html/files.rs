@@ -28,14 +28,14 @@ pub(super) const CONTENTS: [(&str, &str); 7] = [
 pub(super) fn answers(run: &Run, analysis: &Analysis) -> Markup {
     let all = sentences(run, analysis);
     let of = |kind: Kind| all.iter().filter(move |s| s.kind == kind).collect::<Vec<&Sentence>>();
-    let cells = of(Kind::Answer);
+    let (headlines, cells) = (of(Kind::Headline), of(Kind::Answer));
     super::block(
         "answers",
         "Answers",
         html! {
             @for sentence in of(Kind::Alarm) { p.alarm { (prose(run, &sentence.text)) } }
-            @if !of(Kind::Headline).is_empty() {
-                (super::answers::takeaways(run, &of(Kind::Headline)))
+            @if !headlines.is_empty() {
+                (super::answers::takeaways(run, &headlines))
             }
             @for sentence in of(Kind::Turns) { p.flag { (prose(run, &sentence.text)) } }
             (super::answers::list(run, "answers", &of(Kind::Crossover)))
@@ -125,7 +125,8 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts) " contrasts"
                 }
                 ". Rate, time and CPU are totals over totals; CPU is user and kernel time. From "
-                "device: bytes that storage delivered to the process over the bytes it read."
+                "device: bytes that storage delivered to the process over the bytes it read, above "
+                "100 % with what was read ahead and not asked for."
             }
             @for (curve, cells) in results::curves(analysis) {
                 h3 { (words::curve(&run.header, &curve)) }

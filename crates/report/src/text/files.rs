@@ -39,7 +39,8 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     };
     let reading = format!(
         "ratio: time per block of {baseline} over the engine's; above 1 the engine is faster. \
-         from device: bytes that storage delivered over bytes read.{verdicts}"
+         from device: bytes that storage delivered over bytes read, above 100 % with what was read \
+         ahead and not asked for.{verdicts}"
     );
     out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
     out.push('\n');
