@@ -50,9 +50,10 @@ pub(super) fn refuse_foreign(study: Study, asked: &Wishes) -> Result<(), Failure
                 own.flat_map(|(_, keys)| keys.iter()).map(|key| flag(key)).collect();
             let owners: Vec<&str> = owners.iter().map(|owner| owner.word()).collect();
             return Err(Failure::usage(format!(
-                "{} is of the study {}: {study} has no such axis\n  leave it out; {study} has \
+                "{} is of the {} {}: {study} has no such axis\n  leave it out; {study} has \
                  --primitives, --threads, {}",
                 flag(key),
+                if owners.len() == 1 { "study" } else { "studies" },
                 owners.join(" and "),
                 own.join(", ")
             )));

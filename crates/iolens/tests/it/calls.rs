@@ -105,7 +105,10 @@ fn what_is_of_another_study_is_refused() {
         assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
     };
     refused("run syscall --topologies veth", "--topologies is of the study net");
-    refused("run syscall --sizes 64", "--sizes is of the study net: syscall has no such axis");
+    refused(
+        "run syscall --sizes 64",
+        "--sizes is of the studies net and file: syscall has no such axis",
+    );
     refused("run syscall --allow-sysctl", "--allow-sysctl is of the study net");
     refused("run net --in-a-row 1", "--in-a-row is of the study syscall");
     refused("run syscall --primitives opne", "unknown call `opne`, did you mean `open`?");

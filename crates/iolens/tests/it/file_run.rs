@@ -15,7 +15,7 @@ fn a_warm_file_is_read_by_every_engine() {
     let run = format!("{RUN} --primitives all --sizes 1,4KiB,64KiB --cache warm");
     let done = place.run(&run);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("4 MiB, made for this run"), "{}", done.stdout);
+    assert!(done.stdout.contains("4 MiB (as asked for), made for this run"), "{}", done.stdout);
     let json = place.json("show last --json");
     assert_eq!(json["run"]["plan"]["study"], "file");
     assert_eq!(json["run"]["file"]["bytes"], 4 << 20);
