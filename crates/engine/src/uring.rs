@@ -66,7 +66,7 @@ pub(crate) fn open<'a, O: Operation>(
     let mut ring = SendRing::open(setup.link.socket(), stream.ring.clone(), wishes)
         .map_err(refusal::setup_error)?;
     if opcode == Opcode::SendZcFixed {
-        register(&mut ring).map_err(refusal::setup_error)?;
+        patiently(|| ring.register()).map_err(refusal::setup_error)?;
     }
     let uring = Uring::new(ring, stream, ids, setup.stall_limit);
     Ok(match together.depth {
@@ -90,11 +90,15 @@ fn together(setup: &Setup<'_>) -> Result<Together, SetupError> {
     }
 }
 
-/// Registers the messages of a ring, with patience for memory.
-fn register<O: Operation>(ring: &mut SendRing<'_, O>) -> Result<(), OpenError> {
+/// Registers buffers of a ring, with patience for memory.
+///
+/// Errors: of `register`, in the end.
+pub(crate) fn patiently<T>(
+    mut register: impl FnMut() -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
     let patience = Deadline::after(PATIENCE);
     loop {
-        match ring.register() {
+        match register() {
             Err(OpenError::Register { errno: Errno::ENOMEM, .. }) if !patience.left().is_zero() => {
                 std::thread::yield_now();
             }

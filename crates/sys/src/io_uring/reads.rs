@@ -226,6 +226,11 @@ impl Drop for ReadRing {
                 break;
             }
         }
+        if self.count == 0 && self.wishes.registered {
+            // With the ring alone the kernel would give back what they lock, but
+            // some time later (`io_ring_exit_work`, io_uring/io_uring.c).
+            let _ = self.uring.submitter().unregister_buffers();
+        }
         // SAFETY: dropped here and nowhere else.
         unsafe { ManuallyDrop::drop(&mut self.uring) };
         if self.count == 0 {

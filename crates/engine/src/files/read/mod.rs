@@ -1,6 +1,7 @@
 //! Reading a file: the engines, what is done with the bytes, and the loop around
 //! both.
 
+mod bare;
 pub mod by_hand;
 mod called;
 pub mod consume;

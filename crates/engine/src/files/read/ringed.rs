@@ -4,12 +4,13 @@
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
-use iolens_sys::io_uring::{ReadRing, ReadWishes};
+use iolens_sys::io_uring::{OpenError, ReadRing, ReadWishes};
 
 use super::consume::Consume;
 use super::direct;
 use super::drive::{Fetch, Reader, Setup, Sink, assemble};
 use crate::files::part::Place;
+use crate::uring::patiently;
 use crate::uring::refusal::setup_error;
 
 /// What a ring is like.
@@ -45,7 +46,9 @@ pub(crate) fn open<'a>(setup: Setup<'a>, kind: Kind) -> Result<Box<dyn Reader + 
         registered: kind.registered,
         poll_thread: kind.poll_thread,
     };
-    let ring = ReadRing::open(file, wishes).map_err(|why| setup_error(why).to_string())?;
+    let again = || file.try_clone().map_err(|e| OpenError::Setup(e.into()));
+    let ring = patiently(|| ReadRing::open(again()?, wishes))
+        .map_err(|why| setup_error(why).to_string())?;
     let depth = ring.depth();
     let nothing = (Place { offset: 0, bytes: 0 }, 0);
     let (slots, free) = (vec![nothing; depth], (0..depth).rev().collect());

@@ -81,7 +81,9 @@ fn read(
     let consumer = Consumer::HashAndXor;
     let (mut tally, mut digest) = (Tally::default(), consumer.of_nothing());
     for part in Part::split(subject.bytes(), block_bytes, threads) {
-        let setup = Setup { subject, part, pattern, seed: 3, depth: 5, consumer };
+        // Other tests of this user lock memory too.
+        let depth = if block_bytes > 1 << 16 { 2 } else { 5 };
+        let setup = Setup { subject, part, pattern, seed: 3, depth, consumer };
         let mut reader = entry.start(setup)?;
         let span = reader.run(&Budget::messages(part.blocks(), 1)).unwrap();
         assert!(span.last_call_ns > span.first_call_ns);
@@ -315,4 +317,27 @@ fn engines_are_found_by_their_ids() {
         assert!(!entry.summary.is_empty() && !entry.needs.is_empty() && !entry.path.is_empty());
     }
     assert!(find("reed").is_none());
+}
+
+#[test]
+fn the_bare_loop_makes_the_calls_of_read() {
+    let subject = made(40).subject();
+    let part = Part { block_bytes: 10, start: 10, end: 40 };
+    let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
+    let setup = Setup { subject: &subject, part, pattern, seed: 0, depth: 1, consumer };
+    let tally = |id: &str| {
+        let mut reader = find(id).unwrap().start(setup).unwrap();
+        // Twice over the end of the range, and on from within it.
+        for blocks in [4, 4] {
+            reader.run(&Budget::messages(blocks, 1)).unwrap();
+        }
+        reader.tally()
+    };
+    assert_eq!(tally("bare_read").blocks, 8);
+    let Tally { calls, .. } = tally("read");
+    // Where the range does not begin with the file, ours moves there within the clock.
+    assert_eq!(Tally { calls: calls - 1, ..tally("read") }, tally("bare_read"));
+    assert!(!ENGINES.iter().any(|entry| entry.id == "bare_read"));
+    let scanned = Setup { consumer: Consumer::Scan, ..setup };
+    assert!(find("bare_read").unwrap().start(scanned).is_err());
 }

@@ -26,7 +26,7 @@ use crate::files::moved::{Broken, Call, Moved};
 use crate::files::part::{Place, Sequential, Walk};
 use crate::files::ring::{DEPTH, drain, memory_bytes_max};
 use crate::op::{Budget, Fact, Span};
-use crate::uring::refusal;
+use crate::uring::{patiently, refusal};
 
 const READ: Call = Call::source("IORING_OP_READ_FIXED");
 const WRITE: Call = Call::destination("IORING_OP_WRITE_FIXED");
@@ -53,8 +53,8 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
     let depth = (memory_bytes_max() / block).clamp(1, DEPTH);
     let bytes = block.checked_mul(depth).ok_or_else(too_large)?;
     let slots = u32::try_from(depth).map_err(|_| too_large())?;
-    let ring =
-        TransferRing::open(slots, bytes).map_err(|why| refusal::setup_error(why).to_string())?;
+    let ring = patiently(|| TransferRing::open(slots, bytes))
+        .map_err(|why| refusal::setup_error(why).to_string())?;
     let walk = Sequential::of(part);
     let slots = vec![Slot::default(); depth].into_boxed_slice();
     let moved = Moved::default();

@@ -19,6 +19,7 @@ use iolens_model::arm::Role;
 use iolens_model::file::EngineFacts;
 use iolens_model::kernel::KernelVersion;
 
+use super::bare;
 use super::consume::Consumer;
 use super::drive::{Reader, Setup};
 use crate::availability;
@@ -65,10 +66,12 @@ pub const ENGINES: &[&Entry] = &[
     &uring_sqpoll::ENTRY,
 ];
 
-/// The engine of an id.
+/// The engine of an id; the bare loop that checks the harness has one too, and stands
+/// in no list.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
-    ENGINES.iter().copied().find(|entry| entry.id == id)
+    let all = ENGINES.iter().copied().chain([&bare::ENTRY]);
+    all.into_iter().find(|entry| entry.id == id)
 }
 
 /// Bytes of a block that the engines are tried with: whatever alignment a file

@@ -22,7 +22,7 @@ use crate::files::moved::{Broken, Call, Moved};
 use crate::files::ring::{DEPTH, drain};
 use crate::files::write::engines::{Entry, Setup, Writer};
 use crate::op::{Fact, Span};
-use crate::uring::refusal;
+use crate::uring::{patiently, refusal};
 
 const CALL: Call = Call::destination("IORING_OP_WRITE_FIXED");
 
@@ -41,7 +41,7 @@ pub(crate) static ENTRY: Entry = Entry {
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
     let slots = u32::try_from(DEPTH).expect("it is 8");
-    let ring = TransferRing::open(slots, setup.slice_bytes())
+    let ring = patiently(|| TransferRing::open(slots, setup.slice_bytes()))
         .map_err(|why| refusal::setup_error(why).to_string())?;
     let block = setup.block_bytes;
     let pieces = [Piece::default(); DEPTH];

@@ -1,0 +1,93 @@
+//! The plainest loop of read(2) that a program could have: what the engine `read` is
+//! held against, as an arm of the same trials. Hidden: found by its id, in no list.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use iolens_sys::clock;
+use iolens_sys::errno::Errno;
+use iolens_sys::file::open::Caching;
+use iolens_sys::file::read::{read, seek};
+use iolens_sys::pages::{PageKind, Pages};
+
+use super::consume::{Consumer, Digest};
+use super::drive::{Reader, Setup, Tally};
+use super::engines::Entry;
+use crate::files::part::{Part, Pattern};
+use crate::op::{Budget, Fact, Span};
+
+/// Its entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "bare_read",
+    summary: "the calls of `read` in a bare loop, to check the harness",
+    needs: "consumer none, sequential",
+    since: None,
+    path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
+    has_depth: false,
+    is_direct: false,
+    open,
+};
+
+struct Bare {
+    file: OwnedFd,
+    buffer: Pages,
+    /// Bytes of a block; the buffer is whole pages.
+    block: usize,
+    part: Part,
+    offset: u64,
+    blocks: u64,
+    bytes: u64,
+    calls: u64,
+}
+
+fn open<'a>(setup: Setup<'a>) -> Result<Box<dyn Reader + 'a>, String> {
+    if setup.consumer != Consumer::None || setup.pattern != Pattern::Sequential {
+        return Err("the bare loop reads in order and does nothing with the bytes".to_owned());
+    }
+    let part = setup.part;
+    let block = usize::try_from(part.block_bytes).map_err(|e| e.to_string())?;
+    let buffer = Pages::new(block, PageKind::Plain)
+        .map_err(|errno| format!("cannot have a buffer of {block} bytes: {errno}"))?;
+    let file = setup.subject.reopen(Caching::Buffered)?;
+    seek(file.as_fd(), part.start).map_err(|errno| format!("cannot seek: {errno}"))?;
+    let offset = part.start;
+    Ok(Box::new(Bare { file, buffer, block, part, offset, blocks: 0, bytes: 0, calls: 0 }))
+}
+
+impl Reader for Bare {
+    fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
+        let first_call_ns = clock::monotonic_ns();
+        budget.begin(first_call_ns);
+        while let Some(blocks) = budget.take() {
+            for _ in 0..blocks {
+                if self.offset == self.part.end {
+                    seek(self.file.as_fd(), self.part.start)?;
+                    self.offset = self.part.start;
+                    self.calls += 1;
+                }
+                let n = read(self.file.as_fd(), &mut self.buffer[..self.block])?;
+                self.calls += 1;
+                if n != self.block {
+                    // What a loop without patience does with it.
+                    return Err(Errno::ENODATA);
+                }
+                self.offset += n as u64;
+                self.bytes += n as u64;
+                self.blocks += 1;
+            }
+        }
+        Ok(Span { first_call_ns, last_call_ns: clock::monotonic_ns() })
+    }
+
+    fn tally(&self) -> Tally {
+        let Bare { blocks, bytes, calls, .. } = *self;
+        Tally { blocks, bytes, calls, ..Tally::default() }
+    }
+
+    fn digest(&self) -> Digest {
+        Consumer::None.of_nothing()
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        Vec::new()
+    }
+}
