@@ -15,8 +15,12 @@ use super::engines::Entry;
 use crate::files::part::{Part, Pattern};
 use crate::op::{Budget, Fact, Span};
 
-/// Its entry.
-pub(crate) static ENTRY: Entry = Entry {
+/// The loop, by its id.
+pub(crate) fn find(id: &str) -> Option<&'static Entry> {
+    (id == ENTRY.id).then_some(&ENTRY)
+}
+
+static ENTRY: Entry = Entry {
     id: "bare_read",
     summary: "the calls of `read` in a bare loop, to check the harness",
     needs: "consumer none, sequential",

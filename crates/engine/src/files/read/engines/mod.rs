@@ -70,8 +70,7 @@ pub const ENGINES: &[&Entry] = &[
 /// in no list.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
-    let all = ENGINES.iter().copied().chain([&bare::ENTRY]);
-    all.into_iter().find(|entry| entry.id == id)
+    ENGINES.iter().copied().find(|entry| entry.id == id).or_else(|| bare::find(id))
 }
 
 /// Bytes of a block that the engines are tried with: whatever alignment a file
