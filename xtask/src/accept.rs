@@ -8,14 +8,17 @@ mod agreement;
 mod audit;
 mod bare_loops;
 mod build_lines;
+mod by_hand;
 mod doctor;
 mod explain;
 mod families;
+mod file_rivals;
 mod iperf;
 mod issue_2;
 mod issue_3;
 mod issue_4;
 mod issue_5;
+mod issue_6;
 mod kill;
 mod liburing;
 mod mapped;
@@ -54,7 +57,8 @@ struct Line {
 
 /// Every line there is, by issue.
 fn all_lines() -> impl Iterator<Item = &'static Line> {
-    issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES).chain(issue_5::LINES)
+    let first = issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES);
+    first.chain(issue_5::LINES).chain(issue_6::LINES)
 }
 
 /// Runs the lines of an issue, one line, or all there are.

@@ -109,7 +109,7 @@ fn measure(bench: &Bench, pair: &Pair, options: &str) -> Result<(Verdict, String
     let answer = bench.iolens_json("bare", &line.split(' ').collect::<Vec<_>>(), 3)?;
     let rows = answer.json["cells"].as_array().into_iter().flatten();
     let cells: Vec<&Value> = rows.filter(|row| row["primitive"] == bare.as_str()).collect();
-    let words: Vec<String> = cells.iter().map(|row| cell(row)).collect();
+    let words: Vec<String> = cells.iter().map(|row| results::ratio_words(row)).collect();
     Ok((verdict(&cells), words.join(", ")))
 }
 
@@ -124,19 +124,6 @@ fn verdict(cells: &[&Value]) -> Verdict {
         Verdict::Undecided
     } else {
         Verdict::Different
-    }
-}
-
-/// `4 KiB × 1 EQUIVALENT 0.999 [0.995, 1.004]`.
-fn cell(row: &Value) -> String {
-    let cell = results::cell_words(row);
-    let number = |key: &str| row[key].as_f64();
-    match (number("ratio"), number("ratio_low"), number("ratio_high")) {
-        (Some(ratio), Some(low), Some(high)) => {
-            let verdict = row["verdict"].as_str().unwrap_or("no verdict");
-            format!("{cell} {verdict} {ratio:.3} [{low:.3}, {high:.3}]")
-        }
-        _ => format!("{cell} {}", row["reason"].as_str().unwrap_or("has no ratio")),
     }
 }
 

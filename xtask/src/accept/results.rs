@@ -59,7 +59,8 @@ fn arm_result(row: &Value) -> ArmResult {
 
 /// The size and threads of a row.
 pub(crate) fn cell_words(cell: &Value) -> String {
-    let bytes = cell["message_bytes"].as_u64().unwrap_or(0);
+    let size = ["message_bytes", "block_bytes"].into_iter().find_map(|key| cell[key].as_u64());
+    let bytes = size.unwrap_or(0);
     let threads = cell["threads"].as_u64().unwrap_or(0);
     let size = if bytes >= 1024 && bytes.is_multiple_of(1024) {
         format!("{} KiB", bytes / 1024)
@@ -67,6 +68,19 @@ pub(crate) fn cell_words(cell: &Value) -> String {
         format!("{bytes} B")
     };
     format!("{size} × {threads}")
+}
+
+/// `4 KiB × 1 EQUIVALENT 0.999 [0.995, 1.004]`.
+pub(crate) fn ratio_words(row: &Value) -> String {
+    let cell = cell_words(row);
+    let number = |key: &str| row[key].as_f64();
+    match (number("ratio"), number("ratio_low"), number("ratio_high")) {
+        (Some(ratio), Some(low), Some(high)) => {
+            let verdict = row["verdict"].as_str().unwrap_or("no verdict");
+            format!("{cell} {verdict} {ratio:.3} [{low:.3}, {high:.3}]")
+        }
+        _ => format!("{cell} {}", row["reason"].as_str().unwrap_or("has no ratio")),
+    }
 }
 
 /// `SO_SNDBUF` and `SO_RCVBUF` that a run asked for.

@@ -1,0 +1,186 @@
+//! Reading and copying files beside fio and google-benchmark, in pairs of runs whose
+//! order is a coin's.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::iperf::Median;
+use super::process::{Job, need};
+use super::{Bench, Judged, Outcome};
+
+/// Pairs of runs; with 9 the ranks 2 and 8 cover the median with 96.1 %.
+const PAIRS: usize = 9;
+
+/// Most that two harnesses may differ by.
+const AGREEMENT: f64 = 0.05;
+
+/// What our rate of small reads is to be of fio's.
+const SMALL_MIN: f64 = 1.3;
+
+const GIB: u64 = 1 << 30;
+
+/// Bytes per second of one run.
+type Rate<'a> = &'a dyn Fn() -> Result<f64, String>;
+
+/// The median of paired ratios, ours over theirs, with the rates in words.
+fn compare(what: &str, ours: Rate<'_>, theirs: Rate<'_>) -> Result<(Median, String), String> {
+    let mut pairs = Vec::new();
+    for _ in 0..PAIRS {
+        // A coin. What is hashed does not matter: the keys are random.
+        let pair = if RandomState::new().hash_one(0) & 1 == 0 {
+            let ours = ours()?;
+            (ours, theirs()?)
+        } else {
+            let theirs = theirs()?;
+            (ours()?, theirs)
+        };
+        pairs.push(pair);
+    }
+    let ratio = Median::of(&pairs.iter().map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>());
+    let median = |pick: fn(&(f64, f64)) -> f64| {
+        Median::of(&pairs.iter().map(pick).collect::<Vec<_>>()).value / GIB as f64
+    };
+    let words = format!(
+        "{what}: median of {PAIRS} paired ratios {:.3}, {:.1} % interval {:.3} to {:.3}; medians \
+         {:.2} and {:.2} GiB/s",
+        ratio.value,
+        100.0 * ratio.coverage,
+        ratio.low,
+        ratio.high,
+        median(|pair| pair.0),
+        median(|pair| pair.1),
+    );
+    eprintln!("   {words}");
+    Ok((ratio, words))
+}
+
+/// Whether the median of ratios says that both agree.
+fn agrees(ratio: &Median) -> bool {
+    (1.0 - AGREEMENT..=1.0 + AGREEMENT).contains(&ratio.value)
+}
+
+/// A file of ours of a size, which stays in the page cache.
+fn file(bench: &Bench, bytes: u64) -> Result<PathBuf, String> {
+    let path = bench.home("rivals")?.join(format!("file-{bytes}"));
+    let name = path.display().to_string();
+    let count = (bytes >> 20).to_string();
+    if !path.exists() {
+        let args =
+            ["file", "write", &name, "--block", "1MiB", "--count", &count, "--sync", "fsync"];
+        bench.iolens("rivals", &args)?.limit_minutes(3).run()?.success()?;
+    }
+    ours(bench, &path, "1MiB", None)?;
+    Ok(path)
+}
+
+/// Our plain reading, bytes per second.
+fn ours(bench: &Bench, path: &Path, block: &str, count: Option<u64>) -> Result<f64, String> {
+    let (name, count) = (path.display().to_string(), count.unwrap_or(u64::MAX).to_string());
+    let mut args = vec!["file", "read", &name, "--block", block, "--engine", "pread", "--json"];
+    if count != u64::MAX.to_string() {
+        args.extend(["--count", &count]);
+    }
+    let read = bench.iolens_json("rivals", &args, 3)?.json;
+    read["bytes_per_s"].as_f64().ok_or_else(|| "the reading has no rate".to_owned())
+}
+
+/// fio's psync engine over as much of the same file.
+fn fio(path: &Path, block_bytes: u64, bytes: u64, rest: &[&str]) -> Result<f64, String> {
+    let options = [
+        "--name=read".to_owned(),
+        format!("--filename={}", path.display()),
+        format!("--bs={block_bytes}"),
+        format!("--size={bytes}"),
+    ];
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let fixed = ["--rw=read", "--ioengine=psync", "--readonly", "--invalidate=0"];
+    let job =
+        Job::new("fio").args(&options).args(&fixed).args(rest).args(&["--output-format=json"]);
+    let finished = job.limit_minutes(3).run()?.success()?;
+    let json: Value = serde_json::from_str(&finished.stdout())
+        .map_err(|e| format!("fio printed no JSON: {e}"))?;
+    let rate = &json["jobs"][0]["read"]["bw_bytes"];
+    rate.as_f64().ok_or_else(|| "fio's JSON has no rate".to_owned())
+}
+
+pub(crate) fn check_fio(bench: &Bench) -> Judged {
+    if let Err(missing) = need("fio", "fio") {
+        return Ok(Outcome::Skip(missing));
+    }
+    let path = file(bench, GIB)?;
+    let mut evidence = Vec::new();
+    let mut passes = true;
+    for (name, block_bytes) in [("64KiB", 64 << 10), ("1MiB", 1 << 20)] {
+        let theirs = || fio(&path, block_bytes, GIB, &[]);
+        let (ratio, words) = compare(name, &|| ours(bench, &path, name, None), &theirs)?;
+        passes &= agrees(&ratio);
+        evidence.push(words);
+    }
+    let evidence = evidence.join("\n");
+    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+pub(crate) fn check_small(bench: &Bench) -> Judged {
+    if let Err(missing) = need("fio", "fio") {
+        return Ok(Outcome::Skip(missing));
+    }
+    const BYTES: u64 = 256 << 20;
+    let path = file(bench, GIB)?;
+    let theirs = || fio(&path, 512, BYTES, &["--gtod_reduce=1"]);
+    let (ratio, words) =
+        compare("512 B", &|| ours(bench, &path, "512", Some(BYTES / 512)), &theirs)?;
+    Ok(if ratio.low >= SMALL_MIN { Outcome::Pass(words) } else { Outcome::Fail(words) })
+}
+
+pub(crate) fn check_witness(bench: &Bench) -> Judged {
+    if let Err(missing) = need("c++", "g++") {
+        return Ok(Outcome::Skip(missing));
+    }
+    let home = bench.home("witness")?;
+    let program = home.join("copy");
+    let source = crate::root().join("witness/gbench/copy.cc");
+    let (program_name, source) = (program.display().to_string(), source.display().to_string());
+    let options = ["-O2", "-std=c++17", &source, "-lbenchmark", "-lpthread", "-o", &program_name];
+    let built = Job::new("c++").args(&options).limit_minutes(3).run()?;
+    if let Err(why) = built.success() {
+        return Ok(Outcome::Skip(format!("apt-get install libbenchmark-dev: {why}")));
+    }
+    const BYTES: u64 = 100 << 20;
+    let path = file(bench, BYTES)?;
+    let (src, dst) = (path.display().to_string(), home.join("out").display().to_string());
+    let mut evidence = Vec::new();
+    let mut passes = true;
+    for (name, block_bytes) in [("4KiB", 4096_u64), ("256KiB", 256 << 10)] {
+        let theirs = || witness(&program, &src, &dst, block_bytes);
+        let (ratio, words) = compare(name, &|| copied(bench, &src, &dst, name), &theirs)?;
+        passes &= agrees(&ratio);
+        evidence.push(words);
+    }
+    let evidence = evidence.join("\n");
+    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+/// The witness's copy into a new file: bytes over wall time, of one copy as ours is.
+fn witness(program: &Path, src: &str, dst: &str, block_bytes: u64) -> Result<f64, String> {
+    let (src, dst) = (format!("--src={src}"), format!("--dst={dst}"));
+    let block = format!("--block={block_bytes}");
+    let fixed = ["--benchmark_min_time=0", "--benchmark_format=json"];
+    let job = Job::new(program).args(&[&src, &dst, &block]).args(&fixed);
+    let finished = job.limit_minutes(2).run()?.success()?;
+    let json: Value = serde_json::from_str(&finished.stdout())
+        .map_err(|e| format!("the witness printed no JSON: {e}"))?;
+    let rate = &json["benchmarks"][0]["bytes_per_second"];
+    rate.as_f64().ok_or_else(|| "the witness's JSON has no rate".to_owned())
+}
+
+/// Our copy into a new file.
+fn copied(bench: &Bench, src: &str, dst: &str, block: &str) -> Result<f64, String> {
+    let args = ["file", "copy", src, dst, "--block", block, "--engine", "read_write", "--json"];
+    let copy = bench.iolens_json("witness", &args, 2)?.json;
+    std::fs::remove_file(dst).map_err(|e| format!("cannot remove {dst}: {e}"))?;
+    let rate = copy["bytes_per_s"].as_f64();
+    rate.ok_or_else(|| format!("the copy has no rate: {copy}"))
+}
