@@ -23,7 +23,8 @@ pub(crate) const LINES: &[Line] = &[
     Line {
         issue: 6,
         id: "d",
-        promise: "fio psync and ours agree within 5 % at 64 KiB and 1 MiB, warm, interleaved",
+        promise: "fio psync and ours agree within 5 % at 64 KiB and 1 MiB, warm, interleaved, \
+                  buffers aligned alike",
         check: file_rivals::check_fio,
     },
     Line {
