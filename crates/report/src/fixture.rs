@@ -6,9 +6,9 @@ use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Mode, Topology};
 use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
-use iolens_model::outcome::Status;
+use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Passes, Schedule};
-use iolens_model::run::Run;
+use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, PairContrast, Rejected, SelfCheck,
@@ -232,6 +232,27 @@ impl Noise {
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
+}
+
+/// A run of another study, of twelve passes; `trial` makes each visit of a cell from a
+/// trial of this fixture.
+pub(crate) fn of_trials(
+    header: RunHeader,
+    trial: impl Fn(&TrialOutcome, &Cell, u32) -> TrialOutcome,
+) -> (Run, Analysis) {
+    let like = TrialOutcome {
+        duration_ns: 60_000_000_000,
+        status: Status::Ok,
+        reason: None,
+        isolated: false,
+        ..run().0.trials[0].clone()
+    };
+    let cells = header.plan.cells();
+    let visits = (1..=12).flat_map(|pass| cells.iter().map(move |cell| (pass, cell)));
+    let trials = visits.map(|(pass, cell)| trial(&like, cell, pass)).collect();
+    let run = Run { header, trials, profiles: Vec::new() };
+    let analysis = iolens_stats::analyse(&run);
+    (run, analysis)
 }
 
 fn build(shape: &Shape) -> (Run, Analysis) {

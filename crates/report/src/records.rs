@@ -65,13 +65,8 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     let cell = &trial.cell;
     let totals = totals(trial, index);
     let totals = totals.as_ref();
-    let mut row = fixed([
-        ("run", json!(run.header.id)),
-        ("pass", json!(trial.pass)),
-        ("position", json!(trial.position)),
-        ("study", json!(run.header.plan.study().word())),
-        ("arm", json!(outcome.arm.label)),
-        ("primitive", json!(outcome.arm.primitive)),
+    let mut row = whose(run, trial, index);
+    row.extend(fixed([
         ("receiver", json!(cell.receiver())),
         ("fields", json!(cell.net().map(|net| net.fields))),
         ("working_set", json!(cell.working_set())),
@@ -82,7 +77,7 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("threads", json!(cell.threads)),
         ("status", json!(outcome.status.word())),
         ("reason", json!(outcome.reason.as_ref().or(trial.reason.as_ref()))),
-    ]);
+    ]));
     row.extend(sums(totals, outcome.latency.as_ref()));
     row.extend(pmu(totals));
     row.extend(fixed([
@@ -116,6 +111,54 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         ("facts", arm_facts::object(trial, index)),
     ]);
     Record { columns: row, whole }
+}
+
+/// Whose row it is: the run, the trial and the arm.
+fn whose(run: &Run, trial: &TrialOutcome, index: usize) -> Named {
+    let outcome = &trial.arms[index];
+    fixed([
+        ("run", json!(run.header.id)),
+        ("pass", json!(trial.pass)),
+        ("position", json!(trial.position)),
+        ("study", json!(run.header.plan.study().word())),
+        ("arm", json!(outcome.arm.label)),
+        ("primitive", json!(outcome.arm.primitive)),
+    ])
+}
+
+/// What a row begins with in studies of one end, whose axes these are.
+fn head_of_one_end(
+    run: &Run,
+    trial: &TrialOutcome,
+    index: usize,
+    totals: Option<&Totals>,
+    axes: Named,
+) -> Named {
+    let outcome = &trial.arms[index];
+    let mut row = whose(run, trial, index);
+    row.extend(fixed([
+        ("role", json!(outcome.arm.role)),
+        ("isolated", json!(trial.isolated)),
+        ("slices", json!(totals.map(|t| t.slices))),
+    ]));
+    row.extend(axes);
+    row.extend(fixed([
+        ("status", json!(outcome.status.word())),
+        ("reason", json!(outcome.reason.as_ref().or(trial.reason.as_ref()))),
+        ("unit", json!(run.header.plan.study().unit())),
+        ("time_ns", json!(totals.map(|t| t.time_ns))),
+    ]));
+    row
+}
+
+/// The kernel's accounts of one end.
+fn accounts_of_one_end(totals: Option<&Totals>) -> Named {
+    fixed([
+        ("cpu_ns", json!(totals.map(|t| t.tx_cpu_ns))),
+        ("context_switches", json!(totals.map(|t| t.context_switches()))),
+        ("migrations", json!(totals.map(|t| t.migrations))),
+        ("minor_faults", json!(totals.map(|t| t.minor_faults))),
+    ])
 }
 
 /// The axes that most plans leave alone.

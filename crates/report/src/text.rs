@@ -71,15 +71,7 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     }
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
-    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
-        matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
-    });
-    for (i, sentence) in before.iter().enumerate() {
-        if i > 0 && before[i - 1].kind != sentence.kind {
-            out.push('\n');
-        }
-        push_sentence(&mut out, sentence, style);
-    }
+    let after = push_answers(&mut out, &sentences, style);
     for (curve, cells) in results::curves(analysis) {
         let table = results::results(&run.header.plan, &cells, style.columns());
         out.push('\n');
@@ -115,6 +107,25 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         push_sentence(&mut out, sentence, style);
     }
     out
+}
+
+/// The sentences that answer, with a line between those of different kinds; returns
+/// the others, which stand behind the tables.
+fn push_answers<'a>(
+    out: &mut String,
+    sentences: &'a [Sentence],
+    style: &Style,
+) -> Vec<&'a Sentence> {
+    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
+        matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
+    });
+    for (i, sentence) in before.iter().enumerate() {
+        if i > 0 && before[i - 1].kind != sentence.kind {
+            out.push('\n');
+        }
+        push_sentence(out, sentence, style);
+    }
+    after
 }
 
 fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {

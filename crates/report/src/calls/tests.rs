@@ -110,21 +110,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
 }
 
 fn run() -> (Run, Analysis) {
-    let like = fixture::run().0.trials[0].clone();
-    let like = TrialOutcome {
-        duration_ns: 60_000_000_000,
-        status: Status::Ok,
-        reason: None,
-        isolated: false,
-        ..like
-    };
-    let header = header();
-    let cells = header.plan.cells();
-    let visits = (1..=12).flat_map(|pass| cells.iter().map(move |cell| (pass, cell)));
-    let trials = visits.map(|(pass, cell)| trial(&like, cell, pass)).collect();
-    let run = Run { header, trials, profiles: Vec::new() };
-    let analysis = iolens_stats::analyse(&run);
-    (run, analysis)
+    fixture::of_trials(header(), trial)
 }
 
 #[test]

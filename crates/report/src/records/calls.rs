@@ -9,7 +9,9 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{ArmAnalysis, Estimate, Figures};
 use serde_json::{Value, json};
 
-use super::{Named, Record, fixed, further, high, later, low, pmu};
+use super::{
+    Named, Record, accounts_of_one_end, fixed, further, head_of_one_end, high, later, low, pmu,
+};
 use crate::calls::bytes_of;
 use crate::totals::totals;
 
@@ -20,42 +22,22 @@ pub(super) fn axes(cell: &Cell, setting: SyscallSetting) -> Named {
 
 /// One arm of one trial.
 pub(super) fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
-    let outcome = &trial.arms[index];
     let totals = totals(trial, index);
     let totals = totals.as_ref();
-    let mut row = fixed([
-        ("run", json!(run.header.id)),
-        ("pass", json!(trial.pass)),
-        ("position", json!(trial.position)),
-        ("study", json!(run.header.plan.study().word())),
-        ("arm", json!(outcome.arm.label)),
-        ("primitive", json!(outcome.arm.primitive)),
-        ("role", json!(outcome.arm.role)),
-        ("isolated", json!(trial.isolated)),
-        ("slices", json!(totals.map(|t| t.slices))),
-    ]);
-    row.extend(axes(
-        &trial.cell,
-        trial.cell.syscall().unwrap_or(SyscallSetting { in_a_row: None }),
-    ));
+    let setting = trial.cell.syscall().unwrap_or(SyscallSetting { in_a_row: None });
+    let axes = axes(&trial.cell, setting);
+    let mut row = head_of_one_end(run, trial, index, totals, axes);
     let time_ns = totals.map(|t| t.time_ns as f64);
     let calls = totals.map(|t| t.messages as f64).filter(|&calls| calls > 0.0);
     let per_call = time_ns.zip(calls).map(|(ns, calls)| ns / calls);
     row.extend(fixed([
-        ("status", json!(outcome.status.word())),
-        ("reason", json!(outcome.reason.as_ref().or(trial.reason.as_ref()))),
-        ("unit", json!(run.header.plan.study().unit())),
-        ("time_ns", json!(totals.map(|t| t.time_ns))),
         ("calls", json!(totals.map(|t| t.messages))),
         ("system_calls", json!(totals.map(|t| t.tx_calls))),
         ("bytes", json!(totals.map(|t| t.tx_bytes))),
         ("ns_per_call", json!(per_call)),
         ("calls_per_s", json!(per_call.map(|ns| 1e9 / ns))),
-        ("cpu_ns", json!(totals.map(|t| t.tx_cpu_ns))),
-        ("context_switches", json!(totals.map(|t| t.context_switches()))),
-        ("migrations", json!(totals.map(|t| t.migrations))),
-        ("minor_faults", json!(totals.map(|t| t.minor_faults))),
     ]));
+    row.extend(accounts_of_one_end(totals));
     // Per byte there is nothing to say of most calls.
     row.extend(pmu(totals).into_iter().filter(|(name, _)| name != "cycles_per_byte"));
     let more = further(totals).into_iter().filter(|(name, _)| name != "tx_calls");

@@ -9,7 +9,10 @@ use iolens_model::trial::SliceKind;
 use iolens_stats::analysis::{ArmAnalysis, Estimate, Figures};
 use serde_json::{Value, json};
 
-use super::{Named, Record, calls, fixed, further, high, later, low, pmu};
+use super::{
+    Named, Record, accounts_of_one_end, calls, fixed, further, head_of_one_end, high, later, low,
+    pmu,
+};
 use crate::arm_facts;
 use crate::totals::totals;
 
@@ -52,28 +55,13 @@ pub(super) fn arm_row(
     setting: FileSetting,
     index: usize,
 ) -> Record {
-    let outcome = &trial.arms[index];
     let totals = totals(trial, index);
     let totals = totals.as_ref();
-    let mut row = fixed([
-        ("run", json!(run.header.id)),
-        ("pass", json!(trial.pass)),
-        ("position", json!(trial.position)),
-        ("study", json!(run.header.plan.study().word())),
-        ("arm", json!(outcome.arm.label)),
-        ("primitive", json!(outcome.arm.primitive)),
-        ("role", json!(outcome.arm.role)),
-        ("isolated", json!(trial.isolated)),
-        ("slices", json!(totals.map(|t| t.slices))),
-    ]);
-    row.extend(axes(&trial.cell, setting));
+    let axes = axes(&trial.cell, setting);
+    let mut row = head_of_one_end(run, trial, index, totals, axes);
     let time_ns = totals.map(|t| t.time_ns as f64).filter(|&ns| ns > 0.0);
     let rate = totals.zip(time_ns).map(|(t, ns)| t.tx_bytes as f64 / ns * 1e9);
     row.extend(fixed([
-        ("status", json!(outcome.status.word())),
-        ("reason", json!(outcome.reason.as_ref().or(trial.reason.as_ref()))),
-        ("unit", json!(run.header.plan.study().unit())),
-        ("time_ns", json!(totals.map(|t| t.time_ns))),
         ("blocks", json!(totals.map(|t| t.messages))),
         ("system_calls", json!(totals.map(|t| t.tx_calls))),
         ("bytes", json!(totals.map(|t| t.tx_bytes))),
@@ -81,12 +69,7 @@ pub(super) fn arm_row(
         ("read_bytes_per_s", json!(rate)),
     ]));
     row.extend(found(of_slices(trial, index).as_ref()));
-    row.extend(fixed([
-        ("cpu_ns", json!(totals.map(|t| t.tx_cpu_ns))),
-        ("context_switches", json!(totals.map(|t| t.context_switches()))),
-        ("migrations", json!(totals.map(|t| t.migrations))),
-        ("minor_faults", json!(totals.map(|t| t.minor_faults))),
-    ]));
+    row.extend(accounts_of_one_end(totals));
     row.extend(pmu(totals));
     let more = further(totals).into_iter().filter(|(name, _)| name != "tx_calls");
     row.extend(calls::of_one_end(more.chain(later(totals)).collect(), "blocks"));

@@ -3,8 +3,8 @@
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
-use super::{BOLD, DIM, Style, painted, push_sentence};
-use crate::answers::{self, Kind, Sentence};
+use super::{BOLD, DIM, Style, painted, push_answers, push_sentence};
+use crate::answers;
 use crate::results::{self, files};
 use crate::wrap;
 
@@ -12,15 +12,7 @@ use crate::wrap;
 pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
-    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
-        matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
-    });
-    for (i, sentence) in before.iter().enumerate() {
-        if i > 0 && before[i - 1].kind != sentence.kind {
-            out.push('\n');
-        }
-        push_sentence(&mut out, sentence, style);
-    }
+    let after = push_answers(&mut out, &sentences, style);
     for (curve, cells) in results::curves(analysis) {
         let table = files::curve(run, &cells, style.columns());
         out.push('\n');
