@@ -24,6 +24,7 @@ mod liburing;
 mod mapped;
 mod overhead;
 mod page;
+mod paired;
 mod process;
 mod results;
 mod throttle;

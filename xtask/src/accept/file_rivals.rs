@@ -1,18 +1,13 @@
-//! Reading and copying files beside fio and google-benchmark, in pairs of runs whose
-//! order is a coin's.
+//! Reading and copying files beside fio and google-benchmark, in pairs of runs.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::iperf::Median;
+use super::paired::{PAIRS, Paired, Reached};
 use super::process::{Job, need};
 use super::{Bench, Judged, Outcome};
-
-/// Pairs of runs; with 9 the ranks 2 and 8 cover the median with 96.1 %.
-const PAIRS: usize = 9;
 
 /// Most that two harnesses may differ by.
 const AGREEMENT: f64 = 0.05;
@@ -27,36 +22,19 @@ const GIB: u64 = 1 << 30;
 /// 8 % faster: docs/journal, where-a-buffer-begins.
 const ALIGNED: &str = "--iomem_align=4096";
 
-/// Bytes per second of one run.
-type Rate<'a> = &'a dyn Fn() -> Result<f64, String>;
-
-/// The median of paired ratios, ours over theirs, with the rates in words.
-fn compare(what: &str, ours: Rate<'_>, theirs: Rate<'_>) -> Result<(Median, String), String> {
-    let mut pairs = Vec::new();
-    for _ in 0..PAIRS {
-        // A coin. What is hashed does not matter: the keys are random.
-        let pair = if RandomState::new().hash_one(0) & 1 == 0 {
-            let ours = ours()?;
-            (ours, theirs()?)
-        } else {
-            let theirs = theirs()?;
-            (ours()?, theirs)
-        };
-        pairs.push(pair);
-    }
-    let ratio = Median::of(&pairs.iter().map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>());
-    let median = |pick: fn(&(f64, f64)) -> f64| {
-        Median::of(&pairs.iter().map(pick).collect::<Vec<_>>()).value / GIB as f64
-    };
+/// The median of paired ratios, ours over theirs, with the rates in words. Rates are in
+/// bytes per second.
+fn compare(what: &str, ours: Reached<'_>, theirs: Reached<'_>) -> Result<(Median, String), String> {
+    let pairs = Paired::of(ours, theirs, "B/s")?;
+    let [ours, theirs] = pairs.medians().map(|rate| rate / GIB as f64);
+    let ratio = pairs.ratio;
     let words = format!(
         "{what}: median of {PAIRS} paired ratios {:.3}, {:.1} % interval {:.3} to {:.3}; medians \
-         {:.2} and {:.2} GiB/s",
+         {ours:.2} and {theirs:.2} GiB/s",
         ratio.value,
         100.0 * ratio.coverage,
         ratio.low,
         ratio.high,
-        median(|pair| pair.0),
-        median(|pair| pair.1),
     );
     eprintln!("   {words}");
     Ok((ratio, words))

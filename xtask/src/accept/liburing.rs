@@ -9,17 +9,13 @@
 //! written: the example's ring has `IORING_SETUP_COOP_TASKRUN`, a registered
 //! file and a registered ring, and it sends one buffer all the time.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 
 use super::iperf::Median;
+use super::paired::{PAIRS, Paired};
 use super::process::{Job, need};
 use super::{Bench, Judged, Outcome, results};
 use crate::testing::own_user;
-
-/// Pairs of runs; with 9 the ranks 2 and 8 cover the median with 96.1 %.
-const PAIRS: usize = 9;
 
 /// What the lower end of the interval of the paired ratios must reach: no more
 /// than δ = 3 % below the example.
@@ -49,25 +45,10 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         Err(why) => return Ok(Outcome::Skip(format!("no liburing to compare with: {why}"))),
     };
     let namespace = Namespace::with_sink()?;
-    let mut pairs = Vec::new();
-    for index in 0..PAIRS {
-        let (ours, theirs) = if is_heads() {
-            let ours = ours(bench)?;
-            (ours, namespace.send(&example, 1)?)
-        } else {
-            let theirs = namespace.send(&example, 1)?;
-            (ours(bench)?, theirs)
-        };
-        eprintln!("   pair {}: {ours:.0} and {theirs:.0} datagrams/s", index + 1);
-        pairs.push((ours, theirs));
-    }
+    let pairs = Paired::of(&|| ours(bench), &|| namespace.send(&example, 1), "datagrams/s")?;
     let batches: Vec<f64> =
         (0..3).map(|_| namespace.send(&example, 8)).collect::<Result<_, _>>()?;
-    let ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| ours / theirs).collect();
-    let ratio = Median::of(&ratios);
-    let median = |pick: fn(&(f64, f64)) -> f64| {
-        Median::of(&pairs.iter().map(pick).collect::<Vec<_>>()).value
-    };
+    let (ratio, [ours, theirs]) = (&pairs.ratio, pairs.medians());
     let evidence = format!(
         "median of {PAIRS} paired ratios ours/send-zerocopy {:.3}, {:.1} % interval {:.3} to {:.3} \
          (order statistics); medians {:.0} and {:.0} datagrams/s of 64000 B over {}; liburing \
@@ -77,8 +58,8 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         100.0 * ratio.coverage,
         ratio.low,
         ratio.high,
-        median(|pair| pair.0),
-        median(|pair| pair.1),
+        ours,
+        theirs,
         namespace.kind,
         arguments(1).join(" "),
         TOLD_S + BEYOND_S,
@@ -86,11 +67,6 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     );
     let passes = ratio.low >= RATIO_MIN;
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
-}
-
-/// A coin. What is hashed does not matter: the keys are random.
-fn is_heads() -> bool {
-    RandomState::new().hash_one(0) & 1 == 0
 }
 
 /// Messages per second of our arm.
