@@ -11,7 +11,7 @@ use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use crate::files::read::engines;
+use crate::files::{read, write};
 use crate::{calls, registry};
 
 /// Most compared arms that share a trial with the baseline and its double.
@@ -72,7 +72,8 @@ fn role(study: Study, id: &str, baseline: &str) -> Option<Role> {
     match study {
         Study::Net => registry::find(id).map(|entry| entry.role(baseline)),
         Study::Syscall => calls::find(id).map(|entry| entry.role(baseline)),
-        Study::File => engines::find(id).map(|entry| entry.role(baseline)),
+        Study::File => read::engines::find(id).map(|entry| entry.role(baseline)),
+        Study::Write => write::engines::find(id).map(|entry| entry.role(baseline)),
     }
 }
 

@@ -190,6 +190,14 @@ pub trait Sender: Send {
     /// What was done so far.
     fn tally(&self) -> Tally;
 
+    /// Looks whether what the last slice moved is where it belongs, outside of every
+    /// clock; for who can tell.
+    ///
+    /// Errors: what is not.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What was found or arranged when it was opened and a reader of its
     /// numbers should know.
     fn facts(&self) -> Vec<Fact> {

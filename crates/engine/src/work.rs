@@ -22,6 +22,12 @@ const GUESS_ROUND_TRIP_NS: f64 = 30_000.0;
 const GUESS_READ_NS: f64 = 500.0;
 const GUESS_COLD_BYTES_PER_NS: f64 = 0.5;
 
+/// The same for a write that waits for a device of no great speed.
+const GUESS_DEVICE_NS: f64 = 2_000_000.0;
+
+/// What a device of no great speed takes in a nanosecond.
+const GUESS_DEVICE_BYTES_PER_NS: f64 = 0.5;
+
 /// A cold slice is as long as so many warm ones.
 const COLD_SLICES: u64 = 10;
 
@@ -37,9 +43,45 @@ pub fn guessed_message_ns(cell: &Cell) -> f64 {
 pub fn guessed_block_ns(block: Bytes, cache: CacheState) -> f64 {
     let bytes_per_ns = match cache {
         CacheState::Warm => GUESS_BYTES_PER_NS,
-        CacheState::Cold => GUESS_COLD_BYTES_PER_NS,
+        CacheState::Cold | CacheState::Dropped => GUESS_COLD_BYTES_PER_NS,
     };
     GUESS_READ_NS + block.0 as f64 / bytes_per_ns
+}
+
+/// The time of writing one block before anything was measured, in ns.
+#[must_use]
+pub fn guessed_write_ns(block: Bytes, is_durable: bool, is_direct: bool) -> f64 {
+    let to_device = if is_durable || is_direct { GUESS_DEVICE_NS } else { 0.0 };
+    guessed_block_ns(block, CacheState::Warm) + to_device
+}
+
+/// The time of bringing so much to the device before anything was measured, in ns.
+#[must_use]
+pub fn guessed_settling_ns(bytes: Bytes) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let ns = (GUESS_DEVICE_NS + bytes.0 as f64 / GUESS_DEVICE_BYTES_PER_NS) as u64;
+    ns
+}
+
+/// Blocks of a slice that writes and is meant to last for `target`, in a region of
+/// `region` of which no block is written twice; no more bytes than `most` where that is
+/// known, from which on the kernel would write back by itself. One per thread will do
+/// where each waits for the device: four would be a long slice.
+#[must_use]
+pub fn written_blocks(
+    target: Nanos,
+    block_ns: f64,
+    cell: &Cell,
+    is_durable: bool,
+    region: Bytes,
+    most: Option<Bytes>,
+) -> u64 {
+    let least = u64::from(cell.threads) * if is_durable { 1 } else { MESSAGES_PER_THREAD_MIN };
+    let room = most.map_or(region, |most| most.min(region));
+    let of = |bytes: Bytes| (bytes.0 / cell.size.0.max(1)).max(1);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let blocks = (target.0 as f64 / block_ns) as u64;
+    blocks.min(of(room)).max(least).min(of(region))
 }
 
 /// Blocks of a slice that is meant to last for `target`, of a file of `file_bytes`.
@@ -48,7 +90,7 @@ pub fn guessed_block_ns(block: Bytes, cache: CacheState) -> f64 {
 /// a matter of where that began.
 #[must_use]
 pub fn blocks(target: Nanos, block_ns: f64, cell: &Cell, file_bytes: Bytes) -> u64 {
-    let is_cold = cell.file().is_some_and(|file| file.cache == CacheState::Cold);
+    let is_cold = cell.file().is_some_and(|file| file.cache.is_cold());
     let target = if is_cold { Nanos(target.0.saturating_mul(COLD_SLICES)) } else { target };
     let most = (file_bytes.0 / cell.size.0.max(1)).max(1);
     messages(target, block_ns, cell).min(most)

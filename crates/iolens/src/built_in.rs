@@ -40,14 +40,22 @@ pub(crate) const FILE: BuiltIn = built_in!("file");
 /// The default of `file` with `--quick`.
 pub(crate) const FILE_QUICK: BuiltIn = built_in!("file-quick");
 
+/// The default of `write`.
+pub(crate) const WRITE: BuiltIn = built_in!("write");
+
+/// The default of `write` with `--quick`.
+pub(crate) const WRITE_QUICK: BuiltIn = built_in!("write-quick");
+
 /// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 15] = [
+pub(crate) const ALL: [BuiltIn; 17] = [
     NET,
     QUICK,
     SYSCALL,
     SYSCALL_QUICK,
     FILE,
     FILE_QUICK,
+    WRITE,
+    WRITE_QUICK,
     built_in!("file-block-sizes"),
     built_in!("file-threads"),
     built_in!("net-rr"),

@@ -6,6 +6,7 @@ mod common;
 mod file;
 mod syscall;
 mod tuning;
+mod write;
 
 use self::common::{Chosen, refuse_foreign};
 pub(crate) use self::tuning::CONGESTION;
@@ -68,6 +69,8 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
         (Study::Syscall, true) => built_in::SYSCALL_QUICK,
         (Study::File, false) => built_in::FILE,
         (Study::File, true) => built_in::FILE_QUICK,
+        (Study::Write, false) => built_in::WRITE,
+        (Study::Write, true) => built_in::WRITE_QUICK,
     })?;
     if asked.is_classic() {
         // Their number of passes is made for slices.
@@ -102,6 +105,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     match asked.study {
         Some(Study::Syscall) => syscall::plan(asked, seed),
         Some(Study::File) => file::plan(asked, seed),
+        Some(Study::Write) => write::plan(asked, seed),
         Some(Study::Net) | None => net(asked, seed, available),
     }
 }
@@ -224,6 +228,7 @@ fn known(study: Study, key: &str, id: &str) -> Result<(), String> {
     match key {
         _ if study == Study::Syscall => syscall::known(key, id),
         _ if study == Study::File => file::known(key, id),
+        _ if study == Study::Write => write::known(key, id),
         "receivers" => known_receiver(id).map(|_| ()),
         "primitives" => selects(id),
         _ => known_primitive(id).map(|_| ()),

@@ -4,7 +4,7 @@
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
-use iolens_model::file::{CacheState, Consumer, Pattern};
+use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
 use iolens_model::units::{Bytes, Nanos};
@@ -118,6 +118,14 @@ pub(crate) fn patterns(text: &str) -> Parsed<List<Pattern>> {
 
 pub(crate) fn caches(text: &str) -> Parsed<List<CacheState>> {
     list(text, "cache state", CacheState::ALL, CacheState::word)
+}
+
+pub(crate) fn destinations(text: &str) -> Parsed<List<Destination>> {
+    list(text, "destination", Destination::ALL, Destination::word)
+}
+
+pub(crate) fn drop_modes(text: &str) -> Parsed<List<DropMode>> {
+    list(text, "mode of drop_caches", DropMode::ALL, DropMode::word)
 }
 
 pub(crate) fn consumers(text: &str) -> Parsed<List<Consumer>> {

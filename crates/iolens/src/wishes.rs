@@ -3,7 +3,9 @@
 //! keys: a key of a plan file is a long flag with `_` for `-`.
 
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Study, WorkingSet};
-use iolens_model::file::{CacheState, Consumer, FileAxes, Pattern};
+use iolens_model::file::{
+    CacheState, Consumer, Destination, DropMode, FileAxes, Pattern, WriteAxes,
+};
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -72,31 +74,40 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "LIST", value_parser = values::in_a_row, help_heading = COMPARE)]
     pub(crate) in_a_row: Option<List<Option<u64>>>,
 
-    /// Of file: what is in the page cache before: warm, cold (evicted) [default: warm,cold]
+    /// Of file: what is in the page cache before: warm, cold (evicted), dropped (with the
+    /// whole system's caches; see --drop-caches) [default: warm,cold]
     #[arg(long, value_name = "LIST", value_parser = values::caches, help_heading = COMPARE)]
     pub(crate) cache: Option<List<CacheState>>,
-    /// Of file: order of blocks: sequential, random [default: sequential]
+    /// Of write: what is there already: existing, new [default: existing,new]
+    #[arg(long, value_name = "LIST", value_parser = values::destinations, help_heading = COMPARE)]
+    pub(crate) destination: Option<List<Destination>>,
+    /// Of file and write: order of blocks: sequential, random [default: sequential]
     #[arg(long, value_name = "LIST", value_parser = values::patterns, help_heading = COMPARE)]
     pub(crate) pattern: Option<List<Pattern>>,
     /// Of file: what becomes of the bytes: none, scan, hash [default: scan]
     #[arg(long, value_name = "LIST", value_parser = values::consumers, help_heading = COMPARE)]
     pub(crate) consumer: Option<List<Consumer>>,
-    /// Of file: reads under way at once in each thread, of engines that can have several
+    /// Of file and write: blocks under way at once in each thread, of engines that can have several
     /// [default: 8]
     #[arg(long, value_name = "LIST", value_parser = values::depths, help_heading = COMPARE)]
     pub(crate) depth: Option<List<u32>>,
     /// Of file: a file of yours, which is only read [default: one of ours, removed afterwards]
     #[arg(long, value_name = "FILE", value_parser = values::word, help_heading = COMPARE)]
     pub(crate) file: Option<String>,
-    /// Of file: the folder where ours is made [default: that of temporary files]
+    /// Of file and write: the folder where ours is made [default: that of temporary files]
     #[arg(long, value_name = "DIR", value_parser = values::word, help_heading = COMPARE)]
     pub(crate) dir: Option<String>,
-    /// Of file: size of ours [default: 4 times the last-level cache, 256MiB at least]
+    /// Of file: size of ours [default: 4 times the last-level cache, 256MiB at least]; of write:
+    /// of the region that each arm has [default: 64MiB at least]
     #[arg(long, value_name = "SIZE", value_parser = values::file_bytes, help_heading = COMPARE)]
     pub(crate) file_bytes: Option<Bytes>,
     /// Of file: cold cells may evict your file from the page cache
     #[arg(long, help_heading = COMPARE)]
     pub(crate) evict: bool,
+    /// Of file: drop caches of the whole system, as root, to see what each mode is worth:
+    /// 1 (pages), 2 (dentries and inodes), 3 (both)
+    #[arg(long, value_name = "LIST", value_parser = values::drop_modes, help_heading = COMPARE)]
+    pub(crate) drop_caches: Option<List<DropMode>>,
 
     /// Begin no pass that would end later [default: 10m; quick: 40s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
@@ -211,6 +222,8 @@ impl Wishes {
             dir: self.dir.or(below.dir),
             file_bytes: self.file_bytes.or(below.file_bytes),
             evict: self.evict || below.evict,
+            drop_caches: self.drop_caches.or(below.drop_caches),
+            destination: self.destination.or(below.destination),
             budget: self.budget.or(below.budget),
             precision: self.precision.or(below.precision),
             delta: self.delta.or(below.delta),
@@ -275,6 +288,7 @@ impl Wishes {
             ..match &plan.axes {
                 Axes::Net(net) => Wishes::of_net(net),
                 Axes::File(file) => Wishes::of_file(file),
+                Axes::Write(write) => Wishes::of_write(write),
                 Axes::Syscall(syscall) => {
                     Wishes { in_a_row: Some(List(syscall.in_a_row.clone())), ..Wishes::default() }
                 }
@@ -293,6 +307,19 @@ impl Wishes {
             dir: file.dir.clone(),
             file_bytes: file.file_bytes,
             evict: file.evict,
+            drop_caches: (!file.drop_caches.is_empty()).then(|| List(file.drop_caches.clone())),
+            ..Wishes::default()
+        }
+    }
+
+    /// What only plans of `write` state.
+    fn of_write(write: &WriteAxes) -> Wishes {
+        Wishes {
+            destination: Some(List(write.destination.clone())),
+            pattern: Some(List(write.pattern.clone())),
+            depth: Some(List(write.depth.clone())),
+            dir: write.dir.clone(),
+            file_bytes: write.file_bytes,
             ..Wishes::default()
         }
     }

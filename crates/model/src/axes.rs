@@ -49,6 +49,8 @@ axis! {
         Syscall = "syscall",
         /// Blocks of a file.
         File = "file",
+        /// Blocks written to a file.
+        Write = "write",
     }
 }
 
@@ -57,8 +59,17 @@ impl Study {
     #[must_use]
     pub fn has_sizes(self) -> bool {
         match self {
-            Study::Net | Study::File => true,
+            Study::Net | Study::File | Study::Write => true,
             Study::Syscall => false,
+        }
+    }
+
+    /// Whether its arms are engines that move blocks of a file.
+    #[must_use]
+    pub fn has_blocks(self) -> bool {
+        match self {
+            Study::File | Study::Write => true,
+            Study::Net | Study::Syscall => false,
         }
     }
 
@@ -68,7 +79,7 @@ impl Study {
         match self {
             Study::Net => "message",
             Study::Syscall => "call",
-            Study::File => "block",
+            Study::File | Study::Write => "block",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{Iovec, Mode, Study, Topology, WorkingSet};
-use crate::file::FileSetting;
+use crate::file::{FileSetting, WriteSetting};
 use crate::tuning::Tuning;
 use crate::units::Bytes;
 
@@ -36,6 +36,8 @@ pub enum Setting {
     Syscall(SyscallSetting),
     /// Blocks of a file.
     File(FileSetting),
+    /// Blocks written to a file.
+    Write(WriteSetting),
 }
 
 /// The axes of `syscall`.
@@ -131,6 +133,7 @@ impl Setting {
             Setting::Net(_) => Study::Net,
             Setting::Syscall(_) => Study::Syscall,
             Setting::File(_) => Study::File,
+            Setting::Write(_) => Study::Write,
         }
     }
 }
@@ -147,7 +150,7 @@ impl Cell {
     pub fn net(&self) -> Option<&NetSetting> {
         match &self.setting {
             Setting::Net(net) => Some(net),
-            Setting::Syscall(_) | Setting::File(_) => None,
+            Setting::Syscall(_) | Setting::File(_) | Setting::Write(_) => None,
         }
     }
 
@@ -155,7 +158,7 @@ impl Cell {
     pub fn net_mut(&mut self) -> Option<&mut NetSetting> {
         match &mut self.setting {
             Setting::Net(net) => Some(net),
-            Setting::Syscall(_) | Setting::File(_) => None,
+            Setting::Syscall(_) | Setting::File(_) | Setting::Write(_) => None,
         }
     }
 
@@ -164,7 +167,7 @@ impl Cell {
     pub fn syscall(&self) -> Option<SyscallSetting> {
         match self.setting {
             Setting::Syscall(syscall) => Some(syscall),
-            Setting::Net(_) | Setting::File(_) => None,
+            Setting::Net(_) | Setting::File(_) | Setting::Write(_) => None,
         }
     }
 
@@ -173,7 +176,16 @@ impl Cell {
     pub fn file(&self) -> Option<FileSetting> {
         match self.setting {
             Setting::File(file) => Some(file),
-            Setting::Net(_) | Setting::Syscall(_) => None,
+            Setting::Net(_) | Setting::Syscall(_) | Setting::Write(_) => None,
+        }
+    }
+
+    /// The axes of `write`; null in other studies.
+    #[must_use]
+    pub fn write(&self) -> Option<WriteSetting> {
+        match self.setting {
+            Setting::Write(write) => Some(write),
+            Setting::Net(_) | Setting::Syscall(_) | Setting::File(_) => None,
         }
     }
 
@@ -269,6 +281,9 @@ impl Cell {
             Setting::File(FileSetting { cache, pattern, consumer, .. }) => {
                 vec![cache.to_string(), pattern.to_string(), format!("consumer {consumer}")]
             }
+            Setting::Write(WriteSetting { destination, pattern, .. }) => {
+                vec![destination.to_string(), pattern.to_string()]
+            }
         }
     }
 
@@ -282,6 +297,7 @@ impl Cell {
                 let is_unusual = file.depth != FileSetting::DEPTH;
                 is_unusual.then(|| file.depth_in_words()).into_iter().collect()
             }
+            Setting::Write(write) => write.unusual().into_iter().collect(),
         }
     }
 }
@@ -314,6 +330,13 @@ enum Stored {
         threads: u32,
         block_bytes: Bytes,
     },
+    Write {
+        study: Study,
+        #[serde(flatten)]
+        setting: WriteSetting,
+        threads: u32,
+        block_bytes: Bytes,
+    },
     Syscall {
         study: Study,
         in_a_row: Option<u64>,
@@ -330,6 +353,9 @@ impl From<Stored> for Cell {
             Stored::File { setting, threads, block_bytes, .. } => {
                 Cell { setting: Setting::File(setting), threads, size: block_bytes }
             }
+            Stored::Write { setting, threads, block_bytes, .. } => {
+                Cell { setting: Setting::Write(setting), threads, size: block_bytes }
+            }
             Stored::Syscall { in_a_row, threads, .. } => {
                 let setting = Setting::Syscall(SyscallSetting { in_a_row });
                 Cell { setting, threads, size: Bytes(0) }
@@ -344,6 +370,9 @@ impl From<Cell> for Stored {
             Setting::Net(setting) => Stored::Net { setting, threads, message_bytes: size },
             Setting::File(setting) => {
                 Stored::File { study: Study::File, setting, threads, block_bytes: size }
+            }
+            Setting::Write(setting) => {
+                Stored::Write { study: Study::Write, setting, threads, block_bytes: size }
             }
             Setting::Syscall(SyscallSetting { in_a_row }) => {
                 Stored::Syscall { study: Study::Syscall, in_a_row, threads }
@@ -373,6 +402,20 @@ mod tests {
             assert_eq!(&written[key], value, "{key}");
         }
         assert_eq!(serde_json::from_value::<Cell>(written).unwrap(), cell);
+    }
+
+    #[test]
+    fn a_cell_that_writes_is_no_cell_that_reads() {
+        use crate::file::{Destination, Pattern};
+        for (destination, depth) in [(Destination::Existing, 1), (Destination::New, 8)] {
+            let setting = WriteSetting { destination, pattern: Pattern::Random, depth };
+            let cell = Cell { setting: Setting::Write(setting), threads: 1, size: Bytes(512) };
+            let written = serde_json::to_string(&cell).unwrap();
+            assert_eq!(serde_json::from_str::<Cell>(&written).unwrap(), cell, "{written}");
+            let unusual = if depth == 1 { "" } else { ", depth 8" };
+            let words = format!("512 B × 1 thread, {destination}, random{unusual}");
+            assert_eq!(cell.to_string(), words);
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
-use crate::file::{CacheState, Consumer, FileAxes, FileSetting, Pattern};
+use crate::file::{FileAxes, WriteAxes};
 use crate::tuning::Tuning;
 use crate::units::{Bytes, Nanos};
 
@@ -58,6 +58,8 @@ pub enum Axes {
     Syscall(SyscallAxes),
     /// Blocks of a file.
     File(FileAxes),
+    /// Blocks written to a file.
+    Write(WriteAxes),
 }
 
 /// The axes of `syscall`.
@@ -283,6 +285,7 @@ impl Plan {
             Axes::Net(_) => Study::Net,
             Axes::Syscall(_) => Study::Syscall,
             Axes::File(_) => Study::File,
+            Axes::Write(_) => Study::Write,
         }
     }
 
@@ -291,7 +294,7 @@ impl Plan {
     pub fn net(&self) -> Option<&NetAxes> {
         match &self.axes {
             Axes::Net(net) => Some(net),
-            Axes::Syscall(_) | Axes::File(_) => None,
+            _ => None,
         }
     }
 
@@ -299,7 +302,7 @@ impl Plan {
     pub fn net_mut(&mut self) -> Option<&mut NetAxes> {
         match &mut self.axes {
             Axes::Net(net) => Some(net),
-            Axes::Syscall(_) | Axes::File(_) => None,
+            _ => None,
         }
     }
 
@@ -308,7 +311,7 @@ impl Plan {
     pub fn syscall(&self) -> Option<&SyscallAxes> {
         match &self.axes {
             Axes::Syscall(syscall) => Some(syscall),
-            Axes::Net(_) | Axes::File(_) => None,
+            _ => None,
         }
     }
 
@@ -317,7 +320,16 @@ impl Plan {
     pub fn file(&self) -> Option<&FileAxes> {
         match &self.axes {
             Axes::File(file) => Some(file),
-            Axes::Net(_) | Axes::Syscall(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The axes of `write`; null in other studies.
+    #[must_use]
+    pub fn write(&self) -> Option<&WriteAxes> {
+        match &self.axes {
+            Axes::Write(write) => Some(write),
+            _ => None,
         }
     }
 
@@ -355,6 +367,7 @@ impl Plan {
                 axes.in_a_row.iter().map(setting).collect()
             }
             Axes::File(axes) => axes.settings().into_iter().map(Setting::File).collect(),
+            Axes::Write(axes) => axes.settings().into_iter().map(Setting::Write).collect(),
         };
         let cell = |setting| Cell { setting, threads: 0, size: Bytes(0) };
         let cells = settings.into_iter().map(cell).collect();
@@ -379,6 +392,7 @@ impl Plan {
         match (&self.axes, &cell.setting) {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_apart(net),
             (Axes::File(axes), Setting::File(file)) => axes.told_apart(file),
+            (Axes::Write(axes), Setting::Write(write)) => axes.told_apart(write),
             _ => cell.unusual(),
         }
     }
@@ -392,32 +406,6 @@ impl Plan {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_further(net, &cell.unusual()),
             _ => cell.unusual(),
         }
-    }
-}
-
-impl FileAxes {
-    /// Every setting, in the order of the axes.
-    fn settings(&self) -> Vec<FileSetting> {
-        let first = FileSetting {
-            cache: CacheState::Warm,
-            pattern: Pattern::Sequential,
-            consumer: Consumer::None,
-            depth: FileSetting::DEPTH,
-        };
-        let all = crossed(vec![first], &self.cache, |one, &cache| one.cache = cache);
-        let all = crossed(all, &self.pattern, |one, &pattern| one.pattern = pattern);
-        let all = crossed(all, &self.consumer, |one, &consumer| one.consumer = consumer);
-        crossed(all, &self.depth, |one, &depth| one.depth = depth)
-    }
-
-    fn told_apart(&self, file: &FileSetting) -> Vec<String> {
-        let rows = [
-            (self.cache.len(), file.cache.to_string()),
-            (self.pattern.len(), file.pattern.to_string()),
-            (self.consumer.len(), format!("consumer {}", file.consumer)),
-            (self.depth.len(), file.depth_in_words()),
-        ];
-        rows.into_iter().filter(|(values, _)| *values > 1).map(|(_, word)| word).collect()
     }
 }
 
@@ -525,7 +513,7 @@ impl NetAxes {
 }
 
 /// Each of `all` with each of the values, in this order.
-fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
+pub(crate) fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
     let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));
     let with = |(one, value): (&C, &T)| {
         let mut one = one.clone();

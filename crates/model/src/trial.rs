@@ -31,7 +31,7 @@ pub struct Trial {
     pub network: NetworkOptions,
     /// What is read around slices.
     pub probes: Probes,
-    /// The file that is read; null in other studies than `file`.
+    /// The file that is read, or written; null in other studies than `file` and `write`.
     #[serde(default)]
     pub file: Option<TrialFile>,
     /// Processors of the sending end; thread i runs on entry i mod length.
@@ -102,6 +102,19 @@ pub struct TrialFile {
     pub path: Vec<u8>,
     /// What a random order of blocks follows from.
     pub seed: u64,
+    /// The regions that arms write to; null where the file is only read.
+    #[serde(default)]
+    pub regions: Option<TrialRegions>,
+}
+
+/// The file that is written, in regions: each arm has one of its own, so that none
+/// finds what another one has left. A new file has one, for all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialRegions {
+    /// Bytes of a region, a multiple of a page.
+    pub bytes: u64,
+    /// Regions of the file, at least one.
+    pub count: u32,
 }
 
 /// A stretch of work of one arm.

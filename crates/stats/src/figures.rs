@@ -81,7 +81,7 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
     })
 }
 
-/// Bytes of a file read in a second.
+/// Bytes of a file read in a second, or written.
 fn read_rate(sums: &Sums) -> Option<Parts> {
     sums.tx.file.map(|_| parts(sums.tx.bytes, seconds(sums)))
 }

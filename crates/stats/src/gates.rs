@@ -108,6 +108,7 @@ const GATES: &[Gate] = &[
     gate(6, "mean round trip × rate = connections", round_trips::little),
     gate(8, "cache state", file::state),
     gate(8, "around the page cache", file::direct),
+    gate(8, "what is written to", file::written),
     gate(9, "threads at work together", scope::all_active),
     gate(10, "counters that ran", counters::ran),
     gate(10, "accounts that agree", counters::agree),

@@ -99,7 +99,7 @@ pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> ru
 }
 
 /// Columns that no other place names; the first four are always counted.
-const ACCOUNTS: [&str; 27] = [
+const ACCOUNTS: [&str; 30] = [
     "messages",
     "bytes",
     "calls",
@@ -127,6 +127,9 @@ const ACCOUNTS: [&str; 27] = [
     "device_bytes",
     "short_reads",
     "would_block",
+    "dirty_before_bytes",
+    "dirty_after_bytes",
+    "size_error_bytes",
 ];
 
 /// Where the PMU's counts begin, and where the kernel's do.
@@ -181,6 +184,9 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
         counts.file.and_then(|file| file.device_bytes),
         counts.file.map(|file| file.short_reads),
         counts.file.map(|file| file.would_block),
+        counts.file.and_then(|file| file.dirty_before_bytes),
+        counts.file.and_then(|file| file.dirty_after_bytes),
+        counts.file.and_then(|file| file.size_error_bytes),
     ];
     let mut all = [None; COUNTS];
     let events = counts.pmu.values().into_iter().chain(counts.kernel.values());
@@ -242,7 +248,7 @@ fn get_multishot(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<MultishotC
     Ok(Some(MultishotCounts { rearms, enobufs: row.get(at + 1)? }))
 }
 
-/// What was found around a slice that reads a file, from the column with index `at`
+/// What was found around a slice that reads or writes a file, from the column with index `at`
 /// on; `None` in other studies.
 fn get_file(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<FileCounts>> {
     let Some(short_reads) = row.get(at + 3)? else { return Ok(None) };
@@ -252,6 +258,9 @@ fn get_file(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<FileCounts>> {
         device_bytes: row.get(at + 2)?,
         short_reads,
         would_block: row.get(at + 4)?,
+        dirty_before_bytes: row.get(at + 5)?,
+        dirty_after_bytes: row.get(at + 6)?,
+        size_error_bytes: row.get(at + 7)?,
     }))
 }
 

@@ -1,18 +1,19 @@
-//! An engine that reads, as an arm of a trial: what a worker drives slice by slice,
-//! as it drives what sends; and what is done to the file around each slice, outside
-//! its clock.
+//! The file of a trial in its worker; and an engine that reads, as an arm: what a
+//! worker drives slice by slice, as it drives what sends, and what is done to the file
+//! around each slice, outside its clock.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolens_model::cell::Cell;
-use iolens_model::file::{CacheState, FileCounts, FileSetting};
-use iolens_model::trial::TrialFile;
+use iolens_model::file::{CacheState, DropMode, FileCounts, FileSetting};
+use iolens_model::trial::{Trial, TrialFile};
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::pread;
 use iolens_sys::pages::{PAGE_BYTES, PageKind, Pages};
 
+use super::drop_caches;
 use super::job::FilePath;
 use super::part::Part;
 use super::read::by_hand::delivered_bytes;
@@ -20,7 +21,41 @@ use super::read::drive::{Reader, Setup};
 use super::read::engines;
 use super::residency::{self, Residency};
 use super::subject::Subject;
+use super::write::ground::Destined;
 use crate::op::{Budget, Fact, Sender, Span, Tally};
+
+/// The file of a trial as its worker has it: what arms are made from, and what is done
+/// to it around each slice, outside of its clock.
+pub(crate) trait Ground: Sync {
+    /// A thread's end of an arm.
+    ///
+    /// Errors: why its engine cannot do this with this file in blocks of this size.
+    fn arm<'a>(
+        &'a self,
+        trial: &Trial,
+        arm: usize,
+        thread: usize,
+    ) -> Result<Box<dyn Sender + 'a>, String>;
+
+    /// Brings the file to the state that a slice of an arm begins in, and looks.
+    ///
+    /// Errors: what the system refused.
+    fn before(&self, trial: &Trial, arm: usize) -> Result<Before, String>;
+
+    /// Looks again after the slice.
+    fn after(&self, trial: &Trial, arm: usize, before: &Before) -> FileCounts;
+}
+
+/// Opens the file of a trial; null in studies without one.
+///
+/// Errors: as [`Subject::open`].
+pub(crate) fn open(trial: &Trial) -> Result<Option<Box<dyn Ground>>, String> {
+    let Some(file) = &trial.file else { return Ok(None) };
+    Ok(Some(match trial.cell.write() {
+        Some(setting) => Box::new(Destined::open(file, setting, trial.pass)?),
+        None => Box::new(ReadGround::open(file)?),
+    }))
+}
 
 /// One thread's reading with an engine.
 struct Arm<'a>(Box<dyn Reader + 'a>);
@@ -63,9 +98,9 @@ impl Sender for Arm<'_> {
     }
 }
 
-/// The file of a trial, and what was done to it so far.
+/// The file of a trial that reads, and what was done to it so far.
 #[derive(Debug)]
-pub(crate) struct Ground {
+struct ReadGround {
     file: TrialFile,
     subject: Subject,
     /// Whether it was read from end to end, where the kernel does not say what of it
@@ -73,34 +108,18 @@ pub(crate) struct Ground {
     was_read: AtomicBool,
 }
 
-impl Ground {
-    /// Opens it.
-    ///
-    /// Errors: as [`Subject::open`].
-    pub(crate) fn open(file: &TrialFile) -> Result<Ground, String> {
-        let subject = Subject::open(&FilePath::from_bytes(file.path.clone()).path())?;
-        Ok(Ground { file: file.clone(), subject, was_read: AtomicBool::new(false) })
-    }
-
-    /// A thread's end of an arm that reads with the engine of this id.
-    ///
-    /// Errors: why the engine cannot read this file in blocks of this size.
-    pub(crate) fn arm<'a>(
+impl Ground for ReadGround {
+    fn arm<'a>(
         &'a self,
-        id: &str,
-        cell: &Cell,
+        trial: &Trial,
+        arm: usize,
         thread: usize,
     ) -> Result<Box<dyn Sender + 'a>, String> {
+        let (id, cell) = (&trial.arms[arm].primitive, &trial.cell);
         let entry = engines::find(id).ok_or_else(|| format!("this build has no engine `{id}`"))?;
         let setting = cell.file().ok_or("the trial is of another study")?;
         let FileSetting { pattern, consumer, depth, .. } = setting;
-        // Whole blocks alone, so that one is as long as another.
-        let whole = self.subject.bytes() / cell.size.0 * cell.size.0;
-        let parts = Part::split(whole, cell.size.0, cell.threads);
-        let part = parts.get(thread).copied().ok_or_else(|| {
-            let (blocks, threads) = (whole / cell.size.0, cell.threads_in_words());
-            format!("the file has {blocks} whole blocks of {} for {threads}", cell.size)
-        })?;
+        let part = whole_blocks(self.subject.bytes(), cell, thread)?;
         let depth = if entry.has_depth { depth } else { 1 };
         // Threads in different orders, arms in the same.
         let seed = self.file.seed.wrapping_add(thread as u64);
@@ -109,20 +128,26 @@ impl Ground {
         Ok(Box::new(Arm(entry.start(setup)?)))
     }
 
-    /// Brings the file to the state that a slice begins in, and looks.
-    ///
-    /// Errors: what the system refused.
-    pub(crate) fn before(&self, cache: CacheState) -> Result<Before, String> {
+    fn before(&self, trial: &Trial, _arm: usize) -> Result<Before, String> {
+        let cache = trial.cell.file().map_or(CacheState::Warm, |setting| setting.cache);
         let residency = match cache {
-            CacheState::Cold => residency::evict(&self.subject)?,
             CacheState::Warm => self.warm()?,
+            CacheState::Cold => residency::evict(&self.subject)?,
+            CacheState::Dropped => {
+                residency::sync(&self.subject)
+                    .map_err(|errno| format!("cannot sync {}: {errno}", self.subject.name()))?;
+                drop_caches::drop_caches(DropMode::Both)?;
+                self.residency()
+            }
         };
-        let resident_bytes = resident_bytes(&residency);
-        Ok(Before { resident_bytes, delivered_bytes: delivered_bytes() })
+        Ok(Before {
+            resident_bytes: resident_bytes(&residency),
+            delivered_bytes: delivered_bytes(),
+            dirty_bytes: None,
+        })
     }
 
-    /// Looks again after the slice.
-    pub(crate) fn after(&self, before: &Before) -> FileCounts {
+    fn after(&self, _trial: &Trial, _arm: usize, before: &Before) -> FileCounts {
         let delivered = before.delivered_bytes.zip(delivered_bytes());
         FileCounts {
             resident_before_bytes: before.resident_bytes,
@@ -130,6 +155,16 @@ impl Ground {
             device_bytes: delivered.map(|(before, after)| after.saturating_sub(before)),
             ..FileCounts::default()
         }
+    }
+}
+
+impl ReadGround {
+    /// Opens it.
+    ///
+    /// Errors: as [`Subject::open`].
+    fn open(file: &TrialFile) -> Result<ReadGround, String> {
+        let subject = Subject::open(&FilePath::from_bytes(file.path.clone()).path())?;
+        Ok(ReadGround { file: file.clone(), subject, was_read: AtomicBool::new(false) })
     }
 
     fn residency(&self) -> Residency {
@@ -157,8 +192,25 @@ impl Ground {
 /// What was found before a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before {
-    resident_bytes: Option<u64>,
-    delivered_bytes: Option<u64>,
+    /// Bytes in the page cache; null where the kernel does not say, here and below.
+    pub(crate) resident_bytes: Option<u64>,
+    /// What storage had delivered to this process.
+    pub(crate) delivered_bytes: Option<u64>,
+    /// Of a file that is written, bytes that were not on the device.
+    pub(crate) dirty_bytes: Option<u64>,
+}
+
+/// A thread's part of the whole blocks of so many bytes, so that one is as long as
+/// another.
+///
+/// Errors: they are fewer than the threads.
+pub(crate) fn whole_blocks(bytes: u64, cell: &Cell, thread: usize) -> Result<Part, String> {
+    let whole = bytes / cell.size.0 * cell.size.0;
+    let parts = Part::split(whole, cell.size.0, cell.threads);
+    parts.get(thread).copied().ok_or_else(|| {
+        let (blocks, threads) = (whole / cell.size.0, cell.threads_in_words());
+        format!("the file has {blocks} whole blocks of {} for {threads}", cell.size)
+    })
 }
 
 fn resident_bytes(residency: &Residency) -> Option<u64> {
@@ -172,13 +224,21 @@ fn resident_bytes(residency: &Residency) -> Option<u64> {
 ///
 /// Errors: what the system said.
 pub(crate) fn read_through(subject: &Subject) -> Result<(), String> {
+    read_range(subject, 0, subject.bytes())
+}
+
+/// The same of a range of it.
+///
+/// Errors: as [`read_through`].
+pub(crate) fn read_range(subject: &Subject, start: u64, end: u64) -> Result<(), String> {
     const PIECE_BYTES: usize = 1 << 20;
     let file = subject.reopen(Caching::Buffered)?;
     let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain)
         .map_err(|e| format!("cannot have a buffer of {PIECE_BYTES} bytes: {e}"))?;
-    let mut offset = 0;
-    while offset < subject.bytes() {
-        match pread(file.as_fd(), &mut piece, offset) {
+    let mut offset = start;
+    while offset < end {
+        let left = usize::try_from(end - offset).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        match pread(file.as_fd(), &mut piece[..left], offset) {
             Ok(0) => return Err(format!("{} has become shorter", subject.name())),
             Ok(n) => offset += n as u64,
             Err(Errno::EINTR) => {}

@@ -1,18 +1,18 @@
 //! Files that are written under another name than their own, where the file system
-//! has none without a name: each is written down before it is made, and whoever starts
-//! next removes what a killed process left.
+//! has none without a name, and folders of ours: each is written down before it is
+//! made, and whoever starts next removes what a killed process left.
 //!
 //! A record is a file of its own in a folder that only its user may enter, so that
 //! records of several processes do not meet; nobody removes a file because of a
 //! record that another user could have written.
 
 use std::fs::File;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use iolens_sys::errno::Errno;
-use iolens_sys::file::about::about;
+use iolens_sys::file::about::{Kind, about};
 use iolens_sys::file::create::{self, Found, Identity};
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, durable, process};
@@ -45,6 +45,37 @@ pub struct Leftover {
     path: PathBuf,
     identity: Identity,
     record: PathBuf,
+}
+
+/// A folder of ours, which only this user may enter. Dropped, it is removed with all
+/// that is in it.
+#[derive(Debug)]
+pub struct PrivateFolder {
+    path: PathBuf,
+    held: File,
+    record: PathBuf,
+}
+
+impl PrivateFolder {
+    /// Where it is; absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// It as a descriptor, of which syncfs(2) can be asked.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.held.as_fd()
+    }
+}
+
+impl Drop for PrivateFolder {
+    fn drop(&mut self) {
+        // It follows no links, and nobody else may have put anything there.
+        let _ = std::fs::remove_dir_all(&self.path);
+        let _ = durable::remove(&self.record);
+    }
 }
 
 impl Leftovers {
@@ -84,6 +115,23 @@ impl Leftovers {
             Err(errno) => {
                 let _ = durable::remove(&record);
                 Err(format!("cannot make a file beside {}: {errno}", path.display()))
+            }
+        }
+    }
+
+    /// Makes a folder in `parent`, written down before.
+    ///
+    /// Errors: what was tried and what the system said.
+    pub fn make_folder_in(&self, parent: &Path) -> Result<PrivateFolder, String> {
+        let (record, path) = self.write_down(&parent.join("folder"))?;
+        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        match made.and_then(|()| File::open(&path)) {
+            Ok(held) => Ok(PrivateFolder { path, held, record }),
+            Err(e) => {
+                let _ = std::fs::remove_dir(&path);
+                let _ = durable::remove(&record);
+                let parent = parent.display();
+                Err(format!("cannot make a folder in {parent}: {}", Errno::from(e)))
             }
         }
     }
@@ -146,8 +194,17 @@ impl Leftovers {
         }
         let name = record.path.file_name()?.to_str()?;
         let mut said = None;
-        if name.starts_with(MARK) && is_regular(&record.path) {
-            let removed = std::fs::remove_file(&record.path);
+        let kind = Found::at(&record.path).ok().map(|found| found.about().kind);
+        let is_folder = match kind {
+            Some(Kind::Regular) => Some(false),
+            Some(Kind::Directory) => Some(true),
+            _ => None,
+        };
+        if let Some(is_folder) = is_folder.filter(|_| name.starts_with(MARK)) {
+            let removed = match is_folder {
+                true => std::fs::remove_dir_all(&record.path),
+                false => std::fs::remove_file(&record.path),
+            };
             let path = record.path.display();
             said = Some(match removed {
                 Ok(()) => format!("removed {path}, which a killed iolens left unfinished"),
@@ -159,11 +216,6 @@ impl Leftovers {
         let _ = durable::remove(place);
         said
     }
-}
-
-fn is_regular(path: &Path) -> bool {
-    use iolens_sys::file::about::Kind;
-    Found::at(path).is_ok_and(|found| found.about().kind == Kind::Regular)
 }
 
 impl Leftover {
@@ -250,6 +302,30 @@ mod tests {
         assert!(said[0].starts_with("removed ") && said[0].contains(MARK), "{said:?}");
         assert_eq!(names(folder.path()), ["precious", "records"]);
         assert_eq!(names(&ours.folder), ["torn"]);
+    }
+
+    #[test]
+    fn a_folder_of_ours_goes_with_all_in_it_also_after_a_kill() {
+        let parent = tempfile::tempdir().unwrap();
+        let ours = leftovers(parent.path());
+        let kept = ours.make_folder_in(parent.path()).unwrap();
+        std::fs::write(kept.path().join("file"), "x").unwrap();
+        assert!(ours.sweep().is_empty(), "its owner lives");
+        drop(kept);
+        assert_eq!(names(parent.path()), ["records"]);
+        let killed = ours.make_folder_in(parent.path()).unwrap();
+        std::fs::write(killed.path().join("file"), "x").unwrap();
+        let place = killed.record.clone();
+        std::mem::forget(killed);
+        let text = std::fs::read_to_string(&place).unwrap();
+        let dead = text.replace(&format!("\"pid\":{}", process::id()), "\"pid\":4194305");
+        std::fs::write(&place, &dead).unwrap();
+        assert_eq!(ours.sweep().len(), 1);
+        assert_eq!(names(parent.path()), ["records"]);
+        assert!(names(&ours.folder).is_empty());
+        let why = ours.make_folder_in(&parent.path().join("none")).unwrap_err();
+        assert!(why.contains("cannot make a folder") && why.contains("ENOENT"), "{why}");
+        assert!(names(&ours.folder).is_empty());
     }
 
     #[test]

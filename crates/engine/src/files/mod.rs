@@ -7,6 +7,7 @@ pub mod checksum;
 pub mod copy;
 pub mod destination;
 mod direct;
+pub mod drop_caches;
 pub mod examine;
 mod failure;
 pub mod job;

@@ -57,7 +57,7 @@ pub(crate) trait Walk: Send {
 }
 
 /// One after the other.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Sequential {
     part: Part,
     offset: u64,
@@ -84,7 +84,7 @@ impl Walk for Sequential {
 /// congruential generator whose period is the next power of two, stirred by steps
 /// that can be undone, those left out that no block has. No table: a large file
 /// has more blocks of one byte than memory has room for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Random {
     part: Part,
     blocks: u64,

@@ -1,20 +1,24 @@
 //! The file of a run: the user's, looked at and otherwise left alone, or one of
 //! ours, large enough that no processor's cache holds it, and gone with the run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use iolens_model::file::{FileAxes, FileFacts};
+use iolens_model::cell::Cell;
+use iolens_model::file::{FileAxes, FileFacts, WriteAxes};
 use iolens_model::host::HostFacts;
+use iolens_model::plan::Plan;
 use iolens_model::trial::TrialFile;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
 
 use super::arm::read_through;
+use super::drop_caches;
 use super::examine::examine;
 use super::job::FilePath;
 use super::residency::{REMAINDER_MAX, evict};
 use super::subject::Subject;
 use super::test_file::{Room, TestFile};
+use super::write::destinations::Destinations;
 
 /// Ours is at least as large: what is read again was long ago.
 const BYTES_MIN: Bytes = Bytes(256 << 20);
@@ -32,6 +36,13 @@ pub struct Prepared {
     _made: Option<TestFile>,
     facts: FileFacts,
     path: FilePath,
+    /// Of a plan that writes.
+    destinations: Option<Destinations>,
+}
+
+/// The folder of files of ours.
+fn folder_of(dir: Option<&str>) -> PathBuf {
+    dir.map_or_else(std::env::temp_dir, PathBuf::from)
 }
 
 impl Prepared {
@@ -44,14 +55,36 @@ impl Prepared {
         seed: u64,
         stop: impl Fn() -> bool,
     ) -> Result<Prepared, String> {
-        match &axes.file {
+        let folder = folder_of(axes.dir.as_deref());
+        let mut made = match &axes.file {
             Some(file) => theirs(Path::new(file)),
-            None => {
-                let folder = axes.dir.as_deref().map(Path::new);
-                let folder = folder.map_or_else(std::env::temp_dir, Path::to_owned);
-                ours(&folder, axes.file_bytes, host, seed, stop)
-            }
+            None => ours(&folder, axes.file_bytes, host, seed, &stop),
+        }?;
+        if !axes.drop_caches.is_empty() {
+            let subject = Subject::open(&made.path.path())?;
+            let found = drop_caches::measure(&axes.drop_caches, &subject, &folder, seed, &stop);
+            made.facts.dropped = found?;
         }
+        Ok(made)
+    }
+
+    /// Makes the files of a plan that writes; of what is there already in its cells, only
+    /// what they need. `stop` is asked meanwhile.
+    ///
+    /// Errors: what was tried and what the system said, or that it was stopped.
+    pub fn to_write(
+        plan: &Plan,
+        axes: &WriteAxes,
+        host: &HostFacts,
+        stop: impl Fn() -> bool,
+    ) -> Result<Prepared, String> {
+        let made = Destinations::make(plan, axes, &folder_of(axes.dir.as_deref()), host, &stop)?;
+        Ok(Prepared {
+            path: made.existing.clone(),
+            facts: made.facts.clone(),
+            _made: None,
+            destinations: Some(made),
+        })
     }
 
     /// What a run keeps of it.
@@ -60,10 +93,15 @@ impl Prepared {
         &self.facts
     }
 
-    /// It as a trial names it.
+    /// It as a trial of a cell names it.
     #[must_use]
-    pub fn of_trial(&self, seed: u64) -> TrialFile {
-        TrialFile { path: self.path.clone().into_bytes(), seed }
+    pub fn of_trial(&self, cell: &Cell, seed: u64) -> TrialFile {
+        let path = match (&self.destinations, cell.write()) {
+            (Some(made), Some(setting)) => made.path(setting.destination),
+            _ => &self.path,
+        };
+        let regions = self.destinations.as_ref().map(Destinations::regions);
+        TrialFile { path: path.clone().into_bytes(), seed, regions }
     }
 }
 
@@ -80,10 +118,12 @@ fn theirs(path: &Path) -> Result<Prepared, String> {
         file_system: subject.file_system().to_owned(),
         first_pass: None,
         warnings: examine(&subject)?.warnings(),
+        writing: None,
+        dropped: Vec::new(),
     };
     // Trials open it from wherever they are.
     let whole = path.canonicalize().map_err(|e| format!("cannot find {}: {e}", path.display()))?;
-    Ok(Prepared { _made: None, facts, path: FilePath::new(&whole) })
+    Ok(Prepared { _made: None, facts, path: FilePath::new(&whole), destinations: None })
 }
 
 fn ours(
@@ -97,16 +137,7 @@ fn ours(
         Some(bytes) => (bytes, "as asked for".to_owned()),
         None => suggested(host),
     };
-    let room = Room::of(folder)?;
-    if bytes > room.usable() {
-        return Err(format!(
-            "a file of {bytes} does not fit into {}: {} are free there, of which {} stay free\n  \
-             --dir names another folder, --file-bytes another size",
-            folder.display(),
-            room.free,
-            room.reserve
-        ));
-    }
+    Room::of(folder)?.check(folder, bytes)?;
     let mut made = TestFile::make(folder, seed)?;
     made.resize(bytes.0, stop).map_err(|stopped| stopped.to_string())?;
     let subject = made.subject()?;
@@ -118,9 +149,11 @@ fn ours(
         file_system: subject.file_system().to_owned(),
         first_pass: first_pass(&subject)?,
         warnings: examine(&subject)?.warnings(),
+        writing: None,
+        dropped: Vec::new(),
     };
     let path = FilePath::new(Path::new(&made.path_for_others()));
-    Ok(Prepared { _made: Some(made), facts, path })
+    Ok(Prepared { _made: Some(made), facts, path, destinations: None })
 }
 
 /// A size that no cache of a processor holds and that leaves memory to others, and
@@ -155,7 +188,8 @@ fn first_pass(subject: &Subject) -> Result<Option<Nanos>, String> {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
-    use iolens_model::file::{CacheState, Consumer, Pattern};
+    use iolens_model::cell::Setting;
+    use iolens_model::file::{CacheState, Consumer, FileSetting, Pattern};
     use iolens_model::reading::Reading;
 
     use super::*;
@@ -170,7 +204,14 @@ mod tests {
             dir: None,
             file_bytes: None,
             evict: false,
+            drop_caches: Vec::new(),
         }
+    }
+
+    fn cell() -> Cell {
+        let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
+        let setting = FileSetting { cache: CacheState::Warm, pattern, consumer, depth: 1 };
+        Cell { setting: Setting::File(setting), threads: 1, size: Bytes(1) }
     }
 
     fn host(llc: u64, memory: u64) -> HostFacts {
@@ -203,7 +244,7 @@ mod tests {
         let wanted = FileAxes { dir, file_bytes: Some(Bytes(70_000)), ..axes() };
         let made = Prepared::of(&wanted, &host(1, 1 << 30), 1, || false).unwrap();
         assert_eq!((made.facts().bytes, made.facts().is_ours), (Bytes(70_000), true));
-        let path = FilePath::from_bytes(made.of_trial(3).path).path();
+        let path = FilePath::from_bytes(made.of_trial(&cell(), 3).path).path();
         let file = std::fs::metadata(&path).unwrap();
         // Without a name it goes with its last descriptor.
         assert_eq!((file.len(), file.nlink()), (70_000, 0));

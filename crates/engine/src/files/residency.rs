@@ -28,7 +28,7 @@ impl Residency {
     /// Of the `bytes` of a file from `offset` on.
     #[must_use]
     pub fn of(subject: &Subject, offset: u64, bytes: u64) -> Residency {
-        if STACKED.contains(&subject.file_system()) {
+        if is_stacked(subject.file_system()) {
             return Residency::Unknown(format!(
                 "the pages belong to the file below {}, which cachestat(2) does not look at",
                 subject.file_system()
@@ -68,6 +68,11 @@ fn unknown(errno: Errno) -> String {
 /// File systems whose files are those of another one: cachestat(2) counts the pages
 /// of the file on top, which has none.
 const STACKED: [&str; 1] = ["overlay"];
+
+/// Whether a file system is one of these.
+pub(crate) fn is_stacked(file_system: &str) -> bool {
+    STACKED.contains(&file_system)
+}
 
 /// Attempts to evict a file: pages that were busy at the first are free at the
 /// next.

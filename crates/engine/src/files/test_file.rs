@@ -49,6 +49,22 @@ impl Room {
         Room { free: Bytes(free), reserve: Bytes(reserve) }
     }
 
+    /// Whether a file of so many bytes fits.
+    ///
+    /// Errors: that it does not, and what to do.
+    pub fn check(self, folder: &Path, bytes: Bytes) -> Result<(), String> {
+        if bytes <= self.usable() {
+            return Ok(());
+        }
+        Err(format!(
+            "a file of {bytes} does not fit into {}: {} are free there, of which {} stay free\n  \
+             --dir names another folder, --file-bytes another size",
+            folder.display(),
+            self.free,
+            self.reserve
+        ))
+    }
+
     /// What a file may take.
     #[must_use]
     pub fn usable(self) -> Bytes {

@@ -16,8 +16,8 @@ use crate::perf_control::Listener;
 pub(crate) struct Crew<'a> {
     pub(crate) trial: &'a Trial,
     pub(crate) links: &'a Links,
-    /// The file that is read; null in other studies.
-    pub(crate) ground: Option<&'a Ground>,
+    /// The file of the trial; null in studies without one.
+    pub(crate) ground: Option<&'a dyn Ground>,
     /// Is told of the slices that count; the sending end's alone.
     pub(crate) perf: Option<Listener>,
     gate: Gate,

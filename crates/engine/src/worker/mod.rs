@@ -29,7 +29,7 @@ use self::protocol::{
     BUILD, EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
     read_frame, write_frame,
 };
-use crate::files::arm::Ground;
+use crate::files::arm;
 use crate::perf_control::{Listener, PerfControl};
 use crate::stage::{self, Place};
 
@@ -139,9 +139,9 @@ fn take_part(
     let say_ready = || {
         let _ = say(&FromWorker::Ready);
     };
-    let ground = task.trial.file.as_ref().map(Ground::open).transpose().map_err(Failure::cause)?;
+    let ground = arm::open(&task.trial).map_err(Failure::cause)?;
     let mut crew = Crew::new(&task.trial, &links, &say_ready, go);
-    crew.ground = ground.as_ref();
+    crew.ground = ground.as_deref();
     match task.side {
         Side::Tx => {
             crew.perf = listener(&task.trial, perf)?;

@@ -57,7 +57,9 @@ fn thread_slices(
         *current = Some(index);
         sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
         let (entry, sender) = &mut senders[slice.arm];
-        let task = Task { crew, thread, slice, budget: &budgets[index], entry: *entry };
+        let is_first = trial.slices[..index].iter().all(|earlier| earlier.arm != slice.arm);
+        let budget = &budgets[index];
+        let task = Task { crew, thread, slice, is_first, budget, entry: *entry };
         let done = task.run(sender.as_mut(), &mut bracket)?;
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
@@ -84,7 +86,7 @@ fn open_senders<'a>(
         let opened = match &trial.cell.setting {
             Setting::Net(net) => open_sender(crew, net, thread, arm),
             Setting::Syscall(_) => open_call(trial, arm),
-            Setting::File(_) => open_reader(crew, thread, arm),
+            Setting::File(_) | Setting::Write(_) => open_engine(crew, thread, arm),
         };
         senders[arm] = Some(opened.inspect_err(|_| {
             *current = trial.slices.iter().position(|slice| slice.arm == arm);
@@ -129,12 +131,12 @@ fn open_call(trial: &Trial, arm: usize) -> Result<Armed<'static>, Stop> {
     Ok((None, sender))
 }
 
-/// This thread's end of an arm of `file`. What an engine refuses, it refuses of
+/// This thread's end of an arm of `file` or `write`. What an engine refuses, it refuses of
 /// this file or of blocks of this size: nothing has failed.
-fn open_reader<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'a>, Stop> {
+fn open_engine<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'a>, Stop> {
     let ground = crew.ground.ok_or_else(|| Stop::cause("the trial names no file".to_owned()))?;
-    let reader = ground.arm(&crew.trial.arms[arm].primitive, &crew.trial.cell, thread);
-    Ok((None, reader.map_err(Stop::refused)?))
+    let opened = ground.arm(crew.trial, arm, thread);
+    Ok((None, opened.map_err(Stop::refused)?))
 }
 
 /// Why a call was not what it should be.
@@ -158,6 +160,8 @@ struct Task<'a> {
     crew: &'a Crew<'a>,
     thread: usize,
     slice: &'a Slice,
+    /// Whether it is the arm's first of the trial.
+    is_first: bool,
     budget: &'a Budget,
     /// Null in studies without a network.
     entry: Option<&'static Entry>,
@@ -195,7 +199,9 @@ impl Task<'_> {
             let is_rr = self.crew.trial.cell.is_rr();
             lane.release(is_rr).map_err(Stop::at("release the receiver"))?;
         }
-        let around = found.map(|(ground, before)| ground.after(&before));
+        let around =
+            found.map(|(ground, before)| ground.after(self.crew.trial, self.slice.arm, &before));
+        self.check(sender)?;
         let done = sender.tally().since(tally);
         let mut counts =
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
@@ -209,11 +215,23 @@ impl Task<'_> {
 
     /// Brings the file to the state that the slice begins in; one thread does it for
     /// all, which wait for it.
-    fn ground(&self) -> Result<Option<(&Ground, Before)>, Stop> {
-        let file = self.crew.ground.zip(self.crew.trial.cell.file());
-        let mine = file.filter(|_| self.thread == 0);
-        let found = mine.map(|(ground, setting)| Ok((ground, ground.before(setting.cache)?)));
+    fn ground(&self) -> Result<Option<(&dyn Ground, Before)>, Stop> {
+        let mine = self.crew.ground.filter(|_| self.thread == 0);
+        let before = |ground: &dyn Ground| ground.before(self.crew.trial, self.slice.arm);
+        let found = mine.map(|ground| Ok((ground, before(ground)?)));
         found.transpose().map_err(Stop::cause)
+    }
+
+    /// Looks once per arm whether what it wrote is where it belongs, when nobody writes
+    /// and the file's state was looked at.
+    fn check(&self, sender: &dyn Sender) -> Result<(), Stop> {
+        if !self.is_first || self.crew.trial.cell.write().is_none() {
+            return Ok(());
+        }
+        self.crew.meet()?;
+        let id = &self.crew.trial.arms[self.slice.arm].primitive;
+        sender.check().map_err(|why| Stop::cause(format!("`{id}`: {why}")))?;
+        self.crew.meet()
     }
 
     /// Has perf count, if it listens and the slice counts: around both ends'

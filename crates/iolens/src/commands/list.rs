@@ -92,6 +92,10 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
                     json!({"name": study.word(), "summary": summary})
                 }
                 Study::File => json!({"name": study.word(), "summary": "reads of a file"}),
+                Study::Write => {
+                    let summary = "writes to a file of ours, and what it takes to make them last";
+                    json!({"name": study.word(), "summary": summary})
+                }
             })
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),

@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{host, stage};
 use iolens_model::host::HostFacts;
-use iolens_model::plan::Plan;
+use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 
 use crate::args;
-use crate::commands::run::{Session, conclude, prepared};
+use crate::commands::run::{Session, check_drops, conclude, prepared};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::sysctls::Sysctls;
@@ -38,15 +38,24 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
         })?;
     }
     runner::check(&plan, &host)?;
+    check_drops(&plan)?;
     // The consent is in the plan that the run began with.
     let sysctls = Sysctls::of_plan(&plan)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
     let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
-    let file = prepared(&plan, &host, &session)?;
+    let file = prepared(&without_drops(plan.clone()), &host, &session)?;
     let means = session.means(&mut progress, args.perf_control.as_ref(), file.as_ref());
     let run = runner::resume(run, plan.budget, means)?;
     drop(sysctls);
     Ok(conclude(args, &run, &database))
+}
+
+/// What dropping caches is worth was measured when the run began.
+fn without_drops(mut plan: Plan) -> Plan {
+    if let Axes::File(axes) = &mut plan.axes {
+        axes.drop_caches.clear();
+    }
+    plan
 }
 
 /// Trials that are missing for the shortest run the plan allows, about; at

@@ -6,15 +6,17 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use iolens_engine::files::prepared::Prepared;
-use iolens_engine::files::read::engines;
+use iolens_engine::files::{drop_caches, read, write};
 use iolens_engine::lock::{LockError, MachineLock};
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage};
 use iolens_model::arm::Role;
+use iolens_model::axes::Study;
+use iolens_model::file::EngineFacts;
 use iolens_model::host::HostFacts;
-use iolens_model::plan::Plan;
+use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, Verdict};
 use iolens_store::Store;
@@ -46,6 +48,7 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let host = host::read(&host::Root::real());
     runner::check(&request.plan, &host)?;
     sysctls::check(&request.plan)?;
+    check_drops(&request.plan)?;
     let look = runner::first_look(&request.plan, &host);
     let database = places::database(args.result.db.as_deref())?;
     if args.print_plan {
@@ -69,6 +72,15 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let run = runner::measure(header, session.means(&mut progress, perf, file.as_ref()))?;
     drop(sysctls);
     Ok(conclude(args, &run, &database))
+}
+
+/// Refuses a plan that drops caches of the whole system where that cannot be done.
+/// Drops none.
+pub(crate) fn check_drops(plan: &Plan) -> Result<(), Failure> {
+    match plan.file().is_some_and(|axes| !axes.drop_caches.is_empty()) {
+        true => drop_caches::check(&host::Root::real()).map_err(Failure::unusable),
+        false => Ok(()),
+    }
 }
 
 /// Prints the plan so that it can be run again.
@@ -105,15 +117,22 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
             let entries = plan.primitives.iter().filter_map(|id| calls::find(id));
             entries.map(calls::Entry::facts).collect()
         }),
-        engines: plan.file().map_or_else(Vec::new, |_| {
-            let entries = plan.primitives.iter().filter_map(|id| engines::find(id));
-            entries.map(engines::Entry::facts).collect()
-        }),
+        engines: engines(&plan),
         file: None,
         calibration: calibrate::calibrate(cpus, &host, plan.probes),
         plan,
         host,
         end: None,
+    }
+}
+
+/// The engines of a plan that has any.
+fn engines(plan: &Plan) -> Vec<EngineFacts> {
+    let ids = plan.primitives.iter();
+    match plan.study() {
+        Study::File => ids.filter_map(|id| Some(read::engines::find(id)?.facts())).collect(),
+        Study::Write => ids.filter_map(|id| Some(write::engines::find(id)?.facts())).collect(),
+        Study::Net | Study::Syscall => Vec::new(),
     }
 }
 
@@ -123,9 +142,13 @@ pub(crate) fn prepared(
     host: &HostFacts,
     session: &Session,
 ) -> Result<Option<Prepared>, Failure> {
-    let Some(axes) = plan.file() else { return Ok(None) };
     let stop = || session.interrupts.came();
-    let file = Prepared::of(axes, host, plan.seed, stop).map_err(|why| match stop() {
+    let made = match &plan.axes {
+        Axes::File(axes) => Prepared::of(axes, host, plan.seed, stop),
+        Axes::Write(axes) => Prepared::to_write(plan, axes, host, stop),
+        Axes::Net(_) | Axes::Syscall(_) => return Ok(None),
+    };
+    let file = made.map_err(|why| match stop() {
         true => Failure { code: INTERRUPTED, message: "interrupted".to_owned() },
         false => Failure::unusable(why),
     })?;

@@ -4,14 +4,17 @@ use iolens_model::axes::Study;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
 use iolens_model::units::Bytes;
 
-use super::stated;
+use super::{ALL, stated};
 use crate::failure::Failure;
 use crate::plan_file;
+use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// Keys that not every study has, and whose they are.
-const KEYS: [(&[Study], &[&str]); 4] = [
-    (&[Study::Net, Study::File], &["sizes"]),
+const KEYS: [(&[Study], &[&str]); 6] = [
+    (&[Study::Net, Study::File, Study::Write], &["sizes"]),
+    (&[Study::File, Study::Write], &["pattern", "depth", "dir", "file_bytes"]),
+    (&[Study::Write], &["destination"]),
     (
         &[Study::Net],
         &[
@@ -33,10 +36,7 @@ const KEYS: [(&[Study], &[&str]); 4] = [
         ],
     ),
     (&[Study::Syscall], &["in_a_row"]),
-    (
-        &[Study::File],
-        &["cache", "pattern", "consumer", "depth", "file", "dir", "file_bytes", "evict"],
-    ),
+    (&[Study::File], &["cache", "consumer", "file", "evict", "drop_caches"]),
 ];
 
 /// Refuses what another study has.
@@ -99,5 +99,74 @@ impl Chosen {
                 tracepoints: asked.tracepoints,
             },
         })
+    }
+}
+
+/// The largest block of a file: each thread of each arm has a buffer of it, or several.
+const BLOCK_BYTES_MAX: Bytes = Bytes(64 * Bytes::MIB);
+
+/// Block sizes of a study of files.
+pub(super) fn block_sizes(asked: &Wishes) -> Result<Vec<Bytes>, Failure> {
+    let sizes = stated(asked.sizes.clone(), "sizes")?.0;
+    match sizes.iter().find(|size| **size > BLOCK_BYTES_MAX) {
+        None => Ok(sizes),
+        Some(size) => Err(Failure::usage(format!(
+            "a block of {size} is too large: the largest is {BLOCK_BYTES_MAX}"
+        ))),
+    }
+}
+
+/// The engines of a study of files.
+pub(super) trait Engines {
+    /// What they do, in a word.
+    const TASK: &'static str;
+
+    /// The id of each that is shown.
+    fn ids() -> Vec<&'static str>;
+
+    /// The id of one, shown or not.
+    fn find(id: &str) -> Option<&'static str>;
+}
+
+/// The engines and the baseline, which is always measured.
+pub(super) fn engine_arms<E: Engines>(
+    asked: &Wishes,
+    default: &str,
+) -> Result<(Vec<String>, String), Failure> {
+    let mut listed: Vec<String> = Vec::new();
+    for word in stated(asked.primitives.clone(), "primitives")?.0 {
+        let found: Vec<&str> = match &*word {
+            ALL => E::ids(),
+            id => vec![engine::<E>(id).map_err(Failure::usage)?],
+        };
+        for id in found {
+            if !listed.iter().any(|known| known == id) {
+                listed.push(id.to_owned());
+            }
+        }
+    }
+    let baseline = match (&asked.baseline, &listed[..]) {
+        (Some(id), _) => engine::<E>(id).map_err(Failure::usage)?.to_owned(),
+        (None, [single]) => single.clone(),
+        (None, _) => default.to_owned(),
+    };
+    let others = listed.into_iter().filter(|id| *id != baseline);
+    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
+}
+
+fn engine<E: Engines>(id: &str) -> Result<&'static str, String> {
+    E::find(id).ok_or_else(|| {
+        let hint = format!("`iolens list engines` shows all of them; --primitives takes {ALL} too");
+        unknown(&format!("engine that {}", E::TASK), id, &E::ids(), &hint)
+    })
+}
+
+/// Whether there is such an id under a key of a plan.
+pub(super) fn known_engine<E: Engines>(key: &str, id: &str) -> Result<(), String> {
+    match key {
+        "primitives" if id == ALL => Ok(()),
+        "primitives" | "baseline" => engine::<E>(id).map(|_| ()),
+        // Said of the key, whatever stands under it.
+        _ => Ok(()),
     }
 }

@@ -1,30 +1,21 @@
 //! A plan of the study `file`.
 
 use iolens_engine::files::read::engines::{self, ENGINES};
-use iolens_model::file::{CacheState, FileAxes, FileSetting};
+use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting};
 use iolens_model::plan::Axes;
-use iolens_model::units::Bytes;
 
-use super::{ALL, Chosen, Request, schedule, stated};
+use super::common::{Engines, block_sizes, engine_arms, known_engine};
+use super::{Chosen, Request, schedule, stated};
 use crate::failure::Failure;
-use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "read";
 
-/// The largest block: each thread of each arm has a buffer of it, or several.
-const BLOCK_BYTES_MAX: Bytes = Bytes(64 * Bytes::MIB);
-
 /// The plan of these wishes.
 pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
-    let (primitives, baseline) = arms(&asked)?;
-    let sizes = stated(asked.sizes.clone(), "sizes")?.0;
-    if let Some(size) = sizes.iter().find(|size| **size > BLOCK_BYTES_MAX) {
-        return Err(Failure::usage(format!(
-            "a block of {size} is too large: the largest is {BLOCK_BYTES_MAX}"
-        )));
-    }
+    let (primitives, baseline) = engine_arms::<Reading>(&asked, BASELINE)?;
+    let sizes = block_sizes(&asked)?;
     let axes = FileAxes {
         cache: stated(asked.cache.clone(), "cache")?.0,
         pattern: stated(asked.pattern.clone(), "pattern")?.0,
@@ -34,6 +25,7 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
         dir: asked.dir.clone(),
         file_bytes: asked.file_bytes,
         evict: asked.evict,
+        drop_caches: asked.drop_caches.clone().map_or_else(Vec::new, |modes| modes.0),
     };
     check(&axes)?;
     let schedule = schedule(&asked);
@@ -44,6 +36,7 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
 /// Refuses what would be done to a file without being asked for, and what does not
 /// concern the file that is named.
 fn check(axes: &FileAxes) -> Result<(), Failure> {
+    check_drops(axes)?;
     let Some(file) = &axes.file else {
         return match axes.evict {
             true => Err(Failure::usage(
@@ -68,43 +61,35 @@ fn check(axes: &FileAxes) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The engines and the baseline, which is always measured.
-fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let mut listed: Vec<String> = Vec::new();
-    for word in stated(asked.primitives.clone(), "primitives")?.0 {
-        let found: Vec<&str> = match &*word {
-            ALL => ENGINES.iter().map(|entry| entry.id).collect(),
-            id => vec![engine(id).map_err(Failure::usage)?.id],
-        };
-        for id in found {
-            if !listed.iter().any(|known| known == id) {
-                listed.push(id.to_owned());
-            }
-        }
+/// Refuses to drop caches of everybody's without being asked for that.
+fn check_drops(axes: &FileAxes) -> Result<(), Failure> {
+    let is_dropped = axes.cache.contains(&CacheState::Dropped);
+    if is_dropped && !axes.drop_caches.contains(&DropMode::Both) {
+        return Err(Failure::usage(
+            "--cache dropped drops the caches of the whole system before every slice, and \
+             everybody on this machine pays for that\n  --drop-caches 3 allows it; --cache cold \
+             evicts the one file",
+        ));
     }
-    let baseline = match (&asked.baseline, &listed[..]) {
-        (Some(id), _) => engine(id).map_err(Failure::usage)?.id.to_owned(),
-        (None, [single]) => single.clone(),
-        (None, _) => BASELINE.to_owned(),
-    };
-    let others = listed.into_iter().filter(|id| *id != baseline);
-    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
+    Ok(())
 }
 
-fn engine(id: &str) -> Result<&'static engines::Entry, String> {
-    engines::find(id).ok_or_else(|| {
-        let known: Vec<&str> = ENGINES.iter().map(|entry| entry.id).collect();
-        let hint = format!("`iolens list engines` shows all of them; --primitives takes {ALL} too");
-        unknown("engine", id, &known, &hint)
-    })
+/// Engines that read.
+struct Reading;
+
+impl Engines for Reading {
+    const TASK: &'static str = "reads";
+
+    fn ids() -> Vec<&'static str> {
+        ENGINES.iter().map(|entry| entry.id).collect()
+    }
+
+    fn find(id: &str) -> Option<&'static str> {
+        engines::find(id).map(|entry| entry.id)
+    }
 }
 
 /// Whether there is such an id under a key of a plan.
 pub(super) fn known(key: &str, id: &str) -> Result<(), String> {
-    match key {
-        "primitives" if id == ALL => Ok(()),
-        "primitives" | "baseline" => engine(id).map(|_| ()),
-        // Said of the key, whatever stands under it.
-        _ => Ok(()),
-    }
+    known_engine::<Reading>(key, id)
 }

@@ -1,6 +1,7 @@
 //! A cell while a run goes on: its arms, the work of their slices, and who
 //! has dropped out.
 
+use iolens_engine::files::write::engines;
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
@@ -94,9 +95,9 @@ pub(crate) struct CellState {
     pub(crate) target: Nanos,
     placement: Placement,
     ring_messages: u32,
-    /// Size of the file that is read; null in other studies, and where there is no
+    /// The file that is read or written; null in other studies, and where there is no
     /// file yet.
-    file: Option<Bytes>,
+    file: Option<FileFacts>,
 }
 
 /// Where a trial stands in the run.
@@ -171,7 +172,7 @@ impl CellState {
 
     /// The same with the file of its trials.
     pub(crate) fn reading(self, file: Option<&FileFacts>) -> CellState {
-        CellState { file: file.map(|file| file.bytes), ..self }
+        CellState { file: file.cloned(), ..self }
     }
 
     /// Whether anything of the cell is still to be measured.
@@ -197,7 +198,15 @@ impl CellState {
 
     /// Messages, or calls, per slice of an arm over all its threads.
     fn messages(&self, arm: &GroupArm, target: Nanos) -> u64 {
-        if let Some(file) = &self.file {
+        if let Some(found) = &self.file {
+            let file = &found.bytes;
+            if let Some(writing) = &found.writing {
+                let room = writing.dirty_background;
+                let (entry, region) = (write_engine(&arm.arm), writing.region);
+                let is_durable = entry.is_some_and(|entry| entry.is_durable);
+                let (ns, cell) = (arm.message_ns, &self.cell);
+                return work::written_blocks(target, ns, cell, is_durable, region, room);
+            }
             return work::blocks(target, arm.message_ns, &self.cell, *file);
         }
         let Some(setting) = self.cell.syscall() else {
@@ -248,7 +257,18 @@ impl CellState {
             Schedule::Slices { discarded_rounds, rounds, .. } => discarded_rounds + rounds,
             Schedule::Window { .. } | Schedule::Messages { .. } => 1,
         };
-        self.slice_ns(plan, arm).saturating_mul(u64::from(rounds))
+        let slice_ns = self.slice_ns(plan, arm).saturating_add(self.settling_ns(arm));
+        slice_ns.saturating_mul(u64::from(rounds))
+    }
+
+    /// How long it takes about to bring to the device what a slice has written, outside
+    /// of its clock.
+    fn settling_ns(&self, arm: &GroupArm) -> u64 {
+        if self.cell.write().is_none() {
+            return 0;
+        }
+        let blocks = self.messages(arm, self.target);
+        work::guessed_settling_ns(Bytes(blocks.saturating_mul(self.cell.size.0)))
     }
 
     /// A trial of a group, or of one arm of it, in a fresh random order.
@@ -488,12 +508,23 @@ fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
     }
 }
 
+/// The engine of an arm that writes.
+fn write_engine(arm: &Arm) -> Option<&'static engines::Entry> {
+    engines::find(&arm.primitive)
+}
+
 /// The time of a message, or of a call, before anything was measured, ns.
 fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
     match cell.setting {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
+        Setting::Write(_) => {
+            let entry = write_engine(arm);
+            let (is_durable, is_direct) =
+                entry.map_or((false, false), |entry| (entry.is_durable, entry.is_direct));
+            work::guessed_write_ns(cell.size, is_durable, is_direct)
+        }
     }
 }
 
@@ -519,7 +550,7 @@ fn call_allowed(arm: &Arm, setting: SyscallSetting, plan: &Plan) -> Result<(), S
 ///
 /// Errors: why not, with the arithmetic.
 fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), String> {
-    if cell.file().is_some() {
+    if cell.study().has_blocks() {
         // What an engine refuses depends on the file, and is asked in the worker.
         return Ok(());
     }

@@ -85,7 +85,7 @@ pub(crate) fn explain(
             let place = Place { pass: number, position: 0 };
             let mut trial = state.trial(&plan, place, group, None, &mut rng);
             trial.sampling = Some(Sampling { period: PERIOD });
-            trial.file = question.file.map(|file| file.of_trial(plan.seed));
+            trial.file = question.file.map(|file| file.of_trial(&trial.cell, plan.seed));
             let profile = trial::profile(&trial, number, &launch, Some(interrupts));
             store.append_profile(&header.id, &profile).map_err(Failure::unusable)?;
             match profile.status {

@@ -41,7 +41,7 @@ pub(crate) struct Means<'a> {
     pub(crate) progress: &'a mut Progress,
     /// Is told of the slices that count.
     pub(crate) perf: Option<&'a PerfControl>,
-    /// The file that is read; null in other studies than `file`.
+    /// The file that is read or written; null in other studies than `file` and `write`.
     pub(crate) file: Option<&'a Prepared>,
 }
 
@@ -129,8 +129,8 @@ impl<'a> Course<'a> {
         self.end(stopped_by?)
     }
 
-    fn trial_file(&self) -> Option<TrialFile> {
-        self.means.file.map(|file| file.of_trial(self.header.plan.seed))
+    fn trial_file(&self, trial: &Trial) -> Option<TrialFile> {
+        self.means.file.map(|file| file.of_trial(&trial.cell, self.header.plan.seed))
     }
 
     fn plan(&self) -> &Plan {
@@ -194,7 +194,7 @@ impl<'a> Course<'a> {
         let state = &self.cells[cell];
         let target = Nanos(state.target.0 / share);
         let trial = state.probe(&self.header.plan, group, target, &mut self.rng);
-        let trial = Trial { file: self.trial_file(), ..trial };
+        let trial = Trial { file: self.trial_file(&trial), ..trial };
         let outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
         match outcome.status {
             Status::Ok => self.cells[cell].learn(group, &outcome),
@@ -317,7 +317,7 @@ impl<'a> Course<'a> {
         }
         let state = &self.cells[cell];
         let trial = state.trial(&self.header.plan, *place, group, only, &mut self.rng);
-        let trial = Trial { file: self.trial_file(), ..trial };
+        let trial = Trial { file: self.trial_file(&trial), ..trial };
         place.position += 1;
         let mut outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
         if outcome.status == Status::Ok {

@@ -1,7 +1,7 @@
 //! Gate 8: whether a file was in the page cache or not, as its cell says, and whether
 //! what reads around the page cache did.
 
-use iolens_model::file::{CacheState, FileCounts};
+use iolens_model::file::{CacheState, Destination, FileCounts, WritingFacts};
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Bytes;
 
@@ -29,7 +29,7 @@ pub(super) fn state(case: &Case<'_>) -> Check {
     let sums = case.sums.tx.file.and_then(|counts| counts.device_bytes);
     let read = case.sums.tx.bytes;
     match setting.cache {
-        CacheState::Cold => {
+        CacheState::Cold | CacheState::Dropped => {
             let most = shares.fold(0.0, f64::max);
             if most > REMAINDER_MAX {
                 return Check::Invalid(format!(
@@ -90,6 +90,9 @@ pub(super) fn direct(case: &Case<'_>) -> Check {
     if !is_direct(case) {
         return Check::Pass;
     }
+    if case.trial.cell.write().is_some() {
+        return left_cached(case);
+    }
     let grown = slices(case).into_iter().filter_map(|counts| {
         let (before, after) = counts.resident_before_bytes.zip(counts.resident_after_bytes)?;
         Some(after.saturating_sub(before))
@@ -104,6 +107,79 @@ pub(super) fn direct(case: &Case<'_>) -> Check {
          through it although O_DIRECT was asked for",
         Bytes(most)
     ))
+}
+
+/// The same of what is written: nothing of the region was in the page cache, and
+/// nothing is.
+fn left_cached(case: &Case<'_>) -> Check {
+    let after = slices(case).into_iter().filter_map(|counts| counts.resident_after_bytes);
+    let most = after.max().unwrap_or(0);
+    if most <= DIRECT_GROWTH_MAX {
+        return Check::Pass;
+    }
+    Check::Invalid(format!(
+        "{} were in the page cache after a slice that was to write around it: the file system \
+         wrote through it although O_DIRECT was asked for",
+        Bytes(most)
+    ))
+}
+
+/// Writing began where nothing was left to be brought to the device, to a file as the
+/// cell says, and made it as long as it should be.
+pub(super) fn written(case: &Case<'_>) -> Check {
+    let writing = case.header.file.as_ref().and_then(|file| file.writing.as_ref());
+    let Some((setting, writing)) = case.trial.cell.write().zip(writing) else {
+        return Check::Pass;
+    };
+    let slices = slices(case);
+    if let Some(off) = slices.iter().filter_map(|c| c.size_error_bytes).find(|&off| off > 0) {
+        return Check::Invalid(format!(
+            "the size of the file was off by {} after a slice that wrote to it",
+            Bytes(off)
+        ));
+    }
+    if slices.iter().any(|counts| counts.dirty_before_bytes.is_none()) {
+        return Check::Flag(Flag::Once(DIRTY_UNKNOWN.to_owned()));
+    }
+    let dirty = slices.iter().filter_map(|counts| counts.dirty_before_bytes).max().unwrap_or(0);
+    if dirty > 0 {
+        return Check::Invalid(format!(
+            "{} were not on the device when a slice began that was to find all of it there",
+            Bytes(dirty)
+        ));
+    }
+    let resident = |counts: &&FileCounts| counts.resident_before_bytes;
+    let region = writing.region.0.max(1) as f64;
+    let shares = slices.iter().filter_map(resident).map(|bytes| bytes as f64 / region);
+    let is_as_said = match (setting.destination, is_direct(case)) {
+        (Destination::Existing, false) => shares.fold(1.0, f64::min) >= 1.0 - REMAINDER_MAX,
+        _ => shares.fold(0.0, f64::max) <= REMAINDER_MAX,
+    };
+    if !is_as_said {
+        return Check::Invalid(
+            "the page cache did not hold what it was to hold of the file when a slice began"
+                .to_owned(),
+        );
+    }
+    throttled(case, writing)
+}
+
+/// What is said where nobody knows.
+const DIRTY_UNKNOWN: &str = "what of the file was dirty is unknown: cachestat(2) (Linux 6.5) does \
+    not tell it here";
+
+/// A slice that leaves more dirty memory than the kernel keeps without writing it back
+/// shares its time with that.
+fn throttled(case: &Case<'_>, writing: &WritingFacts) -> Check {
+    let most = case.sums.tx.file.and_then(|counts| counts.dirty_after_bytes);
+    match most.zip(writing.dirty_background) {
+        Some((most, background)) if most > background.0 => Check::Flag(Flag::Once(format!(
+            "a slice left {} dirty, more than the {background} from which on the kernel writes \
+             back by itself (vm.dirty_background_ratio): its time has some of that in it",
+            Bytes(most)
+        ))),
+        _ => Check::Pass,
+    }
 }
 
 /// What a direct slice may leave in the page cache, in bytes.
@@ -146,6 +222,7 @@ mod tests {
             path: String::new(),
             is_direct,
             has_depth: false,
+            is_durable: false,
         }];
         run.header.file = Some(FileFacts {
             place: "/tmp".to_owned(),
@@ -155,6 +232,8 @@ mod tests {
             file_system: "ext4".to_owned(),
             first_pass: None,
             warnings: Vec::new(),
+            writing: None,
+            dropped: Vec::new(),
         });
         let setting =
             FileSetting { cache, pattern: Pattern::Sequential, consumer: Consumer::None, depth: 1 };

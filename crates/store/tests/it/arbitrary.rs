@@ -34,7 +34,7 @@ use proptest::sample::select;
 
 use self::axes::axes;
 use self::entries::{primitive, receiver};
-use self::files::{engine, file_counts, file_facts, file_setting};
+use self::files::{engine, file_counts, file_facts, file_setting, write_setting};
 use self::machine::{calibration, host};
 
 /// A run with up to four trials, ended or not.
@@ -281,7 +281,11 @@ prop_compose! {
         message_bytes in count().prop_map(Bytes),
         in_a_row in option::of(any::<Option<u64>>()),
         file in option::of(file_setting()).boxed(),
+        write in option::of(write_setting()).boxed(),
     ) -> Cell {
+        if let Some(write) = write {
+            return Cell { setting: Setting::Write(write), threads, size: message_bytes };
+        }
         if let Some(file) = file {
             return Cell { setting: Setting::File(file), threads, size: message_bytes };
         }

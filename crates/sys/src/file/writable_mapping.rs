@@ -17,20 +17,26 @@ use std::os::fd::BorrowedFd;
 use super::mapping::{Access, Mapping};
 use crate::errno::Errno;
 
-/// The first bytes of a file.
+/// A range of a file.
 #[derive(Debug)]
 pub struct WritableMapping(Mapping);
 
 impl WritableMapping {
-    /// Maps the first `bytes` of a file, 1 at least.
+    /// Maps `bytes` bytes of a file, 1 at least, from `offset` on, which is a multiple
+    /// of a page.
     ///
     /// Errors: see mmap(2); `ENODEV` where the file system cannot, `EACCES` for a
-    /// descriptor that may not write, `ENOMEM`, `EINVAL` for no bytes.
-    pub fn of_file(fd: BorrowedFd<'_>, bytes: usize) -> Result<WritableMapping, Errno> {
-        Mapping::map(fd, 0, bytes, Access::ReadWrite).map(WritableMapping)
+    /// descriptor that may not write, `ENOMEM`, `EINVAL` for no bytes or an offset
+    /// within a page.
+    pub fn of_file(
+        fd: BorrowedFd<'_>,
+        offset: u64,
+        bytes: usize,
+    ) -> Result<WritableMapping, Errno> {
+        Mapping::map(fd, offset, bytes, Access::ReadWrite).map(WritableMapping)
     }
 
-    /// Copies `bytes` into the file at `offset`. SIGBUS if the file has no such
+    /// Copies `bytes` to `offset` of the mapping. SIGBUS if the file has no such
     /// page any more, or the device no room.
     ///
     /// Panics beyond the mapping's end.
@@ -56,14 +62,14 @@ mod tests {
     fn what_is_stored_is_in_the_file() {
         let file = file::in_folder(&std::env::temp_dir()).unwrap();
         create::truncate(file.as_fd(), 5000).unwrap();
-        let mut mapping = WritableMapping::of_file(file.as_fd(), 5000).unwrap();
+        let mut mapping = WritableMapping::of_file(file.as_fd(), 0, 5000).unwrap();
         mapping.store(4096, b"abc");
         let mut bytes = [0; 4];
         file.read_exact_at(&mut bytes, 4095).unwrap();
         assert_eq!(&bytes, b"\0abc");
-        assert_eq!(WritableMapping::of_file(file.as_fd(), 0).unwrap_err(), Errno::EINVAL);
+        assert_eq!(WritableMapping::of_file(file.as_fd(), 0, 0).unwrap_err(), Errno::EINVAL);
         let reads = create::reopen(file.as_fd(), create::How::READS).unwrap();
-        assert_eq!(WritableMapping::of_file(reads.as_fd(), 1).unwrap_err(), Errno::EACCES);
+        assert_eq!(WritableMapping::of_file(reads.as_fd(), 0, 1).unwrap_err(), Errno::EACCES);
     }
 
     #[test]
@@ -71,6 +77,6 @@ mod tests {
     fn nothing_is_stored_beyond_the_end() {
         let file = file::in_folder(&std::env::temp_dir()).unwrap();
         create::truncate(file.as_fd(), 10).unwrap();
-        WritableMapping::of_file(file.as_fd(), 10).unwrap().store(8, b"abc");
+        WritableMapping::of_file(file.as_fd(), 0, 10).unwrap().store(8, b"abc");
     }
 }

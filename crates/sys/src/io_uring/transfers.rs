@@ -4,7 +4,8 @@
 //!
 //! # Safety
 //! The kernel reads or writes the ring's memory from when a request is queued until
-//! its completion has come; the memory is shown to nobody for that time. The ring
+//! its completion has come; no reference to the memory exists for that time, and what
+//! is stored there meanwhile is copied through a pointer, within its length. The ring
 //! owns it; dropping the ring waits for what is under way, and leaks the memory if
 //! that does not end.
 
@@ -66,6 +67,10 @@ pub struct TransferRing {
     under_way: usize,
 }
 
+// SAFETY: the raw pointer leads to memory that the ring owns; nothing is tied to a thread
+// but the kernel's side, which refuses others with an error.
+unsafe impl Send for TransferRing {}
+
 impl std::fmt::Debug for TransferRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TransferRing").field("busy", &self.busy).finish_non_exhaustive()
@@ -121,6 +126,25 @@ impl TransferRing {
     pub fn memory(&mut self) -> &mut [u8] {
         assert!(self.under_way == 0, "the kernel has that memory");
         &mut self.memory
+    }
+
+    /// Copies bytes into the memory, also while requests are under way: the caller sees
+    /// to it that none of them is about that place.
+    ///
+    /// Errors: `EINVAL` for bytes beyond the memory.
+    #[inline]
+    pub fn store(&mut self, from: usize, bytes: &[u8]) -> Result<(), Errno> {
+        let end = from.checked_add(bytes.len());
+        if end.is_none_or(|end| end > self.bytes) {
+            return Err(Errno::EINVAL);
+        }
+        // SAFETY: the target lies within the ring's memory, to which no reference exists
+        // (`memory` borrows the ring), and which the slice cannot overlap with; what the
+        // kernel reads or writes there at the same time is bytes of any value.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(from), bytes.len());
+        }
+        Ok(())
     }
 
     /// Queues a request, which is handed over with the next [`Self::submit`].

@@ -114,6 +114,9 @@ pub struct Done {
 pub fn write(wish: &Wish) -> Result<Done, String> {
     let entry = engines::find(&wish.engine)
         .ok_or_else(|| format!("this build has no engine `{}` that writes", wish.engine))?;
+    if let Some(words) = entry.by_hand {
+        return Err(format!("one file is written with {} by the words {words}", entry.id));
+    }
     if let (Syncing::Dsync, Some(why)) = (wish.syncing, entry.ignores_dsync) {
         return Err(format!(
             "cannot write with {} and O_DSYNC: {why}\n  use --sync fdatasync",
@@ -214,7 +217,7 @@ fn write_to(entry: &Entry, target: &Target, wish: &Wish, bytes: u64) -> Result<O
     let path = target.path().display();
     let file = create::reopen(target.file().as_fd(), how)
         .map_err(|errno| format!("cannot open {path} for {}: {errno}", entry.id))?;
-    let together = match entry.has_several_under_way {
+    let together = match entry.has_depth {
         true => (memory_bytes_max() as u64 / wish.block_bytes).clamp(1, DEPTH as u64),
         false => 1,
     };

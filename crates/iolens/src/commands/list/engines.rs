@@ -48,7 +48,11 @@ pub(super) fn items() -> Vec<Value> {
     }
     for entry in write::engines::ENGINES {
         let refused = tried(&|_| entry.try_in(&folder));
-        items.push(item(&listed!("write", entry), file_system, refused));
+        let mut item = item(&listed!("write", entry), file_system, refused);
+        item["has_depth"] = entry.has_depth.into();
+        item["durable"] = entry.is_durable.into();
+        item["by_hand"] = entry.by_hand.into();
+        items.push(item);
     }
     for entry in copy::engines::ENGINES {
         let refused = tried(&|subject| entry.try_on(subject, &folder));

@@ -1,7 +1,8 @@
-//! What runs of `file` store, arbitrarily.
+//! What runs of `file` and `write` store, arbitrarily.
 
 use iolens_model::file::{
-    CacheState, Consumer, EngineFacts, FileAxes, FileCounts, FileFacts, FileSetting, Pattern,
+    AfterDrop, CacheState, Consumer, Destination, DropMode, EngineFacts, FileAxes, FileCounts,
+    FileFacts, FileSetting, Pattern, WriteAxes, WriteSetting, WritingFacts,
 };
 use iolens_model::units::Nanos;
 use proptest::collection::vec;
@@ -12,14 +13,18 @@ use proptest::sample::select;
 use super::{bytes, count, text};
 
 pub(super) fn file_counts() -> impl Strategy<Value = FileCounts> {
-    let found = [(); 3].map(|()| option::of(count()));
-    (found, count(), count()).prop_map(|([before, after, device], short_reads, would_block)| {
+    let found = [(); 6].map(|()| option::of(count()));
+    (found, count(), count()).prop_map(|(found, short_reads, would_block)| {
+        let [before, after, device, dirty_before, dirty_after, size_error] = found;
         FileCounts {
             resident_before_bytes: before,
             resident_after_bytes: after,
             device_bytes: device,
             short_reads,
             would_block,
+            dirty_before_bytes: dirty_before,
+            dirty_after_bytes: dirty_after,
+            size_error_bytes: size_error,
         }
     })
 }
@@ -36,8 +41,9 @@ pub(super) fn file_setting() -> impl Strategy<Value = FileSetting> {
 
 pub(super) fn engine() -> impl Strategy<Value = EngineFacts> {
     let texts = (text(), text(), text());
-    (texts, any::<(bool, bool)>()).prop_map(|((id, summary, path), (is_direct, has_depth))| {
-        EngineFacts { id, summary, path, is_direct, has_depth }
+    (texts, any::<(bool, bool, bool)>()).prop_map(|((id, summary, path), told)| {
+        let (is_direct, has_depth, is_durable) = told;
+        EngineFacts { id, summary, path, is_direct, has_depth, is_durable }
     })
 }
 
@@ -48,8 +54,71 @@ prop_compose! {
         bytes in bytes(),
         first_pass in option::of(count().prop_map(Nanos)),
         warnings in vec(text(), 0..3),
+        writing in option::of(writing()),
+        dropped in vec(after_drop(), 0..3),
     ) -> FileFacts {
-        FileFacts { place, is_ours, bytes, size_reason, file_system, first_pass, warnings }
+        FileFacts {
+            place,
+            is_ours,
+            bytes,
+            size_reason,
+            file_system,
+            first_pass,
+            warnings,
+            writing,
+            dropped,
+        }
+    }
+}
+
+prop_compose! {
+    fn writing()(
+        region in bytes(),
+        regions in any::<u32>(),
+        dirty_background in option::of(bytes()),
+        flushes in vec(count().prop_map(Nanos), 0..3),
+    ) -> WritingFacts {
+        WritingFacts { region, regions, dirty_background, flushes }
+    }
+}
+
+prop_compose! {
+    fn after_drop()(
+        mode in option::of(select(DropMode::ALL)),
+        [page, mib, names] in [(); 3].map(|()| count().prop_map(Nanos)),
+        [resident_bytes, cached_permille, unused_dentries_permille]
+            in [(); 3].map(|()| option::of(count())),
+    ) -> AfterDrop {
+        AfterDrop {
+            mode,
+            page,
+            mib,
+            names,
+            resident_bytes,
+            cached_permille,
+            unused_dentries_permille,
+        }
+    }
+}
+
+pub(super) fn write_setting() -> impl Strategy<Value = WriteSetting> {
+    let words = (select(Destination::ALL), select(Pattern::ALL), any::<u32>());
+    words.prop_map(|(destination, pattern, depth)| WriteSetting { destination, pattern, depth })
+}
+
+prop_compose! {
+    pub(super) fn write_axes()(
+        settings in vec(write_setting(), 0..3),
+        dir in option::of(text()),
+        file_bytes in option::of(bytes()),
+    ) -> WriteAxes {
+        WriteAxes {
+            destination: settings.iter().map(|one| one.destination).collect(),
+            pattern: settings.iter().map(|one| one.pattern).collect(),
+            depth: settings.iter().map(|one| one.depth).collect(),
+            dir,
+            file_bytes,
+        }
     }
 }
 
@@ -59,6 +128,7 @@ prop_compose! {
         (file, dir) in (option::of(text()), option::of(text())),
         file_bytes in option::of(bytes()),
         evict in any::<bool>(),
+        drop_caches in vec(select(DropMode::ALL), 0..3),
     ) -> FileAxes {
         FileAxes {
             cache: settings.iter().map(|one| one.cache).collect(),
@@ -69,6 +139,7 @@ prop_compose! {
             dir,
             file_bytes,
             evict,
+            drop_caches,
         }
     }
 }

@@ -10,11 +10,14 @@
 //! Does not show: whether the file system went through the page cache all the same;
 //! the pages in it afterwards do.
 
+use std::os::fd::BorrowedFd;
+
+use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
 use crate::files::direct::alignment;
 use crate::files::moved::Call;
-use crate::files::write::engines::{Entry, Setup, Writer};
+use crate::files::write::engines::Entry;
 use crate::files::write::plain;
 
 /// The registry entry.
@@ -26,13 +29,28 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "buffer → device: the device reads the buffer, no processor copies",
     is_direct: true,
     ignores_dsync: None,
-    has_several_under_way: false,
-    open,
+    has_depth: false,
+    is_dsync: false,
+    is_durable: false,
+    needs_size: false,
+    by_hand: None,
+    open: |setup| {
+        alignment(setup.file, setup.block_bytes as u64)?;
+        plain::open::<Direct>(setup)
+    },
+    lane: |setup| {
+        alignment(setup.file, setup.part.block_bytes)?;
+        plain::lane::<Direct>(setup)
+    },
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
-    alignment(setup.file, setup.block_bytes as u64)?;
-    let fd = setup.file;
-    let write = move |bytes: &[u8], at| file::write::pwrite(fd, bytes, at);
-    plain::open(setup, Call::destination("pwrite with O_DIRECT"), write)
+struct Direct;
+
+impl plain::Call for Direct {
+    const NAME: Call = Call::destination("pwrite with O_DIRECT");
+
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &[u8], at: u64, _block: usize) -> Result<usize, Errno> {
+        file::write::pwrite(fd, bytes, at)
+    }
 }

@@ -3,21 +3,27 @@
 //! Path through the kernel: a page fault for the first store to a page
 //! (`filemap_fault`, the file system's `page_mkwrite`, which finds it room), and
 //! nothing for the others; the pages are written back as those of write(2) are.
-//! The mapping is taken away within the time of the last slice.
+//! By hand the mapping is taken away within the time of the last slice. In a study each
+//! slice maps the thread's part with its first block and unmaps it with its last,
+//! within the clock; a new file was given its size, as one hole, before that runs.
 //! Needs: a file system whose files can be mapped.
 //! Compared with: `write`, which makes a call where this faults.
 //! Does not show: an error. Where there is no room for a page the process dies of
 //! SIGBUS, which is why it is a process of its own.
+
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::about::about;
 use iolens_sys::file::create;
 use iolens_sys::file::writable_mapping::WritableMapping;
-use iolens_sys::pages::Pages;
+use iolens_sys::pages::{PAGE_BYTES, Pages};
 
 use crate::files::moved::{Broken, Call, Moved};
+use crate::files::part::{Part, Place};
 use crate::files::write::engines::{Entry, Setup, Writer};
+use crate::files::write::lane::{self, Lane, LaneSetup, Put, Stamp};
 use crate::files::write::plain;
 use crate::op::Span;
 
@@ -30,8 +36,13 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "buffer → page cache: copied by this program (memcpy), a fault for each page",
     is_direct: false,
     ignores_dsync: Some("stores to a mapping are no calls that could wait for the device"),
-    has_several_under_way: false,
+    has_depth: false,
+    is_dsync: false,
+    is_durable: false,
+    needs_size: true,
+    by_hand: None,
     open,
+    lane,
 };
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
@@ -45,7 +56,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
     let mapping = match bytes {
         0 => None,
         bytes => Some(
-            WritableMapping::of_file(setup.file, bytes).map_err(refused("map the file (mmap)"))?,
+            WritableMapping::of_file(setup.file, 0, bytes).map_err(refused("map the file (mmap)"))?,
         ),
     };
     let buffer = plain::memory(setup.slice_bytes())?;
@@ -87,5 +98,74 @@ impl Writer for Mmap {
 
     fn moved(&self) -> Moved {
         self.moved
+    }
+}
+
+/// One thread's writing in the slices of a trial.
+fn lane<'a>(setup: LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String> {
+    let block = setup.block()?;
+    let page = PAGE_BYTES as u64;
+    let base = setup.part.start / page * page;
+    let source = plain::memory(block)?;
+    lane::assemble(setup, Stored { source, block, part: setup.part, base, mapping: None })
+}
+
+/// The state of a thread that stores into a mapping.
+struct Stored {
+    source: Pages,
+    /// Bytes of a block; the source is whole pages.
+    block: usize,
+    part: Part,
+    /// Where in the file the mapping begins: the page that the part begins in.
+    base: u64,
+    mapping: Option<WritableMapping>,
+}
+
+const MMAP: Call = Call::destination("mmap");
+
+impl Stored {
+    #[cold]
+    fn map(&mut self, file: &OwnedFd, moved: &mut Moved) -> Result<(), Broken> {
+        let broken = |errno| Broken { call: MMAP, errno };
+        let bytes =
+            usize::try_from(self.part.end - self.base).map_err(|_| broken(Errno::ENOMEM))?;
+        let mapped = WritableMapping::of_file(file.as_fd(), self.base, bytes);
+        self.mapping = Some(mapped.map_err(broken)?);
+        moved.calls += 1;
+        Ok(())
+    }
+}
+
+impl Put for Stored {
+    fn prepare(&mut self, stamp: &Stamp) {
+        stamp.base(&mut self.source[..self.block]);
+    }
+
+    #[inline(always)]
+    fn put(
+        &mut self,
+        file: &OwnedFd,
+        place: Place,
+        stamp: &Stamp,
+        moved: &mut Moved,
+    ) -> Result<(), Broken> {
+        if self.mapping.is_none() {
+            self.map(file, moved)?;
+        }
+        let block = &mut self.source[..place.bytes];
+        stamp.mark(place.offset, block);
+        if let Some(mapping) = &mut self.mapping {
+            #[expect(clippy::cast_possible_truncation, reason = "within a mapping")]
+            mapping.store((place.offset - self.base) as usize, block);
+        }
+        moved.bytes += place.bytes as u64;
+        moved.blocks += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn finish(&mut self, _file: &OwnedFd, moved: &mut Moved) -> Result<(), Broken> {
+        moved.calls += u64::from(self.mapping.take().is_some());
+        Ok(())
     }
 }

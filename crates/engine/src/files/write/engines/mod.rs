@@ -7,17 +7,23 @@ mod mmap;
 mod pwrite;
 mod uring_fixed;
 mod write;
+mod write_dsync;
+mod write_fdatasync;
+mod write_fsync;
 mod writev;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
+use iolens_model::arm::Role;
+use iolens_model::file::EngineFacts;
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 use iolens_sys::file::create::{self, How};
 
 use crate::availability;
+use super::lane::{Lane, LaneSetup};
 use crate::files::moved::{Broken, Moved};
 use crate::op::{Fact, Span};
 
@@ -42,12 +48,26 @@ pub struct Entry {
     pub is_direct: bool,
     /// Why `O_DSYNC` says nothing about it; null where it does.
     pub ignores_dsync: Option<&'static str>,
-    /// Whether several blocks are under way at once, which a slice then has at least.
-    pub has_several_under_way: bool,
+    /// Whether several blocks of a thread can be under way at once; by hand a slice
+    /// then has as many at least.
+    pub has_depth: bool,
+    /// Whether it writes to a descriptor with `O_DSYNC`.
+    pub is_dsync: bool,
+    /// Whether each block is on the device, as far as that says, before the next one.
+    pub is_durable: bool,
+    /// Whether a new file has to have its size before it is written to.
+    pub needs_size: bool,
+    /// What does the same by hand, where the engine has no other word there; null where
+    /// it has its id.
+    pub by_hand: Option<&'static str>,
     /// Makes the writer of a file, in the thread that will write.
     ///
     /// Errors: what was refused.
     pub open: for<'a> fn(Setup<'a>) -> Result<Box<dyn Writer + 'a>, String>,
+    /// Makes one thread's writing in the slices of a trial.
+    ///
+    /// Errors: why it cannot write to this file, or blocks of this size.
+    pub lane: for<'a> fn(LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String>,
 }
 
 /// What a writer is made from.
@@ -98,6 +118,9 @@ pub const ENGINES: &[&Entry] = &[
     &pwrite::ENTRY,
     &uring_fixed::ENTRY,
     &write::ENTRY,
+    &write_dsync::ENTRY,
+    &write_fdatasync::ENTRY,
+    &write_fsync::ENTRY,
     &writev::ENTRY,
 ];
 
@@ -116,14 +139,44 @@ impl Entry {
         (self.open)(setup).map_err(|why| availability::with_version(why, self.since))
     }
 
+    /// The same for one thread in the slices of a trial.
+    ///
+    /// Errors: as [`Self::start`].
+    pub fn start_lane<'a>(&self, setup: LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String> {
+        (self.lane)(setup).map_err(|why| availability::with_version(why, self.since))
+    }
+
+    /// How its file is opened.
+    pub(crate) fn how(&self) -> How {
+        How { writes: true, direct: self.is_direct, dsync: self.is_dsync }
+    }
+
+    /// What a run keeps of it.
+    #[must_use]
+    pub fn facts(&self) -> EngineFacts {
+        EngineFacts {
+            id: self.id.to_owned(),
+            summary: self.summary.to_owned(),
+            path: self.path.to_owned(),
+            is_direct: self.is_direct,
+            has_depth: self.has_depth,
+            is_durable: self.is_durable,
+        }
+    }
+
+    /// The part that an arm of it plays against `baseline`.
+    #[must_use]
+    pub fn role(&self, baseline: &str) -> Role {
+        if self.id == baseline { Role::Baseline } else { Role::Compared }
+    }
+
     /// Tries whether it can write in a folder: a file of ours without a name.
     ///
     /// Errors: why not: what was tried and what the system said.
     pub fn try_in(&self, folder: &Path) -> Result<(), String> {
         let cannot = |errno: Errno| format!("cannot make a file in {}: {errno}", folder.display());
         let file = file::in_folder(folder).map_err(cannot)?;
-        let how = How { direct: self.is_direct, ..How::WRITES };
-        let file = create::reopen(file.as_fd(), how).map_err(|errno| {
+        let file = create::reopen(file.as_fd(), self.how()).map_err(|errno| {
             format!("cannot open a file in {} for it: {errno}", folder.display())
         })?;
         let bytes = 2 * TRIED_BYTES as u64;

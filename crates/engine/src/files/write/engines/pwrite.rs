@@ -6,10 +6,13 @@
 //! Compared with: `write`.
 //! Does not show: what threads gain from it; here there is one.
 
+use std::os::fd::BorrowedFd;
+
+use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
 use crate::files::moved::Call;
-use crate::files::write::engines::{Entry, Setup, Writer};
+use crate::files::write::engines::Entry;
 use crate::files::write::plain;
 
 /// The registry entry.
@@ -21,12 +24,22 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "buffer → page cache: copied by the kernel (copy_page_from_iter_atomic)",
     is_direct: false,
     ignores_dsync: None,
-    has_several_under_way: false,
-    open,
+    has_depth: false,
+    is_dsync: false,
+    is_durable: false,
+    needs_size: false,
+    by_hand: None,
+    open: plain::open::<Pwrite>,
+    lane: plain::lane::<Pwrite>,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
-    let fd = setup.file;
-    let write = move |bytes: &[u8], at| file::write::pwrite(fd, bytes, at);
-    plain::open(setup, Call::destination("pwrite"), write)
+struct Pwrite;
+
+impl plain::Call for Pwrite {
+    const NAME: Call = Call::destination("pwrite");
+
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &[u8], at: u64, _block: usize) -> Result<usize, Errno> {
+        file::write::pwrite(fd, bytes, at)
+    }
 }

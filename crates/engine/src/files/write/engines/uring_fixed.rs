@@ -1,5 +1,6 @@
 //! `uring_fixed`: each block from a registered buffer through a ring
-//! (`IORING_OP_WRITE_FIXED`), up to eight under way at once.
+//! (`IORING_OP_WRITE_FIXED`), several under way at once: by hand up to eight, in a study
+//! as many as its depth says.
 //!
 //! Path through the kernel: io_uring_enter(2) → `io_write` → the file system's
 //! `write_iter`. Where that would have to wait, the request goes to a kernel thread of
@@ -8,10 +9,9 @@
 //! Needs: io_uring with deferred task work (Linux 6.1); buffers count against
 //! `RLIMIT_MEMLOCK` for who has not `CAP_IPC_LOCK`.
 //! Compared with: `pwrite`, which waits for each block.
-//! Does not show: more than eight at once. The ring runs empty at the end of each
-//! slice.
+//! Does not show: a ring that never runs empty; it does at the end of each slice.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::clock;
@@ -19,8 +19,10 @@ use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Ended, Request, TransferRing, Way};
 
 use crate::files::moved::{Broken, Call, Moved};
+use crate::files::part::Place;
 use crate::files::ring::{DEPTH, drain};
 use crate::files::write::engines::{Entry, Setup, Writer};
+use crate::files::write::lane::{self, Lane, LaneSetup, Put, Stamp};
 use crate::op::{Fact, Span};
 use crate::uring::{patiently, refusal};
 
@@ -29,14 +31,19 @@ const CALL: Call = Call::destination("IORING_OP_WRITE_FIXED");
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
     id: "uring_fixed",
-    summary: "blocks from registered buffers through a ring, eight under way at once",
+    summary: "blocks from registered buffers through a ring, several under way at once",
     needs: "io_uring with deferred task work, memory that may be locked",
     since: Some(KernelVersion::new(6, 1, 0)),
     path: "buffer → page cache: copied by the kernel, on a thread of its own where it has to wait",
     is_direct: false,
     ignores_dsync: None,
-    has_several_under_way: true,
+    has_depth: true,
+    is_dsync: false,
+    is_durable: false,
+    needs_size: false,
+    by_hand: None,
     open,
+    lane,
 };
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
@@ -161,5 +168,131 @@ impl Writer for UringFixed<'_> {
 
     fn facts(&self) -> Vec<Fact> {
         vec![("under way", format!("at most {DEPTH} blocks at once"))]
+    }
+}
+
+/// One thread's writing in the slices of a trial.
+fn lane<'a>(setup: LaneSetup<'a>) -> Result<Box<dyn Lane + 'a>, String> {
+    let (block, depth) = (setup.block()?, setup.depth.max(1));
+    let ring = patiently(|| TransferRing::open(depth, block.saturating_mul(depth as usize)))
+        .map_err(|why| refusal::setup_error(why).to_string())?;
+    let slots = vec![Rest::default(); depth as usize];
+    lane::assemble(setup, Ringed { ring, block, slots })
+}
+
+/// The state of a thread that writes through a ring.
+struct Ringed {
+    ring: TransferRing,
+    block: usize,
+    slots: Vec<Rest>,
+}
+
+/// What is left of the block of a slot.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rest {
+    offset: u64,
+    from: usize,
+    bytes: usize,
+}
+
+impl Ringed {
+    #[inline]
+    fn queue(&mut self, file: BorrowedFd<'_>, slot: usize) -> Result<(), Broken> {
+        let Rest { offset, from, bytes } = self.slots[slot];
+        let request = Request { way: Way::Write, file, offset, from, bytes };
+        self.ring.queue(slot, &request).map_err(|errno| Broken { call: CALL, errno })
+    }
+
+    /// Hands over what is queued, waits for something to end, and takes what has.
+    #[inline]
+    fn enter(&mut self, file: BorrowedFd<'_>, moved: &mut Moved) -> Result<(), Broken> {
+        moved.calls += 1;
+        match self.ring.submit() {
+            Ok(()) | Err(Errno::EINTR) => {}
+            Err(errno) => {
+                return Err(Broken { call: Call::destination("io_uring_enter"), errno });
+            }
+        }
+        while let Some(Ended { slot, result }) = self.ring.ended() {
+            let rest = &mut self.slots[slot];
+            match result {
+                Ok(0) => return Err(Broken { call: CALL, errno: Errno::EIO }),
+                Ok(n) => {
+                    moved.bytes += n as u64;
+                    rest.offset += n as u64;
+                    rest.from += n;
+                    rest.bytes -= n;
+                }
+                Err(Errno::EINTR | Errno::EAGAIN) => {}
+                Err(errno) => return Err(Broken { call: CALL, errno }),
+            }
+            if rest.bytes == 0 {
+                moved.blocks += 1;
+            } else {
+                moved.short_calls += 1;
+                self.queue(file, slot)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A slot without a request, waited for if need be.
+    #[inline]
+    fn free(&mut self, file: BorrowedFd<'_>, moved: &mut Moved) -> Result<usize, Broken> {
+        loop {
+            if let Some(slot) = (0..self.slots.len()).find(|&slot| !self.ring.is_busy(slot)) {
+                return Ok(slot);
+            }
+            self.enter(file, moved)?;
+        }
+    }
+
+    fn begin(
+        &mut self,
+        file: BorrowedFd<'_>,
+        place: Place,
+        stamp: &Stamp,
+        moved: &mut Moved,
+    ) -> Result<(), Broken> {
+        let slot = self.free(file, moved)?;
+        let from = slot * self.block;
+        let mark = stamp.of(place);
+        self.ring.store(from, mark.bytes()).map_err(|errno| Broken { call: CALL, errno })?;
+        self.slots[slot] = Rest { offset: place.offset, from, bytes: place.bytes };
+        self.queue(file, slot)
+    }
+
+    fn end(&mut self, file: BorrowedFd<'_>, moved: &mut Moved) -> Result<(), Broken> {
+        while self.ring.under_way() > 0 {
+            self.enter(file, moved)?;
+        }
+        Ok(())
+    }
+}
+
+impl Put for Ringed {
+    fn prepare(&mut self, stamp: &Stamp) {
+        let (block, bytes) = (self.block, self.block * self.slots.len());
+        self.ring.memory()[..bytes].chunks_mut(block).for_each(|block| stamp.base(block));
+    }
+
+    #[inline(always)]
+    fn put(
+        &mut self,
+        file: &OwnedFd,
+        place: Place,
+        stamp: &Stamp,
+        moved: &mut Moved,
+    ) -> Result<(), Broken> {
+        self.begin(file.as_fd(), place, stamp, moved).inspect_err(|_| drain(&mut self.ring))
+    }
+
+    #[inline]
+    fn finish(&mut self, file: &OwnedFd, moved: &mut Moved) -> Result<(), Broken> {
+        self.end(file.as_fd(), moved).inspect_err(|_| drain(&mut self.ring))
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        vec![("under way", format!("at most {} blocks at once", self.slots.len()))]
     }
 }

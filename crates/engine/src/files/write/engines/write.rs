@@ -9,10 +9,13 @@
 //! Does not show: what it costs to bring the bytes to the device, which is in the
 //! time of the sync, or of nobody's.
 
+use std::os::fd::BorrowedFd;
+
+use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
 use crate::files::moved::Call;
-use crate::files::write::engines::{Entry, Setup, Writer};
+use crate::files::write::engines::Entry;
 use crate::files::write::plain;
 
 /// The registry entry.
@@ -24,11 +27,23 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "buffer → page cache: copied by the kernel (copy_page_from_iter_atomic)",
     is_direct: false,
     ignores_dsync: None,
-    has_several_under_way: false,
-    open,
+    has_depth: false,
+    is_dsync: false,
+    is_durable: false,
+    needs_size: false,
+    by_hand: None,
+    open: plain::open::<Write>,
+    lane: plain::lane::<Write>,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
-    let fd = setup.file;
-    plain::open(setup, Call::destination("write"), move |bytes, _| file::write::write(fd, bytes))
+struct Write;
+
+impl plain::Call for Write {
+    const NAME: Call = Call::destination("write");
+    const MOVES: bool = true;
+
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, _block: usize) -> Result<usize, Errno> {
+        file::write::write(fd, bytes)
+    }
 }

@@ -8,11 +8,13 @@
 //! Does not show: the gathering that it saves the program.
 
 use std::io::IoSlice;
+use std::os::fd::BorrowedFd;
 
+use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
 use crate::files::moved::Call;
-use crate::files::write::engines::{Entry, Setup, Writer};
+use crate::files::write::engines::Entry;
 use crate::files::write::plain;
 
 /// Pieces of a block, as a message has fields.
@@ -27,14 +29,24 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "pieces of a buffer → page cache: copied by the kernel, one after the other",
     is_direct: false,
     ignores_dsync: None,
-    has_several_under_way: false,
-    open,
+    has_depth: false,
+    is_dsync: false,
+    is_durable: false,
+    needs_size: false,
+    by_hand: None,
+    open: plain::open::<Writev>,
+    lane: plain::lane::<Writev>,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
-    let fd = setup.file;
-    let piece_bytes = setup.block_bytes.div_ceil(PIECES).max(1);
-    let write = move |bytes: &[u8], _| {
+struct Writev;
+
+impl plain::Call for Writev {
+    const NAME: Call = Call::destination("writev");
+    const MOVES: bool = true;
+
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, block: usize) -> Result<usize, Errno> {
+        let piece_bytes = block.div_ceil(PIECES).max(1);
         let mut pieces = [IoSlice::new(&[]); PIECES];
         let mut used = 0;
         for (piece, bytes) in pieces.iter_mut().zip(bytes.chunks(piece_bytes)) {
@@ -42,6 +54,5 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
             used += 1;
         }
         file::write::writev(fd, &pieces[..used])
-    };
-    plain::open(setup, Call::destination("writev"), write)
+    }
 }

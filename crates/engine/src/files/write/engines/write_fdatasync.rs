@@ -1,0 +1,49 @@
+//! `write_fdatasync`: write(2), and fdatasync(2) after every block: what is needed to
+//! read it again is on the device before the next one.
+//!
+//! Path through the kernel: as of `write_fsync`, but the file system commits only what
+//! reading asks for: where blocks were there before and the size stays, no metadata.
+//! Needs: nothing.
+//! Compared with: `write_fsync`, `write_dsync`.
+//! Does not show: as `write_fsync`.
+
+use std::os::fd::BorrowedFd;
+
+use iolens_sys::errno::Errno;
+use iolens_sys::file;
+
+use crate::files::moved::Call;
+use crate::files::write::engines::Entry;
+use crate::files::write::plain;
+
+/// The registry entry.
+pub(crate) static ENTRY: Entry = Entry {
+    id: "write_fdatasync",
+    summary: "write(2) of each block, then fdatasync(2)",
+    needs: "nothing",
+    since: None,
+    path: "buffer → page cache → device: copied by the kernel, written back by fdatasync(2)",
+    is_direct: false,
+    ignores_dsync: None,
+    has_depth: false,
+    is_dsync: false,
+    is_durable: true,
+    needs_size: false,
+    by_hand: None,
+    open: plain::open::<WriteFdatasync>,
+    lane: plain::lane::<WriteFdatasync>,
+};
+
+struct WriteFdatasync;
+
+impl plain::Call for WriteFdatasync {
+    const NAME: Call = Call::destination("write");
+    const MOVES: bool = true;
+    const SYNC: Option<plain::Sync> =
+        Some(plain::Sync { name: Call::destination("fdatasync"), call: file::sync::fdatasync });
+
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, _block: usize) -> Result<usize, Errno> {
+        file::write::write(fd, bytes)
+    }
+}

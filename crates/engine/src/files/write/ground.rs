@@ -1,0 +1,231 @@
+//! The file of a trial that writes, and an engine as an arm of it.
+//!
+//! Each arm has a region of the file to itself, another one in each pass, so that the
+//! state in which its slice begins is its own: blocks that are there are clean, and in
+//! the page cache for who writes through it and out of it for who writes around it.
+//! Direct writes drop cached pages of what they write: done to pages that others had
+//! cached, that would be part of their time, and the others would find them gone. What
+//! a slice leaves dirty is brought to the device before the next one begins.
+
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use iolens_model::file::{Destination, FileCounts, WriteSetting};
+use iolens_model::trial::{Trial, TrialFile, TrialRegions};
+use iolens_sys::errno::Errno;
+use iolens_sys::file::cache::{self, Advice, Cached};
+use iolens_sys::file::create::{self, How};
+use iolens_sys::file::sync;
+use iolens_sys::pages::PAGE_BYTES;
+
+use super::engines::{self, Entry};
+use super::lane::{Lane, LaneSetup};
+use crate::files::arm::{Before, Ground, read_range, whole_blocks};
+use crate::files::job::FilePath;
+use crate::files::part::Part;
+use crate::files::residency::is_stacked;
+use crate::files::subject::Subject;
+use crate::op::{Budget, Fact, Sender, Span, Tally};
+
+/// One thread's writing with an engine.
+struct Arm<'a>(Box<dyn Lane + 'a>);
+
+impl Sender for Arm<'_> {
+    fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
+        self.0.run(budget)
+    }
+
+    /// Nobody asks a file's writer for anything.
+    fn answer(&mut self, _requests: BorrowedFd<'_>) -> Result<Span, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
+
+    fn settle(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+
+    /// What is written is made anew for each slice, and so in the cache.
+    fn touch(&mut self) {
+        self.0.prepare();
+    }
+
+    fn tally(&self) -> Tally {
+        let moved = self.0.moved();
+        let file = FileCounts { short_reads: moved.short_calls, ..FileCounts::default() };
+        Tally {
+            messages: moved.blocks,
+            bytes: moved.bytes,
+            calls: moved.calls,
+            zerocopy: None,
+            file: Some(file),
+        }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        self.0.check()
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        self.0.facts()
+    }
+}
+
+/// The file of a trial that writes.
+#[derive(Debug)]
+pub(crate) struct Destined {
+    file: TrialFile,
+    regions: TrialRegions,
+    setting: WriteSetting,
+    /// Opened for reading and writing; nothing is written through it.
+    subject: Subject,
+    /// How far the regions are shifted against the arms.
+    shift: usize,
+    /// Where the blocks of the last slice end.
+    reached: AtomicU64,
+}
+
+impl Destined {
+    /// Opens it.
+    ///
+    /// Errors: what was tried and what the system said.
+    pub(crate) fn open(
+        file: &TrialFile,
+        setting: WriteSetting,
+        pass: u32,
+    ) -> Result<Destined, String> {
+        let path = FilePath::from_bytes(file.path.clone()).path();
+        let name = path.display().to_string();
+        let regions = file.regions.ok_or("the trial names no regions to write to")?;
+        let found = Subject::open(&path)?;
+        let opened = create::reopen(found.fd(), How::WRITES)
+            .map_err(|errno| format!("cannot open {name} for writing: {errno}"))?;
+        let subject = Subject::of(opened, name)?;
+        let (file, reached, shift) = (file.clone(), AtomicU64::new(0), pass as usize);
+        Ok(Destined { file, regions, setting, subject, shift, reached })
+    }
+
+    /// The engine of an arm.
+    fn entry(trial: &Trial, arm: usize) -> Result<&'static Entry, String> {
+        let id = &trial.arms[arm].primitive;
+        engines::find(id).ok_or_else(|| format!("this build has no engine `{id}` that writes"))
+    }
+
+    /// Where the region of an arm begins.
+    fn start(&self, arm: usize) -> u64 {
+        match self.setting.destination {
+            Destination::New => 0,
+            Destination::Existing => {
+                let region = (arm + self.shift) % (self.regions.count.max(1) as usize);
+                region as u64 * self.regions.bytes
+            }
+        }
+    }
+
+    fn cannot(&self, what: &'static str) -> impl Fn(Errno) -> String {
+        let name = self.subject.name();
+        move |errno| format!("cannot {what} {name}: {errno}")
+    }
+
+    /// What of a region is in the page cache; null where the kernel does not say.
+    fn cached(&self, start: u64) -> Option<Cached> {
+        if is_stacked(self.subject.file_system()) {
+            return None;
+        }
+        cache::cached(self.subject.fd(), start, self.regions.bytes).ok()
+    }
+
+    /// Empties the file.
+    fn empty(&self, entry: &Entry) -> Result<(), String> {
+        let fd = self.subject.fd();
+        create::truncate(fd, 0).map_err(self.cannot("empty"))?;
+        if entry.needs_size {
+            let size = create::truncate(fd, self.regions.bytes);
+            size.map_err(self.cannot("give its size to"))?;
+        }
+        sync::fdatasync(fd).map_err(self.cannot("sync"))
+    }
+
+    /// Brings a region to the device, and into the page cache or out of it.
+    fn clean(&self, entry: &Entry, start: u64) -> Result<(), String> {
+        let (fd, bytes) = (self.subject.fd(), self.regions.bytes);
+        sync::fdatasync(fd).map_err(self.cannot("sync"))?;
+        if entry.is_direct {
+            let dropped = cache::advise(fd, start, bytes, Advice::DontNeed);
+            return dropped.map_err(self.cannot("evict"));
+        }
+        let pages = bytes.div_ceil(PAGE_BYTES as u64);
+        match self.cached(start) {
+            Some(cached) if cached.pages >= pages => Ok(()),
+            _ => read_range(&self.subject, start, start + bytes),
+        }
+    }
+}
+
+/// Pages that are not on the device, in bytes.
+fn dirty_bytes(cached: &Cached) -> u64 {
+    (cached.dirty + cached.writeback) * PAGE_BYTES as u64
+}
+
+impl Ground for Destined {
+    fn arm<'a>(
+        &'a self,
+        trial: &Trial,
+        arm: usize,
+        thread: usize,
+    ) -> Result<Box<dyn Sender + 'a>, String> {
+        let entry = Destined::entry(trial, arm)?;
+        let within = whole_blocks(self.regions.bytes, &trial.cell, thread)?;
+        let start = self.start(arm);
+        let part = Part { start: start + within.start, end: start + within.end, ..within };
+        let WriteSetting { destination, pattern, depth } = self.setting;
+        // Threads in different orders; arms, and trials, with content of their own.
+        let own = (arm as u64) << 32 | thread as u64;
+        let pass = u64::from(trial.pass) << 48;
+        let lane = entry.start_lane(LaneSetup {
+            file: self.subject.fd(),
+            how: entry.how(),
+            part,
+            pattern,
+            seed: self.file.seed.wrapping_add(own).wrapping_add(pass),
+            depth: if entry.has_depth { depth } else { 1 },
+            destination,
+            reached: &self.reached,
+        })?;
+        Ok(Box::new(Arm(lane)))
+    }
+
+    fn before(&self, trial: &Trial, arm: usize) -> Result<Before, String> {
+        let (entry, start) = (Destined::entry(trial, arm)?, self.start(arm));
+        match self.setting.destination {
+            Destination::New => self.empty(entry)?,
+            Destination::Existing => self.clean(entry, start)?,
+        }
+        // Threads write to it from the gate on, and are read from behind the next.
+        self.reached.store(0, Ordering::Relaxed);
+        let found = self.cached(start);
+        Ok(Before {
+            resident_bytes: found.map(|cached| cached.pages * PAGE_BYTES as u64),
+            delivered_bytes: None,
+            dirty_bytes: found.as_ref().map(dirty_bytes),
+        })
+    }
+
+    fn after(&self, trial: &Trial, arm: usize, before: &Before) -> FileCounts {
+        let found = self.cached(self.start(arm));
+        let needs_size = Destined::entry(trial, arm).is_ok_and(|entry| entry.needs_size);
+        let expected = match self.setting.destination {
+            Destination::Existing => self.subject.bytes(),
+            Destination::New if needs_size => self.regions.bytes,
+            Destination::New => self.reached.load(Ordering::Relaxed),
+        };
+        let now = self.subject.about_now().ok();
+        FileCounts {
+            resident_before_bytes: before.resident_bytes,
+            resident_after_bytes: found.map(|cached| cached.pages * PAGE_BYTES as u64),
+            dirty_before_bytes: before.dirty_bytes,
+            dirty_after_bytes: found.as_ref().map(dirty_bytes),
+            size_error_bytes: now.map(|about| about.bytes.abs_diff(expected)),
+            ..FileCounts::default()
+        }
+    }
+}
