@@ -1,17 +1,20 @@
-//! The study `file`: what its sentences, tables and figures have in common.
+//! The studies `file` and `write`: what their sentences, tables and figures have in
+//! common.
 
-mod sentences;
+mod drops;
+pub(crate) mod sentences;
 #[cfg(test)]
 mod tests;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::{Cell, Setting};
-use iolens_model::file::{CacheState, FileSetting};
+use iolens_model::file::{CacheState, Destination, FileSetting, WriteSetting};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
+pub(crate) use self::drops::table as drops_table;
 pub(crate) use self::sentences::{alarms, sentences};
 
 /// The unit of rates in one table or figure.
@@ -74,6 +77,34 @@ pub(crate) fn with_cache(cell: &Cell, cache: CacheState) -> Cell {
     }
 }
 
+/// In which state a file is when a slice begins: what is in the page cache of one that
+/// is read, what is there already of one that is written. Figures show both beside each
+/// other.
+pub(crate) fn state(cell: &Cell) -> Option<&'static str> {
+    match cell.setting {
+        Setting::File(file) => Some(file.cache.word()),
+        Setting::Write(write) => Some(write.destination.word()),
+        Setting::Net(_) | Setting::Syscall(_) => None,
+    }
+}
+
+/// The same setting with the first of these states.
+pub(crate) fn first_state(cell: &Cell) -> Cell {
+    match cell.setting {
+        Setting::Write(setting) => {
+            let destination = Destination::Existing;
+            let setting = Setting::Write(WriteSetting { destination, ..setting });
+            Cell { setting, ..cell.clone() }
+        }
+        _ => with_cache(cell, CacheState::Warm),
+    }
+}
+
+/// Whether the page cache holds nothing of a file that is read.
+pub(crate) fn is_cold(cell: &Cell) -> bool {
+    cell.file().is_some_and(|file| file.cache.is_cold())
+}
+
 /// What tells a curve from others but what is in the page cache.
 pub(crate) fn without_cache(run: &Run, cell: &Cell) -> String {
     let words = crate::words::curve(&run.header, &with_cache(cell, CacheState::Warm));
@@ -121,7 +152,7 @@ pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Vec<Caching> {
 
 /// One over the other, of cells that have nothing in common: the half-widths of
 /// both, of the logarithm and added in quadrature.
-fn over(a: Estimate, b: Estimate) -> Estimate {
+pub(crate) fn over(a: Estimate, b: Estimate) -> Estimate {
     let value = a.value / b.value;
     let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
     let both = a.interval.zip(b.interval).map(|(a, b)| half(a).hypot(half(b)));
@@ -176,6 +207,8 @@ pub(crate) fn rooflines(run: &Run, threads: u32) -> Vec<(String, f64)> {
     };
     let place = if fits { "in cache" } else { "out of cache" };
     let named = |what: &str, bytes_per_s: f64| (format!("{what} {place}"), bytes_per_s);
+    // Who writes looks at nothing.
+    let scan = scan.filter(|_| run.header.plan.write().is_none());
     let both = scan.map(|scan| named("memory scan", scan)).into_iter();
     both.chain([named("memory copy", copy)]).filter(|(_, rate)| *rate > 0.0).collect()
 }
@@ -183,9 +216,7 @@ pub(crate) fn rooflines(run: &Run, threads: u32) -> Vec<(String, f64)> {
 /// The best rate of all cold cells, with its arm and cell: the best evidence that a
 /// run has of what the device delivers.
 pub(crate) fn best_cold(analysis: &Analysis) -> Option<(&CellAnalysis, &ArmAnalysis, Estimate)> {
-    let is_cold =
-        |cell: &&CellAnalysis| cell.cell.file().is_some_and(|f| f.cache == CacheState::Cold);
-    let cold = analysis.cells.iter().filter(is_cold);
+    let cold = analysis.cells.iter().filter(|cell| is_cold(&cell.cell));
     let all = cold.flat_map(|cell| engines(cell).map(move |(arm, rate)| (cell, arm, rate)));
     all.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value))
 }

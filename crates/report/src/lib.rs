@@ -31,6 +31,7 @@ mod standing;
 mod totals;
 mod words;
 mod wrap;
+mod writes;
 
 #[cfg(test)]
 mod fixture;

@@ -58,8 +58,8 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     if trial.cell.syscall().is_some() {
         return calls::arm_row(run, trial, index);
     }
-    if let Some(setting) = trial.cell.file() {
-        return files::arm_row(run, trial, setting, index);
+    if trial.cell.study().has_blocks() {
+        return files::arm_row(run, trial, index);
     }
     let outcome = &trial.arms[index];
     let cell = &trial.cell;
@@ -185,6 +185,9 @@ fn axes(cell: &Cell) -> Named {
     }
     if let Some(setting) = cell.file() {
         return files::axes(cell, setting);
+    }
+    if let Some(setting) = cell.write() {
+        return files::write_axes(cell, setting);
     }
     fixed([
         ("receiver", json!(cell.receiver())),
@@ -319,11 +322,13 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
     ]));
     if trial.cell.net().is_none() {
         let counts = [ends(slice), pmu_of_ends(slice), later_of_ends(slice)].concat();
-        let is_file = trial.cell.file().is_some();
-        if is_file {
+        let has_blocks = trial.cell.study().has_blocks();
+        if trial.cell.write().is_some() {
+            row.extend(files::found_written(slice.tx.file.as_ref()));
+        } else if has_blocks {
             row.extend(files::found(slice.tx.file.as_ref()));
         }
-        row.extend(calls::of_one_end(counts, if is_file { "blocks" } else { "calls" }));
+        row.extend(calls::of_one_end(counts, if has_blocks { "blocks" } else { "calls" }));
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(ends(slice));
@@ -460,8 +465,8 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
         row.extend(calls::figures(run, arm));
         return Record { columns: row, whole: Vec::new() };
     }
-    if cell.cell.file().is_some() {
-        row.extend(files::figures(arm));
+    if cell.cell.study().has_blocks() {
+        row.extend(files::figures(arm, cell.cell.study()));
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(figures(arm));

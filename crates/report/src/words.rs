@@ -61,7 +61,7 @@ pub(crate) fn is_guest(host: &HostFacts) -> bool {
 /// What tells the panels of a figure apart: the thread count, in a run of `file` with
 /// what else tells its curve apart.
 pub(crate) fn panel(header: &RunHeader, cell: &Cell) -> String {
-    if header.plan.file().is_some() { curve(header, cell) } else { threads(cell.threads) }
+    if header.plan.study().has_blocks() { curve(header, cell) } else { threads(cell.threads) }
 }
 
 /// What a table of choices shows.
@@ -71,7 +71,7 @@ pub(crate) fn cheapest(plan: &Plan) -> String {
 
 /// What an arm is in a study: `arm`, `engine`.
 pub(crate) fn arm_of(plan: &Plan) -> &'static str {
-    if plan.file().is_some() { "engine" } else { "arm" }
+    if plan.study().has_blocks() { "engine" } else { "arm" }
 }
 
 /// What the sizes of a study are: `message size`, `block size`.
@@ -143,7 +143,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
             net.fields_in_words(),
             received(&[net.topology], std::slice::from_ref(&net.receiver)),
         ]),
-        Setting::File(_) => parts.extend(cell.words()),
+        Setting::File(_) | Setting::Write(_) => parts.extend(cell.words()),
         Setting::Syscall(_) => {}
     }
     parts.extend(plan.told_further(cell));
@@ -172,6 +172,9 @@ pub(crate) fn settings(plan: &Plan) -> String {
             values(&file.pattern),
             format!("consumer {}", values(&file.consumer)),
         ]),
+        Axes::Write(write) => {
+            parts.extend([values(&write.destination), values(&write.pattern)]);
+        }
         Axes::Syscall(_) => {
             let calls = u32::try_from(plan.primitives.len()).unwrap_or(u32::MAX);
             return format!("syscall, {}, {}", count(calls, "call"), values_of_threads(plan));

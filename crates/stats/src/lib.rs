@@ -10,6 +10,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod after_drop;
 pub mod analyse;
 pub mod analysis;
 pub mod attribution;

@@ -56,12 +56,12 @@ pub(crate) enum Along {
 impl Along {
     /// The axis of sizes in a study.
     pub(crate) fn sizes(plan: &Plan) -> Along {
-        if plan.file().is_some() { Along::Blocks } else { Along::Sizes }
+        if plan.study().has_blocks() { Along::Blocks } else { Along::Sizes }
     }
 
     /// The axis of thread counts in a study.
     pub(crate) fn threads(plan: &Plan) -> Along {
-        if plan.file().is_some() { Along::Workers } else { Along::Threads }
+        if plan.study().has_blocks() { Along::Workers } else { Along::Threads }
     }
 
     /// Name of the axis.

@@ -1,8 +1,7 @@
-//! The figures of a run of `file`: the rate by block size, warm and cold side by
-//! side below what memory allows; the ratio; the time of a block with the cost
+//! The figures of a run of `file` or `write`: the rate by block size, warm and cold, or
+//! existing and new, side by side below what memory allows; the ratio; the time of a block with the cost
 //! model; CPU time; the rate by thread count.
 
-use iolens_model::file::CacheState;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};
 
@@ -29,12 +28,12 @@ pub(super) fn all(run: &Run, analysis: &Analysis, sweeps: &[Sweep<'_>]) -> Vec<F
     figures
 }
 
-/// The sweeps that differ in what is in the page cache alone, warm first.
+/// The sweeps that differ in the state of the file alone.
 fn beside<'s, 'a>(sweeps: &'s [Sweep<'a>]) -> Vec<Vec<&'s Sweep<'a>>> {
-    let warm = |sweep: &Sweep<'_>| files::with_cache(&sweep.setting, CacheState::Warm);
+    let first = |sweep: &Sweep<'_>| files::first_state(&sweep.setting);
     let mut groups: Vec<Vec<&Sweep>> = Vec::new();
     for sweep in sweeps {
-        match groups.iter_mut().find(|group| warm(group[0]) == warm(sweep)) {
+        match groups.iter_mut().find(|group| first(group[0]) == first(sweep)) {
             Some(group) => group.push(sweep),
             None => groups.push(vec![sweep]),
         }
@@ -42,9 +41,9 @@ fn beside<'s, 'a>(sweeps: &'s [Sweep<'a>]) -> Vec<Vec<&'s Sweep<'a>>> {
     groups
 }
 
-/// What is in the page cache, as this machine makes it.
-fn cache(run: &Run, sweep: &Sweep<'_>) -> String {
-    let word = sweep.setting.file().map_or(CacheState::Warm, |file| file.cache).to_string();
+/// The state of the file, as this machine makes it.
+fn state(run: &Run, sweep: &Sweep<'_>) -> String {
+    let word = files::state(&sweep.setting).unwrap_or_default().to_owned();
     words::as_found(&run.header, &sweep.setting, word)
 }
 
@@ -67,7 +66,7 @@ fn rate(run: &Run, analysis: &Analysis, group: &[&Sweep<'_>]) -> Option<Figure> 
             let Some((_, cells)) = sweep.curves.iter().find(|(n, _)| n == threads) else {
                 continue;
             };
-            let title = format!("{}, {}", words::threads(*threads), cache(run, sweep));
+            let title = format!("{}, {}", words::threads(*threads), state(run, sweep));
             let mut panel = metric.panel(run, Along::Blocks, cells, title);
             panel.bounds = bounds(run, analysis, sweep, *threads, &metric);
             panels.push(panel);
@@ -76,19 +75,25 @@ fn rate(run: &Run, analysis: &Analysis, group: &[&Sweep<'_>]) -> Option<Figure> 
     chart::share_scales(&mut panels);
     knees(analysis, group, &metric, &mut panels);
     let title = format!("Rate by block size ({} of the file)", metric.unit);
-    let how = "; dashed: the bytes only read, and copied, in memory, or the best cold rate here; \
-               dotted upright: n½ of the cost model, where half of a block's time is what any block costs";
-    let mut chart = by_size::chart(run, first, &title, how, panels);
+    let dashed = match run.header.plan.write() {
+        Some(_) => "the bytes only copied in memory",
+        None => "the bytes only read, and copied, in memory, or the best cold rate here",
+    };
+    let how = format!(
+        "; dashed: {dashed}; dotted upright: n½ of the cost model, where half of a block's time is \
+         what any block costs"
+    );
+    let mut chart = by_size::chart(run, first, &title, &how, panels);
     chart.columns = group.len().min(2);
     Some(of_all(run, Group::Main, "rate-by-size", chart, group))
 }
 
 /// A figure of several sweeps, whose name has all their cache states.
 fn of_all(run: &Run, group: Group, metric: &str, chart: Chart, sweeps: &[&Sweep<'_>]) -> Figure {
-    let state = |sweep: &&Sweep<'_>| Some(sweep.setting.file()?.cache.to_string());
-    let states: Vec<String> = sweeps.iter().filter_map(state).collect();
+    let state = |sweep: &&Sweep<'_>| files::state(&sweep.setting);
+    let states: Vec<&str> = sweeps.iter().filter_map(state).collect();
     let figure = sweeps[0].figure(run, group, metric, chart);
-    let first = states.first().map_or("", String::as_str);
+    let first = states.first().copied().unwrap_or_default();
     let (from, to) = (format!("{metric}-{first}"), format!("{metric}-{}", states.join("-")));
     Figure { file_stem: figure.file_stem.replacen(&from, &to, 1), ..figure }
 }
@@ -101,8 +106,7 @@ fn bounds(
     threads: u32,
     metric: &Metric,
 ) -> Vec<(f64, String)> {
-    let is_cold = sweep.setting.file().is_some_and(|file| file.cache == CacheState::Cold);
-    let lines = match is_cold {
+    let lines = match files::is_cold(&sweep.setting) {
         true => {
             let best = files::best_cold(analysis).into_iter();
             best.map(|(.., rate)| ("best cold rate here".to_owned(), rate.value)).collect()
@@ -164,7 +168,11 @@ fn cpu(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
     READ_CPU.is_in(&sweep.cells()).then(|| {
         let panels = by_size::panels(run, sweep, &READ_CPU);
         let title = "CPU time per byte by block size (ns/B, user and kernel)";
-        let chart = by_size::chart(run, sweep, title, "; of the reading threads", panels);
+        let whose = match run.header.plan.write() {
+            Some(_) => "; of the writing threads",
+            None => "; of the reading threads",
+        };
+        let chart = by_size::chart(run, sweep, title, whose, panels);
         sweep.figure(run, Group::Time, "cpu-by-size", chart)
     })
 }
@@ -179,9 +187,9 @@ fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
     }
     let mut panels: Vec<Panel> = Vec::new();
     for sweep in group {
-        let is_warm = sweep.setting.file().is_some_and(|file| file.cache == CacheState::Warm);
+        let is_warm = !files::is_cold(&sweep.setting);
         for (size, cells) in sweep.by_size() {
-            let title = format!("{size}, {}", cache(run, sweep));
+            let title = format!("{size}, {}", state(run, sweep));
             let mut panel = metric.panel(run, Along::Workers, &cells, title);
             if is_warm {
                 panel.bounds = all_threads(run, &metric);

@@ -13,6 +13,7 @@ use super::{Figure, Group, Sweep, chart};
 use crate::number::{self, NONE};
 use crate::standing::{self, Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
+use crate::files;
 use crate::words;
 
 /// What a tile says.
@@ -32,8 +33,8 @@ fn title(run: &Run, sweep: &Sweep<'_>) -> String {
     let plan = &run.header.plan;
     let (arm, size, unit) = (words::arm_of(plan), words::size_of(plan), plan.study().unit());
     let title = format!("Cheapest {arm} by {size} and thread count (least ns per {unit})");
-    match sweep.setting.file().map(|file| file.cache.to_string()) {
-        Some(cache) => format!("{title}, {}", words::as_found(&run.header, &sweep.setting, cache)),
+    match files::state(&sweep.setting).map(str::to_owned) {
+        Some(state) => format!("{title}, {}", words::as_found(&run.header, &sweep.setting, state)),
         None => title,
     }
 }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use iolens_model::axes::Study;
 use iolens_model::cell::{Cell, NetSetting, Setting};
-use iolens_model::file::FileSetting;
+use iolens_model::file::{FileSetting, WriteSetting};
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
@@ -137,7 +137,7 @@ pub struct NotDrawn {
 pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut figures = Vec::new();
     match run.header.plan.study() {
-        Study::Net | Study::File => {
+        Study::Net | Study::File | Study::Write => {
             for (part, analysis) in shown(analysis) {
                 figures.extend(of_part(run, &analysis, part.as_ref()));
             }
@@ -190,7 +190,7 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
 
 fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
-    if run.header.plan.file().is_some() {
+    if run.header.plan.study().has_blocks() {
         let sweeps = sweeps(analysis, part);
         for sweep in &sweeps {
             figures.extend(crossover::figure(run, analysis, sweep));
@@ -380,6 +380,9 @@ fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
         Setting::Syscall(_) => format!("{study}-{metric}{rest}"),
         Setting::File(FileSetting { cache, pattern, consumer, .. }) => {
             format!("{study}-{metric}-{cache}-{pattern}-{consumer}{rest}")
+        }
+        Setting::Write(WriteSetting { destination, pattern, .. }) => {
+            format!("{study}-{metric}-{destination}-{pattern}{rest}")
         }
     }
 }

@@ -68,7 +68,7 @@ fn draw(
     fixed: &str,
 ) -> Option<Figure> {
     let panel = |metric: &Metric| metric.panel(run, along, cells, metric.name.to_owned());
-    let is_file = run.header.plan.file().is_some();
+    let is_file = run.header.plan.study().has_blocks();
     let all = if is_file { &OF_FILE[..] } else { &METRICS[..] };
     let measured = all.iter().filter(|metric| metric.is_in(cells));
     let panels: Vec<Panel> = measured.map(panel).collect();

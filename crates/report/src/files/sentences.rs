@@ -7,7 +7,7 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{Caching, bandwidth, best_cold, caching, engines, knee, rate, rooflines, times};
+use super::{Caching, drops, bandwidth, best_cold, caching, engines, knee, rate, rooflines, times};
 use crate::answers::{Kind, Sentence};
 use crate::number::{list, percent};
 use crate::results::{curves, interval_text};
@@ -29,17 +29,18 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     }
     out.extend(worth(run, analysis));
     out.extend(threads(run, analysis));
+    out.extend(drops::sentences(run));
     out.extend(of_file(run));
     out.extend(guest_cold(run));
     out
 }
 
-fn about(run: &Run, curve: &Cell, claim: &str) -> Sentence {
+pub(crate) fn about(run: &Run, curve: &Cell, claim: &str) -> Sentence {
     Sentence::about(run, Kind::Crossover, words::curve(&run.header, curve), claim)
 }
 
 /// How close the fastest comes to what bounds it.
-fn bound(
+pub(crate) fn bound(
     run: &Run,
     analysis: &Analysis,
     curve: &Cell,
@@ -49,7 +50,7 @@ fn bound(
     let (cell, arm, best) = all.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value))?;
     let lead =
         format!("the fastest is {} at {}, {}", arm.arm.label, cell.cell.size, rate(best.value));
-    let is_cold = curve.file().is_some_and(|file| file.cache == CacheState::Cold);
+    let is_cold = super::is_cold(curve);
     let claim = match is_cold {
         true => {
             let (at, engine, device) = best_cold(analysis)?;
@@ -81,7 +82,7 @@ fn bound(
 }
 
 /// From which block size on engines do not get faster.
-fn no_faster(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
+pub(crate) fn no_faster(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
     let own = |plateau: &&ReadPlateau| {
         plateau.axis == PlateauAxis::Size && plateau.from.curve() == *curve
     };
@@ -97,7 +98,7 @@ fn no_faster(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
 }
 
 /// The cost model of the engines of a curve.
-fn cost(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
+pub(crate) fn cost(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
     let models = analysis.cost_models.iter().filter(|model| model.curve == *curve);
     let parts: Vec<String> = models.map(fitted).collect();
     let of_all = match curve.threads {
@@ -162,7 +163,7 @@ fn worth(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
 }
 
 /// How many threads help, where the plan has several counts.
-fn threads(run: &Run, analysis: &Analysis) -> Option<Sentence> {
+pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Sentence> {
     if run.header.plan.threads.len() < 2 {
         return None;
     }
@@ -185,7 +186,7 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Sentence> {
 }
 
 /// The file, and the one pass over it that nothing is compared with.
-fn of_file(run: &Run) -> Option<Sentence> {
+pub(crate) fn of_file(run: &Run) -> Option<Sentence> {
     let file = run.header.file.as_ref()?;
     let whose = if file.is_ours { "made for this run in" } else { "the user's" };
     let why = match file.size_reason.is_empty() {

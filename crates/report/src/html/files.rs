@@ -42,6 +42,13 @@ pub(super) fn answers(run: &Run, analysis: &Analysis) -> Markup {
             @if let Some(table) = files::caching(run, analysis) {
                 details { summary { "What caching is worth, by engine" } (table.html()) }
             }
+            @if let Some(table) = files::durable(run, analysis) {
+                p.aside { (table.caption) "." }
+                (table.html())
+            }
+            @if let Some(table) = crate::files::drops_table(run) {
+                details open { summary { "What dropping caches is worth" } (table.html()) }
+            }
             @if let Some(table) = files::cost_models(run, analysis) {
                 details { summary { "The cost model, by engine" } (table.html()) }
             }
@@ -124,9 +131,8 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
                 @if !plan.quick {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts) " contrasts"
                 }
-                ". Rate, time and CPU are totals over totals; CPU is user and kernel time. From "
-                "device: bytes that storage delivered to the process over the bytes it read, above "
-                "100 % with what was read ahead and not asked for."
+                ". Rate, time and CPU are totals over totals; CPU is user and kernel time. "
+                (apart(run))
             }
             @for (curve, cells) in results::curves(analysis) {
                 h3 { (words::curve(&run.header, &curve)) }
@@ -148,6 +154,20 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
             }
         },
     )
+}
+
+/// What the column is about that one of the studies has alone.
+fn apart(run: &Run) -> &'static str {
+    match run.header.plan.write() {
+        Some(_) => {
+            "Left dirty: bytes in the page cache that are not on the device when a slice ends, in \
+             whole pages, over the bytes it wrote; brought there outside of its time."
+        }
+        None => {
+            "From device: bytes that storage delivered to the process over the bytes it read, \
+             above 100 % with what was read ahead and not asked for."
+        }
+    }
 }
 
 /// The file's facts, in the section of the machine.

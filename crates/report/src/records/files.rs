@@ -1,8 +1,11 @@
-//! Rows of the study `file`: what is counted is blocks, there is no receiver, and
+//! Rows of the studies `file` and `write`: what is counted is blocks, there is no receiver, and
 //! around each slice stands what was found of the file.
 
-use iolens_model::cell::Cell;
-use iolens_model::file::{FileCounts, FileSetting};
+use std::borrow::Cow;
+
+use iolens_model::axes::Study;
+use iolens_model::cell::{Cell, Setting};
+use iolens_model::file::{FileCounts, FileSetting, WriteSetting};
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::run::Run;
 use iolens_model::trial::SliceKind;
@@ -41,6 +44,30 @@ pub(super) fn found(counts: Option<&FileCounts>) -> Named {
     ])
 }
 
+/// The axes of a cell that writes.
+pub(super) fn write_axes(cell: &Cell, setting: WriteSetting) -> Named {
+    fixed([
+        ("block_bytes", json!(cell.size.0)),
+        ("destination", json!(setting.destination)),
+        ("pattern", json!(setting.pattern)),
+        ("depth", json!(setting.depth)),
+        ("threads", json!(cell.threads)),
+    ])
+}
+
+/// What was found of the region that is written: of one slice, or the most of several.
+pub(super) fn found_written(counts: Option<&FileCounts>) -> Named {
+    let get = |of: fn(&FileCounts) -> Option<u64>| json!(counts.and_then(of));
+    fixed([
+        ("resident_before_bytes", get(|c| c.resident_before_bytes)),
+        ("resident_after_bytes", get(|c| c.resident_after_bytes)),
+        ("dirty_before_bytes", get(|c| c.dirty_before_bytes)),
+        ("dirty_after_bytes", get(|c| c.dirty_after_bytes)),
+        ("size_error_bytes", get(|c| c.size_error_bytes)),
+        ("short_writes", get(|c| Some(c.short_reads))),
+    ])
+}
+
 /// What was found around the measured slices of an arm.
 fn of_slices(trial: &TrialOutcome, arm: usize) -> Option<FileCounts> {
     let own = |slice: &&SliceOutcome| slice.arm == arm && slice.kind == SliceKind::Measured;
@@ -52,12 +79,19 @@ fn of_slices(trial: &TrialOutcome, arm: usize) -> Option<FileCounts> {
 pub(super) fn arm_row(
     run: &Run,
     trial: &TrialOutcome,
-    setting: FileSetting,
     index: usize,
 ) -> Record {
     let totals = totals(trial, index);
     let totals = totals.as_ref();
-    let axes = axes(&trial.cell, setting);
+    let found_of = of_slices(trial, index);
+    let (axes, rate_name, found) = match trial.cell.setting {
+        Setting::Write(setting) => (
+            write_axes(&trial.cell, setting),
+            "write_bytes_per_s",
+            found_written(found_of.as_ref()),
+        ),
+        _ => (super::axes(&trial.cell), "read_bytes_per_s", found(found_of.as_ref())),
+    };
     let mut row = head_of_one_end(run, trial, index, totals, axes);
     let time_ns = totals.map(|t| t.time_ns as f64).filter(|&ns| ns > 0.0);
     let rate = totals.zip(time_ns).map(|(t, ns)| t.tx_bytes as f64 / ns * 1e9);
@@ -66,9 +100,9 @@ pub(super) fn arm_row(
         ("system_calls", json!(totals.map(|t| t.tx_calls))),
         ("bytes", json!(totals.map(|t| t.tx_bytes))),
         ("ns_per_block", json!(totals.and_then(|t| t.ns_per_message()))),
-        ("read_bytes_per_s", json!(rate)),
+        (rate_name, json!(rate)),
     ]));
-    row.extend(found(of_slices(trial, index).as_ref()));
+    row.extend(found);
     row.extend(accounts_of_one_end(totals));
     row.extend(pmu(totals));
     let more = further(totals).into_iter().filter(|(name, _)| name != "tx_calls");
@@ -78,7 +112,7 @@ pub(super) fn arm_row(
 }
 
 /// Figures of one arm in one cell.
-pub(super) fn figures(arm: &ArmAnalysis) -> Named {
+pub(super) fn figures(arm: &ArmAnalysis, study: Study) -> Named {
     let figures = arm.figures.as_ref();
     let rate = figures.and_then(|f| f.read_bytes_per_s);
     let block = figures.map(|f| f.ns_per_message);
@@ -86,10 +120,13 @@ pub(super) fn figures(arm: &ArmAnalysis) -> Named {
     let value = |of: fn(&Figures) -> Option<Estimate>| -> Value {
         json!(figures.and_then(of).map(|estimate| estimate.value))
     };
-    fixed([
-        ("read_bytes_per_s", json!(rate.map(|e| e.value))),
-        ("read_low_bytes_per_s", low(interval(rate))),
-        ("read_high_bytes_per_s", high(interval(rate))),
+    let rates = match study {
+        Study::Write => ["write_bytes_per_s", "write_low_bytes_per_s", "write_high_bytes_per_s"],
+        _ => ["read_bytes_per_s", "read_low_bytes_per_s", "read_high_bytes_per_s"],
+    };
+    let rate = [json!(rate.map(|e| e.value)), low(interval(rate)), high(interval(rate))];
+    let mut row: Named = rates.map(Cow::Borrowed).into_iter().zip(rate).collect();
+    row.extend(fixed([
         ("ns_per_block", json!(block.map(|e| e.value))),
         ("ns_per_block_low", low(interval(block))),
         ("ns_per_block_high", high(interval(block))),
@@ -104,5 +141,6 @@ pub(super) fn figures(arm: &ArmAnalysis) -> Named {
         ("llc_references_per_kib", value(|f| f.llc_references_per_kib)),
         ("llc_misses_per_kib", value(|f| f.llc_misses_per_kib)),
         ("softirq_ns_per_byte", value(|f| f.softirq_ns_per_byte)),
-    ])
+    ]));
+    row
 }

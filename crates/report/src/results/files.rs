@@ -1,16 +1,16 @@
-//! The tables of a run of `file`: what each engine read in each cell, what
+//! The tables of a run of `file` or `write`: what each engine moved in each cell, what
 //! caching is worth, and what a block costs by the cost model.
 
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, Estimate};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate};
 
 use super::{Detail, entry, interval_text, label, remark};
 use crate::files::{self, Scale};
 use crate::number::{self, NONE};
 use crate::table::{Column, Entry, Table, Tone};
-use crate::words;
+use crate::{words, writes};
 
 /// A column of the table of a curve; what a narrow terminal has no room for goes
 /// in the order of [`DROPPED`].
@@ -24,10 +24,11 @@ enum Part {
     Verdict,
     Trials,
     Device,
+    Dirty,
     Cpu,
 }
 
-const ALL: [Part; 9] = [
+const ALL: [Part; 10] = [
     Part::Size,
     Part::Engine,
     Part::Rate,
@@ -36,25 +37,28 @@ const ALL: [Part; 9] = [
     Part::Verdict,
     Part::Trials,
     Part::Device,
+    Part::Dirty,
     Part::Cpu,
 ];
 
 /// First to go first; the rest always stays.
-const DROPPED: [Part; 4] = [Part::Cpu, Part::Time, Part::Trials, Part::Device];
+const DROPPED: [Part; 5] = [Part::Cpu, Part::Time, Part::Trials, Part::Device, Part::Dirty];
 
 /// The table of one curve, as wide as `width` allows; one scale for all its rates.
 pub(crate) fn curve(run: &Run, cells: &[&CellAnalysis], width: usize) -> Table {
     let quick = run.header.plan.quick;
     let mut parts: Vec<Part> =
         ALL.into_iter().filter(|part| !(quick && *part == Part::Verdict)).collect();
+    let of_another = if run.header.plan.write().is_some() { Part::Device } else { Part::Dirty };
+    parts.retain(|part| *part != of_another);
     let scale = Scale::of(cells);
-    let mut table = fill(&parts, cells, scale);
+    let mut table = fill(run, &parts, cells, scale);
     for dropped in DROPPED {
         if table.width() <= width {
             break;
         }
         parts.retain(|part| *part != dropped);
-        table = fill(&parts, cells, scale);
+        table = fill(run, &parts, cells, scale);
     }
     table
 }
@@ -75,11 +79,12 @@ fn column(part: Part, scale: Scale) -> Column {
         Part::Verdict => Column::left("verdict", ""),
         Part::Trials => Column::right("n", ""),
         Part::Device => Column::right("from device", "%"),
+        Part::Dirty => Column::right("left dirty", "%"),
         Part::Cpu => Column::decimal("CPU", "ns/B"),
     }
 }
 
-fn fill(parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
+fn fill(run: &Run, parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
     let mut table = Table::new("", parts.iter().map(|&part| column(part, scale)).collect());
     for cell in cells {
         for (i, arm) in cell.arms.iter().enumerate() {
@@ -100,6 +105,7 @@ fn fill(parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
                 Part::Verdict => entry(Detail::Verdict, arm),
                 Part::Trials => entry(Detail::Trials, arm),
                 Part::Device => share(figures.and_then(|f| f.device_share)).into(),
+                Part::Dirty => dirty(run, &cell.cell, arm).into(),
                 Part::Cpu => value(figures.and_then(|f| f.tx_cpu_ns_per_byte), 1.0),
             };
             let entries = parts.iter().map(one).collect();
@@ -112,6 +118,13 @@ fn fill(parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
 /// A share in whole percent: more is not in it.
 fn share(share: Option<Estimate>) -> String {
     share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}", 100.0 * share.value))
+}
+
+/// What of its bytes an arm leaves for the kernel to bring to the device, in whole
+/// percent: whole pages, and so more than all of small blocks in a random order.
+fn dirty(run: &Run, cell: &Cell, arm: &ArmAnalysis) -> String {
+    let share = crate::writes::dirty_share(run, cell, &arm.arm.label);
+    share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}", 100.0 * share))
 }
 
 /// What else was measured of a cell, beside [`curve`]: the figures by block.
@@ -175,6 +188,43 @@ pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
+/// What it takes that each block is on the device before the next one.
+pub(crate) fn durable(run: &Run, analysis: &Analysis) -> Option<Table> {
+    let columns = vec![
+        Column::left("curve", ""),
+        Column::left("block size", ""),
+        Column::left("engine", ""),
+        Column::left("time per block", "[95 %]"),
+        Column::left("over the baseline", "times [95 %]"),
+    ];
+    let caption = "What it takes that each block is on the device before the next one";
+    let mut table = Table::new(caption, columns);
+    for (curve, cells) in super::curves(analysis) {
+        let mut name = words::curve(&run.header, &curve);
+        for cell in cells {
+            let mut rows = writes::durable(run, cell);
+            if rows.is_empty() {
+                continue;
+            }
+            let lazy = writes::lazy(run, cell);
+            rows.splice(0..0, lazy);
+            for (place, (arm, time)) in rows.into_iter().enumerate() {
+                let size = if place == 0 { cell.cell.size.to_string() } else { String::new() };
+                let over = lazy.filter(|_| place > 0).map(|(_, lazily)| files::over(time, lazily));
+                let row = vec![
+                    std::mem::take(&mut name).into(),
+                    size.into(),
+                    Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
+                    writes::time(&time).into(),
+                    over.map_or_else(|| NONE.to_owned(), |over| files::times(&over)).into(),
+                ];
+                if place == 0 { table.push_group(row) } else { table.push(row) }
+            }
+        }
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
 /// The fit a + b·n of every curve.
 pub(crate) fn cost_models(run: &Run, analysis: &Analysis) -> Option<Table> {
     let columns = vec![
@@ -232,6 +282,13 @@ pub(crate) fn file_facts(run: &Run) -> Vec<(&'static str, String)> {
         facts.push(("why as large", file.size_reason.clone()));
     }
     facts.push(("file system", file.file_system.clone()));
+    if let Some(writing) = &file.writing {
+        facts.push(("regions", format!("{} of {} each", writing.regions, writing.region)));
+        if let Some(background) = writing.dirty_background {
+            facts.push(("the kernel writes back from", format!("{background} of dirty memory on")));
+        }
+        facts.extend(crate::writes::flush(writing).map(|text| ("a page and its flush", text)));
+    }
     if let Some(first) = file.first_pass {
         let rate = file.bytes.0 as f64 / (first.0.max(1) as f64 / 1e9);
         facts.push(("first pass over it", format!("{first}, {}", files::rate(rate))));

@@ -1,4 +1,4 @@
-//! The answer of a run of `file`, for a terminal.
+//! The answer of a run of `file` or `write`, for a terminal.
 
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
@@ -20,6 +20,13 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
     }
+    for table in [results::files::durable(run, analysis), crate::files::drops_table(run)] {
+        let Some(table) = table else { continue };
+        out.push('\n');
+        out.push_str(&style.paint(BOLD, &wrap::hanging(&table.caption, style.columns(), 0)));
+        out.push('\n');
+        out.push_str(&table.text(style.columns()));
+    }
     out.push('\n');
     let baseline = &run.header.plan.baseline;
     let verdicts = match run.header.plan.quick {
@@ -29,10 +36,19 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
             analysis.contrasts
         ),
     };
+    let apart = match run.header.plan.write() {
+        Some(_) => {
+            "left dirty: bytes in the page cache that are not on the device when a slice ends, over \
+             bytes written; brought there outside of its time."
+        }
+        None => {
+            "from device: bytes that storage delivered over bytes read, above 100 % with what was \
+             read ahead and not asked for."
+        }
+    };
     let reading = format!(
         "ratio: time per block of {baseline} over the engine's; above 1 the engine is faster. \
-         from device: bytes that storage delivered over bytes read, above 100 % with what was read \
-         ahead and not asked for.{verdicts}"
+         {apart}{verdicts}"
     );
     out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
     out.push('\n');
