@@ -111,7 +111,7 @@ pub struct TrialFile {
 /// finds what another one has left. A new file has one, for all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrialRegions {
-    /// Bytes of a region, a multiple of a page.
+    /// Bytes of a region, a multiple of the largest folio.
     pub bytes: u64,
     /// Regions of the file, at least one.
     pub count: u32,

@@ -95,11 +95,8 @@ fn at_size(run: &Run, cell: &CellAnalysis) -> String {
     let of = |(arm, estimate): &(&ArmAnalysis, Estimate)| {
         format!("{} with {}", time(estimate), arm.arm.label)
     };
-    let mut text = format!(
-        "at {}: {}",
-        cell.cell.size,
-        all.iter().map(of).collect::<Vec<_>>().join(", ")
-    );
+    let mut text =
+        format!("at {}: {}", cell.cell.size, all.iter().map(of).collect::<Vec<_>>().join(", "));
     if let Some((baseline, lazily)) = lazy(run, cell) {
         text.push_str(&format!(", where {} takes {}", baseline.arm.label, time(&lazily)));
     }
@@ -206,8 +203,10 @@ fn of_file(run: &Run) -> Option<Sentence> {
     let background = writing.dirty_background.map_or_else(
         || "from how much dirty memory on the kernel writes back by itself is not known".to_owned(),
         |bytes| {
-            format!("no slice writes more than the {bytes} of dirty memory from which on the \
-                     kernel writes back by itself")
+            format!(
+                "no slice writes more than the {bytes} of dirty memory from which on the \
+                     kernel writes back by itself"
+            )
         },
     );
     let text = format!(

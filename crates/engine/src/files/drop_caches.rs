@@ -70,6 +70,9 @@ pub fn drop_caches(mode: DropMode) -> Result<(), String> {
     sysctl::write(&Root::real(), SYSCTL, mode.word()).map_err(refusal)
 }
 
+/// What drops caches.
+type Dropper<'a> = dyn Fn(DropMode) -> Result<(), String> + 'a;
+
 /// Finds out what these modes are worth, in random order and each compared with
 /// dropping nothing; `folder` is where files of ours are made. `stop` is asked before
 /// each drop.
@@ -85,7 +88,19 @@ pub(crate) fn measure(
     if modes.is_empty() {
         return Ok(Vec::new());
     }
-    let names = Names::make(folder, NAMES, &stop)?;
+    let names = Names::make(&Leftovers::here(), folder, NAMES, &stop)?;
+    rounds(modes, subject, &names, seed, &stop, &drop_caches)
+}
+
+/// Every mode and nothing, in rounds of random order.
+fn rounds(
+    modes: &[DropMode],
+    subject: &Subject,
+    names: &Names,
+    seed: u64,
+    stop: &impl Fn() -> bool,
+    drop: &Dropper<'_>,
+) -> Result<Vec<AfterDrop>, String> {
     let mut order: Vec<Option<DropMode>> = modes.iter().copied().map(Some).collect();
     order.dedup();
     order.push(None);
@@ -97,7 +112,7 @@ pub(crate) fn measure(
             if stop() {
                 return Err("stopped before caches were dropped".to_owned());
             }
-            found.push(once(mode, subject, &names)?);
+            found.push(once(mode, subject, names, drop)?);
         }
     }
     Ok(found)
@@ -115,6 +130,7 @@ fn once(
     mode: Option<DropMode>,
     subject: &Subject,
     names: &Names,
+    drop: &Dropper<'_>,
 ) -> Result<AfterDrop, String> {
     let (last, mib) = places(subject);
     let file = subject.reopen(Caching::Buffered)?;
@@ -127,7 +143,7 @@ fn once(
     syncfs(names.folder.fd()).map_err(|errno| format!("cannot sync the file system: {errno}"))?;
     syncfs(subject.fd()).map_err(|errno| format!("cannot sync the file system: {errno}"))?;
     let before = State::read();
-    mode.map_or(Ok(()), drop_caches)?;
+    mode.map_or(Ok(()), drop)?;
     let after = State::read();
     let resident = resident(subject, 0, mib)
         .zip(resident(subject, last, subject.bytes() - last))
@@ -214,9 +230,14 @@ struct Names {
 }
 
 impl Names {
-    fn make(folder: &Path, count: usize, stop: &impl Fn() -> bool) -> Result<Names, String> {
+    fn make(
+        leftovers: &Leftovers,
+        folder: &Path,
+        count: usize,
+        stop: &impl Fn() -> bool,
+    ) -> Result<Names, String> {
         const ASKED_EVERY: usize = 256;
-        let folder = Leftovers::here().make_folder_in(folder)?;
+        let folder = leftovers.make_folder_in(folder)?;
         let mut paths = Vec::with_capacity(count);
         for number in 0..count {
             if number % ASKED_EVERY == 0 && stop() {
@@ -236,5 +257,69 @@ impl Names {
             opened.map_err(|e| format!("cannot open {}: {}", path.display(), Errno::from(e)))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::files::residency;
+    use crate::files::test_file::TestFile;
+    use crate::scripted::Machine;
+
+    #[test]
+    fn who_may_not_drop_caches_is_told_before() {
+        let machine = Machine::with(&[("proc/sys/vm/drop_caches", "")]);
+        assert_eq!(check(&machine.root()), Ok(()));
+        machine.remove("proc/sys/vm/drop_caches");
+        let why = check(&machine.root()).unwrap_err();
+        assert!(why.starts_with("cannot write /proc/sys/vm/drop_caches, which --drop"), "{why}");
+        assert!(refusal(Errno::EROFS).contains("mounted read-only, as in containers"));
+        assert!(refusal(Errno::EACCES).contains("run iolens as root"));
+    }
+
+    #[test]
+    fn each_mode_is_tried_in_every_round_and_nothing_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = TestFile::make(folder.path(), 1).unwrap();
+        file.resize((2 << 20) + 5, || false).unwrap();
+        let subject = file.subject().unwrap();
+        let leftovers = Leftovers::in_folder(&folder.path().join("records"));
+        let names = Names::make(&leftovers, folder.path(), 20, &|| false).unwrap();
+        let asked = RefCell::new(Vec::new());
+        // The pages of one file stand for everybody's: other tests have theirs cached.
+        let drop_one = |mode: DropMode| {
+            asked.borrow_mut().push(mode);
+            match mode {
+                DropMode::Slab => Ok(()),
+                _ => residency::evict(&subject).map(drop),
+            }
+        };
+        let modes = [DropMode::Pages, DropMode::Slab];
+        let found = rounds(&modes, &subject, &names, 9, &|| false, &drop_one).unwrap();
+        assert_eq!(found.len(), 3 * REPETITIONS);
+        for round in found.chunks(3) {
+            let mut tried: Vec<_> = round.iter().map(|one| one.mode).collect();
+            tried.sort();
+            assert_eq!(tried, [None, Some(DropMode::Pages), Some(DropMode::Slab)]);
+        }
+        assert_eq!(asked.borrow().len(), 2 * REPETITIONS);
+        let whole = MIB + PAGE_BYTES as u64;
+        for one in &found {
+            assert!(one.page.0 > 0 && one.mib.0 > 0 && one.names.0 > 0, "{one:?}");
+            let is_memory = subject.file_system() == "tmpfs";
+            // Null where the kernel does not say.
+            if let Some(resident) = one.resident_bytes.filter(|_| !is_memory) {
+                let expect = if one.mode == Some(DropMode::Pages) { 0 } else { whole };
+                assert_eq!(resident, expect, "{one:?}");
+            }
+        }
+        drop(names);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        let names = Names::make(&leftovers, folder.path(), 1, &|| true).err();
+        assert!(names.is_some_and(|why| why.contains("stopped")));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

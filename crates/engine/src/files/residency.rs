@@ -76,7 +76,7 @@ pub(crate) fn is_stacked(file_system: &str) -> bool {
 
 /// Attempts to evict a file: pages that were busy at the first are free at the
 /// next.
-const ATTEMPTS: usize = 4;
+pub(crate) const ATTEMPTS: usize = 4;
 
 /// Share of a file that may stay for it to count as evicted.
 pub const REMAINDER_MAX: f64 = 0.001;

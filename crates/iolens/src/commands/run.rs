@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use iolens_engine::files::leftover::Leftovers;
 use iolens_engine::files::prepared::Prepared;
 use iolens_engine::files::{drop_caches, read, write};
 use iolens_engine::lock::{LockError, MachineLock};
@@ -42,6 +43,8 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     if let Some(wanted) = &args.resume {
         return resume::resume(args, wanted);
     }
+    // Folders of files that a killed run left.
+    Leftovers::here().sweep().iter().for_each(|said| output::note(&format!("note: {said}")));
     let asked = request::asked(args.what.as_deref().unwrap_or("net"), &args.wishes)?;
     let request = request::plan(asked, random() >> 16, &stage::available)?;
     request.notes.iter().for_each(|note| output::note(&format!("note: {note}")));

@@ -55,11 +55,37 @@ impl Place {
 
     /// Starts and hands the progress lines over as they come.
     pub(crate) fn start(&self, line: &str) -> Running {
-        let mut child =
-            self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        Running { child, stderr }
+        started(self.command(line))
     }
+
+    /// The same in a mount namespace of its own, after some words of a shell, which
+    /// exits with 77 where they fail.
+    pub(crate) fn in_a_mount_namespace(&self, before: &str, line: &str) -> Command {
+        let command = self.command(line);
+        let script = format!("{before} || exit 77; exec \"$@\"");
+        let mut shell = Command::new("unshare");
+        shell.args(["--mount", "sh", "-c", &script, "sh"]);
+        shell.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => shell.env(name, value),
+                None => shell.env_remove(name),
+            };
+        }
+        shell
+    }
+}
+
+pub(crate) fn started(mut command: Command) -> Running {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stderr = BufReader::new(child.stderr.take().unwrap());
+    Running { child, stderr }
+}
+
+/// Whether a mount namespace with these words of a shell can be had.
+pub(crate) fn may_mount(before: &str) -> bool {
+    let tried = Command::new("unshare").args(["--mount", "sh", "-c", before]).output();
+    tried.is_ok_and(|done| done.status.success())
 }
 
 pub(crate) fn finished(output: Output) -> Finished {

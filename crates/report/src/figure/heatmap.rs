@@ -10,10 +10,10 @@ use super::sheet::{Drawing, Medium, Sheet};
 use super::style::{self, Look};
 use super::svg::{self, Anchor};
 use super::{Figure, Group, Sweep, chart};
+use crate::files;
 use crate::number::{self, NONE};
 use crate::standing::{self, Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
-use crate::files;
 use crate::words;
 
 /// What a tile says.

@@ -10,12 +10,12 @@ use crate::table::{Column, Table};
 use crate::writes::time;
 
 /// What was timed: its words, and the time.
-type Timed = (&'static str, fn(&AfterDrop) -> f64);
+type Timed = (&'static str, &'static str, fn(&AfterDrop) -> f64);
 
 const TIMED: [Timed; 3] = [
-    ("the first read of a page of the file", |one| one.page.0 as f64),
-    ("the first read of a MiB of it", |one| one.mib.0 as f64),
-    ("open, fstat and close of 10 000 files", |one| one.names.0 as f64),
+    ("the first read of a page of the file", "a page", |one| one.page.0 as f64),
+    ("the first read of a MiB of it", "a MiB", |one| one.mib.0 as f64),
+    ("open, fstat and close of 10 000 files", "10 000 files", |one| one.names.0 as f64),
 ];
 
 fn found(run: &Run) -> Option<&[AfterDrop]> {
@@ -31,7 +31,7 @@ fn mode(worth: &Worth) -> String {
 /// A sentence for each of what was timed.
 pub(super) fn sentences(run: &Run) -> Vec<Sentence> {
     let Some(found) = found(run) else { return Vec::new() };
-    let sentence = |(what, of): &Timed| {
+    let sentence = |(what, _, of): &Timed| {
         let all = worth(found, of);
         let (nothing, modes) = all.split_first()?;
         let part = |one: &Worth| {
@@ -57,16 +57,16 @@ pub(crate) fn table(run: &Run) -> Option<Table> {
         Column::left("dropped", ""),
         Column::left("timed", ""),
         Column::left("time", "[95 %]"),
-        Column::left("over nothing dropped", "times [95 %]"),
-        Column::right("of it in the page cache", "%"),
-        Column::right("page cache left", "%"),
-        Column::right("unused dentries left", "%"),
+        Column::left("over nothing", "times [95 %]"),
+        Column::right("cached", "%"),
+        Column::right("dentries", "%"),
     ];
     let caption = "What came after caches of the whole system were dropped \
-                   (/proc/sys/vm/drop_caches), in random order before the passes";
+                   (/proc/sys/vm/drop_caches), in random order before the passes; cached: of what \
+                   was read, after the drop; dentries: unused ones that were left";
     let mut table = Table::new(caption, columns);
     let pages = found.iter().filter_map(|one| one.resident_bytes).max();
-    for (index, (what, of)) in TIMED.iter().enumerate() {
+    for (index, (_, what, of)) in TIMED.iter().enumerate() {
         for (place, one) in worth(found, of).iter().enumerate() {
             let own = || found.iter().filter(|drop| drop.mode == one.mode);
             let percent = |of: &dyn Fn(&AfterDrop) -> Option<f64>| -> String {
@@ -89,7 +89,6 @@ pub(crate) fn table(run: &Run) -> Option<Table> {
                 time(&one.time_ns).into(),
                 one.ratio.as_ref().map_or_else(|| NONE.to_owned(), super::times).into(),
                 if names_only { NONE.to_owned() } else { percent(&resident) }.into(),
-                percent(&|drop| permille(drop.cached_permille)).into(),
                 percent(&|drop| permille(drop.unused_dentries_permille)).into(),
             ];
             if place == 0 { table.push_group(row) } else { table.push(row) }

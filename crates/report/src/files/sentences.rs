@@ -7,7 +7,7 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{Caching, drops, bandwidth, best_cold, caching, engines, knee, rate, rooflines, times};
+use super::{Caching, bandwidth, best_cold, caching, drops, engines, knee, rate, rooflines, times};
 use crate::answers::{Kind, Sentence};
 use crate::number::{list, percent};
 use crate::results::{curves, interval_text};

@@ -209,7 +209,9 @@ fn harness(run: &Run) -> Markup {
         Study::Net => {
             ["one message of a primitive that does nothing", "one slice of such a message"]
         }
-        Study::File | Study::Write => ["one block of an engine that does nothing", "one slice of such a block"],
+        Study::File | Study::Write => {
+            ["one block of an engine that does nothing", "one slice of such a block"]
+        }
         Study::Syscall => ["one call of the loop around nothing", "one slice of one such call"],
     };
     let receipt = calibration.receipt_round_trip_ns.map_or_else(|| NONE.to_owned(), ns);

@@ -76,11 +76,7 @@ fn of_slices(trial: &TrialOutcome, arm: usize) -> Option<FileCounts> {
 }
 
 /// One arm of one trial.
-pub(super) fn arm_row(
-    run: &Run,
-    trial: &TrialOutcome,
-    index: usize,
-) -> Record {
+pub(super) fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     let totals = totals(trial, index);
     let totals = totals.as_ref();
     let found_of = of_slices(trial, index);

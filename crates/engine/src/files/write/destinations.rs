@@ -26,6 +26,10 @@ use crate::layout;
 /// A region is at least as large, so that what is written again was some time ago.
 const REGION_BYTES_MIN: u64 = 64 << 20;
 
+/// And a multiple of so many: pages of several regions in one large folio could be
+/// evicted with all of them alone (`PREFERRED_MAX_PAGECACHE_ORDER`, a PMD).
+pub(crate) const REGION_MULTIPLE: u64 = 2 << 20;
+
 /// And holds so many blocks of each thread.
 const REGION_BLOCKS: u64 = 8;
 
@@ -113,7 +117,6 @@ impl Destinations {
 ///
 /// Errors: memory is too small for the largest block, or the size that is asked for.
 fn region(plan: &Plan, axes: &WriteAxes, host: &HostFacts) -> Result<(Bytes, String), String> {
-    const MULTIPLE: u64 = 64 << 10;
     let threads = u64::from(plan.threads.iter().copied().max().unwrap_or(1));
     let largest = plan.sizes.iter().copied().max().unwrap_or_default();
     let one_each = largest.0.saturating_mul(threads);
@@ -124,7 +127,7 @@ fn region(plan: &Plan, axes: &WriteAxes, host: &HostFacts) -> Result<(Bytes, Str
                  threads\n  --file-bytes asks for more, --sizes for smaller blocks"
             ));
         }
-        return Ok((Bytes(asked.0.next_multiple_of(MULTIPLE)), "as asked for".to_owned()));
+        return Ok((Bytes(asked.0.next_multiple_of(REGION_MULTIPLE)), "as asked for".to_owned()));
     }
     let wanted = one_each.saturating_mul(REGION_BLOCKS).max(REGION_BYTES_MIN);
     let arms = layout::arm_groups(plan).iter().map(Vec::len).max().unwrap_or(1) as u64;
@@ -141,7 +144,7 @@ fn region(plan: &Plan, axes: &WriteAxes, host: &HostFacts) -> Result<(Bytes, Str
         (false, false) => format!("{REGION_BLOCKS} of the largest blocks for each thread"),
     };
     let bytes = wanted.min(most);
-    Ok((Bytes(bytes.max(one_each).next_multiple_of(MULTIPLE)), why))
+    Ok((Bytes(bytes.max(one_each).next_multiple_of(REGION_MULTIPLE)), why))
 }
 
 /// From how much dirty memory on the kernel writes back by itself.

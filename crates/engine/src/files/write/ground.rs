@@ -23,7 +23,7 @@ use super::lane::{Lane, LaneSetup};
 use crate::files::arm::{Before, Ground, read_range, whole_blocks};
 use crate::files::job::FilePath;
 use crate::files::part::Part;
-use crate::files::residency::is_stacked;
+use crate::files::residency::{ATTEMPTS, is_stacked};
 use crate::files::subject::Subject;
 use crate::op::{Budget, Fact, Sender, Span, Tally};
 
@@ -150,8 +150,13 @@ impl Destined {
         let (fd, bytes) = (self.subject.fd(), self.regions.bytes);
         sync::fdatasync(fd).map_err(self.cannot("sync"))?;
         if entry.is_direct {
-            let dropped = cache::advise(fd, start, bytes, Advice::DontNeed);
-            return dropped.map_err(self.cannot("evict"));
+            for _ in 0..ATTEMPTS {
+                cache::advise(fd, start, bytes, Advice::DontNeed).map_err(self.cannot("evict"))?;
+                if self.cached(start).is_none_or(|left| left.pages == 0) {
+                    break;
+                }
+            }
+            return Ok(());
         }
         let pages = bytes.div_ceil(PAGE_BYTES as u64);
         match self.cached(start) {
@@ -229,3 +234,6 @@ impl Ground for Destined {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

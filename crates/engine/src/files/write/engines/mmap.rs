@@ -56,7 +56,8 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Writer + '_>, String> {
     let mapping = match bytes {
         0 => None,
         bytes => Some(
-            WritableMapping::of_file(setup.file, 0, bytes).map_err(refused("map the file (mmap)"))?,
+            WritableMapping::of_file(setup.file, 0, bytes)
+                .map_err(refused("map the file (mmap)"))?,
         ),
     };
     let buffer = plain::memory(setup.slice_bytes())?;

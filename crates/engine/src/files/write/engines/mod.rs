@@ -22,8 +22,8 @@ use iolens_sys::errno::Errno;
 use iolens_sys::file;
 use iolens_sys::file::create::{self, How};
 
-use crate::availability;
 use super::lane::{Lane, LaneSetup};
+use crate::availability;
 use crate::files::moved::{Broken, Moved};
 use crate::op::{Fact, Span};
 

@@ -1,0 +1,209 @@
+//! The study `write` from outside: measured with verified states, gone on with, broken
+//! off by a full disk and by SIGKILL, and refused where it cannot be.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::{Place, finished, may_mount, started};
+use crate::skip;
+
+const RUN: &str = "run write --file-bytes 2MiB --threads 1 --quick --passes 2 --rounds 3 \
+                   --progress none";
+
+fn rows(json: &Value) -> &[Value] {
+    json["cells"].as_array().expect("rows")
+}
+
+#[test]
+fn every_engine_writes_to_what_is_there_and_to_what_is_new() {
+    let place = Place::new();
+    let done =
+        place.run(&format!("{RUN} --primitives all --sizes 4KiB --destination existing,new"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("in 8 regions of 2 MiB (as asked for)"), "{}", done.stdout);
+    assert!(text.contains("that each block is on the device before the next one"), "{text}");
+    let is_memory = text.contains("has no device: nothing written there lasts");
+    assert!(is_memory || text.contains("The device was not preconditioned"), "{text}");
+    let json = place.json("show last --json");
+    assert_eq!(json["run"]["plan"]["study"], "write");
+    assert_eq!(json["run"]["engines"].as_array().map(Vec::len), Some(9));
+    let writing = &json["run"]["file"]["writing"];
+    assert_eq!((&writing["region"], &writing["regions"]), (&(2 << 20).into(), &8.into()));
+    assert_eq!(writing["flushes"].as_array().map(Vec::len), Some(21));
+    for destination in ["existing", "new"] {
+        for id in ["write", "pwrite", "writev", "mmap", "write_fsync", "write_dsync"] {
+            let own = rows(&json).iter().find(|row| {
+                row["primitive"] == id
+                    && row["destination"] == destination
+                    && row["role"] != "self_check"
+            });
+            let row = own.unwrap_or_else(|| panic!("{id} {destination}"));
+            assert_eq!(row["status"], "ok", "{row}");
+            assert!(row["write_bytes_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{row}");
+            assert!(row["read_bytes_per_s"].is_null(), "{row}");
+        }
+    }
+    for row in rows(&json).iter().filter(|row| row["status"] != "ok") {
+        assert!(row["reason"].as_str().is_some_and(|why| !why.is_empty()), "{row}");
+    }
+    let slices = place.json("export last --format json --rows slices");
+    let slices = slices["slices"].as_array().expect("slices");
+    let known = slices.iter().filter(|slice| !slice["dirty_before_bytes"].is_null());
+    for slice in known {
+        assert_eq!(slice["dirty_before_bytes"], 0, "{slice}");
+        assert_eq!(slice["size_error_bytes"], 0, "{slice}");
+    }
+}
+
+#[test]
+fn an_interrupted_run_is_gone_on_with() {
+    let place = Place::new();
+    let line = "run write --file-bytes 2MiB --threads 1 --quick --passes 40 --rounds 3 --budget 5m \
+                --sizes 4KiB --primitives write,pwrite --destination new --progress plain";
+    let mut running = place.start(line);
+    running.wait_for("committed: pass 2");
+    running.signal("INT");
+    assert_eq!(running.finish().code, Some(130));
+    let before = place.json("show last --json")["passes"].as_u64().unwrap();
+    let done = place.run("run --resume last --budget 2s --progress none");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let after = place.json("show last --json")["passes"].as_u64().unwrap();
+    assert!(after > before, "{before} passes, then {after}");
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    let refused = |rest: &str, code: i32, expect: &str| {
+        let done = place.run(&format!("run write --progress none {rest}"));
+        assert_eq!(done.code, Some(code), "{rest}: {}", done.stderr);
+        assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
+    };
+    refused("--file x", 2, "--file is of the study file: write has no such axis");
+    refused("--cache warm", 2, "--cache is of the study file");
+    refused("--destination old", 2, "there is: existing, new");
+    refused("--primitives rite", 2, "unknown engine that writes `rite`, did you mean `write`?");
+    refused("--sizes 128MiB", 2, "the largest is 64 MiB");
+    refused("--window 1s", 2, "--window does not go with the study write");
+    refused("--file-bytes 4KiB --sizes 64KiB", 4, "is less than a block of 64 KiB");
+    refused(&format!("--dir {}", place.path("none").display()), 4, "none");
+    let listed = place.json("list studies --json");
+    let studies = listed.as_array().expect("studies");
+    assert!(studies.iter().any(|study| study["name"] == "write"), "{listed}");
+}
+
+#[test]
+fn a_plan_reads_back_as_it_was_asked_for() {
+    let place = Place::new();
+    let asked = "--sizes 512,64KiB --destination new --pattern random --depth 4 --seed 5 \
+                 --primitives write,mmap --file-bytes 4MiB --dir /tmp";
+    let printed = place.run(&format!("run write {asked} --print-plan"));
+    let path = place.path("plan.toml");
+    std::fs::write(&path, &printed.stdout).unwrap();
+    let again = place.run(&format!("run {} --print-plan", path.display()));
+    assert_eq!(again.stdout, printed.stdout);
+    let dry = place.run(&format!("run write {asked} --dry-run"));
+    assert_eq!(dry.code, Some(0), "{}", dry.stderr);
+}
+
+/// Files in a folder.
+fn names(folder: &Path) -> usize {
+    std::fs::read_dir(folder).unwrap().count()
+}
+
+#[test]
+fn a_killed_run_leaves_nothing() {
+    let place = Place::new();
+    let folder = place.path("data-of-ours");
+    std::fs::create_dir(&folder).unwrap();
+    let line = format!(
+        "run write --file-bytes 2MiB --threads 1 --quick --passes 40 --rounds 3 --budget 5m \
+         --sizes 4KiB --primitives write,mmap --dir {} --progress plain",
+        folder.display()
+    );
+    let mut running = place.start(&line);
+    running.wait_for("committed: pass 2");
+    running.child.kill().unwrap();
+    running.child.wait().unwrap();
+    assert_eq!(names(&folder), 0);
+}
+
+#[test]
+fn a_disk_that_is_full_in_mid_trial_is_a_failed_trial_that_says_so() {
+    const TEST: &str = "write_run::a_disk_that_is_full_in_mid_trial_is_a_failed_trial_that_says_so";
+    let place = Place::new();
+    let folder = place.path("small");
+    std::fs::create_dir(&folder).unwrap();
+    let mount = format!("mount -t tmpfs -o size=2G tmpfs {}", folder.display());
+    if !may_mount(&mount) {
+        return skip::note(TEST, "needs a mount namespace with a tmpfs");
+    }
+    let line = format!(
+        "run write --file-bytes 4MiB --threads 1 --quick --passes 40 --rounds 3 --sizes 64KiB \
+         --primitives write,mmap --destination new --budget 5m --dir {} --progress plain",
+        folder.display()
+    );
+    let mut running = started(place.in_a_mount_namespace(&mount, &line));
+    running.wait_for("committed: pass 1");
+    // What is written may be more than that for the moment, which the kernel refuses.
+    let small = ["-o", "remount,size=128k"];
+    let pid = running.child.id().to_string();
+    while !Command::new("nsenter")
+        .args(["--mount", "--target", &pid, "mount"])
+        .args(small)
+        .arg(&folder)
+        .output()
+        .unwrap()
+        .status
+        .success()
+    {}
+    let failed = running.wait_for("failed:");
+    assert!(failed.contains("ENOSPC") || failed.contains("SIGBUS"), "{failed}");
+    let done = running.finish();
+    assert!(done.code != Some(0) || done.stdout.contains("failed"), "{}", done.stdout);
+    let json = place.json("show last --json");
+    let whole = json.to_string();
+    assert!(whole.contains("ENOSPC") || whole.contains("SIGBUS"), "{whole}");
+}
+
+#[test]
+fn caches_are_dropped_with_consent_alone_and_everything_is_put_back() {
+    const TEST: &str =
+        "write_run::caches_are_dropped_with_consent_alone_and_everything_is_put_back";
+    let place = Place::new();
+    let refused = place.run("run file --cache dropped --quick --progress none");
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--drop-caches 3 allows it"), "{}", refused.stderr);
+    let unknown = place.run("run file --drop-caches 4 --dry-run");
+    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+
+    let line = "run file --file-bytes 4MiB --sizes 64KiB --threads 1 --quick --passes 2 --rounds 3 \
+                --primitives read --cache warm --drop-caches 1,2,3 --progress none";
+    // Nobody's caches are dropped: a file stands where the kernel's was.
+    let asked = place.path("asked");
+    std::fs::write(&asked, "").unwrap();
+    let bound = format!("mount --bind {} /proc/sys/vm/drop_caches", asked.display());
+    if !may_mount(&bound) {
+        return skip::note(TEST, "needs a mount namespace");
+    }
+    let run = |before: &str| finished(place.in_a_mount_namespace(before, line).output().unwrap());
+    let done = run(&bound);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let said = "Dropping caches of the whole system: open, fstat";
+    assert!(done.stdout.contains(said), "{}", done.stdout);
+    let last = std::fs::read_to_string(&asked).unwrap();
+    assert!(["1", "2", "3"].contains(&last.trim()), "{last}");
+    let json = place.json("show last --json");
+    let dropped = json["run"]["file"]["dropped"].as_array().expect("what came after");
+    assert_eq!(dropped.len(), 4 * 12);
+
+    let read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys";
+    let done = run(read_only);
+    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    let said = "EROFS";
+    assert!(done.stderr.contains(said), "{}", done.stderr);
+    assert!(done.stderr.contains("mounted read-only"), "{}", done.stderr);
+}
