@@ -13,7 +13,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate};
 use crate::answers::{Kind, Sentence};
 use crate::files::sentences::{about, bound, cost, no_faster, threads};
 use crate::files::{over, times};
-use crate::number::nanoseconds;
+use crate::number::{count, nanoseconds};
 use crate::results::curves;
 use crate::words;
 
@@ -210,8 +210,13 @@ fn of_file(run: &Run) -> Option<Sentence> {
         },
     );
     let text = format!(
-        "The file: {} in {} regions of {} ({}), made for this run in {}, on {}; {background}.",
-        file.bytes, writing.regions, writing.region, file.size_reason, file.place, file.file_system
+        "The file: {} in {} of {} ({}), made for this run in {}, on {}; {background}.",
+        file.bytes,
+        count(writing.regions, "region"),
+        writing.region,
+        file.size_reason,
+        file.place,
+        file.file_system
     );
     Some(Sentence::plain(Kind::Scope, text))
 }
