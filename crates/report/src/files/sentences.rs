@@ -123,8 +123,12 @@ fn fitted(model: &CostModel) -> String {
         Some(found) => format!("1/b = {} GiB/s", interval_text(Some(found), Bytes::GIB as f64)),
         None => "no cost per byte".to_owned(),
     };
+    let below = match model.breaks_at {
+        Some(size) => format!(" below {size}, from where on another line would fit"),
+        None => String::new(),
+    };
     format!(
-        "{} a = {at_most}{} ns, {bandwidth}, n½ = {}",
+        "{} a = {at_most}{} ns, {bandwidth}, n½ = {}{below}",
         model.label,
         interval_text(Some(model.fixed_ns), 1.0),
         knee(model)
