@@ -5,6 +5,7 @@
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use iolens_model::cell::Cell;
 use iolens_model::file::{Destination, FileFacts, WriteAxes, WritingFacts};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
@@ -62,7 +63,7 @@ impl Destinations {
         stop: &impl Fn() -> bool,
     ) -> Result<Destinations, String> {
         let (region, size_reason) = region(plan, axes, host)?;
-        let most = layout::arm_groups(plan).iter().map(Vec::len).max().unwrap_or(1);
+        let most = most_arms(plan);
         let is_there = axes.destination.contains(&Destination::Existing);
         let count = u32::try_from(if is_there { most } else { 1 }).unwrap_or(u32::MAX);
         let regions = TrialRegions { bytes: region.0, count };
@@ -130,7 +131,7 @@ fn region(plan: &Plan, axes: &WriteAxes, host: &HostFacts) -> Result<(Bytes, Str
         return Ok((Bytes(asked.0.next_multiple_of(REGION_MULTIPLE)), "as asked for".to_owned()));
     }
     let wanted = one_each.saturating_mul(REGION_BLOCKS).max(REGION_BYTES_MIN);
-    let arms = layout::arm_groups(plan).iter().map(Vec::len).max().unwrap_or(1) as u64;
+    let arms = most_arms(plan) as u64;
     let most = host.memory.value().map_or(u64::MAX, |memory| memory.0 / MEMORY_PART / arms);
     if most < one_each {
         return Err(format!(
@@ -145,6 +146,13 @@ fn region(plan: &Plan, axes: &WriteAxes, host: &HostFacts) -> Result<(Bytes, Str
     };
     let bytes = wanted.min(most);
     Ok((Bytes(bytes.max(one_each).next_multiple_of(REGION_MULTIPLE)), why))
+}
+
+/// Arms of the trial that has most.
+fn most_arms(plan: &Plan) -> usize {
+    let groups = |cell: &Cell| layout::arm_groups(plan, cell).iter().map(Vec::len).max();
+    // Their number does not hang on the cell.
+    plan.cells().first().and_then(groups).unwrap_or(1)
 }
 
 /// From how much dirty memory on the kernel writes back by itself.
