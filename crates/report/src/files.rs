@@ -4,7 +4,7 @@
 mod drops;
 pub(crate) mod sentences;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::{Cell, Setting};

@@ -1,6 +1,9 @@
 //! What a run of `write` says besides what every study says: what it takes that a block
 //! lasts, whether a flush can be what it says, what a slice leaves to be written back.
 
+#[cfg(test)]
+mod tests;
+
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::file::{Destination, WritingFacts};

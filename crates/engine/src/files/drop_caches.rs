@@ -39,7 +39,8 @@ const REPETITIONS: usize = 12;
 pub const NAMES: usize = 10_000;
 
 /// Bytes of the file that are read at once.
-const MIB: u64 = 1 << 20;
+const MIB_BYTES: usize = 1 << 20;
+const MIB: u64 = MIB_BYTES as u64;
 
 /// Whether this process may drop caches here. Drops none.
 ///
@@ -134,7 +135,7 @@ fn once(
 ) -> Result<AfterDrop, String> {
     let (last, mib) = places(subject);
     let file = subject.reopen(Caching::Buffered)?;
-    let mut buffer = Pages::new(mib.max(1) as usize, PageKind::Plain)
+    let mut buffer = Pages::new(MIB_BYTES, PageKind::Plain)
         .map_err(|errno| format!("cannot have a buffer of a MiB: {errno}"))?;
     // Everything is there, and clean, before something is dropped.
     read_range(subject, 0, mib)?;
@@ -149,9 +150,9 @@ fn once(
         .zip(resident(subject, last, subject.bytes() - last))
         .map(|(a, b)| a + b);
     let read = |buffer: &mut [u8], offset| timed(|| read_whole(file.as_fd(), buffer, offset));
-    let page = usize::try_from((subject.bytes() - last).min(PAGE_BYTES as u64)).unwrap_or(1);
-    let page = read(&mut buffer[..page.min(mib.max(1) as usize)], last)?;
-    let first = read(&mut buffer[..usize::try_from(mib).unwrap_or(0)], 0)?;
+    let within = |bytes: u64| usize::try_from(bytes).unwrap_or(MIB_BYTES).min(MIB_BYTES);
+    let page = read(&mut buffer[..within(subject.bytes() - last)], last)?;
+    let first = read(&mut buffer[..within(mib)], 0)?;
     let names = timed(|| names.open_all())?;
     Ok(AfterDrop {
         mode,

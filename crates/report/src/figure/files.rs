@@ -1,6 +1,6 @@
 //! The figures of a run of `file` or `write`: the rate by block size, warm and cold, or
-//! existing and new, side by side below what memory allows; the ratio; the time of a block with the cost
-//! model; CPU time; the rate by thread count.
+//! existing and new, side by side below what memory allows; the ratio; the time of a
+//! block with the cost model; CPU time; the rate by thread count.
 
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};

@@ -1,7 +1,9 @@
 //! A run of a file with known times, in every form that is shown.
 
 use iolens_model::arm::{Arm, ArmOutcome};
-use iolens_model::file::{Consumer, EngineFacts, FileAxes, FileCounts, FileFacts, Pattern};
+use iolens_model::file::{
+    AfterDrop, Consumer, DropMode, EngineFacts, FileAxes, FileCounts, FileFacts, Pattern,
+};
 use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::Reading;
@@ -19,7 +21,7 @@ const FILE_BYTES: u64 = 1 << 30;
 const ENGINES: [(&str, bool, f64, f64); 3] =
     [("read", false, 300.0, 0.100), ("mmap", false, 150.0, 0.105), ("direct", true, 9000.0, 0.5)];
 
-fn header() -> RunHeader {
+pub(crate) fn header() -> RunHeader {
     let mut header = fixture::run().0.header;
     header.name = None;
     header.plan.axes = Axes::File(FileAxes {
@@ -31,6 +33,7 @@ fn header() -> RunHeader {
         dir: Some("/scratch".to_owned()),
         file_bytes: None,
         evict: false,
+        drop_caches: Vec::new(),
     });
     header.plan.primitives = ENGINES.iter().map(|engine| engine.0.to_owned()).collect();
     header.plan.baseline = "read".to_owned();
@@ -54,6 +57,7 @@ fn header() -> RunHeader {
             path: String::new(),
             is_direct,
             has_depth: false,
+            is_durable: false,
         })
         .collect();
     header.file = Some(FileFacts {
@@ -64,6 +68,8 @@ fn header() -> RunHeader {
         file_system: "ext4".to_owned(),
         first_pass: Some(Nanos(1_000_000_000)),
         warnings: Vec::new(),
+        writing: None,
+        dropped: Vec::new(),
     });
     header
 }
@@ -85,16 +91,32 @@ fn found(cell: &Cell, is_direct: bool, bytes: u64) -> FileCounts {
         resident_before_bytes: Some(resident),
         resident_after_bytes: Some(if is_direct { resident } else { resident.max(bytes) }),
         device_bytes: Some(if is_cold || is_direct { bytes } else { 0 }),
-        short_reads: 0,
-        would_block: 0,
+        ..FileCounts::default()
     }
 }
 
 fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
-    let roles = [Role::Baseline, Role::Compared, Role::Compared];
+    let blocks = FILE_BYTES / 4 / cell.size.0;
+    let arm = |engine: (&'static str, bool, f64, f64)| {
+        (engine.0, time_ns(cell, engine, pass), found(cell, engine.1, FILE_BYTES / 4))
+    };
+    trial_of(like, cell, pass, blocks, &ENGINES.map(arm))
+}
+
+/// A trial of arms with these times of a block and what was found around each slice;
+/// the first is the baseline, and has its double.
+pub(crate) fn trial_of(
+    like: &TrialOutcome,
+    cell: &Cell,
+    pass: u32,
+    blocks: u64,
+    engines: &[(&str, f64, FileCounts)],
+) -> TrialOutcome {
+    let role = |place| if place == 0 { Role::Baseline } else { Role::Compared };
+    let shown = engines.iter().enumerate().map(|(place, engine)| (engine, role(place)));
     let mut arms: Vec<ArmOutcome> = Vec::new();
     let mut slices: Vec<SliceOutcome> = Vec::new();
-    for (engine, role) in ENGINES.into_iter().zip(roles).chain([(ENGINES[0], Role::SelfCheck)]) {
+    for (engine, role) in shown.chain([(&engines[0], Role::SelfCheck)]) {
         let id = engine.0;
         let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
         arms.push(ArmOutcome {
@@ -106,12 +128,11 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
             latency: None,
         });
         for round in 0..2 {
-            let blocks = FILE_BYTES / 4 / cell.size.0;
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
-            let time_ns = (blocks as f64 * time_ns(cell, engine, pass)) as u64;
+            let time_ns = (blocks as f64 * engine.1) as u64;
             let tx = Counts {
                 messages: blocks,
-                bytes: FILE_BYTES / 4,
+                bytes: blocks * cell.size.0,
                 calls: blocks,
                 time_ns,
                 task_clock_ns: Some(time_ns * u64::from(cell.threads)),
@@ -120,7 +141,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
                 migrations: Some(0),
                 minor_faults: Some(0),
                 major_faults: Some(0),
-                file: Some(found(cell, engine.1, FILE_BYTES / 4)),
+                file: Some(engine.2),
                 ..Counts::default()
             };
             slices.push(SliceOutcome {
@@ -178,8 +199,8 @@ fn the_answer_in_words() {
     foreign(&text::show(&run, &analysis, &analysis.cells[0], &style));
 }
 
-/// Words of messages have no place where a file is read.
-fn foreign(text: &str) {
+/// Words of messages have no place where a file is read or written.
+pub(crate) fn foreign(text: &str) {
     const WORDS: [&str; 7] = [
         "message",
         "goodput",
@@ -276,4 +297,37 @@ fn exports_have_blocks_and_what_was_found_of_the_file() {
     let whole: serde_json::Value =
         serde_json::from_str(&json::run(&run, &analysis)).expect("our own JSON");
     assert!(whole["read_plateaus"].as_array().is_some_and(|all| !all.is_empty()));
+}
+
+#[test]
+fn what_dropping_caches_is_worth_is_said_with_intervals() {
+    let (mut run, analysis) = run();
+    let file = run.header.file.as_mut().expect("a file");
+    for round in 0..6_u64 {
+        for (mode, times) in [(None, 1), (Some(DropMode::Pages), 40), (Some(DropMode::Both), 50)] {
+            let time = |ns: u64| Nanos((ns + round) * times);
+            file.dropped.push(AfterDrop {
+                mode,
+                page: time(2000),
+                mib: time(100_000),
+                names: time(9_000_000),
+                resident_bytes: Some(if mode.is_some() { 0 } else { 1 << 20 }),
+                cached_permille: Some(990),
+                unused_dentries_permille: Some(1000),
+            });
+        }
+    }
+    let said = answers::sentences(&run, &analysis);
+    let said: Vec<&str> = said.iter().map(|s| s.text.as_str()).collect();
+    let page = "the first read of a page of the file took 2.00 µs [2.00 µs, 2.00 µs] with nothing \
+                dropped, and 40.0 [40.0, 40.0] times after mode 1 (pages), 50.0 [50.0, 50.0] times \
+                after mode 3 (both)";
+    assert!(said.iter().any(|text| text.contains(page)), "{said:#?}");
+    assert!(said.iter().any(|text| text.contains("open, fstat and close of 10 000 files")));
+    let style = Style { colour: false, width: 100 };
+    let shown = text::run(&run, &analysis, &style);
+    let table = shown.split("What came after").nth(1).expect("a table");
+    let rows: Vec<&str> = table.lines().filter(|line| line.contains("1 (pages)")).collect();
+    assert_eq!(rows.len(), 3, "{table}");
+    assert!(html::page(&run, &analysis).contains("What dropping caches is worth"));
 }

@@ -1,0 +1,152 @@
+//! A run that writes with known times, in every form that is shown.
+
+use iolens_model::file::{EngineFacts, FileCounts, FileFacts, Pattern, WriteAxes, WritingFacts};
+use iolens_model::outcome::TrialOutcome;
+use iolens_model::plan::Axes;
+use iolens_model::run::RunHeader;
+use iolens_model::units::Bytes;
+
+use super::*;
+use crate::files::tests::{foreign, header as header_of_reads, trial_of};
+use crate::text::Style;
+use crate::{answers, csv, figure, fixture, html, json, text};
+
+const REGION: u64 = 64 << 20;
+
+/// id, whether it is direct, whether it is durable, ns of a block, ns per byte.
+const ENGINES: [(&str, bool, bool, f64, f64); 5] = [
+    ("write", false, false, 400.0, 0.2),
+    ("direct", true, false, 20_000.0, 0.7),
+    ("write_fsync", false, true, 900_000.0, 0.9),
+    ("write_fdatasync", false, true, 450_000.0, 0.9),
+    ("write_dsync", false, true, 450_100.0, 0.9),
+];
+
+fn header() -> RunHeader {
+    let mut header = header_of_reads();
+    header.plan.axes = Axes::Write(WriteAxes {
+        destination: Destination::ALL.to_vec(),
+        pattern: vec![Pattern::Sequential],
+        depth: vec![1],
+        dir: Some("/scratch".to_owned()),
+        file_bytes: None,
+    });
+    header.plan.primitives = ENGINES.iter().map(|engine| engine.0.to_owned()).collect();
+    header.plan.baseline = "write".to_owned();
+    header.plan.sizes = [512, 4096, 65536, 1 << 20].map(Bytes).to_vec();
+    header.plan.threads = vec![1];
+    let engine = |&(id, is_direct, is_durable, ..): &(&str, bool, bool, f64, f64)| EngineFacts {
+        id: id.to_owned(),
+        summary: format!("what {id} does"),
+        path: String::new(),
+        is_direct,
+        has_depth: false,
+        is_durable,
+    };
+    header.engines = ENGINES.iter().map(engine).collect();
+    header.file = Some(FileFacts {
+        bytes: Bytes(6 * REGION),
+        size_reason: "more than is written in many slices".to_owned(),
+        first_pass: None,
+        writing: Some(WritingFacts {
+            region: Bytes(REGION),
+            regions: 6,
+            dirty_background: Some(Bytes(2 << 30)),
+            flushes: [400, 450, 500].map(|us| Nanos(us * 1000)).to_vec(),
+        }),
+        ..header.file.expect("a file")
+    });
+    header
+}
+
+fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
+    let is_new = cell.write().is_some_and(|write| write.destination == Destination::New);
+    let blocks = REGION / 64 / cell.size.0;
+    let arm =
+        |(id, is_direct, is_durable, fixed, per_byte): (&'static str, bool, bool, f64, f64)| {
+            let fixed = if is_new { fixed * 1.5 } else { fixed };
+            let stray = 1.0 + 0.001 * f64::from(pass % 3);
+            let resident = if is_new || is_direct { 0 } else { REGION };
+            let found = FileCounts {
+                resident_before_bytes: Some(resident),
+                resident_after_bytes: Some(resident),
+                dirty_before_bytes: Some(0),
+                dirty_after_bytes: Some(if is_direct || is_durable { 0 } else { REGION / 64 }),
+                size_error_bytes: Some(0),
+                ..FileCounts::default()
+            };
+            (id, (fixed + per_byte * cell.size.0 as f64) * stray, found)
+        };
+    trial_of(like, cell, pass, blocks, &ENGINES.map(arm))
+}
+
+fn run() -> (Run, Analysis) {
+    fixture::of_trials(header(), trial)
+}
+
+#[test]
+fn what_was_put_in_comes_out() {
+    let (run, analysis) = run();
+    let ok = analysis.cells.iter().flat_map(|cell| &cell.arms).all(|a| a.status == Status::Ok);
+    assert!(ok, "{:?}", analysis.rejected.first());
+    let first = &analysis.cells[0];
+    assert_eq!(dirty_share(&run, &first.cell, "write"), Some(1.0));
+    assert_eq!(dirty_share(&run, &first.cell, "write_fsync"), Some(0.0));
+    let durable: Vec<&str> =
+        durable(&run, first).iter().map(|(arm, _)| arm.arm.label.as_str()).collect();
+    assert_eq!(durable, ["write_fsync", "write_fdatasync", "write_dsync"]);
+    assert!(lazy(&run, first).is_some_and(|(arm, _)| arm.arm.label == "write"));
+}
+
+#[test]
+fn the_answer_in_words() {
+    let (run, analysis) = run();
+    let style = Style { colour: false, width: 100 };
+    let shown = text::run(&run, &analysis, &style);
+    insta::assert_snapshot!(shown);
+    foreign(&shown);
+    foreign(&text::show(&run, &analysis, &analysis.cells[0], &style));
+    assert!(!shown.contains("from device") && !shown.contains("warm"), "{shown}");
+}
+
+#[test]
+fn a_flush_that_cannot_be_one_is_said_to_be_none() {
+    let (mut run, analysis) = run();
+    let said = |run: &Run| -> String {
+        let all = answers::sentences(run, &analysis);
+        all.into_iter().map(|sentence| sentence.text + "\n").collect()
+    };
+    assert!(said(&run).contains("which a flush can take. This is a virtual machine"));
+    let file = run.header.file.as_mut().expect("a file");
+    file.writing.as_mut().expect("it writes").flushes = vec![Nanos(3000); 3];
+    let text = said(&run);
+    assert!(text.contains("the median of 3") && text.contains("no device programs"), "{text}");
+    assert!(text.contains("durability is not observable from here"), "{text}");
+    assert!(text.contains("The device was not preconditioned"), "{text}");
+    run.header.file.as_mut().expect("a file").file_system = "tmpfs".to_owned();
+    let text = said(&run);
+    assert!(text.contains("tmpfs has no device") && !text.contains("preconditioned"), "{text}");
+}
+
+#[test]
+fn rows_and_columns_are_of_writes() {
+    let (run, analysis) = run();
+    let whole: serde_json::Value =
+        serde_json::from_str(&json::run(&run, &analysis)).expect("our own JSON parses");
+    let cell = &whole["cells"][0];
+    assert!(cell["write_bytes_per_s"].is_number() && cell["destination"] == "existing", "{cell}");
+    let columns = |text: String| text.lines().next().unwrap_or_default().replace(',', "\n");
+    insta::assert_snapshot!("columns_of_arms", columns(csv::arms(&run)));
+    insta::assert_snapshot!("columns_of_slices", columns(csv::slices(&run)));
+}
+
+#[test]
+fn figures_and_page_are_of_writes() {
+    let (run, analysis) = run();
+    let names: Vec<String> =
+        figure::all(&run, &analysis).into_iter().map(|figure| figure.file_stem).collect();
+    insta::assert_snapshot!("figures_by_name", names.join("\n"));
+    let page = html::page(&run, &analysis);
+    assert!(page.contains("What writing to a file costs") && page.contains("Left dirty"));
+    assert!(!page.contains("From device") && !page.contains("warm"));
+}
