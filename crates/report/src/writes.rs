@@ -11,7 +11,7 @@ use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Nanos;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
 use crate::answers::{Kind, Sentence};
 use crate::files::sentences::{about, bound, cost, no_faster, threads};
@@ -70,7 +70,16 @@ pub(crate) fn lazy<'a>(run: &Run, cell: &'a CellAnalysis) -> Option<(&'a ArmAnal
     (!is_durable(run, &baseline.arm.primitive)).then(|| Some((baseline, time_of(baseline)?)))?
 }
 
-/// `512 µs [498, 527]`, in one unit.
+/// The time of a block over the baseline's, of slices that alternated.
+pub(crate) fn over_baseline(arm: &ArmAnalysis) -> Option<Estimate> {
+    let contrast = arm.contrast.as_ref().filter(|contrast| contrast.ratio > 0.0)?;
+    let positive = contrast.pointwise.filter(|interval| interval.low > 0.0);
+    let interval =
+        positive.map(|Interval { low, high }| Interval { low: 1.0 / high, high: 1.0 / low });
+    Some(Estimate { value: 1.0 / contrast.ratio, interval, n: contrast.n })
+}
+
+/// `512 µs [498 µs, 527 µs]`.
 pub(crate) fn time(estimate: &Estimate) -> String {
     let value = nanoseconds(estimate.value);
     let Some(interval) = estimate.interval else { return value };

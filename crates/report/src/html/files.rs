@@ -42,10 +42,7 @@ pub(super) fn answers(run: &Run, analysis: &Analysis) -> Markup {
             @if let Some(table) = files::caching(run, analysis) {
                 details { summary { "What caching is worth, by engine" } (table.html()) }
             }
-            @if let Some(table) = files::durable(run, analysis) {
-                p.aside { (table.caption) "." }
-                (table.html())
-            }
+            @if let Some(table) = files::durable(run, analysis) { (table.html()) }
             @if let Some(table) = crate::files::drops_table(run) {
                 details open { summary { "What dropping caches is worth" } (table.html()) }
             }

@@ -210,7 +210,7 @@ pub(crate) fn durable(run: &Run, analysis: &Analysis) -> Option<Table> {
             rows.splice(0..0, lazy);
             for (place, (arm, time)) in rows.into_iter().enumerate() {
                 let size = if place == 0 { cell.cell.size.to_string() } else { String::new() };
-                let over = lazy.filter(|_| place > 0).map(|(_, lazily)| files::over(time, lazily));
+                let over = lazy.filter(|_| place > 0).and_then(|_| writes::over_baseline(arm));
                 let row = vec![
                     std::mem::take(&mut name).into(),
                     size.into(),
