@@ -2,15 +2,16 @@
 //! processors, with rings of which size, in which order of slices.
 
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::{Study, WorkingSet};
+use iolens_model::axes::WorkingSet;
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
-use iolens_model::plan::{Plan, Schedule};
+use iolens_model::plan::{Axes, Plan, Schedule};
 use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
+use crate::files::copy::copiers;
 use crate::files::read::engines;
 use crate::{calls, registry};
 
@@ -50,7 +51,7 @@ pub fn arm_groups(plan: &Plan) -> Vec<Vec<Arm>> {
         .primitives
         .iter()
         .filter(|id| **id != plan.baseline)
-        .filter_map(|id| Some(arm(id, role(plan.study(), id, &plan.baseline)?)))
+        .filter_map(|id| Some(arm(id, role(plan, id)?)))
         .collect();
     let group = |others: &[Arm]| {
         let mut arms = vec![arm(&plan.baseline, Role::Baseline)];
@@ -68,11 +69,13 @@ pub fn arm_groups(plan: &Plan) -> Vec<Vec<Arm>> {
 }
 
 /// The part of an arm; null where this build does not know it.
-fn role(study: Study, id: &str, baseline: &str) -> Option<Role> {
-    match study {
-        Study::Net => registry::find(id).map(|entry| entry.role(baseline)),
-        Study::Syscall => calls::find(id).map(|entry| entry.role(baseline)),
-        Study::File => engines::find(id).map(|entry| entry.role(baseline)),
+fn role(plan: &Plan, id: &str) -> Option<Role> {
+    let baseline = &plan.baseline;
+    match &plan.axes {
+        Axes::Net(_) => registry::find(id).map(|entry| entry.role(baseline)),
+        Axes::Syscall(_) => calls::find(id).map(|entry| entry.role(baseline)),
+        Axes::File(_) => engines::find(id).map(|entry| entry.role(baseline)),
+        Axes::Copy(copy) => copiers::role(id, baseline, copy),
     }
 }
 

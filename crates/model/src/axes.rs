@@ -49,6 +49,8 @@ axis! {
         Syscall = "syscall",
         /// Blocks of a file.
         File = "file",
+        /// Whole files, copied.
+        Copy = "copy",
     }
 }
 
@@ -57,7 +59,7 @@ impl Study {
     #[must_use]
     pub fn has_sizes(self) -> bool {
         match self {
-            Study::Net | Study::File => true,
+            Study::Net | Study::File | Study::Copy => true,
             Study::Syscall => false,
         }
     }
@@ -69,6 +71,18 @@ impl Study {
             Study::Net => "message",
             Study::Syscall => "call",
             Study::File => "block",
+            Study::Copy => "copy",
+        }
+    }
+
+    /// Several of them.
+    #[must_use]
+    pub fn units(self) -> &'static str {
+        match self {
+            Study::Net => "messages",
+            Study::Syscall => "calls",
+            Study::File => "blocks",
+            Study::Copy => "copies",
         }
     }
 }

@@ -65,6 +65,7 @@ pub(crate) fn end_facts<'a>(
         thread_pmus: Vec::new(),
         by_pmu: Vec::new(),
         arm_facts: Vec::new(),
+        starts: Vec::new(),
         not_measured: match connection {
             Some(_) => Vec::new(),
             None => ["retransmits", "segments_out"].map(not_over_tcp(&trial.cell)).to_vec(),

@@ -1,6 +1,7 @@
 //! A cell while a run goes on: its arms, the work of their slices, and who
 //! has dropped out.
 
+use iolens_engine::files::copy;
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
@@ -51,6 +52,8 @@ pub(crate) struct GroupArm {
     /// Whether the work of its slices is fixed already, by an earlier session
     /// of the run.
     is_fixed: bool,
+    /// Files that a slice copies, fixed likewise; null in other studies.
+    copies: Option<u64>,
     /// Failed trials.
     failures: u32,
 }
@@ -79,7 +82,7 @@ impl Group {
 
 impl GroupArm {
     fn new(arm: Arm, message_ns: f64) -> GroupArm {
-        GroupArm { arm, message_ns, is_fixed: false, failures: 0 }
+        GroupArm { arm, message_ns, is_fixed: false, copies: None, failures: 0 }
     }
 }
 
@@ -197,6 +200,10 @@ impl CellState {
 
     /// Messages, or calls, per slice of an arm over all its threads.
     fn messages(&self, arm: &GroupArm, target: Nanos) -> u64 {
+        if self.cell.copy().is_some() {
+            let wanted = || work::copies(target, arm.message_ns, &self.cell);
+            return arm.copies.unwrap_or_else(wanted);
+        }
         if let Some(file) = &self.file {
             return work::blocks(target, arm.message_ns, &self.cell, *file);
         }
@@ -229,7 +236,8 @@ impl CellState {
     pub(crate) fn visit(&self, plan: &Plan) -> Nanos {
         let group = |group: &Group| {
             let trials = if plan.isolate { group.arms.len() as u64 } else { 1 };
-            let arms = group.arms.iter().map(|arm| self.rounds_ns(plan, arm));
+            let schedule = self.schedule(plan, group);
+            let arms = group.arms.iter().map(|arm| self.rounds_ns(plan, arm, &schedule));
             arms.fold(trials * TRIAL_OVERHEAD.0, u64::saturating_add)
         };
         Nanos(self.groups.iter().map(group).fold(0, u64::saturating_add))
@@ -237,18 +245,38 @@ impl CellState {
 
     /// How long measuring each arm of the cell by itself takes, about.
     pub(crate) fn visit_isolated(&self, plan: &Plan) -> Nanos {
-        let arms = self.groups.iter().flat_map(|group| &group.arms);
-        let takes_part = arms.filter(|arm| is_compared(arm.arm.role));
-        let trial = |arm| self.rounds_ns(plan, arm).saturating_add(TRIAL_OVERHEAD.0);
-        Nanos(takes_part.map(trial).fold(0, u64::saturating_add))
+        let of_group = |group: &Group| {
+            let schedule = self.schedule(plan, group);
+            let takes_part = group.arms.iter().filter(|arm| is_compared(arm.arm.role));
+            let trial = |arm| self.rounds_ns(plan, arm, &schedule).saturating_add(TRIAL_OVERHEAD.0);
+            takes_part.map(trial).fold(0, u64::saturating_add)
+        };
+        Nanos(self.groups.iter().map(of_group).fold(0, u64::saturating_add))
     }
 
-    fn rounds_ns(&self, plan: &Plan, arm: &GroupArm) -> u64 {
-        let rounds = match plan.schedule {
+    fn rounds_ns(&self, plan: &Plan, arm: &GroupArm, schedule: &Schedule) -> u64 {
+        let rounds = match *schedule {
             Schedule::Slices { discarded_rounds, rounds, .. } => discarded_rounds + rounds,
             Schedule::Window { .. } | Schedule::Messages { .. } => 1,
         };
-        self.slice_ns(plan, arm).saturating_mul(u64::from(rounds))
+        let slice_ns = self.slice_ns(plan, arm);
+        let slice_ns = if self.cell.copy().is_some() { around_a_copy(slice_ns) } else { slice_ns };
+        slice_ns.saturating_mul(u64::from(rounds))
+    }
+
+    /// The plan's schedule, with as many rounds as a trial of this group has time for: a
+    /// copy of a large file is longer than any slice is meant to be.
+    fn schedule(&self, plan: &Plan, group: &Group) -> Schedule {
+        let Schedule::Slices { slice, discarded_rounds, rounds } = plan.schedule else {
+            return plan.schedule;
+        };
+        if self.cell.copy().is_none() {
+            return plan.schedule;
+        }
+        let round = group.arms.iter().map(|arm| around_a_copy(self.slice_ns(plan, arm)));
+        let [discarded_rounds, rounds] =
+            rounds_of_copies(round.fold(0, u64::saturating_add), [discarded_rounds, rounds]);
+        Schedule::Slices { slice, discarded_rounds, rounds }
     }
 
     /// A trial of a group, or of one arm of it, in a fresh random order.
@@ -265,8 +293,10 @@ impl CellState {
             None => self.groups[group].arms.iter().collect(),
         };
         let longest = arms.iter().map(|arm| self.slice_ns(plan, arm)).max().unwrap_or(0);
-        let visit = arms.iter().map(|arm| self.rounds_ns(plan, arm)).fold(0, u64::saturating_add);
-        let layout = Layout { schedule: plan.schedule, target: self.target, longest, visit };
+        let schedule = self.schedule(plan, &self.groups[group]);
+        let visit = arms.iter().map(|arm| self.rounds_ns(plan, arm, &schedule));
+        let visit = visit.fold(0, u64::saturating_add);
+        let layout = Layout { schedule, target: self.target, longest, visit };
         let isolated = only.is_some();
         Trial { isolated, ..self.laid_out(plan, place, &arms, &layout, rng) }
     }
@@ -281,11 +311,18 @@ impl CellState {
     ) -> Trial {
         const ROUNDS: u32 = 9;
         let arms: Vec<&GroupArm> = self.groups[group].arms.iter().collect();
-        let least = 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell);
+        let least = match self.cell.copy() {
+            Some(_) => arms.iter().map(|arm| arm.message_ns).fold(0.0, f64::max),
+            None => 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell),
+        };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let longest = target.0.max(least as u64);
+        let rounds = match self.cell.copy() {
+            Some(_) => rounds_of_probes(longest.saturating_mul(arms.len() as u64), ROUNDS),
+            None => ROUNDS,
+        };
         let layout = Layout {
-            schedule: Schedule::Slices { slice: target, discarded_rounds: 1, rounds: ROUNDS },
+            schedule: Schedule::Slices { slice: target, discarded_rounds: 1, rounds },
             target,
             longest,
             visit: longest.saturating_mul(u64::from(ROUNDS) * arms.len() as u64),
@@ -318,6 +355,7 @@ impl CellState {
             rx_cpus: self.placement.rx_cpus.clone(),
             ring_messages: self.ring_messages,
             file: None,
+            copies: None,
             sampling: None,
             stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
             trial_limit: Nanos(TRIAL_MIN.0.saturating_add(layout.visit.saturating_mul(10))),
@@ -425,7 +463,10 @@ impl CellState {
         let Some(arm) = self.groups[group].arms.iter_mut().find(is_it) else { return };
         let of_arm = |slice: &&SliceOutcome| slice.arm == index && slice.tx.messages > 0;
         let Some(slice) = outcome.slices.iter().find(of_arm) else { return };
-        arm.message_ns = if plan.schedule.is_sliced() {
+        if self.cell.copy().is_some() {
+            arm.copies = Some(slice.tx.messages);
+        }
+        arm.message_ns = if plan.schedule.is_sliced() && arm.copies.is_none() {
             // The half keeps rounding down from losing a message.
             target.0 as f64 / (slice.tx.messages as f64 + 0.5)
         } else {
@@ -437,6 +478,13 @@ impl CellState {
     /// Whether the work of every arm of a group is fixed.
     pub(crate) fn is_fixed(&self, group: usize) -> bool {
         self.groups[group].arms.iter().all(|arm| arm.is_fixed)
+    }
+
+    /// Whether a probe has told all of a group's work: none of its slices would be more
+    /// than one file, however exactly the time of that were known.
+    pub(crate) fn is_known(&self, group: usize) -> bool {
+        let is_long = |arm: &GroupArm| arm.message_ns > 2.0 * self.target.0 as f64;
+        self.cell.copy().is_some() && self.groups[group].arms.iter().all(is_long)
     }
 
     /// Remembers a trial that did not end as it should; an arm that failed too
@@ -494,7 +542,38 @@ fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
+        Setting::Copy(setting) => {
+            let is_program = copy::engines::find(&arm.primitive).is_none();
+            work::guessed_copy_ns(cell, setting, is_program)
+        }
     }
+}
+
+/// What a slice that copies takes with what is done around it: files are made and
+/// removed, which frees every page of them.
+fn around_a_copy(slice_ns: u64) -> u64 {
+    slice_ns.saturating_add(slice_ns / 2)
+}
+
+/// Rounds of a trial that copies, those thrown away first, from the time of one and what
+/// the plan wants of each: as many as the trial has time for, and one of each at least.
+fn rounds_of_copies(round_ns: u64, [discarded, rounds]: [u32; 2]) -> [u32; 2] {
+    const TRIAL: Nanos = Nanos(4_000_000_000);
+    let fit = u32::try_from(TRIAL.0 / round_ns.max(1)).unwrap_or(u32::MAX);
+    let wanted = discarded.saturating_add(rounds);
+    if fit >= wanted && discarded > 0 {
+        return [discarded, rounds];
+    }
+    // The first copies of an arm in a trial are those whose bytes are compared.
+    let discarded = (u64::from(discarded) * u64::from(fit) / u64::from(wanted.max(1))).max(1);
+    let discarded = u32::try_from(discarded).unwrap_or(1);
+    [discarded, fit.saturating_sub(discarded).clamp(1, rounds.max(1))]
+}
+
+/// The same of a probe, which throws one away.
+fn rounds_of_probes(round_ns: u64, rounds: u32) -> u32 {
+    const PROBE: Nanos = Nanos(1_000_000_000);
+    u32::try_from(PROBE.0 / round_ns.max(1)).unwrap_or(u32::MAX).clamp(1, rounds)
 }
 
 /// Whether slices of a call can be as the cell and the plan want them.
@@ -522,6 +601,9 @@ fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), S
     if cell.file().is_some() {
         // What an engine refuses depends on the file, and is asked in the worker.
         return Ok(());
+    }
+    if cell.copy().is_some() {
+        return copy::copiers::allow(&arm.primitive, cell.threads);
     }
     if let Some(setting) = cell.syscall() {
         return call_allowed(arm, setting, plan);
