@@ -1,6 +1,8 @@
 //! What an end says about itself: where its threads ran and what the kernel
 //! made of its options.
 
+use std::collections::BTreeSet;
+
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::EndFacts;
@@ -32,6 +34,21 @@ fn not_over_tcp(cell: &Cell) -> impl Fn(&str) -> NotMeasured {
         None => "nothing is sent over TCP, which alone counts it",
     };
     move |metric| NotMeasured { metric: metric.to_owned(), why: why.to_owned() }
+}
+
+/// Counts that threads have and programs have not, where programs are arms.
+fn of_programs(trial: &Trial) -> Vec<NotMeasured> {
+    let programs = trial.copies.as_ref().map_or(&[][..], |copies| &copies.programs);
+    let is_one = |id: &str| programs.iter().any(|program| program.name == id);
+    let names = trial.arms.iter().map(|arm| &*arm.primitive).filter(|id| is_one(id));
+    let names: BTreeSet<&str> = names.collect();
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let names = names.into_iter().collect::<Vec<_>>().join(", ");
+    let why = format!("of programs ({names}) only CPU time, switches and faults are known");
+    let metrics = ["calls", "migrations", "run_delay_ns"].into_iter();
+    metrics.map(|metric| NotMeasured { metric: metric.to_owned(), why: why.clone() }).collect()
 }
 
 /// The facts of an end from its threads.
@@ -71,6 +88,7 @@ pub(crate) fn end_facts<'a>(
             None => ["retransmits", "segments_out"].map(not_over_tcp(&trial.cell)).to_vec(),
         },
     };
+    facts.not_measured.extend(of_programs(trial));
     for (bracket, cpus) in threads {
         facts.threads += 1;
         facts.thread_cpus.push(cpus);

@@ -193,7 +193,7 @@ fn reflinked(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Sentenc
 fn programs(run: &Run) -> Option<Sentence> {
     let engines = run.header.engines.iter();
     let parts: Vec<String> = engines
-        .filter_map(|facts| Some(format!("{}: `{}`", facts.id, facts.program.as_ref()?.join(" "))))
+        .filter_map(|facts| Some(format!("{}: `{}`", facts.id, shown(facts.program.as_ref()?))))
         .collect();
     let text = format!(
         "Programs are timed as whole processes, from the call that starts them to the end of \
@@ -202,6 +202,16 @@ fn programs(run: &Run) -> Option<Sentence> {
         parts.join("; ")
     );
     (!parts.is_empty()).then(|| Sentence::plain(Kind::Scope, text))
+}
+
+/// An argument list as one would type it.
+fn shown(argv: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./{},:+@%".contains(c);
+    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// The files, and where they were copied.

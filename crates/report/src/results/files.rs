@@ -110,7 +110,11 @@ fn fill(run: &Run, parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Tab
                 Part::Engine => {
                     Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
                 }
-                Part::Rate => value(figures.and_then(|f| f.read_bytes_per_s), scale.bytes_per_s),
+                // What moves no bytes has no rate.
+                Part::Rate => {
+                    let rate = figures.and_then(|f| f.read_bytes_per_s);
+                    value(rate.filter(|rate| rate.value > 0.0), scale.bytes_per_s)
+                }
                 Part::Time => value(figures.map(|f| f.ns_per_message), time_ns),
                 Part::Start => match copying::start_of(run, &arm.arm.primitive) {
                     Some(start) => number::narrow(Some(start.median_ns as f64 / 1e6)).into(),
