@@ -1,8 +1,7 @@
 //! What an end says about itself: where its threads ran and what the kernel
 //! made of its options.
 
-use std::collections::BTreeSet;
-
+use iolens_model::arm::Arm;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::EndFacts;
@@ -39,16 +38,13 @@ fn not_over_tcp(cell: &Cell) -> impl Fn(&str) -> NotMeasured {
 /// Counts that threads have and programs have not, where programs are arms.
 fn of_programs(trial: &Trial) -> Vec<NotMeasured> {
     let programs = trial.copies.as_ref().map_or(&[][..], |copies| &copies.programs);
-    let is_one = |id: &str| programs.iter().any(|program| program.name == id);
-    let names = trial.arms.iter().map(|arm| &*arm.primitive).filter(|id| is_one(id));
-    let names: BTreeSet<&str> = names.collect();
-    if names.is_empty() {
+    let is_one = |arm: &Arm| programs.iter().any(|program| program.name == arm.primitive);
+    if !trial.arms.iter().any(is_one) {
         return Vec::new();
     }
-    let names = names.into_iter().collect::<Vec<_>>().join(", ");
-    let why = format!("of programs ({names}) only CPU time, switches and faults are known");
-    let metrics = ["calls", "migrations", "run_delay_ns"].into_iter();
-    metrics.map(|metric| NotMeasured { metric: metric.to_owned(), why: why.clone() }).collect()
+    let why = "of programs only CPU time, switches and faults are known";
+    let of = |metric: &str| NotMeasured { metric: metric.to_owned(), why: why.to_owned() };
+    ["calls", "migrations", "run_delay_ns"].map(of).to_vec()
 }
 
 /// The facts of an end from its threads.

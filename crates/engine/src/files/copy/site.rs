@@ -216,3 +216,6 @@ fn cannot(what: &str, place: &Path, errno: Errno) -> Trouble {
 pub(crate) fn fsync(file: &impl AsFd) -> Result<(), Errno> {
     iolens_sys::file::sync::fsync(file.as_fd())
 }
+
+#[cfg(test)]
+mod tests;
