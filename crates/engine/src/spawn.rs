@@ -45,11 +45,17 @@ pub(crate) fn spawn(launch: &Launch, environment: &[(&str, &str)]) -> Result<Spa
 ///
 /// Errors: why it cannot be started.
 pub(crate) fn program(argv: &[Vec<u8>], errors: File) -> Result<Program, String> {
-    let name = argv.first().ok_or("a program without a name")?;
-    let shown = String::from_utf8_lossy(name).into_owned();
-    let path = found(Path::new(OsStr::from_bytes(name)))
-        .ok_or_else(|| format!("there is no program `{shown}` in PATH"))?;
-    Program::new(&path, argv, errors).map_err(|errno| format!("cannot start {shown}: {errno}"))
+    let name = OsStr::from_bytes(argv.first().ok_or("a program without a name")?);
+    let cannot = |errno: Errno| format!("cannot start {}: {errno}", name.display());
+    Program::new(&find(name)?, argv, errors).map_err(cannot)
+}
+
+/// The file of a program.
+///
+/// Errors: there is none in `PATH`.
+pub(crate) fn find(name: impl AsRef<OsStr>) -> Result<PathBuf, String> {
+    let name = Path::new(name.as_ref());
+    found(name).ok_or_else(|| format!("there is no program `{}` in PATH", name.display()))
 }
 
 /// The file of a program's name.

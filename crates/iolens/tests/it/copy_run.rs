@@ -102,12 +102,17 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     refused("--primitives sendfil", "did you mean `sendfile`?");
     refused("--baseline reflink", "it moves no bytes");
     refused("--pattern random", "--pattern is of the study file: copy has no such axis");
-    refused("--external dd=x{src}{dst}", "that is an arm already");
-    refused("--external a=x{src}", "lacks {dst}");
-    refused("--external a=x{src}{dst} --external a=y{src}{dst}", "--external a is there twice");
-    let foreign = place.run("run file --external a=x{src}{dst} --dry-run");
-    assert_eq!(foreign.code, Some(2), "{}", foreign.stderr);
-    assert!(foreign.stderr.contains("--external is of the study copy"), "{}", foreign.stderr);
+    let program = |study: &str, external: &[&str], expect: &str| {
+        let mut command = place.command(&format!("run {study} --dry-run"));
+        external.iter().for_each(|text| _ = command.args(["--external", text]));
+        let done = crate::harness::finished(command.output().unwrap());
+        assert_eq!(done.code, Some(2), "{external:?}: {}", done.stderr);
+        assert!(done.stderr.contains(expect), "{external:?}: {}", done.stderr);
+    };
+    program("copy", &["dd=x {src} {dst}"], "that is an arm already");
+    program("copy", &["a=x {src}"], "lacks {dst}");
+    program("copy", &["a=x {src} {dst}", "a=y {src} {dst}"], "--external a is there twice");
+    program("file", &["a=x {src} {dst}"], "--external is of the study copy");
     let done = place.run(&format!("{RUN} --dir {}", place.path("nowhere").display()));
     assert_eq!(done.code, Some(4), "{}", done.stderr);
     assert!(done.stderr.contains("nowhere"), "{}", done.stderr);

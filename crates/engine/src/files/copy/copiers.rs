@@ -43,6 +43,13 @@ impl Program {
         let argv = self.argv.iter().map(|&word| word.to_owned()).collect();
         External { name: self.id.to_owned(), argv }
     }
+
+    /// Whether there is such a program.
+    ///
+    /// Errors: where it was looked for.
+    pub fn try_here(&self) -> Result<(), String> {
+        crate::spawn::find(self.id).map(drop)
+    }
 }
 
 /// Ids of the engines and of the programs that everybody has.
