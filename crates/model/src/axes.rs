@@ -168,6 +168,17 @@ axis! {
     }
 }
 
+/// Each of `all` with each of the values, in this order.
+pub(crate) fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
+    let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));
+    let with = |(one, value): (&C, &T)| {
+        let mut one = one.clone();
+        set(&mut one, value);
+        one
+    };
+    pairs.map(with).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,9 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::axis;
+use crate::axes::{axis, crossed};
 use crate::file::CacheState;
-use crate::plan::crossed;
 use crate::units::Bytes;
 
 axis! {

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet, crossed};
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
 use crate::copy::CopyAxes;
 use crate::file::{CacheState, Consumer, FileAxes, FileSetting, Pattern};
@@ -537,17 +537,6 @@ impl NetAxes {
             (self.batches.uring_batch.len(), batch),
         ]
     }
-}
-
-/// Each of `all` with each of the values, in this order.
-pub(crate) fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
-    let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));
-    let with = |(one, value): (&C, &T)| {
-        let mut one = one.clone();
-        set(&mut one, value);
-        one
-    };
-    pairs.map(with).collect()
 }
 
 /// A value, or a list of them.

@@ -15,6 +15,8 @@ use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
+use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
+
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
 
@@ -547,33 +549,6 @@ fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
             work::guessed_copy_ns(cell, setting, is_program)
         }
     }
-}
-
-/// What a slice that copies takes with what is done around it: files are made and
-/// removed, which frees every page of them.
-fn around_a_copy(slice_ns: u64) -> u64 {
-    slice_ns.saturating_add(slice_ns / 2)
-}
-
-/// Rounds of a trial that copies, those thrown away first, from the time of one and what
-/// the plan wants of each: as many as the trial has time for, and one of each at least.
-fn rounds_of_copies(round_ns: u64, [discarded, rounds]: [u32; 2]) -> [u32; 2] {
-    const TRIAL: Nanos = Nanos(4_000_000_000);
-    let fit = u32::try_from(TRIAL.0 / round_ns.max(1)).unwrap_or(u32::MAX);
-    let wanted = discarded.saturating_add(rounds);
-    if fit >= wanted && discarded > 0 {
-        return [discarded, rounds];
-    }
-    // The first copies of an arm in a trial are those whose bytes are compared.
-    let discarded = (u64::from(discarded) * u64::from(fit) / u64::from(wanted.max(1))).max(1);
-    let discarded = u32::try_from(discarded).unwrap_or(1);
-    [discarded, fit.saturating_sub(discarded).clamp(1, rounds.max(1))]
-}
-
-/// The same of a probe, which throws one away.
-fn rounds_of_probes(round_ns: u64, rounds: u32) -> u32 {
-    const PROBE: Nanos = Nanos(1_000_000_000);
-    u32::try_from(PROBE.0 / round_ns.max(1)).unwrap_or(u32::MAX).clamp(1, rounds)
 }
 
 /// Whether slices of a call can be as the cell and the plan want them.

@@ -2,6 +2,7 @@
 //! trial stored as it ends, until a stopping rule says enough.
 
 mod cells;
+mod copies;
 mod explain;
 mod preflight;
 mod resume;

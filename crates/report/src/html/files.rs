@@ -84,6 +84,7 @@ pub(super) fn decision(run: &Run, analysis: &Analysis) -> Markup {
 
 /// The figures by what they are about.
 pub(super) fn figures(run: &Run, analysis: &Analysis) -> Markup {
+    let is_copy = run.header.plan.copy().is_some();
     let figures = figure::all(run, analysis);
     let of = |group: Group| -> Vec<&Figure> {
         figures.iter().filter(|figure| figure.group == group).collect()
@@ -94,12 +95,12 @@ pub(super) fn figures(run: &Run, analysis: &Analysis) -> Markup {
         html! {
             p.aside {
                 "A line named after a cache stands where one "
-                @if run.header.plan.copy().is_some() { "file" } @else { "block" }
+                @if is_copy { "file" } @else { "block" }
                 " is as large as it."
             }
             @for group in Group::ALL {
                 @let figures = of(group);
-                @if !figures.is_empty() { h3 { (heading(group, run.header.plan.copy().is_some())) } }
+                @if !figures.is_empty() { h3 { (heading(group, is_copy)) } }
                 @for figure in figures { (with_twin(figure)) }
             }
         },

@@ -173,6 +173,7 @@ mod tests {
             file_system: "ext4".to_owned(),
             first_pass: None,
             warnings: Vec::new(),
+            destination: None,
         });
         let setting =
             FileSetting { cache, pattern: Pattern::Sequential, consumer: Consumer::None, depth: 1 };
