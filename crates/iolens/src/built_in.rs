@@ -46,8 +46,14 @@ pub(crate) const WRITE: BuiltIn = built_in!("write");
 /// The default of `write` with `--quick`.
 pub(crate) const WRITE_QUICK: BuiltIn = built_in!("write-quick");
 
+/// The default of `copy`.
+pub(crate) const COPY: BuiltIn = built_in!("copy");
+
+/// The default of `copy` with `--quick`.
+pub(crate) const COPY_QUICK: BuiltIn = built_in!("copy-quick");
+
 /// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 17] = [
+pub(crate) const ALL: [BuiltIn; 20] = [
     NET,
     QUICK,
     SYSCALL,
@@ -56,6 +62,9 @@ pub(crate) const ALL: [BuiltIn; 17] = [
     FILE_QUICK,
     WRITE,
     WRITE_QUICK,
+    COPY,
+    COPY_QUICK,
+    built_in!("copy-vs-dd"),
     built_in!("file-block-sizes"),
     built_in!("file-threads"),
     built_in!("net-rr"),

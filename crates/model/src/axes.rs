@@ -51,6 +51,8 @@ axis! {
         File = "file",
         /// Blocks written to a file.
         Write = "write",
+        /// Whole files, copied.
+        Copy = "copy",
     }
 }
 
@@ -59,7 +61,7 @@ impl Study {
     #[must_use]
     pub fn has_sizes(self) -> bool {
         match self {
-            Study::Net | Study::File | Study::Write => true,
+            Study::Net | Study::File | Study::Write | Study::Copy => true,
             Study::Syscall => false,
         }
     }
@@ -69,7 +71,7 @@ impl Study {
     pub fn has_blocks(self) -> bool {
         match self {
             Study::File | Study::Write => true,
-            Study::Net | Study::Syscall => false,
+            Study::Net | Study::Syscall | Study::Copy => false,
         }
     }
 
@@ -80,6 +82,18 @@ impl Study {
             Study::Net => "message",
             Study::Syscall => "call",
             Study::File | Study::Write => "block",
+            Study::Copy => "copy",
+        }
+    }
+
+    /// Several of them.
+    #[must_use]
+    pub fn units(self) -> &'static str {
+        match self {
+            Study::Net => "messages",
+            Study::Syscall => "calls",
+            Study::File | Study::Write => "blocks",
+            Study::Copy => "copies",
         }
     }
 }
@@ -163,6 +177,17 @@ axis! {
         /// counting costs.
         Alternate = "alternate",
     }
+}
+
+/// Each of `all` with each of the values, in this order.
+pub(crate) fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
+    let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));
+    let with = |(one, value): (&C, &T)| {
+        let mut one = one.clone();
+        set(&mut one, value);
+        one
+    };
+    pairs.map(with).collect()
 }
 
 #[cfg(test)]

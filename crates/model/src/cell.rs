@@ -7,7 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{Iovec, Mode, Study, Topology, WorkingSet};
-use crate::file::{FileSetting, WriteSetting};
+use crate::copy::CopySetting;
+use crate::file::{CacheState, FileSetting, WriteSetting};
 use crate::tuning::Tuning;
 use crate::units::Bytes;
 
@@ -38,6 +39,8 @@ pub enum Setting {
     File(FileSetting),
     /// Blocks written to a file.
     Write(WriteSetting),
+    /// Whole files, copied.
+    Copy(CopySetting),
 }
 
 /// The axes of `syscall`.
@@ -134,6 +137,7 @@ impl Setting {
             Setting::Syscall(_) => Study::Syscall,
             Setting::File(_) => Study::File,
             Setting::Write(_) => Study::Write,
+            Setting::Copy(_) => Study::Copy,
         }
     }
 }
@@ -150,7 +154,7 @@ impl Cell {
     pub fn net(&self) -> Option<&NetSetting> {
         match &self.setting {
             Setting::Net(net) => Some(net),
-            Setting::Syscall(_) | Setting::File(_) | Setting::Write(_) => None,
+            _ => None,
         }
     }
 
@@ -158,7 +162,7 @@ impl Cell {
     pub fn net_mut(&mut self) -> Option<&mut NetSetting> {
         match &mut self.setting {
             Setting::Net(net) => Some(net),
-            Setting::Syscall(_) | Setting::File(_) | Setting::Write(_) => None,
+            _ => None,
         }
     }
 
@@ -167,7 +171,7 @@ impl Cell {
     pub fn syscall(&self) -> Option<SyscallSetting> {
         match self.setting {
             Setting::Syscall(syscall) => Some(syscall),
-            Setting::Net(_) | Setting::File(_) | Setting::Write(_) => None,
+            _ => None,
         }
     }
 
@@ -176,7 +180,7 @@ impl Cell {
     pub fn file(&self) -> Option<FileSetting> {
         match self.setting {
             Setting::File(file) => Some(file),
-            Setting::Net(_) | Setting::Syscall(_) | Setting::Write(_) => None,
+            _ => None,
         }
     }
 
@@ -185,7 +189,27 @@ impl Cell {
     pub fn write(&self) -> Option<WriteSetting> {
         match self.setting {
             Setting::Write(write) => Some(write),
-            Setting::Net(_) | Setting::Syscall(_) | Setting::File(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The axes of `copy`; null in other studies.
+    #[must_use]
+    pub fn copy(&self) -> Option<CopySetting> {
+        match self.setting {
+            Setting::Copy(copy) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// What of the file that is read is in the page cache when a slice begins; null
+    /// in studies that read none.
+    #[must_use]
+    pub fn cache(&self) -> Option<CacheState> {
+        match self.setting {
+            Setting::File(file) => Some(file.cache),
+            Setting::Copy(copy) => Some(copy.cache),
+            Setting::Net(_) | Setting::Syscall(_) | Setting::Write(_) => None,
         }
     }
 
@@ -284,6 +308,7 @@ impl Cell {
             Setting::Write(WriteSetting { destination, pattern, .. }) => {
                 vec![destination.to_string(), pattern.to_string()]
             }
+            Setting::Copy(copy) => vec![copy.block_in_words(), copy.cache.to_string()],
         }
     }
 
@@ -298,6 +323,7 @@ impl Cell {
                 is_unusual.then(|| file.depth_in_words()).into_iter().collect()
             }
             Setting::Write(write) => write.unusual().into_iter().collect(),
+            Setting::Copy(copy) => copy.sync_in_words().into_iter().collect(),
         }
     }
 }
@@ -323,6 +349,13 @@ enum Stored {
         message_bytes: Bytes,
     },
     // Before what has less: the first that fits is taken.
+    Copy {
+        study: Study,
+        #[serde(flatten)]
+        setting: CopySetting,
+        threads: u32,
+        file_bytes: Bytes,
+    },
     File {
         study: Study,
         #[serde(flatten)]
@@ -356,6 +389,9 @@ impl From<Stored> for Cell {
             Stored::Write { setting, threads, block_bytes, .. } => {
                 Cell { setting: Setting::Write(setting), threads, size: block_bytes }
             }
+            Stored::Copy { setting, threads, file_bytes, .. } => {
+                Cell { setting: Setting::Copy(setting), threads, size: file_bytes }
+            }
             Stored::Syscall { in_a_row, threads, .. } => {
                 let setting = Setting::Syscall(SyscallSetting { in_a_row });
                 Cell { setting, threads, size: Bytes(0) }
@@ -374,6 +410,9 @@ impl From<Cell> for Stored {
             Setting::Write(setting) => {
                 Stored::Write { study: Study::Write, setting, threads, block_bytes: size }
             }
+            Setting::Copy(setting) => {
+                Stored::Copy { study: Study::Copy, setting, threads, file_bytes: size }
+            }
             Setting::Syscall(SyscallSetting { in_a_row }) => {
                 Stored::Syscall { study: Study::Syscall, in_a_row, threads }
             }
@@ -384,6 +423,7 @@ impl From<Cell> for Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy::CopySync;
 
     #[test]
     fn a_cell_of_net_is_written_as_it_always_was() {
@@ -416,6 +456,26 @@ mod tests {
             let words = format!("512 B × 1 thread, {destination}, random{unusual}");
             assert_eq!(cell.to_string(), words);
         }
+    }
+
+    #[test]
+    fn the_size_of_a_copy_is_that_of_the_file() {
+        let copy = CopySetting {
+            block_bytes: Bytes(4096),
+            cache: CacheState::Warm,
+            sync: CopySync::Fsync,
+        };
+        let cell = Cell { setting: Setting::Copy(copy), threads: 2, size: Bytes(1 << 20) };
+        assert_eq!(
+            cell.to_string(),
+            "1 MiB × 2 threads, blocks of 4 KiB, warm, fsync within the time"
+        );
+        let written = serde_json::to_value(&cell).unwrap();
+        assert_eq!(
+            (&written["file_bytes"], &written["block_bytes"]),
+            (&(1 << 20).into(), &4096.into())
+        );
+        assert_eq!(serde_json::from_value::<Cell>(written).unwrap(), cell);
     }
 
     #[test]

@@ -3,8 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::axes::axis;
-use crate::plan::crossed;
+use crate::axes::{axis, crossed};
 use crate::units::{Bytes, Nanos};
 
 axis! {
@@ -196,6 +195,9 @@ pub struct EngineFacts {
     /// begins.
     #[serde(default)]
     pub is_durable: bool,
+    /// Of a program that copies, its argument list; null for engines of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Vec<String>>,
 }
 
 /// The file of a run.
@@ -225,6 +227,18 @@ pub struct FileFacts {
     /// What came after dropping caches of the whole system; empty without consent.
     #[serde(default)]
     pub dropped: Vec<AfterDrop>,
+    /// Where it is copied to; null in other studies than `copy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<DestinationFacts>,
+}
+
+/// Where copies are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DestinationFacts {
+    /// The folder in which ours was made.
+    pub place: String,
+    /// Its file system.
+    pub file_system: String,
 }
 
 /// What came after caches of the whole system were dropped, or nothing was, once.

@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet, crossed};
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
+use crate::copy::CopyAxes;
 use crate::file::{FileAxes, WriteAxes};
 use crate::tuning::Tuning;
 use crate::units::{Bytes, Nanos};
@@ -60,6 +61,8 @@ pub enum Axes {
     File(FileAxes),
     /// Blocks written to a file.
     Write(WriteAxes),
+    /// Whole files, copied.
+    Copy(CopyAxes),
 }
 
 /// The axes of `syscall`.
@@ -286,6 +289,7 @@ impl Plan {
             Axes::Syscall(_) => Study::Syscall,
             Axes::File(_) => Study::File,
             Axes::Write(_) => Study::Write,
+            Axes::Copy(_) => Study::Copy,
         }
     }
 
@@ -333,6 +337,15 @@ impl Plan {
         }
     }
 
+    /// The axes of `copy`; null in other studies.
+    #[must_use]
+    pub fn copy(&self) -> Option<&CopyAxes> {
+        match &self.axes {
+            Axes::Copy(copy) => Some(copy),
+            _ => None,
+        }
+    }
+
     /// Where ends stand in this plan; empty in studies without a network.
     #[must_use]
     pub fn topologies(&self) -> &[Topology] {
@@ -368,6 +381,7 @@ impl Plan {
             }
             Axes::File(axes) => axes.settings().into_iter().map(Setting::File).collect(),
             Axes::Write(axes) => axes.settings().into_iter().map(Setting::Write).collect(),
+            Axes::Copy(axes) => axes.settings().into_iter().map(Setting::Copy).collect(),
         };
         let cell = |setting| Cell { setting, threads: 0, size: Bytes(0) };
         let cells = settings.into_iter().map(cell).collect();
@@ -393,6 +407,7 @@ impl Plan {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_apart(net),
             (Axes::File(axes), Setting::File(file)) => axes.told_apart(file),
             (Axes::Write(axes), Setting::Write(write)) => axes.told_apart(write),
+            (Axes::Copy(axes), Setting::Copy(copy)) => axes.told_apart(copy),
             _ => cell.unusual(),
         }
     }
@@ -510,17 +525,6 @@ impl NetAxes {
             (self.batches.uring_batch.len(), batch),
         ]
     }
-}
-
-/// Each of `all` with each of the values, in this order.
-pub(crate) fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
-    let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));
-    let with = |(one, value): (&C, &T)| {
-        let mut one = one.clone();
-        set(&mut one, value);
-        one
-    };
-    pairs.map(with).collect()
 }
 
 /// A value, or a list of them.

@@ -15,7 +15,7 @@ use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
 pub(crate) use self::drops::table as drops_table;
-pub(crate) use self::sentences::{alarms, sentences};
+pub(crate) use self::sentences::{alarms, cold_in_a_guest, sentences};
 
 /// The unit of rates in one table or figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -84,6 +84,7 @@ pub(crate) fn state(cell: &Cell) -> Option<&'static str> {
     match cell.setting {
         Setting::File(file) => Some(file.cache.word()),
         Setting::Write(write) => Some(write.destination.word()),
+        Setting::Copy(copy) => Some(copy.cache.word()),
         Setting::Net(_) | Setting::Syscall(_) => None,
     }
 }
@@ -102,7 +103,7 @@ pub(crate) fn first_state(cell: &Cell) -> Cell {
 
 /// Whether the page cache holds nothing of a file that is read.
 pub(crate) fn is_cold(cell: &Cell) -> bool {
-    cell.file().is_some_and(|file| file.cache.is_cold())
+    cell.cache().is_some_and(CacheState::is_cold)
 }
 
 /// What tells a curve from others but what is in the page cache.

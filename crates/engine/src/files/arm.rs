@@ -42,6 +42,11 @@ pub(crate) trait Ground: Sync {
     /// Errors: what the system refused.
     fn before(&self, trial: &Trial, arm: usize) -> Result<Before, String>;
 
+    /// The file, where it is only read.
+    fn read(&self) -> Option<&ReadGround> {
+        None
+    }
+
     /// Looks again after the slice.
     fn after(&self, trial: &Trial, arm: usize, before: &Before) -> FileCounts;
 }
@@ -89,6 +94,7 @@ impl Sender for Arm<'_> {
             bytes: tally.bytes,
             calls: tally.calls,
             zerocopy: None,
+            children: None,
             file: Some(file),
         }
     }
@@ -100,7 +106,7 @@ impl Sender for Arm<'_> {
 
 /// The file of a trial that reads, and what was done to it so far.
 #[derive(Debug)]
-struct ReadGround {
+pub(crate) struct ReadGround {
     file: TrialFile,
     subject: Subject,
     /// Whether it was read from end to end, where the kernel does not say what of it
@@ -129,7 +135,7 @@ impl Ground for ReadGround {
     }
 
     fn before(&self, trial: &Trial, _arm: usize) -> Result<Before, String> {
-        let cache = trial.cell.file().map_or(CacheState::Warm, |setting| setting.cache);
+        let cache = trial.cell.cache().unwrap_or(CacheState::Warm);
         let residency = match cache {
             CacheState::Warm => self.warm()?,
             CacheState::Cold => residency::evict(&self.subject)?,
@@ -147,6 +153,10 @@ impl Ground for ReadGround {
         })
     }
 
+    fn read(&self) -> Option<&ReadGround> {
+        Some(self)
+    }
+
     fn after(&self, _trial: &Trial, _arm: usize, before: &Before) -> FileCounts {
         let delivered = before.delivered_bytes.zip(delivered_bytes());
         FileCounts {
@@ -159,10 +169,20 @@ impl Ground for ReadGround {
 }
 
 impl ReadGround {
+    /// Where it is, as bytes.
+    pub(crate) fn path(&self) -> &[u8] {
+        &self.file.path
+    }
+
+    /// The file.
+    pub(crate) fn subject(&self) -> &Subject {
+        &self.subject
+    }
+
     /// Opens it.
     ///
     /// Errors: as [`Subject::open`].
-    fn open(file: &TrialFile) -> Result<ReadGround, String> {
+    pub(crate) fn open(file: &TrialFile) -> Result<ReadGround, String> {
         let subject = Subject::open(&FilePath::from_bytes(file.path.clone()).path())?;
         Ok(ReadGround { file: file.clone(), subject, was_read: AtomicBool::new(false) })
     }

@@ -8,6 +8,7 @@
 //! and inodes leaves those that somebody has open; what it drops of an inode's pages
 //! goes with it. The kernel logs each drop with the name of who asked for it.
 
+use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +27,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
 use super::arm::read_range;
-use super::leftover::{Leftovers, PrivateFolder};
+use super::leftover::{Leftovers, OwnFolder};
 use super::residency::is_stacked;
 use super::subject::Subject;
 
@@ -141,7 +142,7 @@ fn once(
     read_range(subject, 0, mib)?;
     read_range(subject, last, subject.bytes())?;
     names.open_all()?;
-    syncfs(names.folder.fd()).map_err(|errno| format!("cannot sync the file system: {errno}"))?;
+    syncfs(names.held.as_fd()).map_err(|errno| format!("cannot sync the file system: {errno}"))?;
     syncfs(subject.fd()).map_err(|errno| format!("cannot sync the file system: {errno}"))?;
     let before = State::read();
     mode.map_or(Ok(()), drop)?;
@@ -226,7 +227,10 @@ impl State {
 
 /// Empty files in a folder of ours, which goes when this does, or with the next start.
 struct Names {
-    folder: PrivateFolder,
+    /// It goes when this does.
+    _folder: OwnFolder,
+    /// The same, to be synced.
+    held: File,
     paths: Vec<PathBuf>,
 }
 
@@ -238,23 +242,25 @@ impl Names {
         stop: &impl Fn() -> bool,
     ) -> Result<Names, String> {
         const ASKED_EVERY: usize = 256;
-        let folder = leftovers.make_folder_in(folder)?;
+        let folder = leftovers.make_folder(folder)?;
+        let held = File::open(folder.path())
+            .map_err(|e| format!("cannot open {}: {}", folder.path().display(), Errno::from(e)))?;
         let mut paths = Vec::with_capacity(count);
         for number in 0..count {
             if number % ASKED_EVERY == 0 && stop() {
                 return Err("stopped before files were made".to_owned());
             }
             let path = folder.path().join(format!("{number:05}"));
-            std::fs::File::create_new(&path)
+            File::create_new(&path)
                 .map_err(|e| format!("cannot make {}: {}", path.display(), Errno::from(e)))?;
             paths.push(path);
         }
-        Ok(Names { folder, paths })
+        Ok(Names { _folder: folder, held, paths })
     }
 
     fn open_all(&self) -> Result<(), String> {
         for path in &self.paths {
-            let opened = std::fs::File::open(path).and_then(|file| file.metadata());
+            let opened = File::open(path).and_then(|file| file.metadata());
             opened.map_err(|e| format!("cannot open {}: {}", path.display(), Errno::from(e)))?;
         }
         Ok(())

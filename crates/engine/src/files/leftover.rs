@@ -7,7 +7,7 @@
 //! record that another user could have written.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -45,37 +45,6 @@ pub struct Leftover {
     path: PathBuf,
     identity: Identity,
     record: PathBuf,
-}
-
-/// A folder of ours, which only this user may enter. Dropped, it is removed with all
-/// that is in it.
-#[derive(Debug)]
-pub struct PrivateFolder {
-    path: PathBuf,
-    held: File,
-    record: PathBuf,
-}
-
-impl PrivateFolder {
-    /// Where it is; absolute.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// It as a descriptor, of which syncfs(2) can be asked.
-    #[must_use]
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.held.as_fd()
-    }
-}
-
-impl Drop for PrivateFolder {
-    fn drop(&mut self) {
-        // It follows no links, and nobody else may have put anything there.
-        let _ = std::fs::remove_dir_all(&self.path);
-        let _ = durable::remove(&self.record);
-    }
 }
 
 impl Leftovers {
@@ -119,19 +88,17 @@ impl Leftovers {
         }
     }
 
-    /// Makes a folder in `parent`, written down before.
+    /// Makes a folder in `parent`, written down before, which goes with all that is in
+    /// it.
     ///
     /// Errors: what was tried and what the system said.
-    pub fn make_folder_in(&self, parent: &Path) -> Result<PrivateFolder, String> {
+    pub(crate) fn make_folder(&self, parent: &Path) -> Result<OwnFolder, String> {
         let (record, path) = self.write_down(&parent.join("folder"))?;
-        let made = std::fs::DirBuilder::new().mode(0o700).create(&path);
-        match made.and_then(|()| File::open(&path)) {
-            Ok(held) => Ok(PrivateFolder { path, held, record }),
+        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => Ok(OwnFolder { path, record }),
             Err(e) => {
-                let _ = std::fs::remove_dir(&path);
                 let _ = durable::remove(&record);
-                let parent = parent.display();
-                Err(format!("cannot make a folder in {parent}: {}", Errno::from(e)))
+                Err(format!("cannot make a folder in {}: {}", parent.display(), Errno::from(e)))
             }
         }
     }
@@ -194,16 +161,13 @@ impl Leftovers {
         }
         let name = record.path.file_name()?.to_str()?;
         let mut said = None;
-        let kind = Found::at(&record.path).ok().map(|found| found.about().kind);
-        let is_folder = match kind {
-            Some(Kind::Regular) => Some(false),
-            Some(Kind::Directory) => Some(true),
-            _ => None,
-        };
-        if let Some(is_folder) = is_folder.filter(|_| name.starts_with(MARK)) {
-            let removed = match is_folder {
-                true => std::fs::remove_dir_all(&record.path),
-                false => std::fs::remove_file(&record.path),
+        let kind = Found::at(&record.path).map(|found| found.about().kind);
+        if let (true, Ok(kind @ (Kind::Regular | Kind::Directory))) = (name.starts_with(MARK), kind)
+        {
+            let removed = match kind {
+                // Follows no links.
+                Kind::Directory => std::fs::remove_dir_all(&record.path),
+                _ => std::fs::remove_file(&record.path),
             };
             let path = record.path.display();
             said = Some(match removed {
@@ -215,6 +179,29 @@ impl Leftovers {
         }
         let _ = durable::remove(place);
         said
+    }
+}
+
+/// A folder of ours. Dropped, it is removed with all that is in it.
+#[derive(Debug)]
+pub(crate) struct OwnFolder {
+    path: PathBuf,
+    record: PathBuf,
+}
+
+impl OwnFolder {
+    /// Where it is; absolute.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        // What cannot be removed stays written down, for who starts next.
+        if std::fs::remove_dir_all(&self.path).is_ok() {
+            let _ = durable::remove(&self.record);
+        }
     }
 }
 
@@ -305,27 +292,28 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_ours_goes_with_all_in_it_also_after_a_kill() {
-        let parent = tempfile::tempdir().unwrap();
-        let ours = leftovers(parent.path());
-        let kept = ours.make_folder_in(parent.path()).unwrap();
-        std::fs::write(kept.path().join("file"), "x").unwrap();
+    fn a_folder_goes_with_all_that_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = leftovers(folder.path());
+        let made = ours.make_folder(folder.path()).unwrap();
+        std::fs::write(made.path().join("file"), "ours").unwrap();
+        let theirs = folder.path().join("theirs");
+        std::fs::write(&theirs, "theirs").unwrap();
+        std::os::unix::fs::symlink(&theirs, made.path().join("link")).unwrap();
         assert!(ours.sweep().is_empty(), "its owner lives");
-        drop(kept);
-        assert_eq!(names(parent.path()), ["records"]);
-        let killed = ours.make_folder_in(parent.path()).unwrap();
-        std::fs::write(killed.path().join("file"), "x").unwrap();
-        let place = killed.record.clone();
-        std::mem::forget(killed);
+        let place = made.record.clone();
+        // As if the process had been killed.
+        std::mem::forget(made);
         let text = std::fs::read_to_string(&place).unwrap();
         let dead = text.replace(&format!("\"pid\":{}", process::id()), "\"pid\":4194305");
         std::fs::write(&place, &dead).unwrap();
         assert_eq!(ours.sweep().len(), 1);
-        assert_eq!(names(parent.path()), ["records"]);
+        assert_eq!(names(folder.path()), ["records", "theirs"]);
+        drop(ours.make_folder(folder.path()).unwrap());
+        assert_eq!(names(folder.path()), ["records", "theirs"]);
         assert!(names(&ours.folder).is_empty());
-        let why = ours.make_folder_in(&parent.path().join("none")).unwrap_err();
-        assert!(why.contains("cannot make a folder") && why.contains("ENOENT"), "{why}");
-        assert!(names(&ours.folder).is_empty());
+        let why = ours.make_folder(&folder.path().join("none")).unwrap_err();
+        assert!(why.starts_with("cannot make a folder in ") && why.contains("ENOENT"), "{why}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod examine;
 mod failure;
 pub mod job;
 pub mod leftover;
+pub mod material;
 pub mod moved;
 pub mod part;
 pub mod prepared;

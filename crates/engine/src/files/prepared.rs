@@ -3,10 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use iolens_model::cell::Cell;
-use iolens_model::file::{FileAxes, FileFacts, WriteAxes};
+use iolens_model::file::{FileAxes, FileFacts};
 use iolens_model::host::HostFacts;
-use iolens_model::plan::Plan;
 use iolens_model::trial::TrialFile;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
@@ -18,7 +16,6 @@ use super::job::FilePath;
 use super::residency::{REMAINDER_MAX, evict};
 use super::subject::Subject;
 use super::test_file::{Room, TestFile};
-use super::write::destinations::Destinations;
 
 /// Ours is at least as large: what is read again was long ago.
 const BYTES_MIN: Bytes = Bytes(256 << 20);
@@ -36,12 +33,10 @@ pub struct Prepared {
     _made: Option<TestFile>,
     facts: FileFacts,
     path: FilePath,
-    /// Of a plan that writes.
-    destinations: Option<Destinations>,
 }
 
 /// The folder of files of ours.
-fn folder_of(dir: Option<&str>) -> PathBuf {
+pub(crate) fn folder_of(dir: Option<&str>) -> PathBuf {
     dir.map_or_else(std::env::temp_dir, PathBuf::from)
 }
 
@@ -68,40 +63,16 @@ impl Prepared {
         Ok(made)
     }
 
-    /// Makes the files of a plan that writes; of what is there already in its cells, only
-    /// what they need. `stop` is asked meanwhile.
-    ///
-    /// Errors: what was tried and what the system said, or that it was stopped.
-    pub fn to_write(
-        plan: &Plan,
-        axes: &WriteAxes,
-        host: &HostFacts,
-        stop: impl Fn() -> bool,
-    ) -> Result<Prepared, String> {
-        let made = Destinations::make(plan, axes, &folder_of(axes.dir.as_deref()), host, &stop)?;
-        Ok(Prepared {
-            path: made.existing.clone(),
-            facts: made.facts.clone(),
-            _made: None,
-            destinations: Some(made),
-        })
-    }
-
     /// What a run keeps of it.
     #[must_use]
     pub fn facts(&self) -> &FileFacts {
         &self.facts
     }
 
-    /// It as a trial of a cell names it.
+    /// It as a trial names it.
     #[must_use]
-    pub fn of_trial(&self, cell: &Cell, seed: u64) -> TrialFile {
-        let path = match (&self.destinations, cell.write()) {
-            (Some(made), Some(setting)) => made.path(setting.destination),
-            _ => &self.path,
-        };
-        let regions = self.destinations.as_ref().map(Destinations::regions);
-        TrialFile { path: path.clone().into_bytes(), seed, regions }
+    pub fn of_trial(&self, seed: u64) -> TrialFile {
+        TrialFile { path: self.path.clone().into_bytes(), seed, regions: None }
     }
 }
 
@@ -115,6 +86,7 @@ fn theirs(path: &Path) -> Result<Prepared, String> {
         is_ours: false,
         bytes: Bytes(subject.bytes()),
         size_reason: "the file is the user's".to_owned(),
+        destination: None,
         file_system: subject.file_system().to_owned(),
         first_pass: None,
         warnings: examine(&subject)?.warnings(),
@@ -123,7 +95,7 @@ fn theirs(path: &Path) -> Result<Prepared, String> {
     };
     // Trials open it from wherever they are.
     let whole = path.canonicalize().map_err(|e| format!("cannot find {}: {e}", path.display()))?;
-    Ok(Prepared { _made: None, facts, path: FilePath::new(&whole), destinations: None })
+    Ok(Prepared { _made: None, facts, path: FilePath::new(&whole) })
 }
 
 fn ours(
@@ -148,12 +120,13 @@ fn ours(
         size_reason,
         file_system: subject.file_system().to_owned(),
         first_pass: first_pass(&subject)?,
+        destination: None,
         warnings: examine(&subject)?.warnings(),
         writing: None,
         dropped: Vec::new(),
     };
     let path = FilePath::new(Path::new(&made.path_for_others()));
-    Ok(Prepared { _made: Some(made), facts, path, destinations: None })
+    Ok(Prepared { _made: Some(made), facts, path })
 }
 
 /// A size that no cache of a processor holds and that leaves memory to others, and
@@ -188,8 +161,7 @@ fn first_pass(subject: &Subject) -> Result<Option<Nanos>, String> {
 mod tests {
     use std::os::unix::fs::MetadataExt;
 
-    use iolens_model::cell::Setting;
-    use iolens_model::file::{CacheState, Consumer, FileSetting, Pattern};
+    use iolens_model::file::{CacheState, Consumer, Pattern};
     use iolens_model::reading::Reading;
 
     use super::*;
@@ -206,12 +178,6 @@ mod tests {
             evict: false,
             drop_caches: Vec::new(),
         }
-    }
-
-    fn cell() -> Cell {
-        let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
-        let setting = FileSetting { cache: CacheState::Warm, pattern, consumer, depth: 1 };
-        Cell { setting: Setting::File(setting), threads: 1, size: Bytes(1) }
     }
 
     fn host(llc: u64, memory: u64) -> HostFacts {
@@ -244,7 +210,7 @@ mod tests {
         let wanted = FileAxes { dir, file_bytes: Some(Bytes(70_000)), ..axes() };
         let made = Prepared::of(&wanted, &host(1, 1 << 30), 1, || false).unwrap();
         assert_eq!((made.facts().bytes, made.facts().is_ours), (Bytes(70_000), true));
-        let path = FilePath::from_bytes(made.of_trial(&cell(), 3).path).path();
+        let path = FilePath::from_bytes(made.of_trial(3).path).path();
         let file = std::fs::metadata(&path).unwrap();
         // Without a name it goes with its last descriptor.
         assert_eq!((file.len(), file.nlink()), (70_000, 0));

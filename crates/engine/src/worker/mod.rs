@@ -29,7 +29,8 @@ use self::protocol::{
     BUILD, EndReport, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, Task, ToWorker,
     read_frame, write_frame,
 };
-use crate::files::arm;
+use crate::files::arm::{self, Ground};
+use crate::files::copy::site::Site;
 use crate::perf_control::{Listener, PerfControl};
 use crate::stage::{self, Place};
 
@@ -142,6 +143,8 @@ fn take_part(
     let ground = arm::open(&task.trial).map_err(Failure::cause)?;
     let mut crew = Crew::new(&task.trial, &links, &say_ready, go);
     crew.ground = ground.as_deref();
+    let site = Site::of(&task.trial, ground.as_deref().and_then(Ground::read));
+    crew.site = site.as_ref();
     match task.side {
         Side::Tx => {
             crew.perf = listener(&task.trial, perf)?;

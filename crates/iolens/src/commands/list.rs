@@ -96,6 +96,9 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
                     let summary = "writes to a file of ours, and what it takes to make them last";
                     json!({"name": study.word(), "summary": summary})
                 }
+                Study::Copy => {
+                    json!({"name": study.word(), "summary": "copies of whole files, beside dd and cp"})
+                }
             })
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),

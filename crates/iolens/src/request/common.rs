@@ -11,10 +11,13 @@ use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// Keys that not every study has, and whose they are.
-const KEYS: [(&[Study], &[&str]); 6] = [
-    (&[Study::Net, Study::File, Study::Write], &["sizes"]),
-    (&[Study::File, Study::Write], &["pattern", "depth", "dir", "file_bytes"]),
+const KEYS: [(&[Study], &[&str]); 9] = [
+    (&[Study::Net, Study::File, Study::Write, Study::Copy], &["sizes"]),
+    (&[Study::File, Study::Write, Study::Copy], &["dir"]),
+    (&[Study::File, Study::Write], &["pattern", "depth", "file_bytes"]),
+    (&[Study::File, Study::Copy], &["cache", "file", "evict"]),
     (&[Study::Write], &["destination"]),
+    (&[Study::Copy], &["block", "sync", "external"]),
     (
         &[Study::Net],
         &[
@@ -36,7 +39,7 @@ const KEYS: [(&[Study], &[&str]); 6] = [
         ],
     ),
     (&[Study::Syscall], &["in_a_row"]),
-    (&[Study::File], &["cache", "consumer", "file", "evict", "drop_caches"]),
+    (&[Study::File], &["consumer", "drop_caches"]),
 ];
 
 /// Refuses what another study has.

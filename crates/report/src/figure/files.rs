@@ -48,7 +48,7 @@ fn state(run: &Run, sweep: &Sweep<'_>) -> String {
 }
 
 /// The metric of rates in the unit that suits the fastest.
-fn read_rate(cells: &[&CellAnalysis]) -> Metric {
+pub(super) fn read_rate(cells: &[&CellAnalysis]) -> Metric {
     if files::Scale::of(cells).unit == READ_GIB.unit { READ_GIB } else { READ_MIB }
 }
 
@@ -178,7 +178,7 @@ fn cpu(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
 }
 
 /// Rate by thread count, one panel per block size and cache state.
-fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
+pub(super) fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
     let first = *group.first()?;
     let cells: Vec<&CellAnalysis> = group.iter().flat_map(|sweep| sweep.cells()).collect();
     let metric = read_rate(&cells);
@@ -206,7 +206,7 @@ fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
         along: Along::Workers,
         x: chart::scale(Along::Workers, &panels),
         caches: Vec::new(),
-        panels_by: "block size",
+        panels_by: if run.header.plan.copy().is_some() { "file size" } else { "block size" },
         apart: 2.5,
         columns: panels.len().min(2),
         panels,

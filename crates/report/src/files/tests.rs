@@ -58,6 +58,7 @@ pub(crate) fn header() -> RunHeader {
             is_direct,
             has_depth: false,
             is_durable: false,
+            program: None,
         })
         .collect();
     header.file = Some(FileFacts {
@@ -70,6 +71,7 @@ pub(crate) fn header() -> RunHeader {
         warnings: Vec::new(),
         writing: None,
         dropped: Vec::new(),
+        destination: None,
     });
     header
 }

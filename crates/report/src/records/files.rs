@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use iolens_model::axes::Study;
-use iolens_model::cell::{Cell, Setting};
+use iolens_model::cell::Cell;
 use iolens_model::file::{FileCounts, FileSetting, WriteSetting};
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::run::Run;
@@ -76,17 +76,13 @@ fn of_slices(trial: &TrialOutcome, arm: usize) -> Option<FileCounts> {
 }
 
 /// One arm of one trial.
-pub(super) fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
+pub(super) fn arm_row(run: &Run, trial: &TrialOutcome, axes: Named, index: usize) -> Record {
     let totals = totals(trial, index);
     let totals = totals.as_ref();
     let found_of = of_slices(trial, index);
-    let (axes, rate_name, found) = match trial.cell.setting {
-        Setting::Write(setting) => (
-            write_axes(&trial.cell, setting),
-            "write_bytes_per_s",
-            found_written(found_of.as_ref()),
-        ),
-        _ => (super::axes(&trial.cell), "read_bytes_per_s", found(found_of.as_ref())),
+    let (rate_name, found) = match trial.cell.write() {
+        Some(_) => ("write_bytes_per_s", found_written(found_of.as_ref())),
+        None => ("read_bytes_per_s", found(found_of.as_ref())),
     };
     let mut row = head_of_one_end(run, trial, index, totals, axes);
     let time_ns = totals.map(|t| t.time_ns as f64).filter(|&ns| ns > 0.0);

@@ -42,6 +42,7 @@ fn header() -> RunHeader {
         is_direct,
         has_depth: false,
         is_durable,
+        program: None,
     };
     header.engines = ENGINES.iter().map(engine).collect();
     header.file = Some(FileFacts {

@@ -67,7 +67,7 @@ pub struct TransferRing {
     under_way: usize,
 }
 
-// SAFETY: the raw pointer leads to memory that the ring owns; nothing is tied to a thread
+// SAFETY: the pointer leads to memory that the ring owns; nothing is tied to a thread
 // but the kernel's side, which refuses others with an error.
 unsafe impl Send for TransferRing {}
 

@@ -9,7 +9,7 @@ use iolens_model::cell::Cell;
 use iolens_model::file::{Destination, FileFacts, WriteAxes, WritingFacts};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
-use iolens_model::trial::TrialRegions;
+use iolens_model::trial::{Trial, TrialFile, TrialRegions};
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::clock;
 use iolens_sys::file::create::{self, How};
@@ -20,6 +20,7 @@ use iolens_sys::proc::Root;
 
 use crate::files::examine::examine;
 use crate::files::job::FilePath;
+use crate::files::prepared::folder_of;
 use crate::files::subject::Subject;
 use crate::files::test_file::{Room, TestFile, fill};
 use crate::layout;
@@ -43,11 +44,11 @@ const FLUSHES: usize = 21;
 
 /// Both files.
 #[derive(Debug)]
-pub(crate) struct Destinations {
+pub struct Destinations {
     _files: [TestFile; 2],
-    pub(crate) existing: FilePath,
+    existing: FilePath,
     new: FilePath,
-    pub(crate) facts: FileFacts,
+    facts: FileFacts,
     regions: TrialRegions,
 }
 
@@ -58,10 +59,11 @@ impl Destinations {
     pub(crate) fn make(
         plan: &Plan,
         axes: &WriteAxes,
-        folder: &Path,
         host: &HostFacts,
         stop: &impl Fn() -> bool,
     ) -> Result<Destinations, String> {
+        let folder = folder_of(axes.dir.as_deref());
+        let folder = folder.as_path();
         let (region, size_reason) = region(plan, axes, host)?;
         let most = most_arms(plan);
         let is_there = axes.destination.contains(&Destination::Existing);
@@ -90,6 +92,7 @@ impl Destinations {
             size_reason,
             file_system: subject.file_system().to_owned(),
             first_pass: None,
+            destination: None,
             warnings,
             writing: Some(writing),
             dropped: Vec::new(),
@@ -100,17 +103,20 @@ impl Destinations {
         Ok(Destinations { _files, existing: existing_path, new: new_path, facts, regions })
     }
 
-    /// Where the file of a cell is.
-    pub(crate) fn path(&self, destination: Destination) -> &FilePath {
-        match destination {
-            Destination::Existing => &self.existing,
-            Destination::New => &self.new,
-        }
+    /// What a run keeps of them.
+    pub(crate) fn facts(&self) -> &FileFacts {
+        &self.facts
     }
 
-    /// The regions.
-    pub(crate) fn regions(&self) -> TrialRegions {
-        self.regions
+    /// A trial with the file that its cell writes to.
+    pub(crate) fn given_to(&self, trial: Trial, seed: u64) -> Trial {
+        let destination = trial.cell.write().map(|write| write.destination);
+        let path = match destination {
+            Some(Destination::New) => &self.new,
+            Some(Destination::Existing) | None => &self.existing,
+        };
+        let path = path.clone().into_bytes();
+        Trial { file: Some(TrialFile { path, seed, regions: Some(self.regions) }), ..trial }
     }
 }
 

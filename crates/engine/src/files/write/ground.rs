@@ -58,6 +58,7 @@ impl Sender for Arm<'_> {
             calls: moved.calls,
             zerocopy: None,
             file: Some(file),
+            children: None,
         }
     }
 

@@ -6,7 +6,7 @@
 //! content never repeats, and what it costs to make is not in the time.
 
 pub mod by_hand;
-pub(crate) mod destinations;
+pub mod destinations;
 pub mod engines;
 pub(crate) mod ground;
 pub mod lane;

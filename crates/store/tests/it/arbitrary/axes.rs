@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::files::{file_axes, write_axes};
+use super::files::{copy_axes, file_axes, write_axes};
 use super::{bytes, text};
 
 prop_compose! {
@@ -45,6 +45,7 @@ pub(super) fn axes() -> impl Strategy<Value = Axes> {
         syscall.boxed(),
         file_axes().prop_map(Axes::File).boxed(),
         write_axes().prop_map(Axes::Write).boxed(),
+        copy_axes().prop_map(Axes::Copy).boxed(),
     ]
 }
 

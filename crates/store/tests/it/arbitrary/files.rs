@@ -1,10 +1,11 @@
 //! What runs of `file` and `write` store, arbitrarily.
 
+use iolens_model::copy::{CopyAxes, CopySetting, CopySync, External, ProgramStart};
 use iolens_model::file::{
-    AfterDrop, CacheState, Consumer, Destination, DropMode, EngineFacts, FileAxes, FileCounts,
-    FileFacts, FileSetting, Pattern, WriteAxes, WriteSetting, WritingFacts,
+    AfterDrop, CacheState, Consumer, Destination, DestinationFacts, DropMode, EngineFacts,
+    FileAxes, FileCounts, FileFacts, FileSetting, Pattern, WriteAxes, WriteSetting, WritingFacts,
 };
-use iolens_model::units::Nanos;
+use iolens_model::units::{Bytes, Nanos};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -43,7 +44,9 @@ pub(super) fn engine() -> impl Strategy<Value = EngineFacts> {
     let texts = (text(), text(), text());
     (texts, any::<(bool, bool, bool)>()).prop_map(|((id, summary, path), told)| {
         let (is_direct, has_depth, is_durable) = told;
-        EngineFacts { id, summary, path, is_direct, has_depth, is_durable }
+        // Programs have no depth, and an argument list.
+        let program = (!has_depth && is_direct).then(|| vec![id.clone(), summary.clone()]);
+        EngineFacts { id, summary, path, is_direct, has_depth, is_durable, program }
     })
 }
 
@@ -56,7 +59,10 @@ prop_compose! {
         warnings in vec(text(), 0..3),
         writing in option::of(writing()),
         dropped in vec(after_drop(), 0..3),
+        destination in option::of((text(), text())),
     ) -> FileFacts {
+        let destination =
+            destination.map(|(place, file_system)| DestinationFacts { place, file_system });
         FileFacts {
             place,
             is_ours,
@@ -65,6 +71,7 @@ prop_compose! {
             file_system,
             first_pass,
             warnings,
+            destination,
             writing,
             dropped,
         }
@@ -141,5 +148,38 @@ prop_compose! {
             evict,
             drop_caches,
         }
+    }
+}
+
+pub(super) fn copy_setting() -> impl Strategy<Value = CopySetting> {
+    (count(), select(CacheState::ALL), select(CopySync::ALL))
+        .prop_map(|(block, cache, sync)| CopySetting { block_bytes: Bytes(block), cache, sync })
+}
+
+prop_compose! {
+    pub(super) fn copy_axes()(
+        settings in vec(copy_setting(), 0..3),
+        (file, dir) in (option::of(text()), option::of(text())),
+        evict in any::<bool>(),
+        external in vec((text(), vec(text(), 0..3)), 0..3),
+    ) -> CopyAxes {
+        CopyAxes {
+            block: settings.iter().map(|one| one.block_bytes).collect(),
+            cache: settings.iter().map(|one| one.cache).collect(),
+            sync: settings.iter().map(|one| one.sync).collect(),
+            file,
+            dir,
+            evict,
+            external: external.into_iter().map(|(name, argv)| External { name, argv }).collect(),
+        }
+    }
+}
+
+prop_compose! {
+    pub(super) fn program_start()(
+        (arm, runs) in any::<(usize, u32)>(),
+        [median_ns, min_ns, max_ns] in [count(), count(), count()],
+    ) -> ProgramStart {
+        ProgramStart { arm, runs, median_ns, min_ns, max_ns }
     }
 }

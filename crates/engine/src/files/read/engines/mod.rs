@@ -98,6 +98,7 @@ impl Entry {
             is_direct: self.is_direct,
             has_depth: self.has_depth,
             is_durable: false,
+            program: None,
         }
     }
 

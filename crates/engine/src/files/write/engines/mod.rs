@@ -161,6 +161,7 @@ impl Entry {
             is_direct: self.is_direct,
             has_depth: self.has_depth,
             is_durable: self.is_durable,
+            program: None,
         }
     }
 
