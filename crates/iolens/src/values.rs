@@ -99,6 +99,11 @@ pub(crate) fn file_threads(text: &str) -> Parsed<u32> {
     at_most(text, 1024, "threads").and_then(narrow)
 }
 
+/// Readings of a file, one after the other.
+pub(crate) fn loops(text: &str) -> Parsed<u32> {
+    at_most(text, 1_000_000, "loops").and_then(narrow)
+}
+
 /// Requests of a thread that are under way at once.
 pub(crate) fn depth(text: &str) -> Parsed<u32> {
     at_most(text, 1024, "requests at once").and_then(narrow)

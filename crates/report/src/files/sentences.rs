@@ -7,7 +7,9 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{Caching, bandwidth, best_cold, caching, engines, knee, rate, rooflines, times};
+use super::{
+    Caching, bandwidth, best_cold, caching, engines, knee, rate, rooflines, takes_all, times,
+};
 use crate::answers::{Kind, Sentence};
 use crate::number::{list, percent};
 use crate::results::{curves, interval_text};
@@ -29,6 +31,7 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     }
     out.extend(worth(run, analysis));
     out.extend(threads(run, analysis));
+    out.extend(touched(run, analysis));
     out.extend(of_file(run));
     out.extend(guest_cold(run));
     out
@@ -46,6 +49,7 @@ fn bound(
     cells: &[&CellAnalysis],
 ) -> Option<Sentence> {
     let all = cells.iter().flat_map(|cell| engines(cell).map(move |(arm, rate)| (cell, arm, rate)));
+    let all = all.filter(|(_, arm, _)| takes_all(run, curve, &arm.arm.primitive));
     let (cell, arm, best) = all.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value))?;
     let lead =
         format!("the fastest is {} at {}, {}", arm.arm.label, cell.cell.size, rate(best.value));
@@ -90,10 +94,30 @@ fn no_faster(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
         format!("{} from {} on ({here})", plateau.label, plateau.from.size)
     };
     let found: Vec<String> = analysis.read_plateaus.iter().filter(own).map(of).collect();
+    let others = still_rising(analysis, curve);
     let delta = percent(analysis.delta);
-    let claim =
-        format!("larger blocks do not raise the rate by δ = {delta} or more: {}.", list(&found));
+    let claim = match others.is_empty() {
+        true => {
+            format!("larger blocks do not raise the rate by δ = {delta} or more: {}.", list(&found))
+        }
+        false => format!(
+            "larger blocks do not raise the rate by δ = {delta} or more: {}; of {} that is not \
+             shown of any size.",
+            list(&found),
+            list(&others)
+        ),
+    };
     (!found.is_empty()).then(|| about(run, curve, &claim))
+}
+
+/// The engines of a curve whose rate rises to the largest block, or may.
+fn still_rising(analysis: &Analysis, curve: &Cell) -> Vec<String> {
+    let has_one = |label: &str| {
+        let mut own = analysis.read_plateaus.iter().filter(|plateau| plateau.label == label);
+        own.any(|plateau| plateau.axis == PlateauAxis::Size && plateau.from.curve() == *curve)
+    };
+    let models = analysis.cost_models.iter().filter(|model| model.curve == *curve);
+    models.map(|model| model.label.clone()).filter(|label| !has_one(label)).collect()
 }
 
 /// The cost model of the engines of a curve.
@@ -113,22 +137,45 @@ fn cost(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
     (!parts.is_empty()).then(|| about(run, curve, &claim))
 }
 
+/// The line, which is one of points that are on none too, and said to be.
 fn fitted(model: &CostModel) -> String {
-    if !model.is_affine() {
-        let off = 100.0 * model.worst_residual;
-        return format!("{} is not affine ({off:+.0} % off at {})", model.label, model.worst_at);
-    }
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     let bandwidth = match bandwidth(model) {
         Some(found) => format!("1/b = {} GiB/s", interval_text(Some(found), Bytes::GIB as f64)),
         None => "no cost per byte".to_owned(),
     };
-    format!(
-        "{} a = {at_most}{} ns, {bandwidth}, n½ = {}",
-        model.label,
+    let line = format!(
+        "a = {at_most}{} ns, {bandwidth}, n½ = {}",
         interval_text(Some(model.fixed_ns), 1.0),
         knee(model)
+    );
+    if model.is_affine() {
+        return format!("{} {line}", model.label);
+    }
+    let off = 100.0 * model.worst_residual;
+    format!(
+        "{} is not affine ({off:+.0} % off at {}; the nearest line has {line})",
+        model.label, model.worst_at
     )
+}
+
+/// What the rate of an engine means that touches one byte of each page.
+fn touched(run: &Run, analysis: &Analysis) -> Option<Sentence> {
+    let arms =
+        analysis.cells.iter().flat_map(|cell| engines(cell).map(move |(arm, _)| (cell, arm)));
+    let mut touching: Vec<String> = arms
+        .filter(|(cell, arm)| !takes_all(run, &cell.cell, &arm.arm.primitive))
+        .map(|(_, arm)| arm.arm.label.clone())
+        .collect();
+    touching.sort();
+    touching.dedup();
+    let text = format!(
+        "Where the consumer is none, {} maps the file and touches one byte of each page: its rate \
+         is that of pages mapped, no bandwidth, and held against none; the consumer scan has every \
+         byte read.",
+        list(&touching)
+    );
+    (!touching.is_empty()).then(|| Sentence::plain(Kind::Caution, text))
 }
 
 /// What caching is worth to the baseline, at the ends of its sizes.

@@ -2,6 +2,7 @@
 //! what reads around the page cache did.
 
 use iolens_model::file::{CacheState, FileCounts};
+use iolens_model::outcome::SliceOutcome;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Bytes;
 
@@ -19,13 +20,14 @@ pub(super) fn state(case: &Case<'_>) -> Check {
     };
     let is_direct = is_direct(case);
     let slices = slices(case);
-    if slices.iter().any(|counts| counts.resident_before_bytes.is_none()) {
+    if slices.iter().any(|slice| slice.found.resident_before_bytes.is_none()) {
         return Check::Flag(Flag::Once(UNKNOWN.to_owned()));
     }
     let whole = file.bytes.0.max(1) as f64;
     let shares = slices
         .iter()
-        .filter_map(|counts| counts.resident_before_bytes.map(|resident| resident as f64 / whole));
+        .filter_map(|slice| slice.found.resident_before_bytes)
+        .map(|resident| resident as f64 / whole);
     let sums = case.sums.tx.file.and_then(|counts| counts.device_bytes);
     let read = case.sums.tx.bytes;
     match setting.cache {
@@ -38,10 +40,10 @@ pub(super) fn state(case: &Case<'_>) -> Check {
                     most * 100.0
                 ));
             }
-            delivered(sums, read)
+            delivered(&slices)
         }
         // Around the page cache all comes from the device, whatever is cached.
-        CacheState::Warm if is_direct => delivered(sums, read),
+        CacheState::Warm if is_direct => delivered(&slices),
         CacheState::Warm => {
             let least = shares.fold(1.0, f64::min);
             if least < 1.0 - REMAINDER_MAX {
@@ -69,19 +71,28 @@ pub(super) fn state(case: &Case<'_>) -> Check {
 const UNKNOWN: &str = "what of the file was in the page cache is unknown: cachestat(2) (Linux 6.5) \
     tells only who owns a file or may write to it";
 
-/// Every byte has to have come from storage.
-fn delivered(device_bytes: Option<u64>, read_bytes: u64) -> Check {
-    match device_bytes {
-        None => Check::Flag(Flag::Once(
-            "whether bytes came from a device is unknown: /proc/self/io cannot be read".to_owned(),
-        )),
-        Some(bytes) if bytes < read_bytes => Check::Invalid(format!(
-            "storage delivered {} of the {} that were read: the rest came from memory",
-            Bytes(bytes),
-            Bytes(read_bytes)
-        )),
-        Some(_) => Check::Pass,
+/// Every byte has to have come from storage, in each slice: what one had read ahead
+/// does for no other.
+fn delivered(slices: &[Found<'_>]) -> Check {
+    for slice in slices {
+        match slice.found.device_bytes {
+            None => {
+                return Check::Flag(Flag::Once(
+                    "whether bytes came from a device is unknown: /proc/self/io cannot be read"
+                        .to_owned(),
+                ));
+            }
+            Some(bytes) if bytes < slice.read_bytes => {
+                return Check::Invalid(format!(
+                    "storage delivered {} of the {} that a slice read: the rest came from memory",
+                    Bytes(bytes),
+                    Bytes(slice.read_bytes)
+                ));
+            }
+            Some(_) => {}
+        }
     }
+    Check::Pass
 }
 
 /// The page cache did not grow where an engine reads around it: a file system may do
@@ -90,8 +101,8 @@ pub(super) fn direct(case: &Case<'_>) -> Check {
     if !is_direct(case) {
         return Check::Pass;
     }
-    let grown = slices(case).into_iter().filter_map(|counts| {
-        let (before, after) = counts.resident_before_bytes.zip(counts.resident_after_bytes)?;
+    let grown = slices(case).into_iter().filter_map(|Found { found, .. }| {
+        let (before, after) = found.resident_before_bytes.zip(found.resident_after_bytes)?;
         Some(after.saturating_sub(before))
     });
     let most = grown.max().unwrap_or(0);
@@ -114,15 +125,24 @@ fn is_direct(case: &Case<'_>) -> bool {
     engines.iter().any(|engine| engine.id == case.outcome.arm.primitive && engine.is_direct)
 }
 
-/// The arm's measured slices with what was found around each.
-fn slices<'a>(case: &Case<'a>) -> Vec<&'a FileCounts> {
+/// A measured slice of an arm, with what was found around it.
+struct Found<'a> {
+    found: &'a FileCounts,
+    read_bytes: u64,
+}
+
+/// The arm's measured slices.
+fn slices<'a>(case: &Case<'a>) -> Vec<Found<'a>> {
     let index = case.trial.arms.iter().position(|arm| arm.arm == case.outcome.arm);
     let own = case
         .trial
         .slices
         .iter()
         .filter(|slice| Some(slice.arm) == index && slice.kind == SliceKind::Measured);
-    own.filter_map(|slice| slice.tx.file.as_ref()).collect()
+    let found = |slice: &'a SliceOutcome| {
+        Some(Found { found: slice.tx.file.as_ref()?, read_bytes: slice.tx.bytes })
+    };
+    own.filter_map(found).collect()
 }
 
 #[cfg(test)]
@@ -145,6 +165,7 @@ mod tests {
             summary: String::new(),
             path: String::new(),
             is_direct,
+            is_mapped: false,
             has_depth: false,
         }];
         run.header.file = Some(FileFacts {
@@ -185,6 +206,11 @@ mod tests {
         let kept = found(FILE_BYTES / 500, bytes, bytes);
         check(kept, Some("0.2 % of the file was in the page cache"));
         check(found(0, bytes, bytes - 1), Some("the rest came from memory"));
+        // What one slice had too much does for no other.
+        let mut uneven = run(CacheState::Cold, false, found(0, bytes, 4 * bytes));
+        let last = uneven.trials[0].slices.last_mut().unwrap();
+        last.tx.file = Some(found(0, bytes, bytes - 1));
+        check_gate(state, &uneven, Some("that a slice read: the rest came from memory"));
         check(FileCounts { device_bytes: None, ..found(0, 0, 0) }, Some("flag"));
         check(FileCounts { resident_before_bytes: None, ..found(0, 0, 0) }, Some("flag"));
     }

@@ -30,6 +30,8 @@ pub struct Wish {
     pub block_bytes: u64,
     /// Blocks from the beginning; null for all.
     pub count: Option<u64>,
+    /// How many times each thread reads its range, on one clock; at least 1.
+    pub loops: u32,
     /// Threads, each with a range of its own; at least 1.
     pub threads: u32,
     /// Reads under way at once in each thread; 1 for engines that can have no more.
@@ -188,10 +190,11 @@ fn read_parts(
     wish: &Wish,
     parts: &[Part],
 ) -> Result<Outcome, String> {
-    let Wish { pattern, seed, depth, consumer, .. } = *wish;
+    let Wish { loops, pattern, seed, depth, consumer, .. } = *wish;
+    let blocks = |part: Part| part.blocks().saturating_mul(u64::from(loops));
     let open = |part| entry.start(Setup { subject, part, pattern, seed, depth, consumer });
     let shares = together(parts, open, |mut reader, part| {
-        let (span, failure) = timed(|| reader.run(&Budget::messages(part.blocks(), 1)));
+        let (span, failure) = timed(|| reader.run(&Budget::messages(blocks(part), 1)));
         let (tally, digest, facts) = (reader.tally(), reader.digest(), reader.facts());
         Share { span, failure, tally, digest, facts }
     })?;

@@ -44,6 +44,8 @@ pub struct Entry {
     pub has_depth: bool,
     /// Whether it reads around the page cache.
     pub is_direct: bool,
+    /// Whether it maps the file: who wants no bytes touches one of each page.
+    pub is_mapped: bool,
     /// Makes one thread's reading.
     ///
     /// Errors: why it cannot read this file, or blocks of this size.
@@ -94,6 +96,7 @@ impl Entry {
             summary: self.summary.to_owned(),
             path: self.path.to_owned(),
             is_direct: self.is_direct,
+            is_mapped: self.is_mapped,
             has_depth: self.has_depth,
         }
     }
