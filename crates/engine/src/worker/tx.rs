@@ -178,7 +178,7 @@ impl Task<'_> {
         let connection = lane.and_then(Lane::tcp);
         let outer_before = bracket.outer_before(connection);
         let counting = self.tell_perf()?;
-        self.crew.meet()?;
+        self.crew.begin()?;
         let inner_before = bracket.inner_before();
         let span = self.work(lane, sender);
         let span = span.map_err(|stop| stop.counting(sender.tally().zerocopy))?;
