@@ -7,6 +7,7 @@
 mod agreement;
 mod audit;
 mod bare_loops;
+mod block_sizes;
 mod build_lines;
 mod by_hand;
 mod doctor;

@@ -96,10 +96,6 @@ pub struct EngineFacts {
     pub path: String,
     /// Whether it reads around the page cache.
     pub is_direct: bool,
-    /// Whether it maps the file: with the consumer `none` one byte of each page is
-    /// touched and the others are not read. Runs of before it was kept have false.
-    #[serde(default)]
-    pub is_mapped: bool,
     /// Whether several of its reads can be under way at once.
     pub has_depth: bool,
 }

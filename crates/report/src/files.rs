@@ -6,7 +6,7 @@ mod tests;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::{Cell, Setting};
-use iolens_model::file::{CacheState, Consumer, FileSetting};
+use iolens_model::file::{CacheState, FileSetting};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, three_digits};
@@ -158,14 +158,6 @@ pub(crate) fn knee(model: &CostModel) -> String {
         }
         None => bytes(value).to_string(),
     }
-}
-
-/// Whether an arm of these bytes takes them all: what maps touches one byte of each
-/// page where nobody wants the others.
-pub(crate) fn takes_all(run: &Run, cell: &Cell, engine: &str) -> bool {
-    let wants_none = cell.file().is_some_and(|file| file.consumer == Consumer::None);
-    let maps = || run.header.engines.iter().any(|facts| facts.id == engine && facts.is_mapped);
-    !(wants_none && maps())
 }
 
 /// What memory allows: name and bytes per second. Measured with one thread and with

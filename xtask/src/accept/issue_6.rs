@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Bench, Judged, Line, Outcome, by_hand, file_rivals, results};
+use super::{Bench, Judged, Line, Outcome, block_sizes, by_hand, file_rivals, results};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -12,6 +12,14 @@ pub(crate) const LINES: &[Line] = &[
                   4096 B and 1 MiB, checksum equal to an independent one, and on a missing, \
                   short, existing or directory path give one clear message",
         check: by_hand::check,
+    },
+    Line {
+        issue: 6,
+        id: "b",
+        promise: "`run plans/file-block-sizes.toml` gives 23 × 2 cells per engine with verified \
+                  states, the fit and the knee; no cold cell is valid whose bytes were not read \
+                  from the device",
+        check: block_sizes::check,
     },
     Line {
         issue: 6,

@@ -1,15 +1,14 @@
 //! What a run of `file` says besides what every study says: of its file, from where
 //! on larger blocks do not help, what caching is worth, what a crossing costs.
 
+use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::file::CacheState;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{
-    Caching, bandwidth, best_cold, caching, engines, knee, rate, rooflines, takes_all, times,
-};
+use super::{Caching, bandwidth, best_cold, caching, engines, knee, rate, rooflines, times};
 use crate::answers::{Kind, Sentence};
 use crate::number::{list, percent};
 use crate::results::{curves, interval_text};
@@ -31,7 +30,7 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     }
     out.extend(worth(run, analysis));
     out.extend(threads(run, analysis));
-    out.extend(touched(run, analysis));
+    out.extend(unread(analysis));
     out.extend(of_file(run));
     out.extend(guest_cold(run));
     out
@@ -49,7 +48,6 @@ fn bound(
     cells: &[&CellAnalysis],
 ) -> Option<Sentence> {
     let all = cells.iter().flat_map(|cell| engines(cell).map(move |(arm, rate)| (cell, arm, rate)));
-    let all = all.filter(|(_, arm, _)| takes_all(run, curve, &arm.arm.primitive));
     let (cell, arm, best) = all.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value))?;
     let lead =
         format!("the fastest is {} at {}, {}", arm.arm.label, cell.cell.size, rate(best.value));
@@ -144,8 +142,12 @@ fn fitted(model: &CostModel) -> String {
         Some(found) => format!("1/b = {} GiB/s", interval_text(Some(found), Bytes::GIB as f64)),
         None => "no cost per byte".to_owned(),
     };
+    let below = match model.breaks_at {
+        Some(size) => format!(" below {size}, from where on another line would fit"),
+        None => String::new(),
+    };
     let line = format!(
-        "a = {at_most}{} ns, {bandwidth}, n½ = {}",
+        "a = {at_most}{} ns, {bandwidth}, n½ = {}{below}",
         interval_text(Some(model.fixed_ns), 1.0),
         knee(model)
     );
@@ -157,25 +159,6 @@ fn fitted(model: &CostModel) -> String {
         "{} is not affine ({off:+.0} % off at {}; the nearest line has {line})",
         model.label, model.worst_at
     )
-}
-
-/// What the rate of an engine means that touches one byte of each page.
-fn touched(run: &Run, analysis: &Analysis) -> Option<Sentence> {
-    let arms =
-        analysis.cells.iter().flat_map(|cell| engines(cell).map(move |(arm, _)| (cell, arm)));
-    let mut touching: Vec<String> = arms
-        .filter(|(cell, arm)| !takes_all(run, &cell.cell, &arm.arm.primitive))
-        .map(|(_, arm)| arm.arm.label.clone())
-        .collect();
-    touching.sort();
-    touching.dedup();
-    let text = format!(
-        "Where the consumer is none, {} maps the file and touches one byte of each page: its rate \
-         is that of pages mapped, no bandwidth, and held against none; the consumer scan has every \
-         byte read.",
-        list(&touching)
-    );
-    (!touching.is_empty()).then(|| Sentence::plain(Kind::Caution, text))
 }
 
 /// What caching is worth to the baseline, at the ends of its sizes.
@@ -229,6 +212,23 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Sentence> {
         }
     };
     Some(Sentence::plain(Kind::Crossover, text))
+}
+
+/// Which engines read nothing where nobody looks at the bytes.
+fn unread(analysis: &Analysis) -> Option<Sentence> {
+    let mut labels: Vec<String> = Vec::new();
+    for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+        if arm.arm.role == Role::Control && !labels.contains(&arm.arm.label) {
+            labels.push(arm.arm.label.clone());
+        }
+    }
+    let text = format!(
+        "Where the consumer is none, {} {} pages and one byte of each is touched: the bytes are not \
+         read, so that this is a control, not compared. --consumer scan compares it.",
+        list(&labels),
+        if labels.len() == 1 { "maps" } else { "map" }
+    );
+    (!labels.is_empty()).then(|| Sentence::plain(Kind::Caution, text))
 }
 
 /// The file, and the one pass over it that nothing is compared with.

@@ -53,7 +53,6 @@ fn header() -> RunHeader {
             summary: format!("what {id} does"),
             path: String::new(),
             is_direct,
-            is_mapped: id == "mmap",
             has_depth: false,
         })
         .collect();
@@ -278,28 +277,6 @@ fn exports_have_blocks_and_what_was_found_of_the_file() {
     let whole: serde_json::Value =
         serde_json::from_str(&json::run(&run, &analysis)).expect("our own JSON");
     assert!(whole["read_plateaus"].as_array().is_some_and(|all| !all.is_empty()));
-}
-
-#[test]
-fn an_engine_that_maps_has_no_bandwidth_where_no_byte_is_wanted() {
-    let (mut run, analysis) = run();
-    let axes = run.header.plan.axes.clone();
-    let Axes::File(file) = axes else { panic!("a plan of files") };
-    let of = |run: &Run, analysis: &Analysis| {
-        let sentences = answers::sentences(run, analysis);
-        sentences.into_iter().map(|sentence| sentence.text).collect::<Vec<_>>().join("\n")
-    };
-    assert!(!of(&run, &analysis).contains("touches one byte of each page"));
-    run.header.plan.axes = Axes::File(FileAxes { consumer: vec![Consumer::None], ..file });
-    for trial in &mut run.trials {
-        if let iolens_model::cell::Setting::File(setting) = &mut trial.cell.setting {
-            setting.consumer = Consumer::None;
-        }
-    }
-    let analysis = iolens_stats::analyse(&run);
-    let said = of(&run, &analysis);
-    assert!(said.contains("mmap maps the file and touches one byte of each page"), "{said}");
-    assert!(!said.contains("the fastest is mmap"), "{said}");
 }
 
 #[test]

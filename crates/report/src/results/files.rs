@@ -204,6 +204,10 @@ pub(crate) fn cost_models(run: &Run, analysis: &Analysis) -> Option<Table> {
 
 fn fitted(model: &CostModel) -> [Entry; 4] {
     let residual = format!("{:+.0} % at {}", 100.0 * model.worst_residual, model.worst_at);
+    let residual = match model.breaks_at {
+        Some(size) => format!("{residual}; holds below {size}"),
+        None => residual,
+    };
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     let fixed = format!("{at_most}{}", interval_text(Some(model.fixed_ns), 1.0));
     let bandwidth = interval_text(files::bandwidth(model), Bytes::GIB as f64);

@@ -165,7 +165,6 @@ mod tests {
             summary: String::new(),
             path: String::new(),
             is_direct,
-            is_mapped: false,
             has_depth: false,
         }];
         run.header.file = Some(FileFacts {

@@ -36,9 +36,8 @@ pub(super) fn file_setting() -> impl Strategy<Value = FileSetting> {
 
 pub(super) fn engine() -> impl Strategy<Value = EngineFacts> {
     let texts = (text(), text(), text());
-    (texts, any::<[bool; 3]>()).prop_map(|((id, summary, path), flags)| {
-        let [is_direct, is_mapped, has_depth] = flags;
-        EngineFacts { id, summary, path, is_direct, is_mapped, has_depth }
+    (texts, any::<(bool, bool)>()).prop_map(|((id, summary, path), (is_direct, has_depth))| {
+        EngineFacts { id, summary, path, is_direct, has_depth }
     })
 }
 
