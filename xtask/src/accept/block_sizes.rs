@@ -32,7 +32,7 @@ type Cells = BTreeMap<(String, String, u64), Cell>;
 
 pub(crate) fn check(bench: &Bench) -> Judged {
     let plan = crate::root().join(PLAN).display().to_string();
-    let run = ["run", &plan, "--progress", "none", "--budget", "8m", "--json"];
+    let run = ["run", &plan, "--progress", "none", "--budget", "5m", "--json"];
     let json = bench.iolens_json("block_sizes", &run, 20)?.json;
     let file_bytes = json["run"]["file"]["bytes"].as_f64().ok_or("the run names no file")?;
     let export = |rows| {
