@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Bench, Judged, Line, Outcome, block_sizes, by_hand, file_rivals, results};
+use super::{
+    Bench, Judged, Line, Outcome, block_sizes, by_hand, file_rivals, file_systems, memory, results,
+};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -54,6 +56,20 @@ pub(crate) const LINES: &[Line] = &[
         id: "h",
         promise: "a google-benchmark program with the same copy loop reads as ours within 5 %",
         check: file_rivals::check_witness,
+    },
+    Line {
+        issue: 6,
+        id: "i",
+        promise: "memory use of the tool stays under 64 MiB beyond its buffers",
+        check: memory::check,
+    },
+    Line {
+        issue: 6,
+        id: "j",
+        promise: "file systems: ext4, xfs, btrfs, tmpfs, overlay and FUSE give each plain tool and \
+                  a run a result or a clear message, a device that fails one with EIO, and \
+                  nothing of the user's is lost",
+        check: file_systems::check,
     },
 ];
 

@@ -264,7 +264,10 @@ impl Task<'_> {
         };
         let Some(entry) = self.entry else {
             let id = &trial.arms[self.slice.arm].primitive;
-            return sender.run(self.budget).map_err(|errno| call_failed(id, errno));
+            return sender.run(self.budget).map_err(|errno| match self.crew.ground {
+                Some(ground) => Stop::cause(ground.explain(id, errno)),
+                None => call_failed(id, errno),
+            });
         };
         let span = match lane.filter(|_| entry.is_received(&trial.cell)) {
             None => sender.run(self.budget).map_err(failed)?,

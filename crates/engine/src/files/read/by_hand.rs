@@ -106,7 +106,7 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
         notes.extend(fallen_back(&resident_before, &resident_after));
         notes.extend(from_memory(&subject, outcome.tally.bytes, device_bytes));
     }
-    let failure = outcome.failure.map(|errno| failure(&subject, errno));
+    let failure = outcome.failure.map(|errno| broke_off(&subject, errno));
     notes.extend(grown(&subject));
     notes.extend(examine(&subject).map_or_else(|why| vec![why], |findings| findings.warnings()));
     let digest = outcome.digest;
@@ -248,13 +248,16 @@ fn from_memory(subject: &Subject, bytes: u64, device_bytes: Option<u64>) -> Opti
     let delivered = device_bytes.filter(|&delivered| delivered < bytes)?;
     let from = match subject.file_system() {
         "tmpfs" | "ramfs" => "it is memory, which O_DIRECT reads with a copy",
+        "fuse" | "nfs" | "9p" | "virtiofs" | "cifs" | "smb2" => {
+            "a process or another machine serves the file system"
+        }
         _ => "the rest is holes, or the file system had it in memory",
     };
     Some(format!("{delivered} of {bytes} bytes came from a device: {from}"))
 }
 
 /// Why a reading ended early.
-fn failure(subject: &Subject, errno: Errno) -> String {
+pub(crate) fn broke_off(subject: &Subject, errno: Errno) -> String {
     let now = subject.about_now().map(|about| about.bytes).ok();
     match (errno, now) {
         (Errno::ENODATA, Some(now)) if now < subject.bytes() => format!(
