@@ -24,7 +24,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     let file = bench.home("memory")?.join("file").display().to_string();
     let write = ["file", "write", &file, "--block", "1MiB", "--count", "512"];
     bench.iolens("memory", &write)?.limit_minutes(2).run()?.success()?;
-    let reads = format!("file read {file} --block 64KiB --checksum --threads 2 --loops 4");
+    let reads = format!("file read {file} --block 64KiB --scan --threads 2 --loops 10");
     let (mut evidence, mut passes) = (Vec::new(), true);
     for (name, line, calibrates) in [("run file", RUN, true), ("file read", &reads, false)] {
         let args: Vec<&str> = line.split_whitespace().collect();
