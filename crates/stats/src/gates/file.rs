@@ -1,6 +1,7 @@
 //! Gate 8: whether a file was in the page cache or not, as its cell says, and whether
 //! what reads around the page cache did.
 
+use iolens_model::arm::Role;
 use iolens_model::file::{CacheState, FileCounts};
 use iolens_model::outcome::SliceOutcome;
 use iolens_model::trial::SliceKind;
@@ -15,19 +16,22 @@ const REMAINDER_MAX: f64 = 0.001;
 /// The file was in the state that the cell says when each slice began, and its bytes
 /// came from where that means.
 pub(super) fn state(case: &Case<'_>) -> Check {
-    let Some((setting, file)) = case.trial.cell.file().zip(case.header.file.as_ref()) else {
+    let Some((cache, whole)) = case.trial.cell.cache().zip(bytes(case)) else {
         return Check::Pass;
     };
+    if moves_nothing(case) {
+        return Check::Pass;
+    }
     let is_direct = is_direct(case);
     let slices = slices(case);
     let residents: Vec<f64> = slices
         .iter()
         .filter_map(|slice| slice.found.resident_before_bytes)
-        .map(|resident| resident as f64 / file.bytes.0.max(1) as f64)
+        .map(|resident| resident as f64 / whole.0.max(1) as f64)
         .collect();
     let knows = residents.len() == slices.len();
-    let is_cold = setting.cache == CacheState::Cold;
-    let found = match setting.cache {
+    let is_cold = cache == CacheState::Cold;
+    let found = match cache {
         CacheState::Cold => cold(&residents),
         // Around the page cache all comes from the device, whatever is cached.
         CacheState::Warm if is_direct => Check::Pass,
@@ -76,6 +80,19 @@ fn kept(case: &Case<'_>) -> Check {
         )),
         _ => Check::Pass,
     }
+}
+
+/// Bytes of the file that is read.
+fn bytes(case: &Case<'_>) -> Option<Bytes> {
+    match case.trial.cell.copy() {
+        Some(_) => Some(case.trial.cell.size),
+        None => case.header.file.as_ref().map(|file| file.bytes),
+    }
+}
+
+/// Whether the arm copies without reading or writing a byte: by sharing blocks.
+pub(super) fn moves_nothing(case: &Case<'_>) -> bool {
+    case.trial.cell.copy().is_some() && case.outcome.arm.role == Role::Control
 }
 
 /// What is said where nobody knows.
@@ -178,6 +195,7 @@ mod tests {
             path: String::new(),
             is_direct,
             has_depth: false,
+            program: None,
         }];
         run.header.file = Some(FileFacts {
             place: "/tmp".to_owned(),
@@ -187,6 +205,7 @@ mod tests {
             file_system: "ext4".to_owned(),
             first_pass: None,
             warnings: Vec::new(),
+            destination: None,
         });
         let setting =
             FileSetting { cache, pattern: Pattern::Sequential, consumer: Consumer::None, depth: 1 };
