@@ -46,6 +46,11 @@ pub struct Wish {
     pub verify: bool,
     /// Whether the destination is on its device in the end (fsync(2)).
     pub fsync: bool,
+    /// Most bytes, from the beginning; null for all. Less than all is no copy, and is
+    /// for trials.
+    pub bytes_max: Option<u64>,
+    /// Whether the copy gets its name; otherwise it is gone in the end.
+    pub keep: bool,
 }
 
 /// What was copied.

@@ -28,7 +28,9 @@ pub struct Wish {
     pub engine: String,
     /// Bytes of a block; at least 1.
     pub block_bytes: u64,
-    /// Blocks from the beginning; null for all.
+    /// Where the first block begins, in bytes: 0, or a multiple of the block size.
+    pub start_bytes: u64,
+    /// Blocks from there; null for all.
     pub count: Option<u64>,
     /// Threads, each with a range of its own; at least 1.
     pub threads: u32,
@@ -86,20 +88,22 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
         .ok_or_else(|| format!("this build has no engine `{}`", wish.engine))?;
     let subject = Subject::open(&wish.path.path())?;
     let asked = wish.count.map_or(u64::MAX, |count| count.saturating_mul(wish.block_bytes));
-    let bytes = subject.bytes().min(asked);
+    let start = wish.start_bytes.min(subject.bytes());
+    let bytes = (subject.bytes() - start).min(asked);
     let parts = Part::split(bytes, wish.block_bytes, wish.threads);
+    let parts: Vec<Part> = parts.into_iter().map(|part| part.moved(start)).collect();
     check_memory(wish, parts.len())?;
     let mut notes = Vec::new();
     if wish.evict {
         notes.extend(evict(&subject)?);
     }
-    let resident_before = Residency::of(&subject, 0, bytes);
+    let resident_before = Residency::of(&subject, start, bytes);
     let (delivered, cpu) = (delivered_bytes(), process_cpu().ok());
     let outcome = read_parts(entry, &subject, wish, &parts)?;
     let cpu = cpu.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
     let device_bytes =
         delivered.zip(delivered_bytes()).map(|(before, after)| after.saturating_sub(before));
-    let resident_after = Residency::of(&subject, 0, bytes);
+    let resident_after = Residency::of(&subject, start, bytes);
     if entry.is_direct {
         notes.extend(fallen_back(&resident_before, &resident_after));
         notes.extend(from_memory(&subject, outcome.tally.bytes, device_bytes));

@@ -10,6 +10,7 @@
 //! Does not show: SIGBUS. The kernel touches the pages, and one that the source has
 //! lost meanwhile is `EFAULT`. The mapping is taken away outside of the time.
 
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::mapping::Mapping;
 
@@ -29,6 +30,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → page cache: copied once by the kernel, a fault for some pages",
     class: Class::Copies,
     is_direct: false,
+    way: Way::Mapped,
     one_thread: None,
     instead: Some("read_write"),
     open,

@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
@@ -50,6 +51,8 @@ pub struct Entry {
     pub path: &'static str,
     /// Whether it goes past the page cache at both ends (`O_DIRECT`).
     pub is_direct: bool,
+    /// Its class: engines of one differ in details.
+    pub way: Way,
     /// Why it is one thread's work; null where threads can share it.
     pub one_thread: Option<&'static str>,
     /// What to use where a file system refuses it; null for those that none does.

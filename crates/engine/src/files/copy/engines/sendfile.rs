@@ -9,6 +9,7 @@
 //! Does not show: zero-copy, whatever its name: the copy is made by the kernel.
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::{file, splice};
 
@@ -28,6 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → pipe (references) → page cache: copied once by the kernel",
     class: Class::Copies,
     is_direct: false,
+    way: Way::Kernel,
     one_thread: None,
     instead: Some("read_write"),
     open,

@@ -9,6 +9,7 @@
 //! Compared with: `sendfile`, which does the same within one call.
 //! Does not show: zero-copy between files, which the kernel does not have.
 
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::splice::Pipe;
 
@@ -30,6 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → pipe (references) → page cache: copied once by the kernel",
     class: Class::Copies,
     is_direct: false,
+    way: Way::Kernel,
     one_thread: None,
     instead: Some("read_write"),
     open,

@@ -18,6 +18,7 @@ mod uring_sqpoll;
 use iolens_model::arm::Role;
 use iolens_model::file::EngineFacts;
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 
 use super::bare;
 use super::consume::Consumer;
@@ -44,6 +45,8 @@ pub struct Entry {
     pub has_depth: bool,
     /// Whether it reads around the page cache.
     pub is_direct: bool,
+    /// Its class: engines of one differ in details.
+    pub way: Way,
     /// Makes one thread's reading.
     ///
     /// Errors: why it cannot read this file, or blocks of this size.
