@@ -131,7 +131,7 @@ impl CellState {
             }
             group
         };
-        let (groups, impossible) = layout::arm_groups(plan)
+        let (groups, impossible) = layout::arm_groups(plan, &cell)
             .into_iter()
             .map(group)
             .partition(|group: &Group| group.arms.iter().any(|arm| arm.arm.role == Role::Baseline));

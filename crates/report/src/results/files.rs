@@ -208,6 +208,10 @@ fn fitted(model: &CostModel) -> [Entry; 4] {
         let none = || Entry::toned(NONE, Tone::Faint);
         return [none(), none(), none(), format!("not affine: {residual}").into()];
     }
+    let residual = match model.breaks_at {
+        Some(size) => format!("{residual}; holds below {size}"),
+        None => residual,
+    };
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     let fixed = format!("{at_most}{}", interval_text(Some(model.fixed_ns), 1.0));
     let bandwidth = files::bandwidth(model);

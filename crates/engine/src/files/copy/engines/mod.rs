@@ -113,7 +113,8 @@ impl Entry {
         (self.open)(setup).map_err(|why| availability::with_version(why, self.since))
     }
 
-    /// Tries whether it can copy a file into one of ours without a name, in a folder.
+    /// Tries whether it can copy a file into one of ours without a name, in a folder:
+    /// its first block.
     ///
     /// Errors: why not: what was tried and what the system said.
     pub fn try_on(&self, subject: &Subject, folder: &Path) -> Result<(), String> {
@@ -125,7 +126,8 @@ impl Entry {
         })?;
         let caching = if self.is_direct { Caching::Direct } else { Caching::Buffered };
         let source = subject.reopen(caching)?;
-        let part = Part { block_bytes: TRIED_BYTES, start: 0, end: subject.bytes() };
+        let end = subject.bytes().min(TRIED_BYTES);
+        let part = Part { block_bytes: TRIED_BYTES, start: 0, end };
         let setup = Setup { source: source.as_fd(), destination: destination.as_fd(), part };
         let copied = self.start(setup)?.run(&Budget::messages(part.blocks(), 1));
         let failed = |Broken { call, errno }| format!("{} failed: {errno}", call.name);

@@ -15,7 +15,6 @@
 use std::os::fd::BorrowedFd;
 
 use iolens_model::kernel::KernelVersion;
-use iolens_model::tune::Way;
 use iolens_model::units::Bytes;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
@@ -41,7 +40,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer → page cache: copied twice by the kernel, blocks beside each other",
     class: Class::Copies,
     is_direct: false,
-    way: Way::Ring,
+    way: iolens_model::tune::Way::Ring,
     one_thread: None,
     instead: Some("read_write"),
     open,

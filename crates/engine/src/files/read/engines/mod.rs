@@ -16,7 +16,7 @@ mod uring_fixed;
 mod uring_sqpoll;
 
 use iolens_model::arm::Role;
-use iolens_model::file::EngineFacts;
+use iolens_model::file::{self, EngineFacts};
 use iolens_model::kernel::KernelVersion;
 use iolens_model::tune::Way;
 
@@ -101,10 +101,13 @@ impl Entry {
         }
     }
 
-    /// The part that an arm of it plays against `baseline`.
+    /// The part that an arm of it plays against `baseline` where the bytes go to
+    /// `consumer`. A mapping of which one byte in each page is touched is no reading
+    /// of a file: it shows what mapping costs.
     #[must_use]
-    pub fn role(&self, baseline: &str) -> Role {
-        if self.id == baseline { Role::Baseline } else { Role::Compared }
+    pub fn role(&self, baseline: &str, consumer: file::Consumer) -> Role {
+        let looks = consumer != file::Consumer::None;
+        Role::against(self.id == baseline, self.way == Way::Mapped && !looks)
     }
 
     /// Tries whether it can read a file: its first block.
@@ -122,5 +125,21 @@ impl Entry {
         let read = reader.run(&Budget::messages(1, 1));
         let failed = |errno| format!("cannot read {}: {errno}", subject.name());
         read.map(drop).map_err(|errno| availability::with_version(failed(errno), self.since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_that_nobody_looks_at_is_a_control() {
+        let part = |id, consumer| find(id).expect("an engine").role("read", consumer);
+        for id in ["mmap", "mmap_populate"] {
+            assert_eq!(part(id, file::Consumer::None), Role::Control, "{id}");
+            assert_eq!(part(id, file::Consumer::Scan), Role::Compared, "{id}");
+        }
+        assert_eq!(part("read", file::Consumer::None), Role::Baseline);
+        assert_eq!(part("direct", file::Consumer::None), Role::Compared);
     }
 }
