@@ -11,17 +11,16 @@ pub struct Axes {
     pub block_most: u64,
     /// Most threads; at least 1.
     pub threads_max: u32,
-    /// Most reads under way at once.
+    /// Reads under way at once that the grid has, of engines that can have several.
+    pub depths: Vec<u32>,
+    /// Most of them.
     pub depth_max: u32,
 }
 
 /// Steps between the blocks of the grid: one size in four, and the largest.
 const BLOCK_STEP: u64 = 4;
 
-/// Depths of the grid.
-const DEPTHS: [u32; 2] = [4, 16];
-
-/// Every engine with few blocks, one thread and all, and two depths where it has some.
+/// Every engine with few blocks, one thread and all, and the depths that it can have.
 #[must_use]
 pub fn grid(candidates: &[Candidate], axes: &Axes) -> Vec<Configuration> {
     let mut all = Vec::new();
@@ -54,11 +53,7 @@ fn threads(candidate: &Candidate, axes: &Axes) -> Vec<u32> {
 
 fn depths(candidate: &Candidate, axes: &Axes) -> Vec<u32> {
     match candidate.has_depth {
-        true => {
-            let mut depths: Vec<u32> = DEPTHS.map(|depth| depth.min(axes.depth_max)).to_vec();
-            depths.dedup();
-            depths
-        }
+        true => axes.depths.clone(),
         false => vec![1],
     }
 }
@@ -100,19 +95,26 @@ mod tests {
         Candidate { engine, way: Way::Called, has_depth, is_shared, calls }
     }
 
-    const AXES: Axes =
-        Axes { block_least: 16 << 10, block_most: 8 << 20, threads_max: 4, depth_max: 64 };
+    fn axes() -> Axes {
+        Axes {
+            block_least: 16 << 10,
+            block_most: 8 << 20,
+            threads_max: 4,
+            depths: vec![4, 16],
+            depth_max: 64,
+        }
+    }
 
     #[test]
     fn a_grid_has_what_an_engine_can_do() {
-        let only = |candidate| grid(&[candidate], &AXES);
+        let only = |candidate| grid(&[candidate], &axes());
         let plain = only(candidate("read", false, false));
         let blocks: Vec<u64> = plain.iter().map(|one| one.block_bytes >> 10).collect();
         assert_eq!(blocks, [16, 64, 256, 1024, 4096]);
         assert!(plain.iter().all(|one| one.threads == 1 && one.depth == 1));
         assert_eq!(only(candidate("read", false, true)).len(), 10);
         assert_eq!(only(candidate("uring", true, true)).len(), 20);
-        let alone = Axes { threads_max: 1, depth_max: 2, ..AXES };
+        let alone = Axes { threads_max: 1, depths: vec![2], ..axes() };
         assert_eq!(grid(&[candidate("uring", true, true)], &alone).len(), 5);
     }
 
@@ -125,9 +127,9 @@ mod tests {
             depth,
         };
         let ring = candidate("uring", true, true);
-        let inner = neighbours(&of(1 << 20, 2, 8), &ring, &AXES);
+        let inner = neighbours(&of(1 << 20, 2, 8), &ring, &axes());
         assert_eq!(inner.len(), 6);
-        let corner = neighbours(&of(16 << 10, 1, 1), &ring, &AXES);
+        let corner = neighbours(&of(16 << 10, 1, 1), &ring, &axes());
         assert_eq!(corner, [of(32 << 10, 1, 1), of(16 << 10, 2, 1), of(16 << 10, 1, 2)]);
     }
 }

@@ -114,6 +114,22 @@ pub fn search<F: Field>(plan: &Plan, field: &mut F) -> Result<Found, F::Broken> 
     search.last(&standing, limit)
 }
 
+/// A final alone, between `best` and the plan's others.
+///
+/// Errors: what the field ends it with.
+pub fn rematch<F: Field>(
+    plan: &Plan,
+    best: &Configuration,
+    field: &mut F,
+) -> Result<Found, F::Broken> {
+    let mut search = Search { plan, field, round: 0, trial: Cost::default(), left_out: 0 };
+    if !search.pilot()? {
+        return Ok(Found { finalists: Vec::new(), stop: Stop::Budget, left_out: 0 });
+    }
+    let limit = search.limits()?;
+    search.last(&vec![(best.clone(), 0.0)], limit)
+}
+
 /// What a trial takes: so much always, and so much for each byte.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {

@@ -57,6 +57,7 @@ impl Machine {
                 block_least: 16 << 10,
                 block_most: 8 << 20,
                 threads_max: 1,
+                depths: vec![4],
                 depth_max: 64,
             },
             baseline: Configuration {

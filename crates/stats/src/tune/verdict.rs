@@ -234,7 +234,7 @@ fn memory(record: &Record, last: &Final<'_>, arm: usize, winner: &Configuration)
 }
 
 fn rate_words(work: &Work, bytes_per_s: f64) -> String {
-    format!("{} at {:.2} GB/s", work.words(), bytes_per_s / 1e9)
+    format!("{} at {:.1} GiB/s", work.words(), bytes_per_s / Bytes::GIB as f64)
 }
 
 /// The quickest that shared blocks.

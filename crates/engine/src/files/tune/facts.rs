@@ -170,21 +170,34 @@ fn simplest_first<K: Ord>(candidates: &mut [(Candidate, K)]) {
 }
 
 /// Why an engine is left out that would work.
-fn senseless(way: Way, wish: &Wish) -> Option<String> {
+fn senseless(id: &str, way: Way, wish: &Wish) -> Option<String> {
     match way {
         Way::Mapped if wish.consumer == Consumer::None => Some(
             "nobody looks at the bytes (--consumer none), and a mapped file is only read by who \
              does"
                 .to_owned(),
         ),
+        Way::Called if SAME.contains(&id) => {
+            Some("the same path as read: where the position stands makes no difference".to_owned())
+        }
+        _ if id == NO_TRACE && !wish.is_cold => Some(
+            "it leaves alone what is in the page cache already: --cache cold compares it"
+                .to_owned(),
+        ),
         _ => None,
     }
 }
 
+/// Engines that take the path of `read` by another call.
+const SAME: [&str; 2] = ["pread", "readv"];
+
+/// The engine that leaves nothing in the page cache.
+const NO_TRACE: &str = "preadv2_dontcache";
+
 fn readers(subject: &Subject, wish: &Wish) -> (Vec<Candidate>, Vec<Pruned>) {
     let (mut good, mut pruned) = (Vec::new(), Vec::new());
     for entry in reading::ENGINES {
-        let why = senseless(entry.way, wish).or_else(|| entry.try_on(subject).err());
+        let why = senseless(entry.id, entry.way, wish).or_else(|| entry.try_on(subject).err());
         match why.or_else(|| cached(entry.is_direct, wish.is_cold)) {
             Some(why) => pruned.push(Pruned { what: entry.id.to_owned(), why }),
             None => good.push((
@@ -254,7 +267,7 @@ mod tests {
         assert_eq!(read.facts.file_bytes, 100_000);
         assert!(read.facts.crossing_ns > 1.0 && read.facts.cpus > 0, "{:?}", read.facts);
         assert_eq!(read.candidates.len() + read.pruned.len(), reading::ENGINES.len());
-        assert_eq!(read.candidates[0].engine, "pread", "the simplest");
+        assert_eq!(read.candidates[0].engine, "read", "the simplest");
         assert!(read.pruned.iter().any(|pruned| pruned.what == "direct"), "{:?}", read.pruned);
         let none = Wish { consumer: Consumer::None, ..wish(&path, None) };
         let none = find(&none).unwrap();
