@@ -129,9 +129,13 @@ fn headline(record: &Record, verdict: &Verdict) -> String {
         .iter()
         .filter(wins)
         .filter(|other| is_rival(record, &other.work))
-        .map(|other| match other.ratio.is_above() {
-            true => format!("{} × {}", number::ratio(other.ratio.value), name(record, &other.work)),
-            false => format!("no faster than {}", name(record, &other.work)),
+        .map(|other| {
+            let name = name(record, &other.work);
+            let is_slower = other.ratio.interval.is_some_and(|interval| interval.high < 1.0);
+            match other.ratio.is_above() || is_slower {
+                true => format!("{} × {name}", number::ratio(other.ratio.value)),
+                false => format!("no faster than {name}"),
+            }
         })
         .collect();
     if !others.is_empty() {

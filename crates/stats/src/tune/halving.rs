@@ -13,7 +13,7 @@ const GROWTH: u64 = 4;
 
 /// Every extent begins at a multiple of this: a huge page, and any alignment that
 /// direct reads ask for.
-const UNIT_BYTES: u64 = 2 << 20;
+pub(super) const UNIT_BYTES: u64 = 2 << 20;
 
 /// One rung.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use iolens_model::units::Nanos;
 
 use super::fit::fit;
 use super::grid::{Axes, grid, neighbours};
-use super::halving::{extents, keep_third, rungs};
+use super::halving::{UNIT_BYTES, extents, keep_third, rungs};
 use super::paired::Rounds;
 use super::{BOUND_SHARE, DELTA, ROUNDS_MIN};
 
@@ -167,7 +167,16 @@ impl<F: Field> Search<'_, F> {
         let bytes = (each / self.trial.per_byte_ns).max(0.0);
         // A float that is too large becomes the largest number there is.
         let bytes = if bytes.is_finite() { bytes as u64 } else { self.plan.bytes };
-        bytes.clamp(self.plan.bytes_least.min(self.plan.bytes), self.plan.bytes)
+        self.whole_units(bytes)
+    }
+
+    /// So many bytes, or somewhat fewer: not all of the file in whole units.
+    fn whole_units(&self, bytes: u64) -> u64 {
+        let least = self.plan.bytes_least.min(self.plan.bytes);
+        match bytes.clamp(least, self.plan.bytes) {
+            part if part < self.plan.bytes => (part / UNIT_BYTES * UNIT_BYTES).max(least),
+            all => all,
+        }
     }
 
     /// Finds out what a trial takes; whether there are any.
@@ -287,7 +296,7 @@ impl<F: Field> Search<'_, F> {
         let per_byte_ns = f64::from(ROUNDS) * weight * self.trial.per_byte_ns;
         let most = ((time_ns - always_ns).max(0.0) / per_byte_ns) as u64;
         let least = self.plan.bytes_least.min(self.plan.bytes);
-        let rungs = rungs(arms.len(), least, most.clamp(least, self.plan.bytes));
+        let rungs = rungs(arms.len(), least, self.whole_units(most));
         let sizes: Vec<u64> = rungs.iter().map(|rung| rung.bytes).collect();
         let mut standing = Vec::new();
         for (step, extent) in extents(self.plan.bytes, &sizes).into_iter().enumerate() {

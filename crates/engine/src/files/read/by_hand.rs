@@ -1,6 +1,7 @@
 //! One reading of a file by hand: some threads, each with a range of it, and what
 //! was found before and after.
 
+use iolens_model::tune::Extent;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::{self, Root};
@@ -28,9 +29,9 @@ pub struct Wish {
     pub engine: String,
     /// Bytes of a block; at least 1.
     pub block_bytes: u64,
-    /// Where the first block begins, in bytes: 0, or a multiple of the block size.
-    pub start_bytes: u64,
-    /// Blocks from there; null for all.
+    /// What of the file; null for all. For trials: on a command line it is `count`.
+    pub extent: Option<Extent>,
+    /// Blocks from its beginning; null for all.
     pub count: Option<u64>,
     /// Threads, each with a range of its own; at least 1.
     pub threads: u32,
@@ -88,8 +89,10 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
         .ok_or_else(|| format!("this build has no engine `{}`", wish.engine))?;
     let subject = Subject::open(&wish.path.path())?;
     let asked = wish.count.map_or(u64::MAX, |count| count.saturating_mul(wish.block_bytes));
-    let start = wish.start_bytes.min(subject.bytes());
-    let bytes = (subject.bytes() - start).min(asked);
+    let all = Extent { offset: 0, bytes: subject.bytes() };
+    let extent = wish.extent.unwrap_or(all);
+    let start = extent.offset.min(subject.bytes());
+    let bytes = (subject.bytes() - start).min(extent.bytes).min(asked);
     let parts = Part::split(bytes, wish.block_bytes, wish.threads);
     let parts: Vec<Part> = parts.into_iter().map(|part| part.moved(start)).collect();
     check_memory(wish, parts.len())?;

@@ -43,6 +43,7 @@ pub(super) struct Ground {
     cache: CacheWish,
     consumer: Consumer,
     seed: u64,
+    file_bytes: u64,
     candidates: Vec<Candidate>,
     pruned: Vec<Pruned>,
     programs: Vec<(String, Vec<String>)>,
@@ -72,6 +73,7 @@ impl Ground {
             cache: CacheWish::AsIs,
             consumer: Consumer::None,
             seed,
+            file_bytes: 0,
             candidates: Vec::new(),
             pruned: Vec::new(),
             programs: Vec::new(),
@@ -85,11 +87,12 @@ impl Ground {
     pub(super) fn know(
         &mut self,
         wishes: &Wishes,
+        file_bytes: u64,
         candidates: Vec<Candidate>,
         pruned: Vec<Pruned>,
     ) {
         (self.cache, self.consumer) = (wishes.cache, wishes.consumer.into());
-        (self.candidates, self.pruned) = (candidates, pruned);
+        (self.candidates, self.pruned, self.file_bytes) = (candidates, pruned, file_bytes);
     }
 
     pub(super) fn candidates(&self) -> &[Candidate] {
@@ -122,8 +125,11 @@ impl Ground {
     pub(super) fn tell(&mut self, record: &mut Record) {
         let name = |path: &FilePath| path.path().display().to_string();
         let source = name(&self.place.source);
+        let last = self.trials.iter().map(|trial| trial.extent.bytes).next_back();
+        let bytes = last.unwrap_or(self.file_bytes);
         let fill = |arguments: &[String]| {
             let fill = |one: &String| one.replace(program::SOURCE, &source);
+            let arguments = counted(arguments, bytes, self.file_bytes);
             arguments.iter().map(|one| fill(one).replace(program::DESTINATION, "COPY")).collect()
         };
         record.programs =
@@ -165,8 +171,8 @@ impl Ground {
             path: self.place.source.clone(),
             engine: one.engine.clone(),
             block_bytes: one.block_bytes,
-            start_bytes: extent.offset,
-            count: Some(extent.bytes.div_ceil(one.block_bytes)),
+            extent: Some(extent),
+            count: None,
             threads: one.threads,
             depth: one.depth,
             pattern: Pattern::Sequential,
@@ -251,9 +257,8 @@ impl Ground {
     fn program(&self, name: &str, extent: Extent) -> program::Wish {
         let found = self.programs.iter().find(|(known, _)| known == name);
         let arguments = found.map_or_else(Vec::new, |(_, arguments)| arguments.clone());
-        let bytes = extent.bytes.to_string();
         program::Wish {
-            arguments: arguments.iter().map(|one| one.replace(BYTES, &bytes)).collect(),
+            arguments: counted(&arguments, extent.bytes, self.file_bytes),
             source: self.place.source.clone(),
             bytes: extent.bytes,
             folder: self.place.folder.clone(),
@@ -282,6 +287,17 @@ impl Ground {
 
 /// What stands in an argument for the number of bytes.
 pub(super) const BYTES: &str = "{bytes}";
+
+/// What an argument begins with that is for less than the whole file.
+pub(super) const PARTIAL: [&str; 2] = ["count=", "iflag=count_bytes"];
+
+/// Arguments for so many bytes of a file.
+fn counted(arguments: &[String], bytes: u64, file_bytes: u64) -> Vec<String> {
+    let is_needed =
+        |one: &&String| bytes < file_bytes || !PARTIAL.iter().any(|part| one.starts_with(part));
+    let fill = |one: &String| one.replace(BYTES, &bytes.to_string());
+    arguments.iter().filter(is_needed).map(fill).collect()
+}
 
 fn read(done: &reading::Done, bytes: u64) -> Result<Measured, String> {
     if let Some(why) = &done.failure {

@@ -143,7 +143,7 @@ fn begin(asked: &Asked<'_>, budget: Nanos, then: Option<&Record>) -> Result<Begu
         seed: how.seed,
         bytes_max: asked.bytes_max,
     };
-    ground.know(&wishes, candidates, pruned);
+    ground.know(&wishes, facts.file_bytes, candidates, pruned);
     Ok(Begun { ground, wishes, facts, free_bytes, watch, began_ns })
 }
 
