@@ -27,3 +27,4 @@ mod resume;
 mod skip;
 mod storage;
 mod sysctls;
+mod tune;
