@@ -28,6 +28,7 @@ mod paired;
 mod process;
 mod results;
 mod throttle;
+mod tune;
 
 use std::fs;
 use std::path::PathBuf;

@@ -275,13 +275,11 @@ fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
         ));
     }
     let compares_programs = verdict.against.iter().any(|o| matches!(o.work, Work::Program(_)));
-    if record.wishes.task == Task::Read && record.wishes.consumer == Consumer::Scan {
-        if compares_programs {
-            notes.push(
-                "dd does not look at what it reads; the engines here do, which is more work"
-                    .to_owned(),
-            );
-        }
+    let is_looked_at = record.wishes.task == Task::Read && record.wishes.consumer == Consumer::Scan;
+    if is_looked_at && compares_programs {
+        notes.push(
+            "dd does not look at what it reads; the engines here do, which is more work".to_owned(),
+        );
     }
     if let Some(hypervisor) = &facts.hypervisor {
         notes.push(format!("a virtual machine ({hypervisor}): memory and device are shared"));

@@ -1,3 +1,5 @@
+//! A record by hand, and what is told of it.
+
 use iolens_model::tune::{Candidate, Extent, Proof, SCHEMA, Way, Wishes};
 use iolens_stats::tune::verdict;
 
@@ -9,12 +11,13 @@ fn engine(id: &str, block_bytes: u64) -> Work {
 }
 
 /// Twelve rounds in which a GiB takes these milliseconds, give or take a little.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some ms")]
 fn trials(arms: &[(Work, f64)]) -> Vec<Trial> {
     let mut all = Vec::new();
     for round in 0..12 {
         let wobble = 1.0 + 0.004 * f64::from(round % 4);
-        for (nth, (work, ms)) in arms.iter().enumerate() {
-            let own = 1.0 + 0.002 * f64::from((round + nth as u32) % 3);
+        for (nth, (work, ms)) in (0..).zip(arms) {
+            let own = 1.0 + 0.002 * f64::from((round + nth) % 3);
             all.push(Trial {
                 work: work.clone(),
                 stage: Stage::Final,

@@ -114,7 +114,8 @@ mod tests {
                 prop_assert_eq!(extent.offset % UNIT_BYTES, 0);
             }
             if sizes.iter().sum::<u64>() <= file {
-                let apart = placed.windows(2).all(|two| two[0].offset + two[0].bytes <= two[1].offset);
+                let ends = |one: &Extent| one.offset + one.bytes;
+                let apart = placed.windows(2).all(|two| ends(&two[0]) <= two[1].offset);
                 prop_assert!(apart, "each byte in one rung: {placed:?}");
             }
         }

@@ -164,10 +164,7 @@ impl<F: Field> Search<'_, F> {
     /// As many bytes as let so many trials fit into a time.
     fn affordable(&self, time_ns: f64, trials: f64) -> u64 {
         let each = time_ns / trials - self.trial.always_ns;
-        let bytes = (each / self.trial.per_byte_ns).max(0.0);
-        // A float that is too large becomes the largest number there is.
-        let bytes = if bytes.is_finite() { bytes as u64 } else { self.plan.bytes };
-        self.whole_units(bytes)
+        self.whole_units(whole(each / self.trial.per_byte_ns))
     }
 
     /// So many bytes, or somewhat fewer: not all of the file in whole units.
@@ -275,7 +272,8 @@ impl<F: Field> Search<'_, F> {
         let mut arms = grid(&self.tried(), &self.plan.axes);
         let time_ns = self.until(GRID_UNTIL);
         let least = self.trial.of(self.plan.bytes_least.min(self.plan.bytes));
-        let fits = (time_ns / (f64::from(ROUNDS) * least)) as usize;
+        let fits = whole(time_ns / (f64::from(ROUNDS) * least));
+        let fits = usize::try_from(fits).unwrap_or(usize::MAX);
         if fits < arms.len() {
             // What programs usually do comes first; the order of engines stays.
             arms.sort_by_key(|arm| {
@@ -294,7 +292,7 @@ impl<F: Field> Search<'_, F> {
         let trials: usize = rungs(arms.len(), 0, 1 << 40).iter().map(|rung| rung.arms).sum();
         let always_ns = f64::from(ROUNDS) * trials as f64 * self.trial.always_ns;
         let per_byte_ns = f64::from(ROUNDS) * weight * self.trial.per_byte_ns;
-        let most = ((time_ns - always_ns).max(0.0) / per_byte_ns) as u64;
+        let most = whole((time_ns - always_ns) / per_byte_ns);
         let least = self.plan.bytes_least.min(self.plan.bytes);
         let rungs = rungs(arms.len(), least, self.whole_units(most));
         let sizes: Vec<u64> = rungs.iter().map(|rung| rung.bytes).collect();
@@ -416,6 +414,17 @@ impl<F: Field> Search<'_, F> {
         };
         Ok(Found { finalists: works, stop, left_out: self.left_out })
     }
+}
+
+/// A number of things as a whole one; none for what is no number, the most there is for
+/// what is too large.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float ends at the bounds of the integer"
+)]
+fn whole(number: f64) -> u64 {
+    number as u64
 }
 
 /// Rounds under way.

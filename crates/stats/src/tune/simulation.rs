@@ -110,9 +110,10 @@ impl Field for Machine {
         }
         let chance = 1.0 + self.rng.random_range(-self.noise..=self.noise);
         let ns = self.time_ns(visit.work, visit.extent.bytes) * chance * self.slowness.1;
-        self.elapsed_ns += ns as u64 + 5_000_000;
+        let time = whole(ns);
+        self.elapsed_ns += time.0 + 5_000_000;
         self.trials.push((visit.stage, visit.round, visit.work.clone(), visit.extent, ns));
-        Ok(Some(Nanos(ns as u64)))
+        Ok(Some(time))
     }
 
     fn shuffle(&mut self, arms: &mut [usize]) {
@@ -124,6 +125,11 @@ impl Field for Machine {
     }
 
     fn begins(&mut self, _stage: Stage, _arms: usize, _bytes: u64) {}
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some seconds")]
+fn whole(ns: f64) -> Nanos {
+    Nanos(ns as u64)
 }
 
 fn best(found: &Found) -> &Configuration {

@@ -4,6 +4,7 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use iolens_model::units::Nanos;
 use iolens_sys::usage::children_cpu;
@@ -126,8 +127,11 @@ fn own_clock(said: &str) -> Option<Nanos> {
     let line = said.lines().last()?;
     let (_, after) = line.split_once(" copied, ")?;
     let seconds: f64 = after.split_once(" s")?.0.trim().parse().ok()?;
-    // Between a nanosecond and a century.
-    (1e-9..3e9).contains(&seconds).then(|| Nanos((seconds * 1e9) as u64))
+    // Between a nanosecond and a century; no time is no measurement.
+    let is_time = (1e-9..3e9).contains(&seconds);
+    is_time
+        .then(|| Duration::from_secs_f64(seconds))
+        .map(|time| Nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)))
 }
 
 #[cfg(test)]

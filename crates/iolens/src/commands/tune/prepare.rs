@@ -115,18 +115,29 @@ fn first_reading(begun: &mut Begun, bytes: u64) -> Result<u64, Failure> {
     let time_ns = begun.wishes.budget.0 as f64 * FIRST_SHARE;
     let most = match cold {
         // Of a file that takes longer only a part is used.
-        true => ((time_ns / per_byte_ns) as u64).clamp(least, bytes),
+        true => whole(time_ns / per_byte_ns).clamp(least, bytes),
         false => bytes,
     };
     if most > least {
         read(begun, Extent { offset: least, bytes: most - least })?;
     }
-    let rate = Bytes((1e9 / per_byte_ns) as u64);
+    let rate = Bytes(whole(1e9 / per_byte_ns));
     begun.ground.note(format!(
         "the first reading of {} ran at {rate}/s and is compared with nothing",
         Bytes(least)
     ));
     Ok(most)
+}
+
+/// A number of things as a whole one; none for what is no number, the most there is for
+/// what is too large.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a cast of a float ends at the bounds of the integer"
+)]
+fn whole(number: f64) -> u64 {
+    number as u64
 }
 
 /// dd and cp, as far as there are such.
