@@ -11,6 +11,7 @@ use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
+use crate::files::copy::copiers;
 use crate::files::read::engines;
 use crate::{calls, registry};
 
@@ -50,7 +51,7 @@ pub fn arm_groups(plan: &Plan, cell: &Cell) -> Vec<Vec<Arm>> {
         .primitives
         .iter()
         .filter(|id| **id != plan.baseline)
-        .filter_map(|id| Some(arm(id, role(cell, id, &plan.baseline)?)))
+        .filter_map(|id| Some(arm(id, role(plan, cell, id)?)))
         .collect();
     let group = |others: &[Arm]| {
         let mut arms = vec![arm(&plan.baseline, Role::Baseline)];
@@ -68,11 +69,13 @@ pub fn arm_groups(plan: &Plan, cell: &Cell) -> Vec<Vec<Arm>> {
 }
 
 /// The part of an arm; null where this build does not know it.
-fn role(cell: &Cell, id: &str, baseline: &str) -> Option<Role> {
+fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
+    let baseline = &plan.baseline;
     match cell.setting {
         Setting::Net(_) => registry::find(id).map(|entry| entry.role(baseline)),
         Setting::Syscall(_) => calls::find(id).map(|entry| entry.role(baseline)),
         Setting::File(file) => engines::find(id).map(|entry| entry.role(baseline, file.consumer)),
+        Setting::Copy(_) => copiers::role(id, baseline, plan.copy()?),
     }
 }
 

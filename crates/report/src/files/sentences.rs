@@ -232,7 +232,11 @@ fn of_file(run: &Run) -> Option<Sentence> {
 
 /// What cold means in a virtual machine.
 fn guest_cold(run: &Run) -> Option<Sentence> {
-    let is_cold = run.header.plan.file()?.cache.contains(&CacheState::Cold);
+    cold_in_a_guest(run, run.header.plan.file()?.cache.contains(&CacheState::Cold))
+}
+
+/// The same for any run that reads a file, if it does so cold.
+pub(crate) fn cold_in_a_guest(run: &Run, is_cold: bool) -> Option<Sentence> {
     let hypervisor = words::fact(&run.header.host, &["virtualization"])?;
     let text = format!(
         "This is a virtual machine ({hypervisor}): {GUEST_COLD} means that the guest's page cache \

@@ -98,6 +98,7 @@ impl Entry {
             path: self.path.to_owned(),
             is_direct: self.is_direct,
             has_depth: self.has_depth,
+            program: None,
         }
     }
 
