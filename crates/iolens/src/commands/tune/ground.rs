@@ -13,7 +13,8 @@ use iolens_engine::files::residency::{REMAINDER_MAX, Residency};
 use iolens_engine::files::tune::{limit, program};
 use iolens_engine::trial::Launch;
 use iolens_model::tune::{
-    CacheWish, Candidate, Configuration, Extent, Pruned, Record, Stage, Task, Trial, Wishes, Work,
+    CacheWish, Candidate, Configuration, Extent, Pruned, Record, Stage, Task, Trial, Way, Wishes,
+    Work,
 };
 use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::tune::{Field, Visit};
@@ -136,9 +137,22 @@ impl Ground {
             self.programs.iter().map(|(name, args)| (name.clone(), fill(args))).collect();
         record.candidates = self.candidates.clone();
         record.pruned = std::mem::take(&mut self.pruned);
+        record.device_bytes_per_s =
+            self.device_bytes_per_s.map(|most| self.direct_rates().fold(most, f64::max));
         record.trials = std::mem::take(&mut self.trials);
-        record.device_bytes_per_s = self.device_bytes_per_s;
         record.notes = std::mem::take(&mut self.notes);
+    }
+
+    /// Bytes per second of every direct reading: what the device gave once it can give.
+    fn direct_rates(&self) -> impl Iterator<Item = f64> {
+        let is_direct = |one: &Configuration| {
+            let mut candidates = self.candidates.iter();
+            candidates.any(|found| found.engine == one.engine && found.way == Way::Direct)
+        };
+        self.trials.iter().filter_map(move |trial| {
+            trial.work.configuration().filter(|one| is_direct(one))?;
+            Some(trial.extent.bytes as f64 * 1e9 / trial.time_ns? as f64)
+        })
     }
 
     /// Has a worker do a job; why it has no result, where it has none.
