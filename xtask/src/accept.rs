@@ -31,6 +31,7 @@ mod paired;
 mod process;
 mod results;
 mod throttle;
+mod tune;
 
 use std::fs;
 use std::path::PathBuf;

@@ -49,7 +49,7 @@ fn agrees(ratio: &Median) -> bool {
 }
 
 /// A file of ours of a size, which stays in the page cache.
-fn file(bench: &Bench, bytes: u64) -> Result<PathBuf, String> {
+pub(crate) fn file(bench: &Bench, bytes: u64) -> Result<PathBuf, String> {
     let path = bench.home("rivals")?.join(format!("file-{bytes}"));
     let name = path.display().to_string();
     let count = (bytes >> 20).to_string();

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::{
     Bench, Judged, Line, Outcome, block_sizes, by_hand, file_rivals, file_systems, memory, results,
+    tune,
 };
 
 pub(crate) const LINES: &[Line] = &[
@@ -36,6 +37,14 @@ pub(crate) const LINES: &[Line] = &[
         promise: "fio psync and ours agree within 5 % at 64 KiB and 1 MiB, warm, interleaved, \
                   buffers aligned alike",
         check: file_rivals::check_fio,
+    },
+    Line {
+        issue: 6,
+        id: "e",
+        promise: "`tune read` on a warm 1 GiB file, data scanned, twice: the same class of winner, \
+                  bound and share named; at least 85 % of the memory scan bound at its number of \
+                  threads, at least 1.5 × dd bs=128K",
+        check: tune::check,
     },
     Line {
         issue: 6,

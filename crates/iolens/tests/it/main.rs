@@ -28,3 +28,4 @@ mod resume;
 mod skip;
 mod storage;
 mod sysctls;
+mod tune;

@@ -1,6 +1,7 @@
 //! One reading of a file by hand: some threads, each with a range of it, and what
 //! was found before and after.
 
+use iolens_model::tune::Extent;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::{self, Root};
@@ -28,7 +29,9 @@ pub struct Wish {
     pub engine: String,
     /// Bytes of a block; at least 1.
     pub block_bytes: u64,
-    /// Blocks from the beginning; null for all.
+    /// What of the file; null for all. For trials: on a command line it is `count`.
+    pub extent: Option<Extent>,
+    /// Blocks from its beginning; null for all.
     pub count: Option<u64>,
     /// How many times each thread reads its range, on one clock; at least 1.
     pub loops: u32,
@@ -88,20 +91,24 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
         .ok_or_else(|| format!("this build has no engine `{}`", wish.engine))?;
     let subject = Subject::open(&wish.path.path())?;
     let asked = wish.count.map_or(u64::MAX, |count| count.saturating_mul(wish.block_bytes));
-    let bytes = subject.bytes().min(asked);
+    let all = Extent { offset: 0, bytes: subject.bytes() };
+    let extent = wish.extent.unwrap_or(all);
+    let start = extent.offset.min(subject.bytes());
+    let bytes = (subject.bytes() - start).min(extent.bytes).min(asked);
     let parts = Part::split(bytes, wish.block_bytes, wish.threads);
+    let parts: Vec<Part> = parts.into_iter().map(|part| part.moved(start)).collect();
     check_memory(wish, parts.len())?;
     let mut notes = Vec::new();
     if wish.evict {
         notes.extend(evict(&subject)?);
     }
-    let resident_before = Residency::of(&subject, 0, bytes);
+    let resident_before = Residency::of(&subject, start, bytes);
     let (delivered, cpu) = (delivered_bytes(), process_cpu().ok());
     let outcome = read_parts(entry, &subject, wish, &parts)?;
     let cpu = cpu.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
     let device_bytes =
         delivered.zip(delivered_bytes()).map(|(before, after)| after.saturating_sub(before));
-    let resident_after = Residency::of(&subject, 0, bytes);
+    let resident_after = Residency::of(&subject, start, bytes);
     if entry.is_direct {
         notes.extend(fallen_back(&resident_before, &resident_after));
         notes.extend(from_memory(&subject, outcome.tally.bytes, device_bytes));

@@ -60,6 +60,7 @@ fn wish(args: &FileRead) -> Result<Wish, Failure> {
         path: FilePath::new(&args.path),
         engine: entry.id.to_owned(),
         block_bytes: args.block.0,
+        extent: None,
         count: args.count,
         loops: args.loops,
         threads: args.threads,

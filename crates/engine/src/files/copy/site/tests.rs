@@ -46,7 +46,7 @@ impl Place {
             empty: self.folder.path().join("empty"),
             folder: self.folder.path().to_owned(),
             file_system: "a file system".to_owned(),
-            checksum: checksum(self.ground.subject()).unwrap(),
+            checksum: checksum(self.ground.subject(), u64::MAX).unwrap(),
             programs,
             copies: Mutex::default(),
         }
