@@ -13,9 +13,11 @@ use crate::wishes::{MACHINE, Wishes};
 
 mod file;
 mod net;
+mod tune;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
+pub(crate) use tune::{Tune, TuneHow, TuneTask};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Net(Net),
     /// One file by hand: read, write or copy it, or find how large it must be
     File(File),
+    /// Find the fastest way to read or copy one file here
+    Tune(Tune),
     /// Show what exists: studies, primitives, calls, engines, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that

@@ -27,5 +27,6 @@ pub mod run;
 pub mod transfer;
 pub mod transport;
 pub mod trial;
+pub mod tune;
 pub mod tuning;
 pub mod units;

@@ -20,6 +20,7 @@ pub mod questions;
 pub mod table;
 pub mod text;
 pub mod transfer;
+pub mod tune;
 
 mod arm_facts;
 mod arms;

@@ -58,10 +58,23 @@ pub struct ProcessCpu {
 /// Errors: none on Linux; passed on if there is one.
 /// Source: getrusage(2), `RUSAGE_SELF`.
 pub fn process_cpu() -> Result<ProcessCpu, Errno> {
+    cpu(libc::RUSAGE_SELF)
+}
+
+/// Reads the CPU time of all children that have ended and were waited for, and of
+/// theirs.
+///
+/// Errors: none on Linux; passed on if there is one.
+/// Source: getrusage(2), `RUSAGE_CHILDREN`.
+pub fn children_cpu() -> Result<ProcessCpu, Errno> {
+    cpu(libc::RUSAGE_CHILDREN)
+}
+
+fn cpu(whose: libc::c_int) -> Result<ProcessCpu, Errno> {
     // SAFETY: an all-zero rusage is a valid value of that plain C struct.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a live, writable rusage for the length of the call.
-    let result = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    let result = unsafe { libc::getrusage(whose, &raw mut usage) };
     if result != 0 {
         return Err(Errno::last());
     }

@@ -16,7 +16,7 @@ use iolens_sys::pages::{PAGE_BYTES, PageKind, Pages};
 use super::drop_caches;
 use super::job::FilePath;
 use super::part::Part;
-use super::read::by_hand::delivered_bytes;
+use super::read::by_hand::{broke_off, delivered_bytes};
 use super::read::drive::{Reader, Setup};
 use super::read::engines;
 use super::residency::{self, Residency};
@@ -44,6 +44,11 @@ pub(crate) trait Ground: Sync {
 
     /// The file, where it is only read.
     fn read(&self) -> Option<&ReadGround> {
+        None
+    }
+
+    /// Why a slice with the engine of this id broke off; null where the number says all.
+    fn explain(&self, _id: &str, _errno: Errno) -> Option<String> {
         None
     }
 
@@ -157,6 +162,10 @@ impl Ground for ReadGround {
         Some(self)
     }
 
+    fn explain(&self, id: &str, errno: Errno) -> Option<String> {
+        Some(format!("`{id}`: {}", broke_off(&self.subject, errno)))
+    }
+
     fn after(&self, _trial: &Trial, _arm: usize, before: &Before) -> FileCounts {
         let delivered = before.delivered_bytes.zip(delivered_bytes());
         FileCounts {
@@ -183,7 +192,13 @@ impl ReadGround {
     ///
     /// Errors: as [`Subject::open`].
     pub(crate) fn open(file: &TrialFile) -> Result<ReadGround, String> {
-        let subject = Subject::open(&FilePath::from_bytes(file.path.clone()).path())?;
+        let path = FilePath::from_bytes(file.path.clone()).path();
+        let subject = Subject::open(&path)?;
+        // Ours has no name but that of the runner's descriptor, which tells nobody anything.
+        let subject = match path.starts_with("/proc") {
+            true => subject.called("the run's own file"),
+            false => subject,
+        };
         Ok(ReadGround { file: file.clone(), subject, was_read: AtomicBool::new(false) })
     }
 

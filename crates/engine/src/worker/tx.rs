@@ -208,7 +208,7 @@ impl Task<'_> {
         let connection = lane.and_then(Lane::tcp);
         let outer_before = bracket.outer_before(connection);
         let counting = self.tell_perf()?;
-        self.crew.meet()?;
+        self.crew.begin()?;
         let inner_before = bracket.inner_before();
         let span = self.work(lane, sender);
         let span = span.map_err(|stop| stop.counting(sender.tally().zerocopy))?;
@@ -341,9 +341,12 @@ impl Task<'_> {
         };
         let Some(entry) = self.entry else {
             let id = &trial.arms[self.slice.arm].primitive;
-            return sender.run(self.budget).map_err(|errno| match sender.explain() {
-                Some(trouble) => trouble.into(),
-                None => call_failed(id, errno),
+            return sender.run(self.budget).map_err(|errno| {
+                let of_file = || self.crew.ground.and_then(|ground| ground.explain(id, errno));
+                match sender.explain() {
+                    Some(trouble) => trouble.into(),
+                    None => of_file().map_or_else(|| call_failed(id, errno), Stop::cause),
+                }
             });
         };
         let span = match lane.filter(|_| entry.is_received(&trial.cell)) {

@@ -11,4 +11,5 @@ pub(crate) mod report;
 mod resume;
 pub(crate) mod run;
 pub(crate) mod stored;
+pub(crate) mod tune;
 pub(crate) mod worker;

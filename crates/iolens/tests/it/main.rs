@@ -28,4 +28,5 @@ mod resume;
 mod skip;
 mod storage;
 mod sysctls;
+mod tune;
 mod write_run;

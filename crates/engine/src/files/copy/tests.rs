@@ -42,6 +42,8 @@ impl Place {
             overwrite: false,
             verify: true,
             fsync: false,
+            bytes_max: None,
+            keep: true,
         }
     }
 }
