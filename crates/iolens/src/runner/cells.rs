@@ -2,7 +2,6 @@
 //! has dropped out.
 
 use iolens_engine::files::copy;
-use iolens_engine::files::write::engines;
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
@@ -18,6 +17,7 @@ use rand::Rng;
 
 use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
 use super::is_compared;
+use super::writes;
 
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
@@ -211,11 +211,7 @@ impl CellState {
         if let Some(found) = &self.file {
             let file = &found.bytes;
             if let Some(writing) = &found.writing {
-                let room = writing.dirty_background;
-                let (entry, region) = (write_engine(&arm.arm), writing.region);
-                let is_durable = entry.is_some_and(|entry| entry.is_durable);
-                let (ns, cell) = (arm.message_ns, &self.cell);
-                return work::written_blocks(target, ns, cell, is_durable, region, room);
+                return writes::blocks(target, &arm.arm, arm.message_ns, &self.cell, writing);
             }
             return work::blocks(target, arm.message_ns, &self.cell, *file);
         }
@@ -271,19 +267,12 @@ impl CellState {
             Schedule::Slices { discarded_rounds, rounds, .. } => discarded_rounds + rounds,
             Schedule::Window { .. } | Schedule::Messages { .. } => 1,
         };
-        let slice_ns = self.slice_ns(plan, arm).saturating_add(self.settling_ns(arm));
+        let slice_ns = self.slice_ns(plan, arm);
+        let settling_ns = || writes::settling_ns(self.messages(arm, self.target), &self.cell);
+        let around_ns = self.cell.write().map_or(0, |_| settling_ns());
+        let slice_ns = slice_ns.saturating_add(around_ns);
         let slice_ns = if self.cell.copy().is_some() { around_a_copy(slice_ns) } else { slice_ns };
         slice_ns.saturating_mul(u64::from(rounds))
-    }
-
-    /// How long it takes about to bring to the device what a slice has written, outside
-    /// of its clock.
-    fn settling_ns(&self, arm: &GroupArm) -> u64 {
-        if self.cell.write().is_none() {
-            return 0;
-        }
-        let blocks = self.messages(arm, self.target);
-        work::guessed_settling_ns(Bytes(blocks.saturating_mul(self.cell.size.0)))
     }
 
     /// The plan's schedule, with as many rounds as a trial of this group has time for: a
@@ -558,23 +547,13 @@ fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
     }
 }
 
-/// The engine of an arm that writes.
-fn write_engine(arm: &Arm) -> Option<&'static engines::Entry> {
-    engines::find(&arm.primitive)
-}
-
 /// The time of a message, or of a call, before anything was measured, ns.
 fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
     match cell.setting {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
-        Setting::Write(_) => {
-            let entry = write_engine(arm);
-            let (is_durable, is_direct) =
-                entry.map_or((false, false), |entry| (entry.is_durable, entry.is_direct));
-            work::guessed_write_ns(cell.size, is_durable, is_direct)
-        }
+        Setting::Write(_) => writes::guessed_ns(arm, cell),
         Setting::Copy(setting) => {
             let is_program = copy::engines::find(&arm.primitive).is_none();
             work::guessed_copy_ns(cell, setting, is_program)

@@ -6,6 +6,7 @@ mod copies;
 mod explain;
 mod preflight;
 mod resume;
+mod writes;
 
 use std::path::PathBuf;
 

@@ -213,7 +213,7 @@ const DIRTY_UNKNOWN: &str = "what of the file was dirty is unknown: cachestat(2)
 /// A slice that leaves more dirty memory than the kernel keeps without writing it back
 /// shares its time with that.
 fn throttled(case: &Case<'_>, writing: &WritingFacts) -> Check {
-    let most = case.sums.tx.file.and_then(|slice| slice.found.dirty_after_bytes);
+    let most = case.sums.tx.file.and_then(|counts| counts.dirty_after_bytes);
     match most.zip(writing.dirty_background) {
         Some((most, background)) if most > background.0 => Check::Flag(Flag::Once(format!(
             "a slice left {} dirty, more than the {background} from which on the kernel writes \
