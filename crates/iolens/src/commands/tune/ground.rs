@@ -192,6 +192,7 @@ impl Ground {
             pattern: Pattern::Sequential,
             seed: self.seed,
             consumer,
+            loops: 1,
             evict: self.cache == CacheWish::Cold,
         }
     }
