@@ -8,10 +8,12 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod buffers;
 mod nops;
 mod reads;
 mod receives;
 mod sends;
+mod serves;
 #[cfg(test)]
 mod tests;
 mod transfers;
@@ -20,10 +22,12 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use io_uring::IoUring;
+pub use buffers::{BUFFERS_MAX, Buffers};
 pub use nops::NopRing;
 pub use reads::{ReadRing, ReadWishes};
-pub use receives::{Arrived, BUFFERS_MAX, Buffers, ReceiveRings};
+pub use receives::{Arrived, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
+pub use serves::{Completion, ServerRing};
 pub use transfers::{Ended, Request, TransferRing, Way};
 
 use crate::errno::Errno;
