@@ -27,7 +27,7 @@ pub use nops::NopRing;
 pub use reads::{ReadRing, ReadWishes};
 pub use receives::{Arrived, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
-pub use serves::{Completion, ServerRing};
+pub use serves::{Completion, Filled, ServerRing};
 pub use transfers::{Ended, Request, TransferRing, Way};
 
 use crate::errno::Errno;

@@ -58,12 +58,11 @@ const KEEP_COUNT: u32 = 3;
 ///
 /// Errors: the step that failed; `EADDRINUSE` where somebody listens already.
 pub fn listen_on(address: &SocketAddr, wishes: &Wishes<'_>) -> Result<OwnedFd, SetupError> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = match wishes.waiting {
         Waiting::Blocking => SocketFlags::CLOEXEC,
         Waiting::Never => SocketFlags::CLOEXEC | SocketFlags::NONBLOCK,
     };
-    let fd = step("open a TCP socket", socket_with(family, SocketType::STREAM, flags, None))?;
+    let fd = open(address, flags)?;
     let congestion = wishes.congestion;
     step(
         format!("set TCP_CONGESTION to `{congestion}`"),
@@ -87,6 +86,20 @@ pub fn listen_on(address: &SocketAddr, wishes: &Wishes<'_>) -> Result<OwnedFd, S
     let backlog = i32::try_from(wishes.backlog).unwrap_or(i32::MAX);
     step(format!("listen on {address}"), listen(&fd, backlog))?;
     Ok(fd)
+}
+
+/// Whether nobody listens on an address, also nobody who shares its port.
+///
+/// Errors: the step that failed; `EADDRINUSE` where somebody does.
+pub fn try_bind(address: &SocketAddr) -> Result<(), SetupError> {
+    let fd = open(address, SocketFlags::CLOEXEC)?;
+    step("set SO_REUSEADDR", sockopt::set_socket_reuseaddr(&fd, true))?;
+    step(format!("bind to {address}"), bind(&fd, address))
+}
+
+fn open(address: &SocketAddr, flags: SocketFlags) -> Result<OwnedFd, SetupError> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    step("open a TCP socket", socket_with(family, SocketType::STREAM, flags, None))
 }
 
 /// The address that a socket has, with the port that the kernel chose.
@@ -183,6 +196,9 @@ mod tests {
         }
         let one = listen_on(&any(), &shared).unwrap();
         let other = listen_on(&address(one.as_fd()).unwrap(), &shared).unwrap();
+        let address_of_both = address(one.as_fd()).unwrap();
+        assert_eq!(try_bind(&address_of_both).unwrap_err().errno, Errno::EADDRINUSE);
+        assert_eq!(try_bind(&any()), Ok(()));
         drop(one);
         let mut client = TcpStream::connect(address(other.as_fd()).unwrap()).unwrap();
         drop(accept(other.as_fd(), Waiting::Blocking).unwrap());

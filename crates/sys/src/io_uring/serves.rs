@@ -36,6 +36,7 @@ const RECEIVE: u32 = 2;
 const SEND: u32 = 3;
 const STOP: u32 = 4;
 const CANCEL: u32 = 5;
+const WATCH: u32 = 6;
 
 /// A provided buffer with bytes, to be given back with [`ServerRing::give_back`].
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub enum Completion {
     Accepted(u32),
     /// The request that takes connections has ended: see [`ServerRing::accept`].
     AcceptEnded(Errno),
+    /// There is a connection to take, as [`ServerRing::watch`] was to tell.
+    Waits,
     /// Bytes of a connection.
     Received {
         /// The connection's slot.
@@ -141,9 +144,7 @@ impl ServerRing {
         }
         ring.entries.publish();
         // A request holds the file itself: the descriptor may be closed meanwhile.
-        let readable = u32::from(libc::POLLIN.unsigned_abs());
-        let stop = opcode::PollAdd::new(Fd(stop.as_raw_fd()), readable).build();
-        ring.push(stop, STOP, 0).map_err(OpenError::Setup)?;
+        ring.push(readable(stop), STOP, 0).map_err(OpenError::Setup)?;
         ring.accept().map_err(OpenError::Setup)?;
         ring.uring.submit().map_err(|e| OpenError::Setup(e.into()))?;
         Ok(ring)
@@ -156,6 +157,15 @@ impl ServerRing {
         let fd = Fd(self.listener.as_raw_fd());
         let entry = opcode::AcceptMulti::new(fd).flags(libc::SOCK_CLOEXEC).build();
         self.push(entry, ACCEPT, 0)
+    }
+
+    /// Asks to be told when there is a connection to take, without taking it: for
+    /// who has no descriptor for one, which [`Self::accept`] would say at once.
+    ///
+    /// Errors: of io_uring_enter(2).
+    pub fn watch(&mut self) -> Result<(), Errno> {
+        let entry = readable(self.listener.as_fd());
+        self.push(entry, WATCH, 0)
     }
 
     /// Asks for what a connection sends, where the request that does so has
@@ -245,6 +255,7 @@ impl ServerRing {
                 RECEIVE => self.received(slot, result, cqueue::buffer_select(entry.flags()), ends),
                 SEND => self.sent(slot, result),
                 STOP => Some(Completion::Stop),
+                WATCH => Some(Completion::Waits),
                 _ => None,
             };
             if completion.is_some() {
@@ -368,6 +379,12 @@ impl ServerRing {
         self.under_way += 1;
         Ok(())
     }
+}
+
+/// A request that completes when a descriptor is readable.
+fn readable(fd: BorrowedFd<'_>) -> squeue::Entry {
+    let events = u32::from(libc::POLLIN.unsigned_abs());
+    opcode::PollAdd::new(Fd(fd.as_raw_fd()), events).build()
 }
 
 #[inline]
