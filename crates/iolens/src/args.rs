@@ -13,9 +13,11 @@ use crate::wishes::{MACHINE, Wishes};
 
 mod file;
 mod net;
+mod serve;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
+pub(crate) use serve::Serve;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -42,7 +44,9 @@ pub(crate) enum Command {
     Net(Net),
     /// One file by hand: read, write or copy it, or find how large it must be
     File(File),
-    /// Show what exists: studies, primitives, calls, engines, topologies, metrics
+    /// A server by hand: one service under a concurrency model
+    Serve(Serve),
+    /// Show what exists: studies, primitives, calls, engines, models, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that
     Doctor(Doctor),
@@ -144,6 +148,8 @@ pub(crate) enum Listed {
     Calls,
     /// How a file can be read
     Engines,
+    /// How a server can look after its connections
+    Models,
     /// What messages can travel over
     Transports,
     /// Where the ends can stand

@@ -105,7 +105,12 @@ mod tests {
     fn a_child_says_how_it_ended() {
         let first = start(|| 7).unwrap();
         assert_eq!(ended(Patience::Waits), Ok(Some(Ended { id: first, code: Some(7) })));
-        let second = start(|| loop { std::hint::spin_loop() }).unwrap();
+        let second = start(|| {
+            loop {
+                std::hint::spin_loop()
+            }
+        })
+        .unwrap();
         assert_eq!(ended(Patience::Looks), Ok(None));
         kill(second).unwrap();
         assert_eq!(ended(Patience::Waits), Ok(Some(Ended { id: second, code: None })));

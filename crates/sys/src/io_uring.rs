@@ -21,8 +21,8 @@ mod transfers;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
-use io_uring::IoUring;
 pub use buffers::{BUFFERS_MAX, Buffers};
+use io_uring::IoUring;
 pub use nops::NopRing;
 pub use reads::{ReadRing, ReadWishes};
 pub use receives::{Arrived, ReceiveRings};

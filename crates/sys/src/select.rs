@@ -115,12 +115,7 @@ impl SelectSet {
     }
 
     fn all(&mut self) -> [&mut Vec<u64>; 4] {
-        [
-            &mut self.readers,
-            &mut self.writers,
-            &mut self.ready_readers,
-            &mut self.ready_writers,
-        ]
+        [&mut self.readers, &mut self.writers, &mut self.ready_readers, &mut self.ready_writers]
     }
 }
 

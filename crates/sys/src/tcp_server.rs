@@ -12,9 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::sockopt;
-use rustix::net::{
-    AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with,
-};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, getsockname, listen, socket_with};
 
 use crate::errno::Errno;
 use crate::tcp::{SetupError, limit_waits, step};

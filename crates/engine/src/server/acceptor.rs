@@ -121,12 +121,7 @@ impl Reserve {
 
     /// Takes a connection with the reserved descriptor, and closes it unless there
     /// is one for the reserve again.
-    fn close_one(
-        &mut self,
-        listener: BorrowedFd<'_>,
-        waiting: Waiting,
-        tally: &Tally,
-    ) -> After {
+    fn close_one(&mut self, listener: BorrowedFd<'_>, waiting: Waiting, tally: &Tally) -> After {
         drop(self.0.take());
         let taken = tcp_server::accept(listener, waiting);
         *self = Reserve::new();
@@ -144,8 +139,8 @@ impl Reserve {
         if self.0.is_some() {
             return After::Connection(socket);
         }
-        drop(socket);
         tally.mishap(Mishap::NoDescriptor);
+        drop(socket);
         *self = Reserve::new();
         After::Next
     }

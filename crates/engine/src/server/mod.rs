@@ -21,7 +21,7 @@ mod tally;
 mod tests;
 
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -32,8 +32,9 @@ use iolens_model::transfer::Cpu;
 use iolens_model::units::Nanos;
 use iolens_sys::errno::Errno;
 use iolens_sys::event::Event;
+use iolens_sys::signal::Interrupts;
 use iolens_sys::tcp_server::{self, Waiting, Wishes};
-use iolens_sys::{affinity, clock, process, tcp, usage};
+use iolens_sys::{affinity, clock, poll, process, tcp, usage};
 
 pub use request::REQUEST_MAX;
 pub use tally::TaskCounts;
@@ -55,6 +56,17 @@ pub enum Close {
     Client,
     /// The server, behind its first reply.
     Server,
+}
+
+impl Close {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Close::Client => "client",
+            Close::Server => "server",
+        }
+    }
 }
 
 /// What is to be served, how and where.
@@ -100,6 +112,17 @@ pub struct Running {
     cpu_before: Option<usage::ProcessCpu>,
 }
 
+/// Something that happened to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News {
+    /// The user wants it to end.
+    Interrupted,
+    /// It has ended by itself.
+    Ended,
+    /// Something went wrong that had not before: see [`Running::mishaps`].
+    Mishaps,
+}
+
 /// What the threads of a server share.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -112,7 +135,7 @@ pub(crate) struct Context {
     /// Readable from when the model has ended.
     ended: Event,
     /// Who waits to hear whether the model has begun.
-    begun: Mutex<Option<SyncSender<Result<(), String>>>>,
+    begun: Mutex<Option<SyncSender<()>>>,
     failure: Mutex<Option<String>>,
 }
 
@@ -124,11 +147,13 @@ struct Hands {
 }
 
 impl Server {
-    /// Listens.
+    /// Listens, with as many descriptors as the hard limit allows.
     ///
     /// Errors: what was tried and what the system said.
     pub fn open(offer: Offer) -> Result<Server, String> {
         let entry = offer.model;
+        // Where it cannot be raised, it is as it is.
+        let _ = process::raise_descriptor_limit();
         let shared_port = entry.workers == models::Workers::Shards;
         if shared_port && offer.address.port() != 0 {
             // Somebody else's shards would share the port without a word.
@@ -185,19 +210,10 @@ impl Server {
             .name(name.chars().take(15).collect())
             .spawn(move || of_thread.run(listeners))
             .map_err(|e| failed("start a thread", e.into()))?;
-        let running = Running {
-            context,
-            thread,
-            listeners: copies,
-            since_ns: self.since_ns,
-            cpu_before,
-        };
+        let running =
+            Running { context, thread, listeners: copies, since_ns: self.since_ns, cpu_before };
         match hears.recv() {
-            Ok(Ok(())) => Ok(running),
-            Ok(Err(why)) => {
-                running.stop();
-                Err(why)
-            }
+            Ok(()) => Ok(running),
             Err(_) => Err(running.stop().failure.unwrap_or_else(|| "its thread ended".to_owned())),
         }
     }
@@ -225,10 +241,21 @@ impl Running {
         self.context.address
     }
 
-    /// Readable when the server has ended by itself.
-    #[must_use]
-    pub fn ended(&self) -> BorrowedFd<'_> {
-        self.context.ended.as_fd()
+    /// Waits until there is something to say, and says what.
+    ///
+    /// Errors: it cannot wait.
+    pub fn wait(&self, interrupts: &Interrupts) -> Result<News, Errno> {
+        let (ended, noticed) = (&self.context.ended, self.context.tallies.noticed());
+        loop {
+            let fds = [interrupts.as_fd(), ended.as_fd(), noticed.as_fd()];
+            match poll::readable(&fds, u64::MAX) {
+                Ok(_) if interrupts.came() => return Ok(News::Interrupted),
+                Ok(ready) if ready[1] => return Ok(News::Ended),
+                Ok(_) if noticed.take() => return Ok(News::Mishaps),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
     }
 
     /// What its threads and processes have counted so far, each.
@@ -297,11 +324,11 @@ impl Context {
     /// Everything is there that the model needs: from now on it serves.
     fn begun(&self) {
         if let Some(begun) = self.begin_sender() {
-            let _ = begun.send(Ok(()));
+            let _ = begun.send(());
         }
     }
 
-    fn begin_sender(&self) -> Option<SyncSender<Result<(), String>>> {
+    fn begin_sender(&self) -> Option<SyncSender<()>> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use iolens_model::served::Mishap;
 use iolens_sys::errno::Errno;
+use iolens_sys::event::Event;
 use iolens_sys::shared::{ROW, SharedNumbers};
 
 /// Threads or processes at once at most: 8 MiB, of which what is used is touched.
@@ -34,6 +35,8 @@ const NUMBER: usize = 2;
 pub(super) struct Tallies {
     numbers: SharedNumbers,
     free: Mutex<Free>,
+    /// Set when an owner meets a kind of mishap for the first time.
+    noticed: Event,
 }
 
 #[derive(Debug)]
@@ -62,11 +65,11 @@ pub struct TaskCounts {
 }
 
 impl Tallies {
-    /// Errors: `ENOMEM`.
+    /// Errors: `ENOMEM`, `EMFILE`.
     pub(super) fn new() -> Result<Arc<Tallies>, Errno> {
         let numbers = SharedNumbers::new(ROWS)?;
         let free = Mutex::new(Free { given_back: Vec::new(), next: COMMON + 1 });
-        Ok(Arc::new(Tallies { numbers, free }))
+        Ok(Arc::new(Tallies { numbers, free, noticed: Event::new()? }))
     }
 
     /// A row for somebody who begins; nothing where all are taken.
@@ -101,6 +104,11 @@ impl Tallies {
         };
         let all = Mishap::ALL.iter().enumerate();
         all.map(|(index, &mishap)| (mishap, sum(MISHAPS + index))).filter(|&(_, n)| n > 0).collect()
+    }
+
+    /// Ready when there may be a kind of mishap that there was not before.
+    pub(super) fn noticed(&self) -> &Event {
+        &self.noticed
     }
 
     fn owned(&self) -> &[[AtomicU64; ROW]] {
@@ -161,7 +169,11 @@ impl Tally {
     #[cold]
     pub(super) fn mishap(&self, mishap: Mishap) {
         let index = Mishap::ALL.iter().position(|&other| other == mishap);
-        self.count(MISHAPS + index.expect("every kind is listed"));
+        let place = MISHAPS + index.expect("every kind is listed");
+        self.count(place);
+        if self.place(place).load(Ordering::Relaxed) == 1 {
+            self.tallies.noticed.set();
+        }
     }
 
     #[inline]

@@ -10,5 +10,6 @@ mod outlook;
 pub(crate) mod report;
 mod resume;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod stored;
 pub(crate) mod worker;

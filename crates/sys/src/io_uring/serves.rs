@@ -110,7 +110,8 @@ pub struct ServerRing {
 impl std::fmt::Debug for ServerRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let ServerRing { listener, under_way, .. } = self;
-        let shown = f.debug_struct("ServerRing").field("listener", listener).finish_non_exhaustive();
+        let shown =
+            f.debug_struct("ServerRing").field("listener", listener).finish_non_exhaustive();
         shown.and_then(|()| write!(f, " with {under_way} requests"))
     }
 }

@@ -38,9 +38,9 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
         }
         let result = own.map_or(Ok(()), |listener| shard(context, listener, || context.begun()));
         let panicked = || Err("a thread panicked".to_owned());
-        shards.into_iter().fold(result, |result, shard| {
-            result.and(shard.join().unwrap_or_else(|_| panicked()))
-        })
+        shards
+            .into_iter()
+            .fold(result, |result, shard| result.and(shard.join().unwrap_or_else(|_| panicked())))
     })
 }
 

@@ -144,9 +144,7 @@ impl Pool<'_> {
                 Wants::Bytes => Trigger::ReadableOnce,
                 Wants::Room => Trigger::WritableOnce,
             };
-            self.await_again(peer, |socket, key| {
-                self.epoll.change(socket.as_fd(), key, trigger)
-            });
+            self.await_again(peer, |socket, key| self.epoll.change(socket.as_fd(), key, trigger));
         }
     }
 

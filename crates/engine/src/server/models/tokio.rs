@@ -140,9 +140,7 @@ fn receive(
             conversation.end(answers);
             None
         }
-        Ok(bytes) => {
-            conversation.feed(answers, &received[..bytes], &mut TokioWire(stream)).ok()
-        }
+        Ok(bytes) => conversation.feed(answers, &received[..bytes], &mut TokioWire(stream)).ok(),
         Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
             Some(Wants::Bytes)
         }

@@ -248,8 +248,7 @@ impl Peer {
     /// Its conversation, and where that sends to.
     #[inline]
     fn parts(&mut self) -> (&mut Conversation, RingWire<'_>) {
-        let wire =
-            RingWire { out: &mut self.out, sends: self.sends, finishes: &mut self.finishes };
+        let wire = RingWire { out: &mut self.out, sends: self.sends, finishes: &mut self.finishes };
         (&mut self.conversation, wire)
     }
 }

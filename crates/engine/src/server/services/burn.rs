@@ -7,6 +7,7 @@ use iolens_sys::clock;
 
 use super::{Entry, Service};
 use crate::server::request::Request;
+use crate::server::tally::Tallies;
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
@@ -15,7 +16,7 @@ pub(super) static ENTRY: Entry = Entry {
     summary: "so much CPU time, and the word `burned`: 1 to 10000000",
     parse: |rest| {
         let cpu_ns = parse(rest)?;
-        Ok(Arc::new(move |_| Ok(Box::new(Burn { cpu_ns }))))
+        Ok(Arc::new(move |tallies| Ok(Box::new(Burn { cpu_ns, tallies: Arc::clone(tallies) }))))
     },
 };
 
@@ -31,12 +32,13 @@ fn parse(rest: Option<&str>) -> Result<u64, String> {
 
 struct Burn {
     cpu_ns: u64,
+    tallies: Arc<Tallies>,
 }
 
 impl Service for Burn {
     fn answer(&mut self, _request: Request<'_>, reply: &mut Vec<u8>) -> Result<(), String> {
         let until_ns = clock::thread_cpu_ns() + self.cpu_ns;
-        while clock::thread_cpu_ns() < until_ns {
+        while clock::thread_cpu_ns() < until_ns && !self.tallies.is_stopping() {
             std::hint::spin_loop();
         }
         reply.extend_from_slice(b"burned");

@@ -138,7 +138,7 @@ mod tests {
         check("burn", "burn:");
         check("top2:later", "interval");
         check("top2:cached:0s", "top2:cached:100ms");
-        check("oracle:5", "5ms");
+        check("oracle:5", "like 250ms");
         check("oracle:5ms,stall=1s", "stall=1.4s@100");
         check("oracle:5ms,slow=1s/0", "slow=");
         check("oracle:5ms,often", "slow=");

@@ -48,8 +48,10 @@ fn parse(rest: Option<&str>) -> Result<Look, String> {
         return Ok(Look::Interval);
     }
     let time = rest.strip_prefix("cached:").and_then(|time| parse::span(time).ok());
-    let time = time.ok_or("there is top2, top2:interval and top2:cached:TIME, as in \
-                           top2:cached:100ms")?;
+    let time = time.ok_or(
+        "there is top2, top2:interval and top2:cached:TIME, as in \
+                           top2:cached:100ms",
+    )?;
     Ok(Look::Cached(time.0))
 }
 
@@ -125,7 +127,10 @@ impl Top2 {
     }
 
     /// Looks at every process there is.
-    fn each(&mut self, mut see: impl FnMut(&mut Process, &HashMap<u32, Process>)) -> Result<(), Errno> {
+    fn each(
+        &mut self,
+        mut see: impl FnMut(&mut Process, &HashMap<u32, Process>),
+    ) -> Result<(), Errno> {
         self.proc.processes(&mut self.pids)?;
         for &pid in &self.pids {
             let stat = self.proc.stat(pid)?;

@@ -16,8 +16,10 @@ fn machine(processes: &[(u32, &str, u64, u64, u64)]) -> tempfile::TempDir {
 }
 
 fn put(folder: &Path, pid: u32, name: &str, [user, kernel, start]: [u64; 3]) {
-    let text = format!("{pid} ({name}) S 1 {pid} {pid} 0 -1 4194560 9 0 0 0 {user} {kernel} 0 0 \
-                        20 0 1 0 {start} 1000 20 18446744073709551615\n");
+    let text = format!(
+        "{pid} ({name}) S 1 {pid} {pid} 0 -1 4194560 9 0 0 0 {user} {kernel} 0 0 \
+                        20 0 1 0 {start} 1000 20 18446744073709551615\n"
+    );
     std::fs::create_dir_all(folder.join(pid.to_string())).unwrap();
     std::fs::write(folder.join(format!("{pid}/stat")), text).unwrap();
 }
@@ -163,10 +165,12 @@ fn it_agrees_with_another_reading_while_hostile_names_run() {
     }
     let second = chosen[1].1;
     let others = before.iter().filter(|(pid, _)| chosen.iter().all(|(id, _)| id != *pid));
-    let larger: Vec<_> = others.filter(|(pid, ticks)| {
-        // One that ended meanwhile could not be chosen.
-        **ticks > second && after.contains_key(pid)
-    }).collect();
+    let larger: Vec<_> = others
+        .filter(|(pid, ticks)| {
+            // One that ended meanwhile could not be chosen.
+            **ticks > second && after.contains_key(pid)
+        })
+        .collect();
     assert!(larger.is_empty(), "{text}, and {larger:?} had more");
     // Each of the hostile ones is read as what it is.
     for (hostile, name) in hostile.iter().zip(names) {
