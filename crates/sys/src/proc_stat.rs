@@ -1,12 +1,12 @@
-//! /proc as a program reads it that looks for processes again and again: the
-//! directory stays open, names are read into one buffer, and each file is opened
+//! /proc as a program reads it that looks for processes again and again: names are
+//! read into one buffer, and each file is opened
 //! and read by its number. Nothing is allocated from one look to the next.
 
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, RawDir, SeekFrom, open, openat, seek};
+use rustix::fs::{Mode, OFlags, RawDir, open, openat};
 
 use crate::errno::Errno;
 
@@ -42,8 +42,11 @@ impl ProcDirectory {
     /// Errors: see getdents64(2).
     pub fn processes(&mut self, pids: &mut Vec<u32>) -> Result<(), Errno> {
         pids.clear();
-        seek(&self.directory, SeekFrom::Start(0))?;
-        let mut entries = RawDir::new(&self.directory, &mut self.names);
+        // Opened each time: processes that were forked share the place of an open
+        // directory, from which the next names come.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listing = openat(&self.directory, ".", flags, Mode::empty())?;
+        let mut entries = RawDir::new(&listing, &mut self.names);
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let number = std::str::from_utf8(entry.file_name().to_bytes()).ok().filter(|name| {
@@ -117,6 +120,28 @@ mod tests {
         let own = proc.stat(std::process::id()).unwrap().unwrap();
         assert!(own.starts_with(std::process::id().to_string().as_bytes()));
         assert_eq!(proc.stat(u32::MAX), Ok(None));
+    }
+
+    #[test]
+    fn processes_that_were_forked_do_not_take_each_others_names() {
+        let folder = tempfile::tempdir().unwrap();
+        for pid in 0..2000 {
+            std::fs::create_dir(folder.path().join(pid.to_string())).unwrap();
+        }
+        let mut proc = ProcDirectory::open(folder.path()).unwrap();
+        let mut pids = Vec::with_capacity(4000);
+        for _ in 0..4 {
+            crate::fork::start(|| {
+                let complete =
+                    (0..50).all(|_| proc.processes(&mut pids).is_ok_and(|()| pids.len() == 2000));
+                u8::from(!complete)
+            })
+            .unwrap();
+        }
+        for _ in 0..4 {
+            let ended = crate::fork::ended(crate::fork::Patience::Waits).unwrap().unwrap();
+            assert_eq!(ended.code, Some(0));
+        }
     }
 
     #[test]

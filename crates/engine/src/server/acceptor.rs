@@ -1,31 +1,38 @@
 //! Taking connections, the same way in every model, also when there is no
 //! descriptor for one: it stays in the kernel's queue then, where a loop would
-//! find it again and again. So one descriptor is kept in reserve, with which it is
-//! taken and closed, and its client knows.
+//! find it again and again. So descriptors are kept in reserve, with one of which it
+//! is taken and closed, and its client knows.
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use iolens_model::served::Mishap;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp_server::{self, Waiting};
 
+use super::Context;
 use super::tally::Tally;
 
 /// Connections that are taken in a row by who waits for other things too.
 pub(super) const BURST: usize = 64;
 
-/// A listening socket, and a descriptor in reserve.
+/// A listening socket, and descriptors in reserve.
 #[derive(Debug)]
 pub(super) struct Acceptor {
     listener: OwnedFd,
     waiting: Waiting,
-    reserve: Reserve,
+    reserve: Arc<Reserve>,
 }
 
-/// A descriptor in reserve.
+/// Descriptors in reserve, of all threads of a process that take connections. More
+/// than one: while one of them is free, a thread that knows of nothing may get it
+/// for a connection, or a service for a file.
 #[derive(Debug)]
-pub(super) struct Reserve(Option<File>);
+pub(super) struct Reserve(Mutex<Vec<File>>);
+
+/// How many are kept.
+const RESERVED: usize = 8;
 
 /// What came of a connection that could not be taken.
 #[derive(Debug)]
@@ -51,8 +58,8 @@ pub(super) enum Taken {
 
 impl Acceptor {
     /// Takes connections from a listener; they wait, or not, as it does.
-    pub(super) fn new(listener: OwnedFd, waiting: Waiting) -> Acceptor {
-        Acceptor { listener, waiting, reserve: Reserve::new() }
+    pub(super) fn new(context: &Context, listener: OwnedFd, waiting: Waiting) -> Acceptor {
+        Acceptor { listener, waiting, reserve: Arc::clone(&context.reserve) }
     }
 
     /// Takes a connection, and counts it.
@@ -85,8 +92,9 @@ impl Acceptor {
 
 impl Reserve {
     pub(super) fn new() -> Reserve {
-        // Anything that takes a descriptor.
-        Reserve(File::open("/dev/null").ok())
+        let mut files = Vec::with_capacity(RESERVED);
+        fill(&mut files);
+        Reserve(Mutex::new(files))
     }
 
     /// What is left to do when a connection could not be taken: perhaps it can be
@@ -95,7 +103,7 @@ impl Reserve {
     /// Errors: as [`Acceptor::take`].
     #[cold]
     pub(super) fn after(
-        &mut self,
+        &self,
         errno: Errno,
         listener: BorrowedFd<'_>,
         waiting: Waiting,
@@ -119,30 +127,43 @@ impl Reserve {
         }
     }
 
-    /// Takes a connection with the reserved descriptor, and closes it unless there
-    /// is one for the reserve again.
-    fn close_one(&mut self, listener: BorrowedFd<'_>, waiting: Waiting, tally: &Tally) -> After {
-        drop(self.0.take());
+    /// Takes a connection with a reserved descriptor, and closes it unless there is
+    /// one for the reserve again.
+    fn close_one(&self, listener: BorrowedFd<'_>, waiting: Waiting, tally: &Tally) -> After {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        fill(&mut files);
+        let reserved = files.len();
+        // Without one it is tried all the same: a descriptor may be free by now.
+        drop(files.pop());
         let taken = tcp_server::accept(listener, waiting);
-        *self = Reserve::new();
+        fill(&mut files);
         let socket = match taken {
             Ok(socket) => socket,
+            // Somebody else has got the descriptor, and there is another one.
+            Err(Errno::EMFILE | Errno::ENFILE) if !files.is_empty() => return After::Next,
             // accept4(2) asks for a descriptor before it looks for a connection.
-            Err(Errno::EAGAIN | Errno::EINVAL) => return After::None,
             Err(_) => {
-                // Somebody else has got the descriptor.
                 std::thread::yield_now();
-                return After::Next;
+                return After::None;
             }
         };
         tally.connection();
-        if self.0.is_some() {
+        if files.len() >= reserved {
             return After::Connection(socket);
         }
         tally.mishap(Mishap::NoDescriptor);
         drop(socket);
-        *self = Reserve::new();
+        fill(&mut files);
         After::Next
+    }
+}
+
+/// Takes descriptors until there are enough, or no more.
+fn fill(files: &mut Vec<File>) {
+    while files.len() < RESERVED
+        && let Ok(file) = File::open("/dev/null")
+    {
+        files.push(file);
     }
 }
 

@@ -39,6 +39,7 @@ use iolens_sys::{affinity, clock, poll, process, tcp, usage};
 pub use request::REQUEST_MAX;
 pub use tally::TaskCounts;
 
+use acceptor::Reserve;
 use conversation::Answers;
 use live::Live;
 use tally::{Tallies, Tally};
@@ -130,6 +131,7 @@ pub(crate) struct Context {
     address: SocketAddr,
     tallies: Arc<Tallies>,
     live: Live,
+    reserve: Arc<Reserve>,
     /// Readable from when the server is to end.
     stop: Event,
     /// Readable from when the model has ended.
@@ -195,6 +197,7 @@ impl Server {
             offer: self.offer,
             address: self.address,
             live: Live::default(),
+            reserve: Arc::new(Reserve::new()),
             stop: Event::new().map_err(|e| failed("make an eventfd", e))?,
             ended: Event::new().map_err(|e| failed("make an eventfd", e))?,
             begun: Mutex::new(Some(begun)),

@@ -66,7 +66,7 @@ impl<'a> EpollLoop<'a> {
         let watch = |fd| epoll.add(fd, number(fd) as u64, Trigger::Readable);
         watch(listener.as_fd()).map_err(cannot("watch the listening socket"))?;
         watch(context.stop.as_fd()).map_err(cannot("watch an eventfd"))?;
-        let acceptor = Acceptor::new(listener, NEVER);
+        let acceptor = Acceptor::new(context, listener, NEVER);
         let (hands, peers) = (context.hands()?, Peers::default());
         Ok(EpollLoop { context, epoll, acceptor, hands, peers, how })
     }

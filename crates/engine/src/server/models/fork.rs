@@ -61,7 +61,7 @@ impl Children {
 }
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
-    let mut acceptor = Acceptor::new(only(listeners)?, BLOCKING);
+    let mut acceptor = Acceptor::new(context, only(listeners)?, BLOCKING);
     let tally = context.tallies.take().ok_or("there are too many processes")?;
     tally.set_task(process::thread_id());
     // What children serve with: each gets a copy.

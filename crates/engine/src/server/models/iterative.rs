@@ -25,7 +25,7 @@ pub(super) static ENTRY: Entry = Entry {
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
-    let mut acceptor = Acceptor::new(only(listeners)?, BLOCKING);
+    let mut acceptor = Acceptor::new(context, only(listeners)?, BLOCKING);
     let mut hands = context.hands()?;
     context.begun();
     loop {

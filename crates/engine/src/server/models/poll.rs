@@ -33,7 +33,7 @@ const LISTENER: usize = 0;
 const FIRST_PEER: usize = 2;
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
-    let mut acceptor = Acceptor::new(only(listeners)?, NEVER);
+    let mut acceptor = Acceptor::new(context, only(listeners)?, NEVER);
     let mut hands = context.hands()?;
     let (mut set, mut peers) = (PollSet::default(), Vec::new());
     set.push(acceptor.as_fd(), For::Bytes);

@@ -46,7 +46,7 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
     tally.set_task(process::thread_id());
     let mut family = Family {
         context,
-        acceptor: Acceptor::new(only(listeners)?, BLOCKING),
+        acceptor: Acceptor::new(context, only(listeners)?, BLOCKING),
         wanted: Event::new().map_err(cannot("make an eventfd"))?,
         children: Vec::new(),
     };

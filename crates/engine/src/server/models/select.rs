@@ -47,7 +47,7 @@ pub(super) fn run(
     end: usize,
 ) -> Result<(), String> {
     let mut this = SelectLoop {
-        acceptor: Acceptor::new(only(listeners)?, NEVER),
+        acceptor: Acceptor::new(context, only(listeners)?, NEVER),
         hands: context.hands()?,
         peers: Peers::default(),
         set: SelectSet::default(),

@@ -31,7 +31,7 @@ pub(super) static ENTRY: Entry = Entry {
 const STACK_BYTES: usize = 128 << 10;
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
-    let mut acceptor = Acceptor::new(only(listeners)?, BLOCKING);
+    let mut acceptor = Acceptor::new(context, only(listeners)?, BLOCKING);
     let tally = context.tallies.take().ok_or("there are too many threads")?;
     // So that what cannot be made is known now, and not with every connection.
     drop(context.hands()?);

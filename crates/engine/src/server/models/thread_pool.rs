@@ -58,7 +58,7 @@ struct Queue {
 }
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
-    let mut acceptor = Acceptor::new(only(listeners)?, NEVER);
+    let mut acceptor = Acceptor::new(context, only(listeners)?, NEVER);
     let tally = context.tallies.take().ok_or("there are too many threads")?;
     tally.set_task(process::thread_id());
     let pool = Pool {

@@ -18,7 +18,7 @@ use tokio::runtime::Builder;
 use tokio::task::block_in_place;
 
 use super::{Entry, Makes, Workers, only};
-use crate::server::acceptor::{After, Reserve};
+use crate::server::acceptor::After;
 use crate::server::conversation::{Conversation, Wants, Wire};
 use crate::server::tally::Tally;
 use crate::server::{Context, Hands, NEVER, cannot};
@@ -77,7 +77,6 @@ async fn accept(
     listener: &TcpListener,
     tally: &Tally,
 ) -> Result<(), String> {
-    let mut reserve = Reserve::new();
     while !context.is_stopping() {
         let stream = match listener.accept().await {
             Ok((stream, _)) => {
@@ -86,7 +85,7 @@ async fn accept(
             }
             Err(_) if context.is_stopping() => return Ok(()),
             Err(error) => {
-                let after = reserve.after(error.into(), listener.as_fd(), NEVER, tally);
+                let after = context.reserve.after(error.into(), listener.as_fd(), NEVER, tally);
                 match after.map_err(cannot("take a connection"))? {
                     After::Connection(socket) => match TcpStream::from_std(socket.into()) {
                         Ok(stream) => stream,

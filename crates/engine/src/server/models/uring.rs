@@ -68,14 +68,14 @@ struct UringLoop {
     ring: ServerRing,
     hands: Hands,
     peers: Vec<Peer>,
-    reserve: Reserve,
+    reserve: Arc<Reserve>,
 }
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
     let ring = ServerRing::open(only(listeners)?, context.stop.as_fd(), BUFFERS);
     let ring = ring.map_err(|why| refusal::setup_error(why).to_string())?;
-    let (hands, reserve) = (context.hands()?, Reserve::new());
-    let mut this = UringLoop { ring, hands, peers: Vec::new(), reserve };
+    let reserve = Arc::clone(&context.reserve);
+    let mut this = UringLoop { ring, hands: context.hands()?, peers: Vec::new(), reserve };
     context.begun();
     while !context.is_stopping() {
         match this.ring.wait() {

@@ -37,9 +37,9 @@ fn without_a_descriptor_connections_are_closed_and_the_others_served_on() {
     const ASKED: usize = 60;
     // Those that keep descriptors of all connections in one process.
     for model in concurrent_models().filter(|model| !model.contains("fork")) {
-        let serving = limited(&place, "--nofile=40:40", model);
+        let serving = limited(&place, "--nofile=48:48", model);
         let mut kept = connect_many(&serving, ASKED);
-        assert!((5..38).contains(&kept.len()), "{model}: {}", kept.len());
+        assert!((5..46).contains(&kept.len()), "{model}: {}", kept.len());
         for client in &mut kept {
             assert_eq!(client.ask("2 b"), "2 b", "{model}");
         }
