@@ -45,7 +45,7 @@ pub(crate) const HUES: [(&str, &str, &str); 8] = [
 
 /// The looks of the primitives that are compared most; their neighbours in a
 /// default plan differ in hue and in marker.
-const LOOKS: [(&str, Look); 26] = [
+const LOOKS: [(&str, Look); 47] = [
     ("send_staged", look("ink", Marker::Square, "")),
     ("send", look("blue", Marker::Circle, "")),
     ("sendmsg_iov", look("vermilion", Marker::Up, "")),
@@ -72,6 +72,27 @@ const LOOKS: [(&str, Look); 26] = [
     ("mmap", look("vermilion", Marker::Down, "")),
     ("direct", look("blue", Marker::Up, "")),
     ("uring", look("green", Marker::Down, "")),
+    ("pread", look("sky", Marker::Diamond, "")),
+    ("readv", look("purple", Marker::Diamond, "")),
+    ("preadv2_nowait", look("grey", Marker::Down, "")),
+    ("preadv2_dontcache", look("orange", Marker::Circle, "")),
+    ("mmap_populate", look("vermilion", Marker::Down, "5 3")),
+    ("uring_fixed", look("green", Marker::Down, "5 3")),
+    ("uring_direct", look("sky", Marker::Up, "5 3")),
+    ("uring_sqpoll", look("purple", Marker::Circle, "5 3")),
+    ("read_write", look("ink", Marker::Up, "")),
+    ("copy_file_range", look("blue", Marker::Diamond, "")),
+    ("sendfile", look("orange", Marker::Down, "")),
+    ("splice", look("purple", Marker::Square, "5 3")),
+    ("mmap_write", look("vermilion", Marker::Diamond, "")),
+    ("uring_copy", look("green", Marker::Up, "")),
+    ("reflink", look("grey", Marker::Circle, "")),
+    ("dd", look("sky", Marker::Square, "5 3")),
+    ("cp", look("grey", Marker::Up, "")),
+    ("pwrite", look("sky", Marker::Down, "")),
+    ("write_fsync", look("vermilion", Marker::Circle, "5 3")),
+    ("write_fdatasync", look("orange", Marker::Square, "5 3")),
+    ("write_dsync", look("purple", Marker::Up, "5 3")),
 ];
 
 const fn look(hue: &'static str, marker: Marker, dash: &'static str) -> Look {
