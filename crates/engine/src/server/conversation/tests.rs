@@ -58,7 +58,7 @@ fn converse(
     for piece in pieces {
         wants = conversation.feed(&mut answers, piece, &mut wire).unwrap();
         // Sometimes more comes while there is no room.
-        while wants == Wants::Room && room % 3 != 0 {
+        while wants == Wants::Room && !room.is_multiple_of(3) {
             wire.is_full = false;
             wants = conversation.resume(&mut answers, &mut wire).unwrap();
         }

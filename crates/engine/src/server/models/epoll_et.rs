@@ -7,21 +7,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::epoll_lt::{EpollLoop, How};
-use super::{Entry, Makes, Workers, only};
-use crate::server::{Context, NEVER};
+use super::{Entry, never_waits, only};
+use crate::server::Context;
 
 /// The registry entry.
-pub(super) static ENTRY: Entry = Entry {
-    id: "epoll_et",
-    summary: "one thread with epoll(7), told once when something came",
-    makes: Makes::Nothing,
-    workers: Workers::None,
-    needs: "descriptors: RLIMIT_NOFILE",
-    since: None,
-    waiting: NEVER,
-    others_wait: false,
-    run,
-};
+pub(super) static ENTRY: Entry =
+    never_waits("epoll_et", "one thread with epoll(7), told once when something came", run);
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
     EpollLoop::open(context, only(listeners)?, How::Edges)?.run(|| context.begun())

@@ -10,24 +10,18 @@ use std::sync::Arc;
 use iolens_sys::epoll::{Epoll, Events, Ready, Trigger};
 use iolens_sys::errno::Errno;
 
-use super::{Entry, Makes, Workers, only};
+use super::{Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};
 use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
-pub(super) static ENTRY: Entry = Entry {
-    id: "epoll_lt",
-    summary: "one thread with epoll(7), told as long as there is something to read",
-    makes: Makes::Nothing,
-    workers: Workers::None,
-    needs: "descriptors: RLIMIT_NOFILE",
-    since: None,
-    waiting: NEVER,
-    others_wait: false,
+pub(super) static ENTRY: Entry = never_waits(
+    "epoll_lt",
+    "one thread with epoll(7), told as long as there is something to read",
     run,
-};
+);
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
     EpollLoop::open(context, only(listeners)?, How::Levels)?.run(|| context.begun())

@@ -8,20 +8,18 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::epoll_lt::{EpollLoop, How};
-use super::{Entry, Makes, Workers};
-use crate::server::{Context, NEVER};
+use super::{Entry, Workers, never_waits};
+use crate::server::Context;
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
-    id: "epoll_reuseport",
-    summary: "threads that share a port (SO_REUSEPORT), each with epoll(7) as epoll_lt",
-    makes: Makes::Nothing,
     workers: Workers::Shards,
     needs: "many connections, which the kernel shares out by hash",
-    since: None,
-    waiting: NEVER,
-    others_wait: false,
-    run,
+    ..never_waits(
+        "epoll_reuseport",
+        "threads that share a port (SO_REUSEPORT), each with epoll(7) as epoll_lt",
+        run,
+    )
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {

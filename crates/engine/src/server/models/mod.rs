@@ -26,7 +26,7 @@ use iolens_model::kernel::KernelVersion;
 use iolens_sys::tcp_server::Waiting;
 
 use super::services::Spec;
-use super::{Close, Context, Offer, Server};
+use super::{Close, Context, NEVER, Offer, Server};
 use crate::availability;
 
 /// What a model makes for a connection.
@@ -102,6 +102,21 @@ pub struct Entry {
     ///
     /// Errors: what it needs was refused.
     pub(crate) run: Run,
+}
+
+/// One that looks after all connections with calls that never wait.
+const fn never_waits(id: &'static str, summary: &'static str, run: Run) -> Entry {
+    Entry {
+        id,
+        summary,
+        makes: Makes::Nothing,
+        workers: Workers::None,
+        needs: "descriptors: RLIMIT_NOFILE",
+        since: None,
+        waiting: NEVER,
+        others_wait: false,
+        run,
+    }
 }
 
 /// How a model runs: the calling thread is its main one.

@@ -9,24 +9,15 @@ use std::sync::Arc;
 use iolens_sys::errno::Errno;
 use iolens_sys::poll_set::{For, PollSet};
 
-use super::{Entry, Makes, Workers, only};
+use super::{Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Until};
 use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
-pub(super) static ENTRY: Entry = Entry {
-    id: "poll",
-    summary: "one thread with poll(2): an array of every connection, each time",
-    makes: Makes::Nothing,
-    workers: Workers::None,
-    needs: "descriptors: RLIMIT_NOFILE",
-    since: None,
-    waiting: NEVER,
-    others_wait: false,
-    run,
-};
+pub(super) static ENTRY: Entry =
+    never_waits("poll", "one thread with poll(2): an array of every connection, each time", run);
 
 /// Places of the listener and of what says when to end; connections follow.
 const LISTENER: usize = 0;

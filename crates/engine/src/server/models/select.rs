@@ -12,7 +12,7 @@ use iolens_model::served::Mishap;
 use iolens_sys::errno::Errno;
 use iolens_sys::select::{FD_SETSIZE, For, SelectSet};
 
-use super::{Entry, Makes, Workers, only};
+use super::{Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};
@@ -20,15 +20,12 @@ use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
-    id: "select",
-    summary: "one thread with select(2): sets of every descriptor, each time",
-    makes: Makes::Nothing,
-    workers: Workers::None,
     needs: "descriptors below 1024 (FD_SETSIZE); connections beyond are closed and counted",
-    since: None,
-    waiting: NEVER,
-    others_wait: false,
-    run: |context, listeners| run(context, listeners, FD_SETSIZE),
+    ..never_waits(
+        "select",
+        "one thread with select(2): sets of every descriptor, each time",
+        |context, listeners| run(context, listeners, FD_SETSIZE),
+    )
 };
 
 /// A thread whose sets hold descriptors below a number.

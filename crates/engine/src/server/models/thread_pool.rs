@@ -14,7 +14,7 @@ use iolens_sys::epoll::{Epoll, Events, Trigger};
 use iolens_sys::errno::Errno;
 use iolens_sys::process;
 
-use super::{Entry, Makes, Workers, only};
+use super::{Entry, Workers, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};
@@ -23,15 +23,12 @@ use crate::server::{Context, NEVER, cannot};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
-    id: "thread_pool",
-    summary: "threads that take ready connections from a queue, filled by one with epoll(7)",
-    makes: Makes::Nothing,
     workers: Workers::Threads,
-    needs: "descriptors: RLIMIT_NOFILE",
-    since: None,
-    waiting: NEVER,
-    others_wait: false,
-    run,
+    ..never_waits(
+        "thread_pool",
+        "threads that take ready connections from a queue, filled by one with epoll(7)",
+        run,
+    )
 };
 
 /// Descriptors that are reported by one call at most.

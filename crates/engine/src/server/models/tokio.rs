@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::task::block_in_place;
 
-use super::{Entry, Makes, Workers, only};
+use super::{Entry, Workers, never_waits, only};
 use crate::server::acceptor::After;
 use crate::server::conversation::{Conversation, Wants, Wire};
 use crate::server::tally::Tally;
@@ -25,15 +25,8 @@ use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
-    id: "tokio",
-    summary: "a task for each connection on tokio's runtime of several threads",
-    makes: Makes::Nothing,
     workers: Workers::Threads,
-    needs: "descriptors: RLIMIT_NOFILE",
-    since: None,
-    waiting: NEVER,
-    others_wait: false,
-    run,
+    ..never_waits("tokio", "a task for each connection on tokio's runtime of several threads", run)
 };
 
 thread_local! {

@@ -15,7 +15,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Buffers, Completion, ServerRing};
 use iolens_sys::tcp;
 
-use super::{Entry, Makes, Workers, only};
+use super::{Entry, never_waits, only};
 use crate::server::acceptor::{After, Reserve};
 use crate::server::conversation::{Conversation, Wants, Wire};
 use crate::server::{Context, Hands, NEVER, RECEIVE_BYTES, cannot};
@@ -23,15 +23,13 @@ use crate::uring::refusal;
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
-    id: "uring",
-    summary: "one thread with io_uring(7): multishot accept and receive, provided buffers",
-    makes: Makes::Nothing,
-    workers: Workers::None,
     needs: "io_uring with multishot receive: kernel.io_uring_disabled 0, no filter against it",
     since: Some(KernelVersion::new(6, 1, 0)),
-    waiting: NEVER,
-    others_wait: false,
-    run,
+    ..never_waits(
+        "uring",
+        "one thread with io_uring(7): multishot accept and receive, provided buffers",
+        run,
+    )
 };
 
 /// Buffers of all connections together, of the size of everybody's.
