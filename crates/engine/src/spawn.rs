@@ -40,6 +40,26 @@ pub(crate) fn spawn(launch: &Launch, environment: &[(&str, &str)]) -> Result<Spa
     }
 }
 
+/// Runs a program of others to its end, in the C locale; what it said on its standard
+/// error.
+///
+/// Errors: what was started, how it ended and what it said.
+pub(crate) fn run_to_end(arguments: &[String]) -> Result<String, String> {
+    let (program, rest) = arguments.split_first().ok_or("no program is named")?;
+    let output = Command::new(program)
+        .args(rest)
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
+        .map_err(|e| format!("cannot start {program}: {}", Errno::from(e)))?;
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    match output.status.success() {
+        true => Ok(said),
+        false => Err(format!("`{}` {}: {said}", arguments.join(" "), describe(output.status))),
+    }
+}
+
 /// Gets ready to start a program that copies, looked for in `PATH` as a shell would.
 /// What it says of its errors goes to `errors`.
 ///

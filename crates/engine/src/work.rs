@@ -11,6 +11,10 @@ use iolens_model::units::{Bytes, Nanos};
 /// Messages per thread that a slice has at least.
 const MESSAGES_PER_THREAD_MIN: u64 = 4;
 
+/// The same for several threads without another end, which do not end together: the
+/// last one by as much as one block or call.
+const TOGETHER_MIN: u64 = 16;
+
 /// A first guess of a message's time, to be corrected by a probe: a call and
 /// a copy at each end on a machine of no great speed.
 const GUESS_CALL_NS: f64 = 1_500.0;
@@ -52,14 +56,15 @@ pub fn guessed_block_ns(block: Bytes, cache: CacheState) -> f64 {
 }
 
 /// Blocks of a slice that is meant to last for `target`, of a file of `file_bytes`.
-/// No block is read twice in a slice: the second time it would be in the page cache.
+/// No block is read twice in a cold slice: the second time it would be in the page cache.
 /// Cold slices are long: one that were no longer than the kernel reads ahead would be
 /// a matter of where that began.
 #[must_use]
 pub fn blocks(target: Nanos, block_ns: f64, cell: &Cell, file_bytes: Bytes) -> u64 {
     let is_cold = cell.file().is_some_and(|file| file.cache == CacheState::Cold);
     let target = if is_cold { Nanos(target.0.saturating_mul(COLD_SLICES)) } else { target };
-    let most = (file_bytes.0 / cell.size.0.max(1)).max(1);
+    let whole = (file_bytes.0 / cell.size.0.max(1)).max(1);
+    let most = if is_cold { whole } else { u64::MAX };
     messages(target, block_ns, cell).min(most)
 }
 
@@ -108,7 +113,11 @@ pub fn copies(target: Nanos, copy_ns: f64, cell: &Cell) -> u64 {
 pub fn messages(target: Nanos, message_ns: f64, cell: &Cell) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let messages = (target.0 as f64 / message_ns) as u64;
-    messages.max(MESSAGES_PER_THREAD_MIN * u64::from(cell.threads))
+    let least = match cell.is_alone() && cell.threads > 1 {
+        true => TOGETHER_MIN,
+        false => MESSAGES_PER_THREAD_MIN,
+    };
+    messages.max(least * u64::from(cell.threads))
 }
 
 /// Median time per message over an arm's slices of a probe, in ns.

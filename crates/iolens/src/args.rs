@@ -14,10 +14,12 @@ use crate::wishes::{MACHINE, Wishes};
 mod file;
 mod net;
 mod serve;
+mod tune;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 pub(crate) use serve::Serve;
+pub(crate) use tune::{Tune, TuneHow, TuneTask};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -44,6 +46,8 @@ pub(crate) enum Command {
     Net(Net),
     /// One file by hand: read, write or copy it, or find how large it must be
     File(File),
+    /// Find the fastest way to read or copy one file here
+    Tune(Tune),
     /// A server by hand: one service under a concurrency model
     Serve(Serve),
     /// Show what exists: studies, primitives, calls, engines, models, topologies, metrics

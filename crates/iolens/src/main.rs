@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Net(net) => commands::net::net(&net),
         Command::File(file) => commands::file::file(&file),
         Command::Serve(serve) => commands::serve::serve(&serve),
+        Command::Tune(tune) => commands::tune::tune(&tune),
         Command::List(list) => commands::list::list(&list),
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
         Command::Runs(runs) => commands::stored::runs(&runs),

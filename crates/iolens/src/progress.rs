@@ -103,6 +103,7 @@ fn line(outcome: &TrialOutcome, elapsed_ns: u64) -> String {
     let how = match (&outcome.reason, refused) {
         (Some(reason), _) => format!("{}: {reason}", outcome.status.word()),
         (None, 0) => outcome.status.word().to_owned(),
+        (None, 1) => "1 arm invalid".to_owned(),
         (None, n) => format!("{n} arms invalid"),
     };
     let isolated = if outcome.isolated { ", isolated" } else { "" };

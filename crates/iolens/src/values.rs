@@ -9,6 +9,7 @@ use iolens_model::copy::{CopySync, External};
 use iolens_model::file::{CacheState, Consumer, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
+use iolens_model::tune::CacheWish;
 use iolens_model::units::{Bytes, Nanos};
 
 /// A list that is one value of a flag.
@@ -116,6 +117,11 @@ pub(crate) fn close(text: &str) -> Parsed<Close> {
     lookup(text.trim(), "side", &[Close::Client, Close::Server], Close::word)
 }
 
+/// Readings of a file, one after the other.
+pub(crate) fn loops(text: &str) -> Parsed<u32> {
+    at_most(text, 1_000_000, "loops").and_then(narrow)
+}
+
 /// Requests of a thread that are under way at once.
 pub(crate) fn depth(text: &str) -> Parsed<u32> {
     at_most(text, 1024, "requests at once").and_then(narrow)
@@ -139,6 +145,15 @@ pub(crate) fn caches(text: &str) -> Parsed<List<CacheState>> {
 
 pub(crate) fn consumers(text: &str) -> Parsed<List<Consumer>> {
     list(text, "consumer", Consumer::ALL, Consumer::word)
+}
+
+/// What `tune` does with the bytes: nothing, or look at them.
+pub(crate) fn tuned_consumer(text: &str) -> Parsed<Consumer> {
+    lookup(text.trim(), "consumer", &[Consumer::None, Consumer::Scan], Consumer::word)
+}
+
+pub(crate) fn cache_wish(text: &str) -> Parsed<CacheWish> {
+    lookup(text.trim(), "cache state", CacheWish::ALL, CacheWish::word)
 }
 
 /// Bytes of the blocks of copies.

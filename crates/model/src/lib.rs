@@ -28,5 +28,6 @@ pub mod served;
 pub mod transfer;
 pub mod transport;
 pub mod trial;
+pub mod tune;
 pub mod tuning;
 pub mod units;

@@ -146,10 +146,18 @@ pub(crate) fn bandwidth(model: &CostModel) -> Option<Estimate> {
     (value > 0.0).then(|| Estimate { value: inverse(value), interval, n })
 }
 
-/// n½ of a fit: the block size at which half of the time is the crossing.
-pub(crate) fn knee(model: &CostModel) -> Bytes {
+/// n½ of a fit, the block size at which half of the time is the crossing:
+/// `1.67 KiB [1.61 KiB, 1.73 KiB]`.
+pub(crate) fn knee(model: &CostModel) -> String {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
-    Bytes(model.half_size_bytes.max(0.0).round() as u64)
+    let bytes = |value: f64| Bytes(value.max(0.0).round() as u64);
+    let Estimate { value, interval, .. } = model.half_size_bytes;
+    match interval {
+        Some(Interval { low, high }) => {
+            format!("{} [{}, {}]", bytes(value), bytes(low), bytes(high))
+        }
+        None => bytes(value).to_string(),
+    }
 }
 
 /// What memory allows: name and bytes per second. Measured with one thread and with

@@ -204,7 +204,7 @@ fn cost_models(curve: &Cell) -> Vec<CostModel> {
         label: label.into(),
         fixed_ns: estimate(fixed, 30.0),
         per_byte_ns: estimate(per_byte, 0.002),
-        half_size_bytes: fixed / per_byte,
+        half_size_bytes: estimate(fixed / per_byte, 60.0),
         fixed_is_upper_bound: false,
         worst_residual: 0.04,
         worst_at: Bytes(4096),

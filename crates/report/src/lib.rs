@@ -21,6 +21,7 @@ pub mod served;
 pub mod table;
 pub mod text;
 pub mod transfer;
+pub mod tune;
 
 mod arm_facts;
 mod arms;

@@ -428,7 +428,7 @@ pub struct CostModel {
     /// b: ns per byte.
     pub per_byte_ns: Estimate,
     /// a / b, bytes: where half the time is the fixed part (Hockney's n½).
-    pub half_size_bytes: f64,
+    pub half_size_bytes: Estimate,
     /// Whether a is only an upper bound: no size is as small as n½ / 4.
     pub fixed_is_upper_bound: bool,
     /// Largest deviation of a size from the fit, as a fraction of the fit.

@@ -74,7 +74,7 @@ fn of_curve(
     let part = (SIZES_MIN..sizes.len()).rev().find_map(|end| {
         let passes: Vec<Vec<f64>> = passes.iter().map(|pass| pass[..end].to_vec()).collect();
         let model = of_passes(curve, label, &sizes[..end], &passes, table)?;
-        let holds = model.is_affine() && sizes[end - 1].0 as f64 >= model.half_size_bytes;
+        let holds = model.is_affine() && sizes[end - 1].0 as f64 >= model.half_size_bytes.value;
         holds.then(|| CostModel { breaks_at: Some(sizes[end]), ..model })
     });
     Some(part.unwrap_or(whole))
@@ -105,7 +105,8 @@ pub(crate) fn of_passes(
     let mut estimate = |value: f64, of: fn(&Fit) -> f64| {
         let values: Vec<f64> = fits.iter().map(of).collect();
         let half = Moments::of(&values)
-            .and_then(|moments| moments.half_width(table.multipliers(moments.n)?.pointwise));
+            .and_then(|moments| moments.half_width(table.multipliers(moments.n)?.pointwise))
+            .filter(|half| half.is_finite());
         let interval =
             half.map(|half| Interval { low: (value - half).max(0.0), high: value + half });
         Estimate { value, interval, n: count(passes.len()) }
@@ -115,14 +116,14 @@ pub(crate) fn of_passes(
     let residuals = sizes.iter().zip(&mean).map(|(&size, ln)| (fit.residual(size, *ln), size));
     let (worst_residual, worst_at) =
         residuals.max_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()))?;
-    let half_size_bytes = fit.fixed_ns / fit.per_byte_ns;
+    let half_size_bytes = estimate(fit.half_size_bytes(), Fit::half_size_bytes);
     Some(CostModel {
         curve: curve.clone(),
         label: label.to_owned(),
         fixed_ns,
         per_byte_ns,
         half_size_bytes,
-        fixed_is_upper_bound: sizes[0].0 as f64 > half_size_bytes / 4.0,
+        fixed_is_upper_bound: sizes[0].0 as f64 > half_size_bytes.value / 4.0,
         worst_residual,
         worst_at,
         breaks_at: None,
@@ -139,6 +140,11 @@ pub(crate) struct Fit {
 }
 
 impl Fit {
+    /// a / b.
+    fn half_size_bytes(&self) -> f64 {
+        self.fixed_ns / self.per_byte_ns
+    }
+
     /// Time above the fit, as a fraction of the fit.
     fn residual(&self, size: Bytes, ln_ns: f64) -> f64 {
         ln_ns.exp() / (self.fixed_ns + self.per_byte_ns * size.0 as f64) - 1.0

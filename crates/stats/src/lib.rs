@@ -7,6 +7,7 @@
 //! into an [`analysis::Analysis`], cheaply enough to be called after every
 //! pass. [`stopping::decide`] looks at what came of that over the passes.
 //! What gates rest on stands in [`physics`], for numbers of any origin.
+//! [`tune`] searches for the fastest of many configurations, and needs no run.
 
 #![forbid(unsafe_code)]
 
@@ -39,6 +40,7 @@ mod simulation;
 pub mod stopping;
 mod student;
 mod tracks;
+pub mod tune;
 mod unexpected;
 pub mod values;
 mod verdict;

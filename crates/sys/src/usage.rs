@@ -58,22 +58,30 @@ pub struct ProcessCpu {
 /// Errors: none on Linux; passed on if there is one.
 /// Source: getrusage(2), `RUSAGE_SELF`.
 pub fn process_cpu() -> Result<ProcessCpu, Errno> {
-    cpu_of(libc::RUSAGE_SELF)
+    cpu(libc::RUSAGE_SELF)
 }
 
-/// The same with that of children that were waited for, and theirs.
+/// Reads the CPU time of all children that have ended and were waited for, and of
+/// theirs.
+///
+/// Errors: none on Linux; passed on if there is one.
+/// Source: getrusage(2), `RUSAGE_CHILDREN`.
+pub fn children_cpu() -> Result<ProcessCpu, Errno> {
+    cpu(libc::RUSAGE_CHILDREN)
+}
+
+/// The time of the process and of such children together.
 ///
 /// Errors: as [`process_cpu`].
-/// Source: getrusage(2), `RUSAGE_CHILDREN`.
 pub fn process_cpu_with_children() -> Result<ProcessCpu, Errno> {
-    let (own, children) = (process_cpu()?, cpu_of(libc::RUSAGE_CHILDREN)?);
+    let (own, children) = (process_cpu()?, children_cpu()?);
     Ok(ProcessCpu {
         user_ns: own.user_ns + children.user_ns,
         system_ns: own.system_ns + children.system_ns,
     })
 }
 
-fn cpu_of(whose: libc::c_int) -> Result<ProcessCpu, Errno> {
+fn cpu(whose: libc::c_int) -> Result<ProcessCpu, Errno> {
     // SAFETY: an all-zero rusage is a valid value of that plain C struct.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a live, writable rusage for the length of the call.

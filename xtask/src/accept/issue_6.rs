@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::{Bench, Judged, Line, Outcome, by_hand, file_rivals, results};
+use super::{
+    Bench, Judged, Line, Outcome, block_sizes, by_hand, file_rivals, file_systems, memory, results,
+    tune,
+};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -12,6 +15,14 @@ pub(crate) const LINES: &[Line] = &[
                   4096 B and 1 MiB, checksum equal to an independent one, and on a missing, \
                   short, existing or directory path give one clear message",
         check: by_hand::check,
+    },
+    Line {
+        issue: 6,
+        id: "b",
+        promise: "`run plans/file-block-sizes.toml` gives 23 × 2 cells per engine with verified \
+                  states, the fit and the knee; no cold cell is valid whose bytes were not read \
+                  from the device",
+        check: block_sizes::check,
     },
     Line {
         issue: 6,
@@ -26,6 +37,14 @@ pub(crate) const LINES: &[Line] = &[
         promise: "fio psync and ours agree within 5 % at 64 KiB and 1 MiB, warm, interleaved, \
                   buffers aligned alike",
         check: file_rivals::check_fio,
+    },
+    Line {
+        issue: 6,
+        id: "e",
+        promise: "`tune read` on a warm 1 GiB file, data scanned, twice: the same class of winner, \
+                  bound and share named; at least 85 % of the memory scan bound at its number of \
+                  threads, at least 1.5 × dd bs=128K",
+        check: tune::check,
     },
     Line {
         issue: 6,
@@ -46,6 +65,20 @@ pub(crate) const LINES: &[Line] = &[
         id: "h",
         promise: "a google-benchmark program with the same copy loop reads as ours within 5 %",
         check: file_rivals::check_witness,
+    },
+    Line {
+        issue: 6,
+        id: "i",
+        promise: "memory use of the tool stays under 64 MiB beyond its buffers",
+        check: memory::check,
+    },
+    Line {
+        issue: 6,
+        id: "j",
+        promise: "file systems: ext4, xfs, btrfs, tmpfs, overlay and FUSE give each plain tool and \
+                  a run a result or a clear message, a device that fails one with EIO, and \
+                  nothing of the user's is lost",
+        check: file_systems::check,
     },
 ];
 

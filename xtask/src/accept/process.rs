@@ -135,6 +135,17 @@ impl Running {
         }
     }
 
+    /// The process of the command.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether a line of stderr that nobody has looked at yet contains `part`; those
+    /// looked at are given away.
+    pub(crate) fn has_said_on_stderr(&self, part: &str) -> bool {
+        self.stderr.try_iter().any(|(_, line)| line.contains(part))
+    }
+
     /// Whether it is still running.
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))

@@ -15,7 +15,7 @@ use iolens_sys::pages::{PAGE_BYTES, PageKind, Pages};
 
 use super::job::FilePath;
 use super::part::Part;
-use super::read::by_hand::delivered_bytes;
+use super::read::by_hand::{broke_off, delivered_bytes};
 use super::read::drive::{Reader, Setup};
 use super::read::engines;
 use super::residency::{self, Residency};
@@ -79,7 +79,13 @@ impl Ground {
     ///
     /// Errors: as [`Subject::open`].
     pub(crate) fn open(file: &TrialFile) -> Result<Ground, String> {
-        let subject = Subject::open(&FilePath::from_bytes(file.path.clone()).path())?;
+        let path = FilePath::from_bytes(file.path.clone()).path();
+        let subject = Subject::open(&path)?;
+        // Ours has no name but that of the runner's descriptor, which tells nobody anything.
+        let subject = match path.starts_with("/proc") {
+            true => subject.called("the run's own file"),
+            false => subject,
+        };
         Ok(Ground { file: file.clone(), subject, was_read: AtomicBool::new(false) })
     }
 
@@ -118,6 +124,11 @@ impl Ground {
         let consumer = consumer.into();
         let setup = Setup { subject: &self.subject, part, pattern, seed, depth, consumer };
         Ok(Box::new(Arm(entry.start(setup)?)))
+    }
+
+    /// Why a slice with the engine of this id broke off.
+    pub(crate) fn explain(&self, id: &str, errno: Errno) -> String {
+        format!("`{id}`: {}", broke_off(&self.subject, errno))
     }
 
     /// Brings the file to the state that a slice begins in, and looks.

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::copy::by_hand as copy;
 use crate::files::read::by_hand as read;
 use crate::files::size;
+use crate::files::tune::{facts, limit, program};
 use crate::files::write::by_hand as write;
 use crate::spawn::{Spawned, describe, spawn};
 use crate::trial::Launch;
@@ -65,6 +66,12 @@ pub enum Job {
     Write(write::Wish),
     /// Copy a file.
     Copy(copy::Wish),
+    /// Find out what is known of a file before it is timed.
+    Facts(facts::Wish),
+    /// Read or copy memory.
+    Limit(limit::Wish),
+    /// Have a program of others read or copy a file.
+    Program(program::Wish),
 }
 
 /// What came of it.
@@ -79,6 +86,12 @@ pub enum Done {
     Write(Box<write::Done>),
     /// A file was copied.
     Copy(Box<copy::Done>),
+    /// What is known of a file.
+    Facts(Box<facts::Done>),
+    /// Memory was read or copied.
+    Limit(limit::Done),
+    /// A program has ended well.
+    Program(program::Done),
 }
 
 /// What a worker says.
@@ -181,7 +194,7 @@ impl Worker {
 /// What SIGBUS says of a job.
 fn bus(job: &Job) -> &'static str {
     match job {
-        Job::Read(_) | Job::Size(_) | Job::Copy(_) => {
+        Job::Read(_) | Job::Size(_) | Job::Copy(_) | Job::Facts(_) => {
             "the file was truncated while it was mapped (SIGBUS), or its device failed\n  an \
              engine that does not map it, such as `pread`, says which"
         }
@@ -190,6 +203,7 @@ fn bus(job: &Job) -> &'static str {
              engine that does not map it, such as `pwrite`, says which; a new file is removed, \
              one that was being written over (--overwrite) is left as it is now"
         }
+        Job::Limit(_) | Job::Program(_) => "memory that it used has failed (SIGBUS)",
     }
 }
 
@@ -212,6 +226,9 @@ pub fn serve(mut orders: impl Read, mut answers: impl Write) -> io::Result<()> {
         }
         Job::Write(wish) => write::write(wish).map(|done| Done::Write(Box::new(done))),
         Job::Copy(wish) => copy::copy(wish).map(|done| Done::Copy(Box::new(done))),
+        Job::Facts(wish) => facts::find(wish).map(|done| Done::Facts(Box::new(done))),
+        Job::Limit(wish) => limit::measure(wish).map(Done::Limit),
+        Job::Program(wish) => program::run(wish).map(Done::Program),
     };
     let last = match done {
         Ok(done) => Said::Done(done),

@@ -22,4 +22,5 @@ pub mod size;
 pub mod subject;
 pub mod test_file;
 mod together;
+pub mod tune;
 pub mod write;

@@ -37,6 +37,12 @@ impl Part {
         self.end - self.start
     }
 
+    /// The same blocks, so many bytes further on.
+    #[must_use]
+    pub fn moved(self, by: u64) -> Part {
+        Part { start: self.start + by, end: self.end + by, ..self }
+    }
+
     /// The first `bytes` of a file in as many parts as there are threads, whose
     /// numbers of blocks differ by one at most; fewer where blocks are few.
     #[must_use]

@@ -52,6 +52,12 @@ impl Subject {
         Ok(Subject { name, file, about: told, file_system })
     }
 
+    /// The same under another name for messages.
+    #[must_use]
+    pub(crate) fn called(self, name: &str) -> Subject {
+        Subject { name: name.to_owned(), ..self }
+    }
+
     /// Its name, for messages.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -6,7 +6,7 @@ use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp::SetupError;
 
-use super::gate::{Broken, Gate, Latch};
+use super::gate::{Broken, Gate, Latch, Rendezvous};
 use super::link::{self, Links};
 use super::protocol::Failure;
 use crate::files::arm::Ground;
@@ -25,6 +25,8 @@ pub(crate) struct Crew<'a> {
     /// Is told of the slices that count; the sending end's alone.
     pub(crate) perf: Option<Listener>,
     gate: Gate,
+    /// Where the threads have a CPU each and no other end to wait for.
+    rendezvous: Option<Rendezvous>,
     /// Says that everything is allocated and warm.
     say_ready: &'a (dyn Fn() + Sync),
     go: &'a Latch,
@@ -138,8 +140,10 @@ impl<'a> Crew<'a> {
         say_ready: &'a (dyn Fn() + Sync),
         go: &'a Latch,
     ) -> Crew<'a> {
-        let gate = Gate::new(trial.cell.threads as usize);
-        Crew { trial, links, ground: None, site: None, perf: None, gate, say_ready, go }
+        let threads = trial.cell.threads;
+        let gate = Gate::new(threads as usize);
+        let rendezvous = has_cpus(trial).then(|| Rendezvous::new(threads));
+        Crew { trial, links, ground: None, site: None, perf: None, gate, rendezvous, say_ready, go }
     }
 
     /// Runs `work` on every thread; it notes the slice that it is in.
@@ -184,10 +188,30 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
+    /// Waits until all threads are about to begin a slice.
+    pub(crate) fn begin(&self) -> Result<(), Stop> {
+        self.meet()?;
+        if let Some(rendezvous) = &self.rendezvous {
+            rendezvous.wait();
+        }
+        Ok(())
+    }
+
     /// Waits for the other threads.
     pub(crate) fn meet(&self) -> Result<(), Stop> {
         Ok(self.gate.wait(link::stall_limit(self.trial))?)
     }
+}
+
+/// Whether several threads have a CPU each for themselves, and nobody else of the trial
+/// wants one: where they share, who waits without sleeping would keep another one from
+/// coming.
+fn has_cpus(trial: &Trial) -> bool {
+    let mut cpus = trial.tx_cpus.clone();
+    cpus.sort_unstable();
+    cpus.dedup();
+    let threads = trial.cell.threads as usize;
+    trial.cell.is_alone() && threads > 1 && threads <= cpus.len()
 }
 
 #[cfg(test)]

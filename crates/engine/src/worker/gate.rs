@@ -1,8 +1,12 @@
 //! Where a worker's threads wait for each other between slices, and how one
 //! that fails sets the others free.
 
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use iolens_sys::clock;
 
 use super::protocol::Failure;
 
@@ -19,6 +23,37 @@ struct State {
     waiting: usize,
     generation: u64,
     failure: Option<Failure>,
+}
+
+/// Where threads that the gate has let through wait for those that still wake, without
+/// sleeping again: a CPU that idles takes its time to come back, in a virtual machine
+/// a millisecond at times, and so long the others would be in the slice without it.
+#[derive(Debug)]
+pub(crate) struct Rendezvous {
+    threads: u64,
+    /// Threads that have come, in all slices so far.
+    come: AtomicU64,
+}
+
+impl Rendezvous {
+    /// Who does not come within this time is not waited for: what the slice is worth
+    /// without it is a gate's to say.
+    const LIMIT_NS: u64 = 20_000_000;
+
+    pub(crate) fn new(threads: u32) -> Rendezvous {
+        Rendezvous { threads: threads.into(), come: AtomicU64::new(0) }
+    }
+
+    /// Waits for all threads. All have to pass a gate between two times.
+    pub(crate) fn wait(&self) {
+        // Relaxed: the number is all that threads exchange here.
+        let before = self.come.fetch_add(1, Ordering::Relaxed);
+        let all = (before / self.threads + 1) * self.threads;
+        let until_ns = clock::monotonic_ns() + Rendezvous::LIMIT_NS;
+        while self.come.load(Ordering::Relaxed) < all && clock::monotonic_ns() < until_ns {
+            spin_loop();
+        }
+    }
 }
 
 /// A door that opens once, for the start of a trial.
@@ -108,6 +143,27 @@ mod tests {
                 scope.spawn(|| (0..200).for_each(|_| gate.wait(LONG).unwrap()));
             }
         });
+    }
+
+    #[test]
+    fn nobody_goes_on_before_all_have_come() {
+        let (gate, rendezvous) = (Gate::new(2), Rendezvous::new(2));
+        let count = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for round in 1..=50 {
+                        gate.wait(LONG).unwrap();
+                        count.fetch_add(1, Ordering::SeqCst);
+                        rendezvous.wait();
+                        assert!(count.load(Ordering::SeqCst) >= 2 * round);
+                        gate.wait(LONG).unwrap();
+                    }
+                });
+            }
+        });
+        // One that is alone gives up.
+        Rendezvous::new(2).wait();
     }
 
     #[test]

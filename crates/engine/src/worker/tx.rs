@@ -204,7 +204,7 @@ impl Task<'_> {
         let connection = lane.and_then(Lane::tcp);
         let outer_before = bracket.outer_before(connection);
         let counting = self.tell_perf()?;
-        self.crew.meet()?;
+        self.crew.begin()?;
         let inner_before = bracket.inner_before();
         let span = self.work(lane, sender);
         let span = span.map_err(|stop| stop.counting(sender.tally().zerocopy))?;
@@ -323,9 +323,12 @@ impl Task<'_> {
         };
         let Some(entry) = self.entry else {
             let id = &trial.arms[self.slice.arm].primitive;
-            return sender.run(self.budget).map_err(|errno| match sender.explain() {
-                Some(trouble) => trouble.into(),
-                None => call_failed(id, errno),
+            return sender.run(self.budget).map_err(|errno| {
+                match (sender.explain(), self.crew.ground) {
+                    (Some(trouble), _) => trouble.into(),
+                    (None, Some(ground)) => Stop::cause(ground.explain(id, errno)),
+                    (None, None) => call_failed(id, errno),
+                }
             });
         };
         let span = match lane.filter(|_| entry.is_received(&trial.cell)) {

@@ -93,6 +93,10 @@ pub(crate) struct FileRead {
     /// Blocks to read, from the beginning [default: all]
     #[arg(long, value_name = "N", value_parser = values::block_count)]
     pub(crate) count: Option<u64>,
+    /// Read it so many times, on one clock
+    #[arg(long, value_name = "N", default_value = "1", value_parser = values::loops,
+          conflicts_with_all = ["checksum", "xor"])]
+    pub(crate) loops: u32,
     /// How to read, by id (see `iolens list engines`)
     #[arg(long, value_name = "ID", default_value = "read", value_parser = values::word)]
     pub(crate) engine: String,

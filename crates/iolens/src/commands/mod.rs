@@ -12,4 +12,5 @@ mod resume;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod stored;
+pub(crate) mod tune;
 pub(crate) mod worker;

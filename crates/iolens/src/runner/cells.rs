@@ -16,12 +16,13 @@ use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
 use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
+use super::is_compared;
 
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
 
 /// How many times as long slices of several threads are where one end is alone.
-const SEVERAL_THREADS: u64 = 8;
+const SEVERAL_THREADS: u64 = 4;
 
 /// What starting, connecting and ending a trial's workers takes, about.
 const TRIAL_OVERHEAD: Nanos = Nanos(60_000_000);
@@ -118,8 +119,8 @@ impl CellState {
             Schedule::Slices { slice, .. } => slice,
             Schedule::Window { .. } | Schedule::Messages { .. } => CLASSIC_TARGET,
         };
-        // Threads that nobody connects wake at a barrier, which takes a while on each CPU;
-        // for most of a slice they must be at work together.
+        // What threads do not end together is the same in a long slice, and for most of it
+        // they must be at work together.
         let several = cell.is_alone() && cell.threads > 1;
         let slice = if several { Nanos(slice.0.saturating_mul(SEVERAL_THREADS)) } else { slice };
         let limits = Limits::here();
@@ -596,10 +597,4 @@ struct Layout {
     target: Nanos,
     longest: u64,
     visit: u64,
-}
-
-/// Whether an arm is a way to send that is compared, and not a check or a
-/// control.
-pub(crate) fn is_compared(role: Role) -> bool {
-    matches!(role, Role::Baseline | Role::Compared)
 }

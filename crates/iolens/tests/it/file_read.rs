@@ -124,6 +124,25 @@ fn a_short_file_ends_at_its_end() {
 }
 
 #[test]
+fn a_file_is_read_again_on_one_clock() {
+    let place = with_file(&content(10_000));
+    for (engine, threads) in [("read", 1), ("pread", 3), ("mmap", 2), ("mmap_populate", 1)] {
+        let options = format!("--block 4096 --loops 5 --engine {engine} --threads {threads}");
+        let done = read(&place, &options);
+        assert_eq!(number(&done, "bytes"), 50_000, "{done}");
+        assert_eq!((number(&done, "blocks"), number(&done, "loops")), (15, 5), "{done}");
+    }
+    let path = place.path("f").display().to_string();
+    let done = place.run(&format!("file read {path} --block 4096 --loops 5"));
+    assert!(done.stdout.contains("50000 (48.8 KiB), all of the file 5 times"), "{}", done.stdout);
+    // The same bytes at the same places again have another sum.
+    for sum in ["--checksum", "--xor"] {
+        let line = format!("file read PLACE/f --block 4096 --loops 2 {sum}");
+        refused(&place, &line, 2, "cannot be used with");
+    }
+}
+
+#[test]
 fn a_person_sees_a_line_for_each_thing() {
     let place = with_file(&content(FILE_BYTES));
     let path = place.path("f").display().to_string();
@@ -209,7 +228,7 @@ fn direct_reads_want_whole_sectors() {
     }
     for engine in ["direct", "uring_direct"] {
         let line = format!("file read PLACE/f --block 511 --engine {engine}");
-        refused(&place, &line, 4, "which a block of 511 B is not");
+        refused(&place, &line, 4, "are of multiples of");
     }
 }
 

@@ -110,9 +110,10 @@ impl Running {
     /// that listen to the coordinator and conduct the trial.
     pub(crate) fn worker_at_work(&self) -> u32 {
         loop {
-            let threads = |pid: u32| std::fs::read_dir(format!("/proc/{pid}/task"));
-            let at_work =
-                |&pid: &u32| threads(pid).is_ok_and(|threads| threads.flatten().count() >= 3);
+            let at_work = |&pid: &u32| {
+                let threads = waits_of_threads(pid);
+                threads.len() >= 3 && threads.iter().sum::<u64>() >= WAITS
+            };
             if let Some(pid) = self.workers().into_iter().find(at_work) {
                 return pid;
             }
@@ -157,6 +158,21 @@ impl Running {
         let code = self.child.wait().unwrap().code();
         Finished { code, stdout: text.join().unwrap().unwrap(), stderr }
     }
+}
+
+/// So often a worker waits in its first slices: for its other end, in each. Before the
+/// first one it does a few times.
+const WAITS: u64 = 30;
+
+/// How often each thread of a process has waited, from /proc.
+fn waits_of_threads(pid: u32) -> Vec<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let waits = threads.filter_map(|thread| {
+        let status = std::fs::read_to_string(thread.path().join("status")).ok()?;
+        let count = status.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"))?;
+        count.trim().parse().ok()
+    });
+    waits.collect()
 }
 
 /// Children of a process, from /proc.

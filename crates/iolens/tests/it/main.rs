@@ -29,3 +29,4 @@ mod serve;
 mod skip;
 mod storage;
 mod sysctls;
+mod tune;

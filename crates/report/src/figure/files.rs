@@ -141,7 +141,7 @@ fn knee(
     metric: &Metric,
     panel: &Panel,
 ) -> Option<Series> {
-    let x = model.half_size_bytes;
+    let x = model.half_size_bytes.value;
     let sizes = cells.iter().map(|cell| cell.cell.size.0 as f64);
     let (least, most) = sizes.fold((f64::MAX, 0.0_f64), |(a, b), n| (a.min(n), b.max(n)));
     let rate = files::bandwidth(model)?.value / 2.0 / metric.divisor;

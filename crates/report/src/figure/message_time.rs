@@ -92,7 +92,7 @@ fn note(model: &CostModel, label: &str) -> String {
     }
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
-    let half = Bytes(model.half_size_bytes.max(0.0).round() as u64);
+    let half = Bytes(model.half_size_bytes.value.max(0.0).round() as u64);
     let below = match model.breaks_at {
         Some(size) => format!(" below {size}"),
         None => String::new(),

@@ -92,10 +92,30 @@ fn no_faster(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
         format!("{} from {} on ({here})", plateau.label, plateau.from.size)
     };
     let found: Vec<String> = analysis.read_plateaus.iter().filter(own).map(of).collect();
+    let others = still_rising(analysis, curve);
     let delta = percent(analysis.delta);
-    let claim =
-        format!("larger blocks do not raise the rate by δ = {delta} or more: {}.", list(&found));
+    let claim = match others.is_empty() {
+        true => {
+            format!("larger blocks do not raise the rate by δ = {delta} or more: {}.", list(&found))
+        }
+        false => format!(
+            "larger blocks do not raise the rate by δ = {delta} or more: {}; of {} that is not \
+             shown of any size.",
+            list(&found),
+            list(&others)
+        ),
+    };
     (!found.is_empty()).then(|| about(run, curve, &claim))
+}
+
+/// The engines of a curve whose rate rises to the largest block, or may.
+fn still_rising(analysis: &Analysis, curve: &Cell) -> Vec<String> {
+    let has_one = |label: &str| {
+        let mut own = analysis.read_plateaus.iter().filter(|plateau| plateau.label == label);
+        own.any(|plateau| plateau.axis == PlateauAxis::Size && plateau.from.curve() == *curve)
+    };
+    let models = analysis.cost_models.iter().filter(|model| model.curve == *curve);
+    models.map(|model| model.label.clone()).filter(|label| !has_one(label)).collect()
 }
 
 /// The cost model of the engines of a curve.
@@ -115,11 +135,8 @@ fn cost(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
     (!parts.is_empty()).then(|| about(run, curve, &claim))
 }
 
+/// The line, which is one of points that are on none too, and said to be.
 fn fitted(model: &CostModel) -> String {
-    if !model.is_affine() {
-        let off = 100.0 * model.worst_residual;
-        return format!("{} is not affine ({off:+.0} % off at {})", model.label, model.worst_at);
-    }
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     let bandwidth = match bandwidth(model) {
         Some(found) => format!("1/b = {} GiB/s", interval_text(Some(found), Bytes::GIB as f64)),
@@ -129,11 +146,18 @@ fn fitted(model: &CostModel) -> String {
         Some(size) => format!(" below {size}, from where on another line would fit"),
         None => String::new(),
     };
-    format!(
-        "{} a = {at_most}{} ns, {bandwidth}, n½ = {}{below}",
-        model.label,
+    let line = format!(
+        "a = {at_most}{} ns, {bandwidth}, n½ = {}{below}",
         interval_text(Some(model.fixed_ns), 1.0),
         knee(model)
+    );
+    if model.is_affine() {
+        return format!("{} {line}", model.label);
+    }
+    let off = 100.0 * model.worst_residual;
+    format!(
+        "{} is not affine ({off:+.0} % off at {}; the nearest line has {line})",
+        model.label, model.worst_at
     )
 }
 

@@ -159,7 +159,8 @@ fn what_was_put_in_comes_out() {
     let model = analysis.cost_models.iter().find(|m| m.label == "read").expect("a fit");
     near(model.fixed_ns.value, 300.0);
     near(bandwidth(model).expect("bytes cost time").value, 1e10);
-    near(knee(model).0 as f64, 3000.0);
+    near(model.half_size_bytes.value, 3000.0);
+    assert!(knee(model).starts_with("2.93 KiB ["), "{}", knee(model));
     let caching = caching(&run, &analysis);
     assert!(caching.iter().all(|one| one.label != "direct"), "it reads around the page cache");
     let largest = |one: &&Caching| one.label == "read" && one.cell.size == Bytes(4 << 20);
@@ -278,4 +279,14 @@ fn exports_have_blocks_and_what_was_found_of_the_file() {
     let whole: serde_json::Value =
         serde_json::from_str(&json::run(&run, &analysis)).expect("our own JSON");
     assert!(whole["read_plateaus"].as_array().is_some_and(|all| !all.is_empty()));
+}
+
+#[test]
+fn points_that_are_on_no_line_have_the_nearest_one() {
+    let (run, mut analysis) = run();
+    analysis.cost_models[0].worst_residual = 0.2;
+    let sentences = answers::sentences(&run, &analysis);
+    let said = sentences.iter().find(|sentence| sentence.text.contains("a + b·n")).expect("one");
+    assert!(said.text.contains("is not affine (+20 % off at"), "{}", said.text);
+    assert!(said.text.contains("; the nearest line has a = "), "{}", said.text);
 }

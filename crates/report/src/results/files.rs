@@ -237,23 +237,24 @@ pub(crate) fn cost_models(run: &Run, analysis: &Analysis) -> Option<Table> {
 
 fn fitted(model: &CostModel) -> [Entry; 4] {
     let residual = format!("{:+.0} % at {}", 100.0 * model.worst_residual, model.worst_at);
-    if !model.is_affine() {
-        let none = || Entry::toned(NONE, Tone::Faint);
-        return [none(), none(), none(), format!("not affine: {residual}").into()];
-    }
     let residual = match model.breaks_at {
         Some(size) => format!("{residual}; holds below {size}"),
         None => residual,
     };
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     let fixed = format!("{at_most}{}", interval_text(Some(model.fixed_ns), 1.0));
-    let bandwidth = files::bandwidth(model);
-    [
-        fixed.into(),
-        interval_text(bandwidth, Bytes::GIB as f64).into(),
-        files::knee(model).to_string().into(),
-        residual.into(),
-    ]
+    let bandwidth = interval_text(files::bandwidth(model), Bytes::GIB as f64);
+    let line = [fixed, bandwidth, files::knee(model)];
+    // Of points that are on no line the nearest one is shown, and as such.
+    let [fixed, bandwidth, knee] = match model.is_affine() {
+        true => line.map(Entry::from),
+        false => line.map(|text| Entry::toned(text, Tone::Faint)),
+    };
+    let residual = match model.is_affine() {
+        true => residual,
+        false => format!("not affine: {residual}"),
+    };
+    [fixed, bandwidth, knee, residual.into()]
 }
 
 /// The facts of the file, for a page.

@@ -91,7 +91,7 @@ fn the_interval_is_that_of_the_fits_of_single_passes() {
     near(model.fixed_ns.value, (1000.0f64 * 1100.0).sqrt(), 1e-4);
     let interval = model.fixed_ns.interval.expect("an interval");
     near(interval.high - model.fixed_ns.value, 635.3, 1e-3);
-    near(model.half_size_bytes, 10_000.0, 1e-3);
+    near(model.half_size_bytes.value, 10_000.0, 1e-3);
     assert!(model.worst_residual.abs() < 1e-6 && model.is_affine());
     assert_eq!(model.fixed_ns.n, 2);
     // 64 B is below a quarter of 10 000 B.

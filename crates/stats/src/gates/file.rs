@@ -3,6 +3,7 @@
 
 use iolens_model::arm::Role;
 use iolens_model::file::{CacheState, FileCounts};
+use iolens_model::outcome::SliceOutcome;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Bytes;
 
@@ -23,49 +24,61 @@ pub(super) fn state(case: &Case<'_>) -> Check {
     }
     let is_direct = is_direct(case);
     let slices = slices(case);
-    if slices.iter().any(|counts| counts.resident_before_bytes.is_none()) {
-        return Check::Flag(Flag::Once(UNKNOWN.to_owned()));
-    }
-    let whole = whole.0.max(1) as f64;
-    let shares = slices
+    let residents: Vec<f64> = slices
         .iter()
-        .filter_map(|counts| counts.resident_before_bytes.map(|resident| resident as f64 / whole));
-    let sums = case.sums.tx.file.and_then(|counts| counts.device_bytes);
-    let read = case.sums.tx.bytes;
-    match cache {
-        CacheState::Cold => {
-            let most = shares.fold(0.0, f64::max);
-            if most > REMAINDER_MAX {
-                return Check::Invalid(format!(
-                    "{:.1} % of the file was in the page cache when a slice began that was to be \
-                     cold",
-                    most * 100.0
-                ));
-            }
-            delivered(sums, read)
-        }
+        .filter_map(|slice| slice.found.resident_before_bytes)
+        .map(|resident| resident as f64 / whole.0.max(1) as f64)
+        .collect();
+    let knows = residents.len() == slices.len();
+    let is_cold = cache == CacheState::Cold;
+    let found = match cache {
+        CacheState::Cold => cold(&residents),
         // Around the page cache all comes from the device, whatever is cached.
-        CacheState::Warm if is_direct => delivered(sums, read),
-        CacheState::Warm => {
-            let least = shares.fold(1.0, f64::min);
-            if least < 1.0 - REMAINDER_MAX {
-                return Check::Invalid(format!(
-                    "only {:.1} % of the file was in the page cache when a slice began that was to \
-                     be warm",
-                    least * 100.0
-                ));
-            }
-            match sums {
-                Some(bytes) if bytes as f64 > read as f64 * REMAINDER_MAX => {
-                    Check::Invalid(format!(
-                        "storage delivered {} of the {} that were to come from the page cache",
-                        Bytes(bytes),
-                        Bytes(read)
-                    ))
-                }
-                _ => Check::Pass,
-            }
-        }
+        CacheState::Warm if is_direct => Check::Pass,
+        CacheState::Warm => warm(&residents),
+    };
+    let came = if is_cold || is_direct { delivered(&slices) } else { kept(case) };
+    match (found, came) {
+        (invalid @ Check::Invalid(_), _) | (_, invalid @ Check::Invalid(_)) => invalid,
+        _ if !knows => Check::Flag(Flag::Once(UNKNOWN.to_owned())),
+        (_, came) => came,
+    }
+}
+
+/// Nothing was there.
+fn cold(residents: &[f64]) -> Check {
+    let most = residents.iter().copied().fold(0.0, f64::max);
+    match most > REMAINDER_MAX {
+        true => Check::Invalid(format!(
+            "{:.1} % of the file was in the page cache when a slice began that was to be cold",
+            most * 100.0
+        )),
+        false => Check::Pass,
+    }
+}
+
+/// All was there.
+fn warm(residents: &[f64]) -> Check {
+    let least = residents.iter().copied().fold(1.0, f64::min);
+    match least < 1.0 - REMAINDER_MAX {
+        true => Check::Invalid(format!(
+            "only {:.1} % of the file was in the page cache when a slice began that was to be warm",
+            least * 100.0
+        )),
+        false => Check::Pass,
+    }
+}
+
+/// Storage delivered nothing.
+fn kept(case: &Case<'_>) -> Check {
+    let read = case.sums.tx.bytes;
+    match case.sums.tx.file.and_then(|counts| counts.device_bytes) {
+        Some(bytes) if bytes as f64 > read as f64 * REMAINDER_MAX => Check::Invalid(format!(
+            "storage delivered {} of the {} that were to come from the page cache",
+            Bytes(bytes),
+            Bytes(read)
+        )),
+        _ => Check::Pass,
     }
 }
 
@@ -86,19 +99,29 @@ pub(super) fn moves_nothing(case: &Case<'_>) -> bool {
 const UNKNOWN: &str = "what of the file was in the page cache is unknown: cachestat(2) (Linux 6.5) \
     tells only who owns a file or may write to it";
 
-/// Every byte has to have come from storage.
-fn delivered(device_bytes: Option<u64>, read_bytes: u64) -> Check {
-    match device_bytes {
-        None => Check::Flag(Flag::Once(
-            "whether bytes came from a device is unknown: /proc/self/io cannot be read".to_owned(),
-        )),
-        Some(bytes) if bytes < read_bytes => Check::Invalid(format!(
-            "storage delivered {} of the {} that were read: the rest came from memory",
-            Bytes(bytes),
-            Bytes(read_bytes)
-        )),
-        Some(_) => Check::Pass,
+/// Every byte has to have come from storage, in each slice: what one had read ahead
+/// does for no other.
+fn delivered(slices: &[Found<'_>]) -> Check {
+    for slice in slices {
+        match slice.found.device_bytes {
+            None => {
+                return Check::Flag(Flag::Once(
+                    "whether bytes came from a device is unknown: /proc/self/io cannot be read"
+                        .to_owned(),
+                ));
+            }
+            Some(bytes) if bytes < slice.read_bytes => {
+                return Check::Invalid(format!(
+                    "storage delivered {} of the {} that a slice read: the rest came from no device of \
+                     this machine",
+                    Bytes(bytes),
+                    Bytes(slice.read_bytes)
+                ));
+            }
+            Some(_) => {}
+        }
     }
+    Check::Pass
 }
 
 /// The page cache did not grow where an engine reads around it: a file system may do
@@ -107,8 +130,8 @@ pub(super) fn direct(case: &Case<'_>) -> Check {
     if !is_direct(case) {
         return Check::Pass;
     }
-    let grown = slices(case).into_iter().filter_map(|counts| {
-        let (before, after) = counts.resident_before_bytes.zip(counts.resident_after_bytes)?;
+    let grown = slices(case).into_iter().filter_map(|Found { found, .. }| {
+        let (before, after) = found.resident_before_bytes.zip(found.resident_after_bytes)?;
         Some(after.saturating_sub(before))
     });
     let most = grown.max().unwrap_or(0);
@@ -131,15 +154,24 @@ fn is_direct(case: &Case<'_>) -> bool {
     engines.iter().any(|engine| engine.id == case.outcome.arm.primitive && engine.is_direct)
 }
 
-/// The arm's measured slices with what was found around each.
-fn slices<'a>(case: &Case<'a>) -> Vec<&'a FileCounts> {
+/// A measured slice of an arm, with what was found around it.
+struct Found<'a> {
+    found: &'a FileCounts,
+    read_bytes: u64,
+}
+
+/// The arm's measured slices.
+fn slices<'a>(case: &Case<'a>) -> Vec<Found<'a>> {
     let index = case.trial.arms.iter().position(|arm| arm.arm == case.outcome.arm);
     let own = case
         .trial
         .slices
         .iter()
         .filter(|slice| Some(slice.arm) == index && slice.kind == SliceKind::Measured);
-    own.filter_map(|slice| slice.tx.file.as_ref()).collect()
+    let found = |slice: &'a SliceOutcome| {
+        Some(Found { found: slice.tx.file.as_ref()?, read_bytes: slice.tx.bytes })
+    };
+    own.filter_map(found).collect()
 }
 
 #[cfg(test)]
@@ -203,9 +235,16 @@ mod tests {
         check(found(FILE_BYTES / 2000, bytes, bytes), None);
         let kept = found(FILE_BYTES / 500, bytes, bytes);
         check(kept, Some("0.2 % of the file was in the page cache"));
-        check(found(0, bytes, bytes - 1), Some("the rest came from memory"));
+        check(found(0, bytes, bytes - 1), Some("the rest came from no device"));
+        // What one slice had too much does for no other.
+        let mut uneven = run(CacheState::Cold, false, found(0, bytes, 4 * bytes));
+        let last = uneven.trials[0].slices.last_mut().unwrap();
+        last.tx.file = Some(found(0, bytes, bytes - 1));
+        check_gate(state, &uneven, Some("that a slice read: the rest came from no device"));
         check(FileCounts { device_bytes: None, ..found(0, 0, 0) }, Some("flag"));
-        check(FileCounts { resident_before_bytes: None, ..found(0, 0, 0) }, Some("flag"));
+        let unknown = |device| FileCounts { resident_before_bytes: None, ..found(0, 0, device) };
+        check(unknown(bytes), Some("flag"));
+        check(unknown(bytes - 1), Some("came from no device"));
     }
 
     #[test]
@@ -225,7 +264,7 @@ mod tests {
         check_gate(state, &warm, None);
         check_gate(direct, &warm, None);
         let cached = run(CacheState::Warm, true, found(FILE_BYTES, FILE_BYTES, 0));
-        check_gate(state, &cached, Some("the rest came from memory"));
+        check_gate(state, &cached, Some("the rest came from no device"));
         let grown = found(0, 1 << 20, bytes);
         let through = run(CacheState::Cold, true, grown);
         check_gate(direct, &through, Some("the page cache grew by 1 MiB"));

@@ -46,6 +46,18 @@ pub struct Wish {
     pub verify: bool,
     /// Whether the destination is on its device in the end (fsync(2)).
     pub fsync: bool,
+    /// Most bytes, from the beginning; null for all. Less than all is no copy, and is
+    /// for trials.
+    pub bytes_max: Option<u64>,
+    /// Whether the copy gets its name; otherwise it is gone in the end.
+    pub keep: bool,
+}
+
+impl Wish {
+    /// Bytes of a source that are copied.
+    fn bytes_of(&self, source: &Subject) -> u64 {
+        source.bytes().min(self.bytes_max.unwrap_or(u64::MAX))
+    }
 }
 
 /// What was copied.
@@ -104,15 +116,16 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
     let path = wish.destination.path();
     let existing = if wish.overwrite { Existing::Overwrite } else { Existing::Refuse };
     let destination = Destination::check(&path, existing, Some(&source))?;
+    let bytes = wish.bytes_of(&source);
     if entry.class == Class::Copies {
-        destination.check_room(source.bytes())?;
+        destination.check_room(bytes)?;
     }
     let file_system = destination.file_system()?;
     let existing_bytes = destination.existing().map(|about| about.bytes);
     let target = destination.open(&Leftovers::here())?;
     let written = subject_of(&target)?;
     let before = existing_bytes.map(|bytes| Residency::of(&written, 0, bytes));
-    let source_before = Residency::of(&source, 0, source.bytes());
+    let source_before = Residency::of(&source, 0, bytes);
     let cpu = process_cpu().ok();
     let ends = Ends {
         source: Some(&source),
@@ -134,9 +147,9 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
         time: outcome.time,
         sync_time: None,
         checksum: None,
-        source_resident: [source_before, Residency::of(&source, 0, source.bytes())],
+        source_resident: [source_before, Residency::of(&source, 0, bytes)],
         destination_resident_before: before,
-        destination_resident_after: Residency::of(&written, 0, source.bytes()),
+        destination_resident_after: Residency::of(&written, 0, bytes),
         cpu,
         facts: outcome.facts,
         notes: Vec::new(),
@@ -147,6 +160,7 @@ pub fn copy(wish: &Wish) -> Result<Done, String> {
         None => copy.conclude(wish, &target, &mut done).map_err(|why| (why, String::new())),
     };
     done.failure = match ended {
+        Ok(()) if !wish.keep => None,
         Ok(()) => complete(target, &path, syncing(wish)).err(),
         Err((why, advice)) => Some(format!("{why}; {}{advice}", target.remains())),
     };
@@ -181,7 +195,7 @@ fn copy_parts(
     target: &Target,
     wish: &Wish,
 ) -> Result<Outcome, String> {
-    let bytes = source.bytes();
+    let bytes = wish.bytes_of(source);
     let parts = match entry.class {
         // One call, whatever the size, and also for nothing.
         Class::Shares => vec![Part { block_bytes: bytes.max(1), start: 0, end: bytes }],
@@ -232,12 +246,12 @@ impl Copy<'_> {
     ///
     /// Errors: why it is no copy.
     fn conclude(&self, wish: &Wish, target: &Target, done: &mut Done) -> Result<(), String> {
-        let bytes = self.source.bytes();
+        let bytes = wish.bytes_of(self.source);
         done.notes.extend(self.grown()?);
         done.sync_time = bring_home(target, syncing(wish), bytes)?;
         self.look(done);
         if wish.verify {
-            done.checksum = Some(self.compare()?);
+            done.checksum = Some(self.compare(wish.bytes_max)?);
         }
         Ok(())
     }
@@ -269,7 +283,7 @@ impl Copy<'_> {
             return;
         };
         done.shared_bytes = copy.shared_bytes;
-        let bytes = self.source.bytes();
+        let bytes = copy.file_bytes;
         let shared = copy.shared_bytes.unwrap_or(0);
         if self.entry.class == Class::MayShare && shared > 0 {
             let data = bytes.saturating_sub(copy.hole_bytes.unwrap_or(0));
@@ -308,9 +322,10 @@ impl Copy<'_> {
         examine(&Subject::of(again.into(), file.name().to_owned())?)
     }
 
-    /// Reads both files and compares them; the hash.
-    fn compare(&self) -> Result<u64, String> {
-        let [source, copy] = [checksum(self.source)?, checksum(self.written)?];
+    /// Reads both files, or as much as was copied, and compares them; the hash.
+    fn compare(&self, bytes_max: Option<u64>) -> Result<u64, String> {
+        let source = checksum(self.source, bytes_max.unwrap_or(u64::MAX))?;
+        let copy = checksum(self.written, u64::MAX)?;
         if source == copy {
             return Ok(copy);
         }
@@ -338,15 +353,16 @@ fn holes(source: &Findings, copy: &Findings) -> Option<String> {
     })
 }
 
-/// The hash of a whole file, read through the page cache.
-pub(crate) fn checksum(file: &Subject) -> Result<u64, String> {
+/// The hash of a file, or of its first `bytes_max` bytes, read through the page cache.
+pub(crate) fn checksum(file: &Subject, bytes_max: u64) -> Result<u64, String> {
     const PIECE_BYTES: usize = 256 << 10;
     let again = file.reopen(Caching::Buffered)?;
     let cannot = |errno: Errno| format!("cannot read {} to compare it: {errno}", file.name());
     let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain).map_err(cannot)?;
     let (mut checksum, mut at) = (Checksum::new(), 0);
     loop {
-        match pread(again.as_fd(), &mut piece, at) {
+        let left = usize::try_from(bytes_max - at).unwrap_or(usize::MAX).min(PIECE_BYTES);
+        match pread(again.as_fd(), &mut piece[..left], at) {
             Ok(0) => return Ok(checksum.value(at)),
             Ok(n) => {
                 checksum.take(at, &piece[..n]);

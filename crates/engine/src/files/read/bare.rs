@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use iolens_model::tune::Way;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
@@ -28,7 +29,7 @@ static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
-    is_mapped: false,
+    way: Way::Called,
     open,
 };
 

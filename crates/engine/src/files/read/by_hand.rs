@@ -1,6 +1,7 @@
 //! One reading of a file by hand: some threads, each with a range of it, and what
 //! was found before and after.
 
+use iolens_model::tune::Extent;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::{self, Root};
@@ -28,8 +29,12 @@ pub struct Wish {
     pub engine: String,
     /// Bytes of a block; at least 1.
     pub block_bytes: u64,
-    /// Blocks from the beginning; null for all.
+    /// What of the file; null for all. For trials: on a command line it is `count`.
+    pub extent: Option<Extent>,
+    /// Blocks from its beginning; null for all.
     pub count: Option<u64>,
+    /// How many times each thread reads its range, on one clock; at least 1.
+    pub loops: u32,
     /// Threads, each with a range of its own; at least 1.
     pub threads: u32,
     /// Reads under way at once in each thread; 1 for engines that can have no more.
@@ -86,25 +91,29 @@ pub fn read(wish: &Wish) -> Result<Done, String> {
         .ok_or_else(|| format!("this build has no engine `{}`", wish.engine))?;
     let subject = Subject::open(&wish.path.path())?;
     let asked = wish.count.map_or(u64::MAX, |count| count.saturating_mul(wish.block_bytes));
-    let bytes = subject.bytes().min(asked);
+    let all = Extent { offset: 0, bytes: subject.bytes() };
+    let extent = wish.extent.unwrap_or(all);
+    let start = extent.offset.min(subject.bytes());
+    let bytes = (subject.bytes() - start).min(extent.bytes).min(asked);
     let parts = Part::split(bytes, wish.block_bytes, wish.threads);
+    let parts: Vec<Part> = parts.into_iter().map(|part| part.moved(start)).collect();
     check_memory(wish, parts.len())?;
     let mut notes = Vec::new();
     if wish.evict {
         notes.extend(evict(&subject)?);
     }
-    let resident_before = Residency::of(&subject, 0, bytes);
+    let resident_before = Residency::of(&subject, start, bytes);
     let (delivered, cpu) = (delivered_bytes(), process_cpu().ok());
     let outcome = read_parts(entry, &subject, wish, &parts)?;
     let cpu = cpu.zip(process_cpu().ok()).map(|(before, after)| spent(before, after));
     let device_bytes =
         delivered.zip(delivered_bytes()).map(|(before, after)| after.saturating_sub(before));
-    let resident_after = Residency::of(&subject, 0, bytes);
+    let resident_after = Residency::of(&subject, start, bytes);
     if entry.is_direct {
         notes.extend(fallen_back(&resident_before, &resident_after));
         notes.extend(from_memory(&subject, outcome.tally.bytes, device_bytes));
     }
-    let failure = outcome.failure.map(|errno| failure(&subject, errno));
+    let failure = outcome.failure.map(|errno| broke_off(&subject, errno));
     notes.extend(grown(&subject));
     notes.extend(examine(&subject).map_or_else(|why| vec![why], |findings| findings.warnings()));
     let digest = outcome.digest;
@@ -188,10 +197,11 @@ fn read_parts(
     wish: &Wish,
     parts: &[Part],
 ) -> Result<Outcome, String> {
-    let Wish { pattern, seed, depth, consumer, .. } = *wish;
+    let Wish { loops, pattern, seed, depth, consumer, .. } = *wish;
+    let blocks = |part: Part| part.blocks().saturating_mul(u64::from(loops));
     let open = |part| entry.start(Setup { subject, part, pattern, seed, depth, consumer });
     let shares = together(parts, open, |mut reader, part| {
-        let (span, failure) = timed(|| reader.run(&Budget::messages(part.blocks(), 1)));
+        let (span, failure) = timed(|| reader.run(&Budget::messages(blocks(part), 1)));
         let (tally, digest, facts) = (reader.tally(), reader.digest(), reader.facts());
         Share { span, failure, tally, digest, facts }
     })?;
@@ -245,13 +255,16 @@ fn from_memory(subject: &Subject, bytes: u64, device_bytes: Option<u64>) -> Opti
     let delivered = device_bytes.filter(|&delivered| delivered < bytes)?;
     let from = match subject.file_system() {
         "tmpfs" | "ramfs" => "it is memory, which O_DIRECT reads with a copy",
+        "fuse" | "nfs" | "9p" | "virtiofs" | "cifs" | "smb2" => {
+            "a process or another machine serves the file system"
+        }
         _ => "the rest is holes, or the file system had it in memory",
     };
     Some(format!("{delivered} of {bytes} bytes came from a device: {from}"))
 }
 
 /// Why a reading ended early.
-fn failure(subject: &Subject, errno: Errno) -> String {
+pub(crate) fn broke_off(subject: &Subject, errno: Errno) -> String {
     let now = subject.about_now().map(|about| about.bytes).ok();
     match (errno, now) {
         (Errno::ENODATA, Some(now)) if now < subject.bytes() => format!(

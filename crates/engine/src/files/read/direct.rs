@@ -31,10 +31,9 @@ pub(crate) fn offset_alignment(setup: &Setup<'_>) -> Result<u32, String> {
     }
     if !block_bytes.is_multiple_of(offset.into()) {
         return Err(format!(
-            "direct reads from {} are multiples of {}, which a block of {} is not",
+            "direct reads from {} are of multiples of {}, and these blocks are not",
             subject.file_system(),
-            Bytes(offset.into()),
-            Bytes(block_bytes)
+            Bytes(offset.into())
         ));
     }
     Ok(offset)

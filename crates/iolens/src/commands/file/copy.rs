@@ -33,6 +33,8 @@ pub(super) fn copy(args: &FileCopy) -> Result<ExitCode, Failure> {
         overwrite: args.overwrite,
         verify: args.verify,
         fsync: args.fsync,
+        bytes_max: None,
+        keep: true,
     };
     let Done::Copy(done) = super::done(&Job::Copy(wish.clone()))? else {
         return Err(super::another_answer());

@@ -40,10 +40,7 @@ fn engine<T>(id: &str, ids: &[&str], found: Option<T>) -> Result<T, Failure> {
 fn done(job: &Job) -> Result<Done, Failure> {
     let interrupts =
         Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
-    let program = std::env::current_exe()
-        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
-    let arguments = vec!["worker".to_owned(), "--file".to_owned()];
-    let launch = Launch { program, arguments };
+    let launch = launch()?;
     let leftovers = Leftovers::here();
     say(leftovers.sweep());
     job::run(job, &launch, &interrupts, output::note).map_err(|trouble| {
@@ -58,14 +55,23 @@ fn done(job: &Job) -> Result<Done, Failure> {
     })
 }
 
-fn say(notes: Vec<String>) {
+/// How a worker for a job is started.
+pub(crate) fn launch() -> Result<Launch, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
+    Ok(Launch { program, arguments: vec!["worker".to_owned(), "--file".to_owned()] })
+}
+
+pub(crate) fn say(notes: Vec<String>) {
     notes.iter().for_each(|note| output::note(&format!("note: {note}")));
 }
 
 /// What an interrupt leaves.
 fn interrupted(job: &Job) -> &'static str {
     let overwrites = match job {
-        Job::Read(_) | Job::Size(_) => return "interrupted, with nothing to show",
+        Job::Read(_) | Job::Size(_) | Job::Facts(_) | Job::Limit(_) | Job::Program(_) => {
+            return "interrupted, with nothing to show";
+        }
         Job::Write(wish) => wish.overwrite,
         Job::Copy(wish) => wish.overwrite,
     };
@@ -91,6 +97,6 @@ fn conclude(text: &str, failure: Option<&str>) -> Result<ExitCode, Failure> {
 }
 
 /// A worker that answers what it was not asked.
-fn another_answer() -> Failure {
+pub(crate) fn another_answer() -> Failure {
     Failure::unusable("the worker did another job than it was given: use one build at both ends")
 }

@@ -60,7 +60,9 @@ fn wish(args: &FileRead) -> Result<Wish, Failure> {
         path: FilePath::new(&args.path),
         engine: entry.id.to_owned(),
         block_bytes: args.block.0,
+        extent: None,
         count: args.count,
+        loops: args.loops,
         threads: args.threads,
         depth,
         pattern: args.pattern,
@@ -75,8 +77,12 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
         1 => "1 thread".to_owned(),
         n => format!("{n} threads"),
     };
+    let times = match wish.loops {
+        1 => String::new(),
+        loops => format!(" {loops} times"),
+    };
     let mut headline = format!(
-        "{}: read {} in blocks of {}, {}, {threads}",
+        "{}: read {}{times} in blocks of {}, {}, {threads}",
         wish.engine,
         args.path.display(),
         args.block,
@@ -87,7 +93,7 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
     }
     let tally = &done.tally;
     let mut rows = vec![
-        ("bytes", amount(tally.bytes, done.file_bytes)),
+        ("bytes", amount(tally.bytes, wish.loops, done.file_bytes)),
         ("blocks", tally.blocks.to_string()),
         ("calls", calls(tally)),
         ("seconds", format!("{:.6}", done.time.as_seconds())),
@@ -116,10 +122,12 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
 }
 
 /// `1048576 (1 MiB), all of the file`.
-fn amount(bytes: u64, file_bytes: u64) -> String {
-    match bytes == file_bytes {
-        true => format!("{}, all of the file", page::bytes(bytes)),
-        false => format!("{} of {}", page::bytes(bytes), page::bytes(file_bytes)),
+fn amount(bytes: u64, loops: u32, file_bytes: u64) -> String {
+    let all = file_bytes.saturating_mul(u64::from(loops));
+    match (bytes == all, loops) {
+        (true, 1) => format!("{}, all of the file", page::bytes(bytes)),
+        (true, _) => format!("{}, all of the file {loops} times", page::bytes(bytes)),
+        (false, _) => format!("{} of {}", page::bytes(bytes), page::bytes(all)),
     }
 }
 
@@ -181,6 +189,7 @@ fn object(args: &FileRead, wish: &Wish, done: &Reading) -> Value {
         "file_system": done.file_system,
         "engine": wish.engine,
         "block_bytes": wish.block_bytes,
+        "loops": wish.loops,
         "threads": done.threads,
         "depth": wish.depth,
         "pattern": wish.pattern,

@@ -14,6 +14,7 @@
 use std::os::fd::AsFd;
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_sys::file::copy::{Between, copy_file_range};
 
 use crate::files::copy::drive::{Blocks, Copier, OneCall};
@@ -32,6 +33,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → page cache within the kernel, or shared blocks where the file system has them",
     class: Class::MayShare,
     is_direct: false,
+    way: Way::Kernel,
     one_thread: None,
     instead: Some("read_write"),
     open,

@@ -12,6 +12,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::{create, read, write};
 use iolens_sys::pages::Pages;
@@ -34,6 +35,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → buffer → device: the devices write to and read from the buffer",
     class: Class::Copies,
     is_direct: true,
+    way: Way::Direct,
     one_thread: None,
     instead: Some("read_write"),
     open,

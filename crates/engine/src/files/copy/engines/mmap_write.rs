@@ -12,6 +12,7 @@
 
 use std::os::fd::AsFd;
 
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::mapping::Mapping;
 
@@ -31,6 +32,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → page cache: copied once by the kernel, a fault for some pages",
     class: Class::Copies,
     is_direct: false,
+    way: Way::Mapped,
     one_thread: None,
     instead: Some("read_write"),
     open,

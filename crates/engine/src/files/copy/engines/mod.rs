@@ -15,6 +15,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
@@ -50,6 +51,8 @@ pub struct Entry {
     pub path: &'static str,
     /// Whether it goes past the page cache at both ends (`O_DIRECT`).
     pub is_direct: bool,
+    /// Its class: engines of one differ in details.
+    pub way: Way,
     /// Why it is one thread's work; null where threads can share it.
     pub one_thread: Option<&'static str>,
     /// What to use where a file system refuses it; null for those that none does.
@@ -111,7 +114,8 @@ impl Entry {
         (self.open)(setup).map_err(|why| availability::with_version(why, self.since))
     }
 
-    /// Tries whether it can copy a file into one of ours without a name, in a folder.
+    /// Tries whether it can copy a file into one of ours without a name, in a folder:
+    /// its first block.
     ///
     /// Errors: why not: what was tried and what the system said.
     pub fn try_on(&self, subject: &Subject, folder: &Path) -> Result<(), String> {
@@ -123,7 +127,8 @@ impl Entry {
         })?;
         let caching = if self.is_direct { Caching::Direct } else { Caching::Buffered };
         let source = subject.reopen(caching)?;
-        let part = Part { block_bytes: TRIED_BYTES, start: 0, end: subject.bytes() };
+        let end = subject.bytes().min(TRIED_BYTES);
+        let part = Part { block_bytes: TRIED_BYTES, start: 0, end };
         let setup = Setup { source, destination: destination.into(), part };
         let copied = self.start(setup)?.run(&Budget::messages(part.blocks(), 1));
         let failed = |Broken { call, errno }| format!("{} failed: {errno}", call.name);

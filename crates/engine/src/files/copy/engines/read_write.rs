@@ -10,6 +10,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use iolens_model::tune::Way;
 use iolens_sys::file::{read, write};
 use iolens_sys::pages::Pages;
 
@@ -30,6 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer → page cache: copied twice by the kernel",
     class: Class::Copies,
     is_direct: false,
+    way: Way::Called,
     one_thread: None,
     instead: None,
     open,

@@ -13,6 +13,7 @@
 use std::os::fd::AsFd;
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_sys::clock;
 use iolens_sys::file::copy::{Between, clone_file};
 
@@ -30,6 +31,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "no bytes move: the blocks of the source are shared",
     class: Class::Shares,
     is_direct: false,
+    way: Way::Shared,
     one_thread: Some("one call clones the whole file"),
     instead: Some("copy_file_range, which shares blocks where it can and copies elsewhere"),
     open,

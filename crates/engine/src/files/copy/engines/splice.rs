@@ -11,6 +11,7 @@
 
 use std::os::fd::AsFd;
 
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::splice::Pipe;
 
@@ -32,6 +33,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → pipe (references) → page cache: copied once by the kernel",
     class: Class::Copies,
     is_direct: false,
+    way: Way::Kernel,
     one_thread: None,
     instead: Some("read_write"),
     open,

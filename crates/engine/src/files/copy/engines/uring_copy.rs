@@ -40,6 +40,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer → page cache: copied twice by the kernel, blocks beside each other",
     class: Class::Copies,
     is_direct: false,
+    way: iolens_model::tune::Way::Ring,
     one_thread: None,
     instead: Some("read_write"),
     open,

@@ -46,7 +46,7 @@ impl Place {
             empty: self.folder.path().join("empty"),
             folder: self.folder.path().to_owned(),
             file_system: "a file system".to_owned(),
-            checksum: checksum(self.ground.subject()).unwrap(),
+            checksum: checksum(self.ground.subject(), u64::MAX).unwrap(),
             programs,
             copies: Mutex::default(),
         }
@@ -70,7 +70,7 @@ fn slice(arm: &mut dyn Sender, copies: u64) -> Result<(), Trouble> {
     arm.prepare(copies)?;
     match arm.run(&Budget::messages(copies, 1)) {
         Ok(span) => assert!(span.last_call_ns > span.first_call_ns),
-        Err(errno) => return Err(arm.explain().expect(&errno.to_string())),
+        Err(errno) => return Err(arm.explain().unwrap_or_else(|| panic!("{errno}"))),
     }
     arm.conclude()
 }

@@ -13,6 +13,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::pread;
@@ -34,7 +35,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → buffer: written by the device",
     has_depth: false,
     is_direct: true,
-    is_mapped: false,
+    way: Way::Direct,
     open,
 };
 

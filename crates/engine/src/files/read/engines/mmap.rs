@@ -9,6 +9,7 @@
 //! page that is mapped already costs nothing.
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 
 use super::Entry;
 use crate::files::read::mapped::{self, WhenTouched};
@@ -22,6 +23,6 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache: mapped into the process (filemap_map_pages), no copy",
     has_depth: false,
     is_direct: false,
-    is_mapped: true,
+    way: Way::Mapped,
     open: mapped::open::<WhenTouched>,
 };

@@ -9,6 +9,7 @@
 //! before the first byte is looked at.
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 
 use super::Entry;
 use crate::files::read::mapped::{self, Before};
@@ -22,6 +23,6 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache: mapped into the process (faultin_page_range), no copy",
     has_depth: false,
     is_direct: false,
-    is_mapped: true,
+    way: Way::Mapped,
     open: mapped::open::<Before>,
 };

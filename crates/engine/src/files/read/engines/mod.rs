@@ -18,6 +18,7 @@ mod uring_sqpoll;
 use iolens_model::arm::Role;
 use iolens_model::file::{self, EngineFacts};
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 
 use super::bare;
 use super::consume::Consumer;
@@ -44,8 +45,8 @@ pub struct Entry {
     pub has_depth: bool,
     /// Whether it reads around the page cache.
     pub is_direct: bool,
-    /// Whether it maps the file: then bytes that nobody looks at do not move.
-    pub is_mapped: bool,
+    /// Its class: engines of one differ in details.
+    pub way: Way,
     /// Makes one thread's reading.
     ///
     /// Errors: why it cannot read this file, or blocks of this size.
@@ -107,7 +108,7 @@ impl Entry {
     #[must_use]
     pub fn role(&self, baseline: &str, consumer: file::Consumer) -> Role {
         let looks = consumer != file::Consumer::None;
-        Role::against(self.id == baseline, self.is_mapped && !looks)
+        Role::against(self.id == baseline, self.way == Way::Mapped && !looks)
     }
 
     /// Tries whether it can read a file: its first block.

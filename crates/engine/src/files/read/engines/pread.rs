@@ -8,6 +8,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use iolens_model::tune::Way;
 use iolens_sys::file::read::pread;
 
 use super::Entry;
@@ -23,7 +24,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
-    is_mapped: false,
+    way: Way::Called,
     open: called::open::<Pread>,
 };
 

@@ -11,6 +11,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_sys::file::read::{How, preadv2};
 
 use super::Entry;
@@ -27,7 +28,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → page cache → buffer: copied by the kernel (copy_folio_to_iter), then dropped",
     has_depth: false,
     is_direct: false,
-    is_mapped: false,
+    way: Way::Called,
     open: called::open::<DontCache>,
 };
 

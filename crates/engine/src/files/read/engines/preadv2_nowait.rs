@@ -11,6 +11,7 @@
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::read::{How, pread, preadv2};
 
@@ -28,7 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
-    is_mapped: false,
+    way: Way::Called,
     open: called::open::<NoWait>,
 };
 

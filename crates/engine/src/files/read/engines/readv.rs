@@ -11,6 +11,7 @@ use std::os::fd::BorrowedFd;
 
 use arrayvec::ArrayVec;
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 use iolens_sys::file::read::readv;
 
 use super::Entry;
@@ -29,7 +30,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffers: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
-    is_mapped: false,
+    way: Way::Called,
     open: called::open::<Readv>,
 };
 

@@ -8,6 +8,7 @@
 //! few devices have.
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 
 use super::Entry;
 use crate::files::read::drive::{Reader, Setup};
@@ -22,7 +23,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → buffer: written by the device",
     has_depth: true,
     is_direct: true,
-    is_mapped: false,
+    way: Way::Direct,
     open,
 };
 

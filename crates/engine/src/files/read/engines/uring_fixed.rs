@@ -8,6 +8,7 @@
 //! a copy.
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::tune::Way;
 
 use super::Entry;
 use crate::files::read::drive::{Reader, Setup};
@@ -22,7 +23,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: true,
     is_direct: false,
-    is_mapped: false,
+    way: Way::Ring,
     open,
 };
 

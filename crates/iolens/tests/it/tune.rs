@@ -1,0 +1,141 @@
+//! `iolens tune`, as a user meets it: a tiny file and a second of time.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixListener;
+
+use serde_json::Value;
+
+use crate::harness::Place;
+
+const FILE_BYTES: usize = (3 << 20) + 5;
+
+/// A place with a file `f` and a folder `d`.
+fn with_file() -> Place {
+    let place = Place::new();
+    let mixed = |at: usize| (at as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes()[0];
+    std::fs::write(place.path("f"), (0..FILE_BYTES).map(mixed).collect::<Vec<u8>>()).unwrap();
+    std::fs::create_dir(place.path("d")).unwrap();
+    place
+}
+
+/// A line in which `PLACE` stands for the folder.
+fn line(place: &Place, line: &str) -> String {
+    line.replace("PLACE", &place.folder.path().display().to_string())
+}
+
+fn refused(place: &Place, given: &str, code: i32, expect: &str) {
+    let given = line(place, given);
+    let done = place.run(&given);
+    assert_eq!(done.code, Some(code), "{given}: {}{}", done.stdout, done.stderr);
+    assert!(done.stderr.contains(expect), "{given}: {}", done.stderr);
+    assert_eq!(done.stdout, "", "{given}");
+}
+
+fn tuned(place: &Place, given: &str) -> Value {
+    place.json(&line(place, &format!("{given} --budget 1s --json")))
+}
+
+/// The command that a result prints, run: it reads or copies the whole file.
+fn runs(place: &Place, result: &Value) {
+    let command = result["command"].as_str().unwrap();
+    let command = command.strip_prefix("iolens ").unwrap();
+    let done = place.json(&format!("{command} --json"));
+    assert_eq!(done["bytes"], FILE_BYTES, "{done}");
+    assert_eq!(done["failure"], Value::Null);
+}
+
+#[test]
+fn reading_is_tuned_and_can_be_checked_again() {
+    let place = with_file();
+    let result = tuned(&place, "tune read PLACE/f -o PLACE/best.json");
+    let record = &result["record"];
+    assert_eq!(record["facts"]["file_bytes"], FILE_BYTES);
+    assert_eq!(record["proof"]["winner"], record["proof"]["plain"], "{}", record["proof"]);
+    assert_eq!(record["proof"]["bytes"], FILE_BYTES);
+    let trials = record["trials"].as_array().unwrap();
+    let finals = trials.iter().filter(|trial| trial["stage"] == "final").count();
+    assert!(finals >= 9 && trials.iter().any(|trial| trial["stage"] == "grid"), "{finals}");
+    assert!(trials.iter().all(|trial| trial["failure"].is_null()), "{record}");
+    assert!(!result["verdict"]["limits"].as_array().unwrap().is_empty());
+    assert!(result["verdict"]["bytes_per_s"]["value"].as_f64().unwrap() > 0.0);
+    runs(&place, &result);
+
+    // The same result is in the file, which is not written over unasked.
+    let kept = std::fs::read_to_string(place.path("best.json")).unwrap();
+    let kept: Value = serde_json::from_str(&kept).unwrap();
+    assert_eq!(kept, result);
+    refused(&place, "tune read PLACE/f -o PLACE/best.json", 2, "it exists");
+
+    // Checked with another kernel in it, the difference is named.
+    let mut altered = kept;
+    altered["record"]["facts"]["kernel"] = "2.6.32".into();
+    altered["record"]["facts"]["file_bytes"] = 17.into();
+    std::fs::write(place.path("then.json"), altered.to_string()).unwrap();
+    let again = tuned(&place, "tune read PLACE/f --replay PLACE/then.json");
+    let drift = again["replay"]["drift"].to_string();
+    assert!(drift.contains("the kernel was 2.6.32"), "{drift}");
+    assert!(drift.contains("the file's size was 17 B"), "{drift}");
+    assert!(again["replay"]["is_so"].is_boolean() && again["now"]["winner"].is_object());
+}
+
+#[test]
+fn copying_is_tuned_and_leaves_nothing() {
+    let place = with_file();
+    let result = tuned(&place, "tune copy PLACE/f PLACE/d");
+    let record = &result["record"];
+    assert_eq!(record["proof"]["winner"], record["proof"]["plain"], "{}", record["proof"]);
+    assert_ne!(result["verdict"]["way"], "shared blocks");
+    assert_eq!(std::fs::read_dir(place.path("d")).unwrap().count(), 0, "nothing is left");
+    let programs = record["programs"].to_string();
+    assert!(programs.contains("cp") && programs.contains("dd"), "{programs}");
+    runs(&place, &result);
+    assert_eq!(
+        std::fs::read(place.path("d/f.copy")).unwrap(),
+        std::fs::read(place.path("f")).unwrap()
+    );
+}
+
+#[test]
+fn the_text_names_winner_bound_and_command() {
+    let place = with_file();
+    let done = place.run(&line(&place, "tune read PLACE/f --consumer none --budget 1s"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    for expect in [
+        "The fastest way to read",
+        "class",
+        "against",
+        "bound",
+        "command   iolens file read",
+        "bytes     equal: checksum",
+        "not tried: mmap: nobody looks at the bytes",
+    ] {
+        assert!(done.stdout.contains(expect), "{expect}: {}", done.stdout);
+    }
+    assert!(done.stderr.contains("final:"), "{}", done.stderr);
+}
+
+#[test]
+fn what_cannot_be_tuned_is_refused() {
+    let place = with_file();
+    std::fs::write(place.path("empty"), "").unwrap();
+    std::fs::write(place.path("closed"), "abc").unwrap();
+    std::fs::set_permissions(place.path("closed"), PermissionsExt::from_mode(0o000)).unwrap();
+    let _listener = UnixListener::bind(place.path("socket")).unwrap();
+    refused(&place, "tune read PLACE/none", 4, "ENOENT");
+    refused(&place, "tune read PLACE/d", 4, "it is a directory");
+    refused(&place, "tune read PLACE/socket", 4, "it is a socket");
+    refused(&place, "tune read /dev/null", 4, "it is a character device");
+    refused(&place, "tune read PLACE/empty", 4, "is empty: there is nothing to read");
+    // Root may read whatever it likes.
+    if std::fs::File::open(place.path("closed")).is_err() {
+        refused(&place, "tune read PLACE/closed", 4, "EACCES");
+    }
+    refused(&place, "tune copy PLACE/f PLACE/none", 4, "there is no folder");
+    refused(&place, "tune copy PLACE/f PLACE/f", 4, "it is no folder");
+    refused(&place, "tune read PLACE/f --cache cold", 2, "say so with --evict");
+    refused(&place, "tune read PLACE/f --evict", 2, "--evict is for --cache cold");
+    refused(&place, "tune read PLACE/f --consumer hash", 2, "unknown consumer `hash`");
+    refused(&place, "tune read PLACE/f --replay PLACE/f", 2, "cannot check");
+    std::fs::write(place.path("other.json"), "{}").unwrap();
+    refused(&place, "tune read PLACE/f --replay PLACE/other.json", 2, "no result of `iolens tune`");
+}

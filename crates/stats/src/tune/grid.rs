@@ -1,0 +1,135 @@
+//! The configurations that a search begins with, and the neighbours of one.
+
+use iolens_model::tune::{Candidate, Configuration};
+
+/// Bounds of the axes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axes {
+    /// Smallest block, a power of two.
+    pub block_least: u64,
+    /// Largest block, a power of two.
+    pub block_most: u64,
+    /// Most threads; at least 1.
+    pub threads_max: u32,
+    /// Reads under way at once that the grid has, of engines that can have several.
+    pub depths: Vec<u32>,
+    /// Most of them.
+    pub depth_max: u32,
+}
+
+/// Steps between the blocks of the grid: one size in four, and the largest.
+const BLOCK_STEP: u64 = 4;
+
+/// Every engine with few blocks, one thread and all, and the depths that it can have.
+#[must_use]
+pub fn grid(candidates: &[Candidate], axes: &Axes) -> Vec<Configuration> {
+    let mut all = Vec::new();
+    for candidate in candidates {
+        for &threads in &threads(candidate, axes) {
+            for &depth in &depths(candidate, axes) {
+                for block_bytes in blocks(axes) {
+                    let engine = candidate.engine.clone();
+                    all.push(Configuration { engine, block_bytes, threads, depth });
+                }
+            }
+        }
+    }
+    all
+}
+
+fn blocks(axes: &Axes) -> impl Iterator<Item = u64> {
+    let most = axes.block_most;
+    let stepped =
+        std::iter::successors(Some(axes.block_least), |block| block.checked_mul(BLOCK_STEP));
+    stepped.take_while(move |&block| block <= most)
+}
+
+fn threads(candidate: &Candidate, axes: &Axes) -> Vec<u32> {
+    match axes.threads_max {
+        most @ 2.. if candidate.is_shared => vec![1, most],
+        _ => vec![1],
+    }
+}
+
+fn depths(candidate: &Candidate, axes: &Axes) -> Vec<u32> {
+    match candidate.has_depth {
+        true => axes.depths.clone(),
+        false => vec![1],
+    }
+}
+
+/// What differs from a configuration by one step of one axis.
+#[must_use]
+pub fn neighbours(of: &Configuration, candidate: &Candidate, axes: &Axes) -> Vec<Configuration> {
+    let mut all = Vec::new();
+    for block_bytes in [of.block_bytes * 2, of.block_bytes / 2] {
+        if (axes.block_least..=axes.block_most).contains(&block_bytes) {
+            all.push(Configuration { block_bytes, ..of.clone() });
+        }
+    }
+    if candidate.is_shared {
+        for threads in [of.threads + 1, of.threads - 1] {
+            if (1..=axes.threads_max).contains(&threads) {
+                all.push(Configuration { threads, ..of.clone() });
+            }
+        }
+    }
+    if candidate.has_depth {
+        for depth in [of.depth * 2, of.depth / 2] {
+            if (1..=axes.depth_max).contains(&depth) {
+                all.push(Configuration { depth, ..of.clone() });
+            }
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::tune::Way;
+
+    use super::*;
+
+    fn candidate(engine: &str, has_depth: bool, is_shared: bool) -> Candidate {
+        let (engine, calls) = (engine.to_owned(), String::new());
+        Candidate { engine, way: Way::Called, has_depth, is_shared, calls }
+    }
+
+    fn axes() -> Axes {
+        Axes {
+            block_least: 16 << 10,
+            block_most: 8 << 20,
+            threads_max: 4,
+            depths: vec![4, 16],
+            depth_max: 64,
+        }
+    }
+
+    #[test]
+    fn a_grid_has_what_an_engine_can_do() {
+        let only = |candidate| grid(&[candidate], &axes());
+        let plain = only(candidate("read", false, false));
+        let blocks: Vec<u64> = plain.iter().map(|one| one.block_bytes >> 10).collect();
+        assert_eq!(blocks, [16, 64, 256, 1024, 4096]);
+        assert!(plain.iter().all(|one| one.threads == 1 && one.depth == 1));
+        assert_eq!(only(candidate("read", false, true)).len(), 10);
+        assert_eq!(only(candidate("uring", true, true)).len(), 20);
+        let alone = Axes { threads_max: 1, depths: vec![2], ..axes() };
+        assert_eq!(grid(&[candidate("uring", true, true)], &alone).len(), 5);
+    }
+
+    #[test]
+    fn neighbours_are_one_step_away_and_within_bounds() {
+        let of = |block_bytes, threads, depth| Configuration {
+            engine: "uring".to_owned(),
+            block_bytes,
+            threads,
+            depth,
+        };
+        let ring = candidate("uring", true, true);
+        let inner = neighbours(&of(1 << 20, 2, 8), &ring, &axes());
+        assert_eq!(inner.len(), 6);
+        let corner = neighbours(&of(16 << 10, 1, 1), &ring, &axes());
+        assert_eq!(corner, [of(32 << 10, 1, 1), of(16 << 10, 2, 1), of(16 << 10, 1, 2)]);
+    }
+}

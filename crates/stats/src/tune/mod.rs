@@ -1,0 +1,31 @@
+//! The search of `tune`: which configurations of engines are tried on how much of a
+//! file, which of them come into the final, when that ends, and who has won. Pure: it
+//! asks a [`Field`] for trials and for the time, and knows nothing else of the world.
+//!
+//! A round visits all of its arms once, in random order, and arms are only ever
+//! compared within rounds: what made a round slow has made all of it slow.
+
+mod fit;
+mod grid;
+mod halving;
+mod paired;
+mod search;
+#[cfg(test)]
+mod simulation;
+mod verdict;
+
+pub use fit::{Fit, fit};
+pub use grid::{Axes, grid, neighbours};
+pub use halving::{Rung, extents, keep_third, rungs};
+pub use paired::{Ratio, Rounds};
+pub use search::{Field, Found, Plan, Visit, rematch, search};
+pub use verdict::{Against, Share, Verdict, verdict};
+
+/// Difference that matters between two configurations.
+pub const DELTA: f64 = 0.03;
+
+/// Share of a limit from which on nothing is left to win.
+pub const BOUND_SHARE: f64 = 0.95;
+
+/// Rounds of a final, at least.
+pub const ROUNDS_MIN: u32 = 12;
