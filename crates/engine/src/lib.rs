@@ -31,6 +31,7 @@ pub mod receivers;
 pub mod registry;
 #[cfg(test)]
 mod scripted;
+pub mod server;
 mod several;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]

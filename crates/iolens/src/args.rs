@@ -13,10 +13,12 @@ use crate::wishes::{MACHINE, Wishes};
 
 mod file;
 mod net;
+mod serve;
 mod tune;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
+pub(crate) use serve::Serve;
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
 
 const STYLES: Styles = Styles::styled()
@@ -46,7 +48,9 @@ pub(crate) enum Command {
     File(File),
     /// Find the fastest way to read or copy one file here
     Tune(Tune),
-    /// Show what exists: studies, primitives, calls, engines, topologies, metrics
+    /// A server by hand: one service under a concurrency model
+    Serve(Serve),
+    /// Show what exists: studies, primitives, calls, engines, models, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that
     Doctor(Doctor),
@@ -148,6 +152,8 @@ pub(crate) enum Listed {
     Calls,
     /// How a file can be read
     Engines,
+    /// How a server can look after its connections
+    Models,
     /// What messages can travel over
     Transports,
     /// Where the ends can stand

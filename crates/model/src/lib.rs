@@ -24,6 +24,7 @@ pub mod plan;
 pub mod profile;
 pub mod reading;
 pub mod run;
+pub mod served;
 pub mod transfer;
 pub mod transport;
 pub mod trial;

@@ -17,6 +17,7 @@ pub mod html;
 pub mod json;
 pub mod png;
 pub mod questions;
+pub mod served;
 pub mod table;
 pub mod text;
 pub mod transfer;

@@ -74,6 +74,18 @@ pub fn raise_descriptor_limit() -> Result<(), Errno> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?)
 }
 
+/// Ticks of a second in /proc/PID/stat (`USER_HZ`).
+#[must_use]
+pub fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second()
+}
+
+/// Id of the calling thread.
+#[must_use]
+pub fn thread_id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
 /// Kernel name, release, version and machine, from uname(2).
 #[must_use]
 pub fn uname() -> [String; 4] {

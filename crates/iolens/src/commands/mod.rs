@@ -10,6 +10,7 @@ mod outlook;
 pub(crate) mod report;
 mod resume;
 pub(crate) mod run;
+pub(crate) mod serve;
 pub(crate) mod stored;
 pub(crate) mod tune;
 pub(crate) mod worker;

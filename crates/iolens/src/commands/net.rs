@@ -125,12 +125,12 @@ fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failu
     Ok(Conditions { socket, cpus, stall_limit: args.stall_limit.as_duration() })
 }
 
-fn catch() -> Result<Interrupts, Failure> {
+pub(crate) fn catch() -> Result<Interrupts, Failure> {
     Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))
 }
 
 /// The first of a name's addresses that works, or what the system said of them.
-fn first_that_works<T>(
+pub(crate) fn first_that_works<T>(
     addresses: &[SocketAddr],
     open: impl Fn(&SocketAddr) -> Result<T, String>,
 ) -> Result<T, Failure> {

@@ -55,10 +55,8 @@ impl Place {
 
     /// Starts and hands the progress lines over as they come.
     pub(crate) fn start(&self, line: &str) -> Running {
-        let mut child =
-            self.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        Running { child, stderr }
+        let mut command = self.command(line);
+        Running::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }
 }
 
@@ -77,6 +75,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// A process whose output is piped.
+    pub(crate) fn of(mut child: Child) -> Running {
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Running { child, stderr }
+    }
+
     /// Waits for a progress line that contains `text`.
     pub(crate) fn wait_for(&mut self, text: &str) -> String {
         let mut seen = String::new();

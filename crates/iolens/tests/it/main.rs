@@ -24,6 +24,7 @@ mod perf_control;
 mod plans;
 mod receivers;
 mod resume;
+mod serve;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 mod storage;
