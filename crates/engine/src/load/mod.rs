@@ -1,0 +1,4 @@
+//! x
+#![allow(dead_code)]
+mod book;
+mod schedule;
