@@ -119,7 +119,9 @@ pub(crate) struct Results {
     pub(crate) warmup: u64,
     pub(crate) late_replies: u64,
     pub(crate) replies_in_window: u64,
-    pub(crate) last_reply_ns: u64,
+    last_reply_ns: u64,
+    /// When the last request could be due; null where a number was asked for.
+    until_ns: Option<u64>,
     pub(crate) per_second: Vec<u64>,
     pub(crate) from_due: Times,
     pub(crate) from_sent: Times,
@@ -335,11 +337,8 @@ impl Book {
     /// Ends whatever has not ended.
     pub(crate) fn abandon(&mut self, now_ns: u64) {
         self.stop(now_ns);
-        let waiting: Vec<u64> = self
-            .backlog
-            .drain(..)
-            .chain(self.ready.drain(..).map(|(due_ns, _)| due_ns))
-            .collect();
+        let waiting: Vec<u64> =
+            self.backlog.drain(..).chain(self.ready.drain(..).map(|(due_ns, _)| due_ns)).collect();
         for due_ns in waiting {
             self.results.outcomes.abandoned += u64::from(self.counts(due_ns));
         }
@@ -360,10 +359,13 @@ impl Book {
     }
 
     /// What has come of it all, once it is done.
-    pub(crate) fn results(self) -> Results {
+    pub(crate) fn results(mut self) -> Results {
         assert!(self.is_done(), "requests are left over");
         let ended = self.results.outcomes.total();
         assert_eq!(ended, self.results.scheduled, "every request ends exactly once");
+        if let Limit::Until(end_ns) = self.terms.limit {
+            self.results.until_ns = Some(end_ns);
+        }
         self.results
     }
 
@@ -446,6 +448,11 @@ impl Book {
 }
 
 impl Results {
+    /// When the time ended in which requests could be due, or the last reply came.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.until_ns.unwrap_or(self.last_reply_ns)
+    }
+
     fn new() -> Results {
         Results {
             scheduled: 0,
@@ -455,6 +462,7 @@ impl Results {
             late_replies: 0,
             replies_in_window: 0,
             last_reply_ns: 0,
+            until_ns: None,
             per_second: Vec::new(),
             from_due: Times::new(),
             from_sent: Times::new(),

@@ -10,7 +10,7 @@ use std::ops::Range;
 use memchr::{memchr, memmem};
 
 /// As much of a text that came in pieces as is kept, to be shown.
-const HEAD_BYTES_MAX: usize = 512;
+const HEAD_BYTES_MAX: usize = 256;
 
 /// The header of an HTTP response may be so long.
 const HEADER_BYTES_MAX: usize = 16 << 10;
@@ -162,11 +162,6 @@ pub(crate) struct Partial {
 }
 
 impl Partial {
-    /// Whether nothing of a reply has come.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.bytes == 0 && self.head.is_empty() && !self.in_body
-    }
-
     /// What is kept of a reply's text that came in pieces.
     pub(crate) fn head(&self) -> &[u8] {
         &self.head
@@ -197,8 +192,7 @@ impl Partial {
         let is_right = !self.is_wrong
             && expected.whole_is_right(self.bytes + 1, text_bytes, &self.head)
             && self.bytes > 0;
-        let reply =
-            Reply { id: has_id.then_some(self.id), is_right, text: Text::Head };
+        let reply = Reply { id: has_id.then_some(self.id), is_right, text: Text::Head };
         let head = std::mem::take(&mut self.head);
         *self = Partial { head, ..Partial::default() };
         (end + 1, Some(reply))

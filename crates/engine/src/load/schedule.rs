@@ -56,7 +56,11 @@ impl Schedule {
             }
         }
         self.count += 1;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rising from 0")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "rising from 0"
+        )]
         let ns = self.at_ns.round() as u64;
         ns
     }
