@@ -12,9 +12,11 @@ use iolens_model::parse;
 use crate::wishes::{MACHINE, Wishes};
 
 mod file;
+mod load;
 mod net;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
+pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 
 const STYLES: Styles = Styles::styled()
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     Net(Net),
     /// One file by hand: read, write or copy it, or find how large it must be
     File(File),
+    /// Load on a server, by hand: closed or open loop, with the times of every request
+    Load(Box<Load>),
     /// Show what exists: studies, primitives, calls, engines, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that

@@ -16,7 +16,7 @@ use iolens_sys::errno::Errno;
 use super::book::{Book, Ending, Found, Request, Results};
 use super::links::{LinkCounts, Links, Trouble};
 use super::reply::{Expected, Reply, Text};
-use super::{Answer, Form, LOOK_NS, Settings, Stop, Urgency, Watch};
+use super::{Answer, Form, Insistence, LOOK_NS, Settings, Stop, Watch};
 
 /// How long before a request is due a thread begins to look without waiting.
 const SPIN_NS: u64 = 50_000;
@@ -122,12 +122,12 @@ impl Client<'_> {
     /// Ends as others want it to, or as it must.
     fn heed(&mut self, now_ns: u64, course: &mut Course) {
         if course.limit.is_some() {
-            self.stop.ask(Urgency::Insists);
+            self.stop.ask(Insistence::Insists);
         }
-        match self.stop.urgency() {
+        match self.stop.asked() {
             None => {}
-            Some(Urgency::Asked) => self.book.stop(now_ns),
-            Some(Urgency::Insists) => self.book.abandon(now_ns),
+            Some(Insistence::Asked) => self.book.stop(now_ns),
+            Some(Insistence::Insists) => self.book.abandon(now_ns),
         }
     }
 

@@ -23,12 +23,29 @@ mod tests;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use iolens_model::load::{Length, Pace};
+use iolens_model::load::{Length, Load, Pace};
 use iolens_model::units::Nanos;
 use iolens_sys::proc::Root;
+use iolens_sys::signal::Interrupts;
 
+use crate::by_hand::watch::watched;
+
+pub use crate::by_hand::watch::Insistence;
 pub use reply::{Expected, record};
 pub use run::run;
+
+/// As [`run`], until the user interrupts: the first time requests that were sent
+/// are still waited for, up to a second.
+#[must_use]
+pub fn run_by_hand(
+    settings: &Settings,
+    interrupts: &mut Interrupts,
+    watch: Option<&Watch<'_>>,
+) -> Load {
+    let stop = Stop::default();
+    let ask = |insistence| stop.ask(insistence);
+    watched(interrupts, &ask, || run(settings, &stop, watch)).0
+}
 
 /// How often a thread that has nothing to do looks whether it is to stop.
 const LOOK_NS: u64 = 50_000_000;
@@ -168,31 +185,26 @@ pub struct Answer<'a> {
 /// Who is told of every reply, by the thread that received it, while it waits.
 pub type Watch<'a> = dyn Fn(&Answer<'_>) + Sync + 'a;
 
-/// How much a load is to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Urgency {
-    /// No request becomes due any more, and those there are end as they do.
-    Asked,
-    /// At once.
-    Insists,
-}
-
 /// Says to a load from outside that it is to end; each thread looks every 50 ms.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicU8);
 
 impl Stop {
     /// Ends it.
-    pub fn ask(&self, urgency: Urgency) {
+    pub fn ask(&self, insistence: Insistence) {
+        let level = match insistence {
+            Insistence::Asked => 1,
+            Insistence::Insists => 2,
+        };
         // It carries nothing but itself.
-        self.0.fetch_max(1 + urgency as u8, Ordering::Relaxed);
+        self.0.fetch_max(level, Ordering::Relaxed);
     }
 
-    fn urgency(&self) -> Option<Urgency> {
+    fn asked(&self) -> Option<Insistence> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
-            1 => Some(Urgency::Asked),
-            _ => Some(Urgency::Insists),
+            1 => Some(Insistence::Asked),
+            _ => Some(Insistence::Insists),
         }
     }
 }

@@ -16,7 +16,7 @@ use super::book::{Book, Demand, Limit, Results, Terms};
 use super::client::{Client, Failures, Left, cannot_wait, enter};
 use super::links::{LinkCounts, Links, Trouble, nobody_there};
 use super::schedule::Schedule;
-use super::{Count, Settings, Stop, Urgency, Watch};
+use super::{Count, Insistence, Settings, Stop, Watch};
 
 /// Between the moment at which all threads know when to begin, and that one.
 const LEAD_NS: u64 = 1_000_000;
@@ -157,7 +157,7 @@ fn serve(
         let mut links = Links::new(settings, narrow(first), narrow(count)).map_err(cannot_wait)?;
         if settings.length == Length::Long {
             let failed = &mut |trouble: &Trouble| enter(&mut failures, &trouble.text);
-            links.ramp(|| stop.urgency().is_some(), failed)?;
+            links.ramp(|| stop.asked().is_some(), failed)?;
         }
         Ok(links)
     });
@@ -301,9 +301,9 @@ fn together(settings: &Settings, meeting: &Meeting, stop: &Stop, threads: Vec<Th
     let begun_ns = meeting.begun().map(|start_ns| start_ns + settings.warmup.0);
     load.window = Nanos(begun_ns.map_or(0, |begun_ns| end_ns.saturating_sub(begun_ns)));
     let first_failure = || load.failures.first().map(|(text, _)| text.clone());
-    (load.status, load.reason) = match (limit, stop.urgency()) {
+    (load.status, load.reason) = match (limit, stop.asked()) {
         (Some(limit), _) => (Status::Failed, Some(limit)),
-        (None, Some(Urgency::Asked | Urgency::Insists)) => {
+        (None, Some(Insistence::Asked | Insistence::Insists)) => {
             (Status::Interrupted, Some("interrupted".to_owned()))
         }
         (None, None) if load.outcomes.ok > 0 => (Status::Ok, None),

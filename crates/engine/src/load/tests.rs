@@ -405,7 +405,7 @@ fn http_is_spoken_as_far_as_lengths_go() {
 
 #[test]
 fn it_ends_when_it_is_told_to() {
-    for urgency in [Urgency::Asked, Urgency::Insists] {
+    for insistence in [Insistence::Asked, Insistence::Insists] {
         let stop = Stop::default();
         let load = beside(&lines(echo), |address| {
             let think = Nanos(1_000_000);
@@ -417,7 +417,7 @@ fn it_ends_when_it_is_told_to() {
             };
             let watch = |answer: &Answer<'_>| {
                 if answer.id > 100 {
-                    stop.ask(urgency);
+                    stop.ask(insistence);
                 }
             };
             run(&settings, &stop, Some(&watch))
@@ -428,7 +428,7 @@ fn it_ends_when_it_is_told_to() {
         );
         assert!(load.outcomes.ok > 30, "{:?}", load.outcomes);
         assert_eq!(load.outcomes.ok + load.outcomes.abandoned, load.scheduled);
-        assert!(urgency == Urgency::Insists || load.outcomes.abandoned == 0);
+        assert!(insistence == Insistence::Insists || load.outcomes.abandoned == 0);
         assert!(load.window < Nanos(3000 * Nanos::SECOND.0), "the window ends with it");
     }
 }
