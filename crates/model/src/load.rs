@@ -245,6 +245,15 @@ impl Load {
         Some(self.rate()? * self.from_sent.mean_ns()? / 1e9)
     }
 
+    /// Time in which threads of the client were ready to run without a CPU; null
+    /// where the kernel counts nothing.
+    #[must_use]
+    pub fn run_delay(&self) -> Option<Nanos> {
+        let all: Option<Vec<u64>> =
+            self.threads.iter().map(|thread| thread.run_delay.map(|delay| delay.0)).collect();
+        all.map(|all| Nanos(all.iter().sum()))
+    }
+
     /// The largest share of its time in which a thread of the client worked.
     #[must_use]
     pub fn busiest_thread(&self) -> Option<f64> {

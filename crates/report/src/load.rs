@@ -90,6 +90,7 @@ fn requests(load: &Load) -> String {
         warmup => format!("; {warmup} before, to warm up"),
     };
     match others.is_empty() {
+        true if load.scheduled == 0 => format!("none that counts{warmup}"),
         true => format!("{}, all ok{warmup}", load.scheduled),
         false => format!("{}: {ok} ok, {}{warmup}", load.scheduled, others.join(", ")),
     }
@@ -148,8 +149,10 @@ fn after(load: &Load) -> Vec<(&'static str, String)> {
             format!("{} sent, {} received", Bytes(load.sent_bytes), Bytes(load.received_bytes)),
         ),
         ("connections", connections(load)),
-        ("client CPU", client(load)),
     ];
+    if !load.threads.is_empty() {
+        rows.push(("client CPU", client(load)));
+    }
     if load.late_replies > 0 {
         rows.push((
             "late",
@@ -184,8 +187,7 @@ fn client(load: &Load) -> String {
         0 => String::new(),
         spun => format!(", of it {} looking whether a request is due", Nanos(spun)),
     };
-    let waited: Option<Vec<Nanos>> = load.threads.iter().map(|thread| thread.run_delay).collect();
-    let waited = waited.map(|waited| Nanos(waited.iter().map(|delay| delay.0).sum()));
+    let waited = load.run_delay();
     let waited = waited.map(|waited| format!("; {waited} ready without a CPU")).unwrap_or_default();
     format!(
         "user {}, system {}{spinning}; {} of work per reply; busiest thread {busiest}{waited}",
@@ -253,8 +255,22 @@ fn saturated(load: &Load, limit: &ClientLimit) -> String {
         ),
         ClientLimit::Lag(lag) => format!(
             "The client was saturated: it could not keep its schedule, and took up one request in a \
-             hundred {lag} or more after it was due. Times from due are partly its own."
+             hundred {lag} or more after it was due. Times from due are partly its own.{}",
+            starved(load)
         ),
+    }
+}
+
+/// Who had the client's processor, where that is what it waited for.
+fn starved(load: &Load) -> String {
+    const SHARE: f64 = 0.01;
+    let wall: u64 = load.threads.iter().map(|thread| thread.wall.0).sum();
+    match load.run_delay() {
+        Some(waited) if waited.0 as f64 >= SHARE * wall as f64 => format!(
+            " Others had its processor meanwhile: it was ready without one for {waited} \
+             (--cpus gives it another)."
+        ),
+        _ => String::new(),
     }
 }
 
@@ -263,32 +279,78 @@ fn saturated(load: &Load, limit: &ClientLimit) -> String {
 #[must_use]
 pub fn json(load: &Load) -> String {
     let judgement = judge(load);
-    let mut value = serde_json::to_value(load).unwrap_or(Value::Null);
-    let figures = object!({
+    let (rate, arrivals, think) = match load.pace {
+        Pace::Open { rate, arrivals } => (Some(rate), Some(arrivals), None),
+        Pace::Closed { think } => (None, None, Some(think)),
+    };
+    let mut all = object!({
         "schema": json::SCHEMA,
+        "address": load.address,
+        "connections": load.connections,
+        "in_flight": load.in_flight,
+        "length": load.length,
+        "loop": if rate.is_some() { "open" } else { "closed" },
+        "offered_per_s": rate,
+        "arrivals": arrivals,
+        "think_ns": think,
+        "seed": load.seed,
+        "status": load.status,
+        "reason": load.reason,
+        "checked": load.checked,
+        "scheduled": load.scheduled,
+        "outcomes": load.outcomes,
+        "unsent": load.unsent,
+        "warmup": load.warmup,
+        "late_replies": load.late_replies,
+        "failures": failures(load),
+        "window_ns": load.window,
+        "replies_in_window": load.replies_in_window,
         "rate_per_s": load.rate(),
+        "per_second": load.per_second,
+        "from_due": summary(&load.from_due),
+        "from_sent": summary(&load.from_sent),
+        "lag": summary(&load.lag),
+        "mean_in_flight": load.mean_in_flight(),
+    });
+    let others = client_json(load, &judgement);
+    if let (Some(all), Value::Object(others)) = (all.as_object_mut(), others) {
+        all.extend(others);
+    }
+    json::print(&all)
+}
+
+/// What the client spent and saw, and what that says of the rest.
+fn client_json(load: &Load, judgement: &Judgement) -> Value {
+    let threads: Vec<Value> = load
+        .threads
+        .iter()
+        .map(|thread| {
+            object!({
+                "cpu_ns": thread.cpu,
+                "spinning_ns": thread.spinning,
+                "wall_ns": thread.wall,
+                "run_delay_ns": thread.run_delay,
+                "involuntary_switches": thread.involuntary_switches,
+                "busy_share": thread.busy(),
+            })
+        })
+        .collect();
+    object!({
+        "connections_made": load.connects.made,
+        "connections_failed": load.connects.failed,
+        "connections_slow": load.connects.slow,
+        "ramp_ns": load.connects.ramp,
+        "sent_bytes": load.sent_bytes,
+        "received_bytes": load.received_bytes,
+        "cpu_user_ns": load.cpu.map(|cpu| cpu.user),
+        "cpu_system_ns": load.cpu.map(|cpu| cpu.system),
+        "threads": threads,
+        "network": load.network,
         "achieved_share": judgement.achieved,
         "client_limited": judgement.is_client_limited(),
         "server_behind": judgement.is_server_behind(),
-        "mean_in_flight": load.mean_in_flight(),
-        "client_busy_share": load.busiest_thread(),
-        "remarks": remarks(load, &judgement),
-    });
-    let times = [("from_due", &load.from_due), ("from_sent", &load.from_sent), ("lag", &load.lag)];
-    let Some(all) = value.as_object_mut() else { return json::print(&figures) };
-    // Names carry their units.
-    let renamed =
-        [("window", "window_ns"), ("threads", "client_threads"), ("cpu", "client_cpu_ns")];
-    for (name, with_unit) in renamed {
-        let value = all.remove(name).unwrap_or(Value::Null);
-        all.insert(with_unit.to_owned(), value);
-    }
-    for (name, histogram) in times {
-        all.insert(name.to_owned(), summary(histogram));
-    }
-    all.insert("failures".to_owned(), failures(load));
-    all.extend(figures.as_object().cloned().unwrap_or_default());
-    json::print(&value)
+        "remarks": remarks(load, judgement),
+    })
 }
 
 fn failures(load: &Load) -> Value {

@@ -133,8 +133,6 @@ pub(crate) struct Book {
     terms: Terms,
     demand: Demand,
     slots: Vec<Slot>,
-    /// Requests so far, for their ids.
-    serial: u64,
     /// Open loop: the next arrival, those that were taken up and wait for a
     /// slot, and the slots that wait for one.
     next_arrival_ns: Option<u64>,
@@ -154,7 +152,6 @@ impl Book {
             terms,
             demand,
             slots: vec![slot; terms.slots as usize],
-            serial: 0,
             next_arrival_ns: None,
             backlog: VecDeque::new(),
             free: VecDeque::new(),
@@ -191,6 +188,8 @@ impl Book {
             self.thinking.pop();
             // Meanwhile the others may have used up what there was.
             if self.may_begin(due_ns) {
+                // Without a time to think a request is due when the client is ready.
+                let due_ns = if self.has_schedule() { due_ns } else { now_ns };
                 self.ready.push_back((due_ns, slot));
                 self.take_up(due_ns, now_ns);
             }
@@ -208,8 +207,10 @@ impl Book {
                 (due_ns, slot)
             }
         };
-        let id = 1 + self.serial * self.terms.all_slots + self.terms.first_slot + u64::from(slot);
-        self.serial += 1;
+        let id = match self.slots[slot as usize].id {
+            0 => 1 + self.terms.first_slot + u64::from(slot),
+            before => before + self.terms.all_slots,
+        };
         self.in_flight += 1;
         self.slots[slot as usize] = Slot { id, due_ns, sent_ns: due_ns, state: State::InFlight };
         Some(Request { slot, id })
@@ -385,11 +386,14 @@ impl Book {
     /// A request became due and the client sees it now.
     fn take_up(&mut self, due_ns: u64, now_ns: u64) {
         self.schedule(due_ns);
-        // Without a time to think only the first requests have a time of their own.
-        let has_schedule = !matches!(self.demand, Demand::Closed { think_ns: 0, .. });
-        if has_schedule && self.counts(due_ns) {
+        if self.has_schedule() && self.counts(due_ns) {
             self.results.lag.record(now_ns - due_ns);
         }
+    }
+
+    /// Whether anything but a reply makes requests due.
+    fn has_schedule(&self) -> bool {
+        !matches!(self.demand, Demand::Closed { think_ns: 0, .. })
     }
 
     fn schedule(&mut self, due_ns: u64) {

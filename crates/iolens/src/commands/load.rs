@@ -4,8 +4,8 @@
 use std::net::SocketAddr;
 use std::process::ExitCode;
 
-use iolens_engine::load::{self, Answer, Count, Expected, Form, Settings, Watch};
 use iolens_engine::clock;
+use iolens_engine::load::{self, Answer, Count, Expected, Form, Settings, Watch};
 use iolens_model::load::{Arrivals, Length, Pace};
 use iolens_model::outcome::Status;
 use iolens_model::units::Nanos;

@@ -16,6 +16,7 @@ mod file_run;
 mod file_write;
 mod harness;
 mod limits;
+mod load;
 mod main_job;
 mod mistakes;
 mod net;
