@@ -2,8 +2,8 @@
 //! processors, with rings of which size, in which order of slices.
 
 use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::{Study, WorkingSet};
-use iolens_model::cell::Cell;
+use iolens_model::axes::WorkingSet;
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::trial::{Slice, SliceKind, Work};
@@ -11,6 +11,7 @@ use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
+use crate::files::copy::copiers;
 use crate::files::read::engines;
 use crate::{calls, registry};
 
@@ -44,13 +45,13 @@ const BURST_BYTES: u64 = 512 << 10;
 /// The arms of a cell in groups that are measured together, each with the
 /// baseline and its hidden double.
 #[must_use]
-pub fn arm_groups(plan: &Plan) -> Vec<Vec<Arm>> {
+pub fn arm_groups(plan: &Plan, cell: &Cell) -> Vec<Vec<Arm>> {
     let arm = |id: &str, role| Arm { label: id.to_owned(), primitive: id.to_owned(), role };
     let others: Vec<Arm> = plan
         .primitives
         .iter()
         .filter(|id| **id != plan.baseline)
-        .filter_map(|id| Some(arm(id, role(plan.study(), id, &plan.baseline)?)))
+        .filter_map(|id| Some(arm(id, role(plan, cell, id)?)))
         .collect();
     let group = |others: &[Arm]| {
         let mut arms = vec![arm(&plan.baseline, Role::Baseline)];
@@ -68,11 +69,13 @@ pub fn arm_groups(plan: &Plan) -> Vec<Vec<Arm>> {
 }
 
 /// The part of an arm; null where this build does not know it.
-fn role(study: Study, id: &str, baseline: &str) -> Option<Role> {
-    match study {
-        Study::Net => registry::find(id).map(|entry| entry.role(baseline)),
-        Study::Syscall => calls::find(id).map(|entry| entry.role(baseline)),
-        Study::File => engines::find(id).map(|entry| entry.role(baseline)),
+fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
+    let baseline = &plan.baseline;
+    match cell.setting {
+        Setting::Net(_) => registry::find(id).map(|entry| entry.role(baseline)),
+        Setting::Syscall(_) => calls::find(id).map(|entry| entry.role(baseline)),
+        Setting::File(file) => engines::find(id).map(|entry| entry.role(baseline, file.consumer)),
+        Setting::Copy(_) => copiers::role(id, baseline, plan.copy()?),
     }
 }
 

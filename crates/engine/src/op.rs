@@ -5,6 +5,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use iolens_model::copy::ProgramStart;
 use iolens_model::file::FileCounts;
 use iolens_model::outcome::ZerocopyCounts;
 use iolens_model::trial::{Slice, Trial, Work};
@@ -113,6 +114,8 @@ pub struct Tally {
     pub calls: u64,
     /// Zero-copy sends; null for arms that make none.
     pub zerocopy: Option<ZerocopyCounts>,
+    /// What its processes spent; null for arms that start none.
+    pub children: Option<Children>,
     /// Reads of a file that were not as asked for; null for all others.
     pub file: Option<FileCounts>,
 }
@@ -126,8 +129,55 @@ impl Tally {
             bytes: self.bytes - earlier.bytes,
             calls: self.calls - earlier.calls,
             zerocopy: self.zerocopy.zip(earlier.zerocopy).map(|(now, then)| now.since(&then)),
+            children: self.children.zip(earlier.children).map(|(now, then)| now.since(&then)),
             file: self.file.zip(earlier.file).map(|(now, then)| now.since(&then)),
         }
+    }
+}
+
+/// What processes spent that an arm has started and waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Children {
+    /// CPU time, user and kernel.
+    pub cpu_ns: u64,
+    /// Context switches because they waited.
+    pub voluntary_switches: u64,
+    /// Context switches because the scheduler took the CPU.
+    pub involuntary_switches: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that waited for I/O.
+    pub major_faults: u64,
+}
+
+impl Children {
+    fn since(&self, earlier: &Children) -> Children {
+        Children {
+            cpu_ns: self.cpu_ns - earlier.cpu_ns,
+            voluntary_switches: self.voluntary_switches - earlier.voluntary_switches,
+            involuntary_switches: self.involuntary_switches - earlier.involuntary_switches,
+            minor_faults: self.minor_faults - earlier.minor_faults,
+            major_faults: self.major_faults - earlier.major_faults,
+        }
+    }
+}
+
+/// Why an arm cannot go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// What was tried, on what, and what the system said.
+    pub what: String,
+    /// Whether it cannot be had here at all: nothing has failed then.
+    pub is_refused: bool,
+}
+
+impl Trouble {
+    pub(crate) fn failed(what: impl Into<String>) -> Trouble {
+        Trouble { what: what.into(), is_refused: false }
+    }
+
+    pub(crate) fn refused(what: impl Into<String>) -> Trouble {
+        Trouble { what: what.into(), is_refused: true }
     }
 }
 
@@ -190,10 +240,35 @@ pub trait Sender: Send {
     /// What was done so far.
     fn tally(&self) -> Tally;
 
+    /// Gets ready for a slice of so many messages, outside of its clock.
+    ///
+    /// Errors: why there can be no such slice.
+    fn prepare(&mut self, _messages: u64) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    /// Looks at what a slice has left, and takes it away, outside of its clock; the
+    /// tally is right only afterwards.
+    ///
+    /// Errors: what it left is not what it should be.
+    fn conclude(&mut self) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    /// What the error of [`Self::run`] was, in words; null where the number says it all.
+    fn explain(&mut self) -> Option<Trouble> {
+        None
+    }
+
     /// What was found or arranged when it was opened and a reader of its
     /// numbers should know.
     fn facts(&self) -> Vec<Fact> {
         Vec::new()
+    }
+
+    /// What starting its program took; null for arms that start none.
+    fn start(&self) -> Option<ProgramStart> {
+        None
     }
 }
 

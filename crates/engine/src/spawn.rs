@@ -1,11 +1,17 @@
 //! The one place that starts processes: workers, of this same binary, spoken to
-//! over their standard input and output.
+//! over their standard input and output, and the programs that a worker compares its
+//! engines with.
 
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use iolens_sys::errno::Errno;
-use iolens_sys::signal;
+use iolens_sys::launch::Program;
+use iolens_sys::{signal, storage};
 
 use crate::trial::Launch;
 
@@ -32,6 +38,34 @@ pub(crate) fn spawn(launch: &Launch, environment: &[(&str, &str)]) -> Result<Spa
         (Some(stdin), Some(stdout)) => Ok(Spawned { child, stdin, stdout }),
         _ => Err(format!("{program} was started without its pipes")),
     }
+}
+
+/// Gets ready to start a program that copies, looked for in `PATH` as a shell would.
+/// What it says of its errors goes to `errors`.
+///
+/// Errors: why it cannot be started.
+pub(crate) fn program(argv: &[Vec<u8>], errors: File) -> Result<Program, String> {
+    let name = OsStr::from_bytes(argv.first().ok_or("a program without a name")?);
+    let cannot = |errno: Errno| format!("cannot start {}: {errno}", name.display());
+    Program::new(&find(name)?, argv, errors).map_err(cannot)
+}
+
+/// The file of a program.
+///
+/// Errors: there is none in `PATH`.
+pub(crate) fn find(name: impl AsRef<OsStr>) -> Result<PathBuf, String> {
+    let name = Path::new(name.as_ref());
+    found(name).ok_or_else(|| format!("there is no program `{}` in PATH", name.display()))
+}
+
+/// The file of a program's name.
+fn found(name: &Path) -> Option<PathBuf> {
+    if name.as_os_str().as_bytes().contains(&b'/') {
+        return Some(name.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let mut places = std::env::split_paths(&folders).map(|folder| folder.join(name));
+    places.find(|place| storage::may_execute(place).is_ok() && place.is_file())
 }
 
 /// How a process ended, in words.

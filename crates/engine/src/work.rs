@@ -2,6 +2,7 @@
 //! then fixed.
 
 use iolens_model::cell::Cell;
+use iolens_model::copy::{CopySetting, CopySync};
 use iolens_model::file::CacheState;
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::trial::SliceKind;
@@ -21,6 +22,14 @@ const GUESS_ROUND_TRIP_NS: f64 = 30_000.0;
 /// The same for reads of a file: a call, and a copy, or a device of no great speed.
 const GUESS_READ_NS: f64 = 500.0;
 const GUESS_COLD_BYTES_PER_NS: f64 = 0.5;
+
+/// The same for copies: once from the page cache and once into new pages of it.
+const GUESS_COPY_BYTES_PER_NS: f64 = 1.5;
+
+/// Copies of one slice that are there at once: files, and bytes in them. Rings of some
+/// engines lock as much, and RLIMIT_MEMLOCK is 8 MiB for most users.
+const COPIES_MAX: u64 = 64;
+pub(crate) const COPIES_BYTES: u64 = 4 << 20;
 
 /// A cold slice is as long as so many warm ones.
 const COLD_SLICES: u64 = 10;
@@ -52,6 +61,46 @@ pub fn blocks(target: Nanos, block_ns: f64, cell: &Cell, file_bytes: Bytes) -> u
     let target = if is_cold { Nanos(target.0.saturating_mul(COLD_SLICES)) } else { target };
     let most = (file_bytes.0 / cell.size.0.max(1)).max(1);
     messages(target, block_ns, cell).min(most)
+}
+
+/// Time of one copy before anything was measured, in ns; `is_program` for a process of
+/// its own.
+#[must_use]
+pub fn guessed_copy_ns(cell: &Cell, copy: CopySetting, is_program: bool) -> f64 {
+    const GUESS_START_NS: f64 = 1_500_000.0;
+    const GUESS_SYNC_NS: f64 = 5_000_000.0;
+    let bytes = cell.size.0 as f64;
+    let calls = (bytes / copy.block_bytes.0.max(1) as f64).ceil();
+    let start_ns = if is_program { GUESS_START_NS } else { 0.0 };
+    // To the device and from it no faster than each other.
+    let (sync_ns, synced) = match copy.sync {
+        CopySync::Fsync => (GUESS_SYNC_NS, bytes / GUESS_COLD_BYTES_PER_NS),
+        CopySync::None => (0.0, 0.0),
+    };
+    let read = match copy.cache {
+        CacheState::Warm => 0.0,
+        CacheState::Cold => bytes / GUESS_COLD_BYTES_PER_NS,
+    };
+    start_ns
+        + sync_ns
+        + synced
+        + read
+        + 2.0 * calls * GUESS_READ_NS
+        + bytes / GUESS_COPY_BYTES_PER_NS
+}
+
+/// Files of a slice that is meant to last for `target`: one at least. All of them are
+/// there at once, so there are no more than fit this much memory; and cold ones come one
+/// by one, for the second would find what the first has read.
+#[must_use]
+pub fn copies(target: Nanos, copy_ns: f64, cell: &Cell) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+    let copies = (target.0 as f64 / copy_ns) as u64;
+    let most = match cell.cache() {
+        Some(CacheState::Cold) => 1,
+        _ => (COPIES_BYTES / cell.size.0.max(1)).clamp(1, COPIES_MAX),
+    };
+    copies.clamp(1, most)
 }
 
 /// Messages of a slice that is meant to last for `target`.

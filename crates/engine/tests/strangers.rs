@@ -51,6 +51,7 @@ fn trial() -> Trial {
         rx_cpus: vec![0],
         ring_messages: 1,
         file: None,
+        copies: None,
         sampling: None,
         stall_limit: Nanos(1_000_000_000),
         trial_limit: Nanos(1_000_000_000),

@@ -197,6 +197,7 @@ fn trial_of(
         rx_cpus: vec![own_cpu()],
         ring_messages: 2,
         file: None,
+        copies: None,
         sampling: None,
         stall_limit: Nanos(5_000_000_000),
         trial_limit: Nanos(60_000_000_000),

@@ -40,14 +40,23 @@ pub(crate) const FILE: BuiltIn = built_in!("file");
 /// The default of `file` with `--quick`.
 pub(crate) const FILE_QUICK: BuiltIn = built_in!("file-quick");
 
+/// The default of `copy`.
+pub(crate) const COPY: BuiltIn = built_in!("copy");
+
+/// The default of `copy` with `--quick`.
+pub(crate) const COPY_QUICK: BuiltIn = built_in!("copy-quick");
+
 /// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 15] = [
+pub(crate) const ALL: [BuiltIn; 18] = [
     NET,
     QUICK,
     SYSCALL,
     SYSCALL_QUICK,
     FILE,
     FILE_QUICK,
+    COPY,
+    COPY_QUICK,
+    built_in!("copy-vs-dd"),
     built_in!("file-block-sizes"),
     built_in!("file-threads"),
     built_in!("net-rr"),

@@ -97,14 +97,15 @@ fn study(value: &Spanned<DeValue<'_>>) -> Result<Study, Mistake> {
     })
 }
 
-/// A key and its value as a flag; none for a switch that is off.
+/// A key and its value as a flag; none for a switch that is off, and one for each item
+/// of a flag that may be repeated.
 fn flag(
     table: &Command,
     key: &str,
     span: Range<usize>,
     value: &Spanned<DeValue<'_>>,
     check: &dyn Fn(&str, &str) -> Result<(), String>,
-) -> Result<Option<Flag>, Mistake> {
+) -> Result<Vec<Flag>, Mistake> {
     let dashed = key.replace('_', "-");
     let is_it = |arg: &&Arg| {
         let aliases = arg.get_all_aliases().unwrap_or_default();
@@ -120,7 +121,10 @@ fn flag(
         let mistake =
             || Mistake { span: value.span(), message: format!("`{key}` must be true or false") };
         let on = value.get_ref().as_bool().ok_or_else(mistake)?;
-        return Ok(on.then(|| Flag { argument: format!("--{dashed}"), span }));
+        return Ok(on
+            .then(|| Flag { argument: format!("--{dashed}"), span })
+            .into_iter()
+            .collect());
     }
     let items = items(key, value)?;
     for (text, span) in &items {
@@ -130,11 +134,15 @@ fn flag(
             text.split(',').try_for_each(|id| check(key, id.trim())).map_err(mistake)?;
         }
     }
+    if matches!(arg.get_action(), ArgAction::Append) {
+        let one = |(text, span)| Flag { argument: format!("--{dashed}={text}"), span };
+        return Ok(items.into_iter().map(one).collect());
+    }
     let texts: Vec<&str> = items.iter().map(|(text, _)| text.as_str()).collect();
     let argument = format!("--{dashed}={}", texts.join(","));
     alone(table, &dashed, &texts.join(","))
         .map_err(|why| Mistake { span: value.span(), message: format!("{key}: {why}") })?;
-    Ok(Some(Flag { argument, span }))
+    Ok(vec![Flag { argument, span }])
 }
 
 /// The values of a key as a flag would take them, and where each stands.
@@ -244,6 +252,9 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
     fn list<T>(values: &Option<values::List<T>>, one: impl Fn(&T) -> Value) -> Option<Value> {
         values.as_ref().map(|list| Array(list.0.iter().map(one).collect()))
     }
+    fn several<T>(values: &[T], one: impl Fn(&T) -> Value) -> Option<Value> {
+        (!values.is_empty()).then(|| Array(values.iter().map(one).collect()))
+    }
     let text = |text: &str| Text(text.to_owned());
     let number = |n: u32| Integer(i64::from(n));
     let switch = |on: bool| on.then_some(Boolean(true));
@@ -275,6 +286,9 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("dir", w.dir.as_deref().map(text)),
         ("file_bytes", w.file_bytes.map(|size| Text(values::written_size(size)))),
         ("evict", switch(w.evict)),
+        ("block", list(&w.block, |&size| Text(values::written_size(size)))),
+        ("sync", list(&w.sync, |sync| text(sync.word()))),
+        ("external", several(&w.external, |one| Text(values::written_external(one)))),
         ("budget", w.budget.map(|span| Text(values::written_span(span)))),
         ("precision", w.precision.map(|x| Text(values::written_fraction(x)))),
         ("delta", w.delta.map(|x| Text(values::written_fraction(x)))),

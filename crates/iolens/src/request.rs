@@ -3,6 +3,7 @@
 //! is measured.
 
 mod common;
+mod copy;
 mod file;
 mod syscall;
 mod tuning;
@@ -61,6 +62,9 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
     };
     let study = asked.study.unwrap_or(Study::Net);
     refuse_foreign(study, &asked)?;
+    if study == Study::Copy {
+        copy::refuse_sizes(&asked)?;
+    }
     let mut base = built_in(match (study, asked.quick) {
         (Study::Net, false) => built_in::NET,
         (Study::Net, true) => built_in::QUICK,
@@ -68,6 +72,8 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
         (Study::Syscall, true) => built_in::SYSCALL_QUICK,
         (Study::File, false) => built_in::FILE,
         (Study::File, true) => built_in::FILE_QUICK,
+        (Study::Copy, false) => built_in::COPY,
+        (Study::Copy, true) => built_in::COPY_QUICK,
     })?;
     if asked.is_classic() {
         // Their number of passes is made for slices.
@@ -102,6 +108,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     match asked.study {
         Some(Study::Syscall) => syscall::plan(asked, seed),
         Some(Study::File) => file::plan(asked, seed),
+        Some(Study::Copy) => copy::plan(asked, seed),
         Some(Study::Net) | None => net(asked, seed, available),
     }
 }
@@ -224,6 +231,7 @@ fn known(study: Study, key: &str, id: &str) -> Result<(), String> {
     match key {
         _ if study == Study::Syscall => syscall::known(key, id),
         _ if study == Study::File => file::known(key, id),
+        _ if study == Study::Copy => copy::known(key, id),
         "receivers" => known_receiver(id).map(|_| ()),
         "primitives" => selects(id),
         _ => known_primitive(id).map(|_| ()),

@@ -6,6 +6,7 @@ pub(crate) mod load;
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::copy::{CopySync, External};
 use iolens_model::file::{CacheState, Consumer, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
@@ -124,6 +125,55 @@ pub(crate) fn caches(text: &str) -> Parsed<List<CacheState>> {
 
 pub(crate) fn consumers(text: &str) -> Parsed<List<Consumer>> {
     list(text, "consumer", Consumer::ALL, Consumer::word)
+}
+
+/// Bytes of the blocks of copies.
+pub(crate) fn blocks(text: &str) -> Parsed<List<Bytes>> {
+    each(text, block_size)
+}
+
+pub(crate) fn copy_syncs(text: &str) -> Parsed<List<CopySync>> {
+    list(text, "end of a copy", CopySync::ALL, CopySync::word)
+}
+
+/// What a program must be told, or it copies nothing that we know of.
+const PLACEHOLDERS: [&str; 2] = ["{src}", "{dst}"];
+
+/// `NAME=prog {src} {dst}`, split as a shell would split it, of which there is none.
+pub(crate) fn external(text: &str) -> Parsed<External> {
+    let advice = "write NAME='prog {src} {dst} {block}'";
+    let (name, command) =
+        text.split_once('=').ok_or_else(|| format!("`{text}` names no program: {advice}"))?;
+    let name = name.trim();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if name.is_empty() || !name.chars().all(is_plain) {
+        return Err(format!(
+            "`{name}` is not a name of an arm: write letters, digits, `_`, `-` and `.`; {advice}"
+        ));
+    }
+    let argv = shlex::split(command)
+        .ok_or_else(|| format!("`{command}` has a quotation mark that is not closed"))?;
+    if argv.is_empty() {
+        return Err(format!("`{name}` names no program: {advice}"));
+    }
+    let lacks = |key: &&&str| !argv.iter().any(|argument| argument.contains(**key));
+    if let Some(key) = PLACEHOLDERS.iter().find(lacks) {
+        return Err(format!(
+            "`{command}` lacks {key}: it would not know what to copy where; {advice}"
+        ));
+    }
+    if argv[0].contains('{') {
+        return Err(format!("`{}` is not a program: {advice}", argv[0]));
+    }
+    Ok(External { name: name.to_owned(), argv })
+}
+
+/// A program as it is asked for.
+pub(crate) fn written_external(external: &External) -> String {
+    let words = external.argv.iter().map(String::as_str);
+    // No argument came with a zero byte, which alone cannot be quoted.
+    let command = shlex::try_join(words).unwrap_or_default();
+    format!("{}={command}", external.name)
 }
 
 pub(crate) fn depths(text: &str) -> Parsed<List<u32>> {
@@ -463,6 +513,11 @@ mod tests {
         for value in [0.03, 0.07, 0.005, 1.0 / 3.0] {
             assert_eq!(fraction(&written_fraction(value)), Ok(value));
         }
+        for text in ["a='b c' {src} \"{dst}\"", "m.y-1=/bin/x --from={src} --to={dst} -b{block} ''"]
+        {
+            let read = external(text).unwrap();
+            assert_eq!(external(&written_external(&read)), Ok(read));
+        }
         for text in ["12", "12..60"] {
             assert_eq!(written_passes(passes(text).unwrap()), text);
         }
@@ -487,6 +542,13 @@ mod tests {
         check(receive_sizes("4KiB,1GiB").map(drop), "the largest is 64 MiB");
         check(passes("60..12").map(drop), "smaller number first");
         check(slice("11s").map(drop), "--window");
+        check(external("cp {src} {dst}").map(drop), "names no program");
+        check(external("a b=cp {src} {dst}").map(drop), "is not a name of an arm");
+        check(external("a=cp '{src} {dst}").map(drop), "not closed");
+        check(external("a=cp {src}").map(drop), "lacks {dst}");
+        check(external("a= ").map(drop), "names no program");
+        check(blocks("4KiB,1GiB").map(drop), "the largest is 64 MiB");
+        check(copy_syncs("fsnc").map(drop), "did you mean `fsync`?");
         check(topologies("loopbck").map(drop), "did you mean `loopback`?");
         check(iovecs("later").map(drop), "per_message, prepared");
     }

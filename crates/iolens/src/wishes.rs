@@ -3,6 +3,7 @@
 //! keys: a key of a plan file is a long flag with `_` for `-`.
 
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Study, WorkingSet};
+use iolens_model::copy::{CopyAxes, CopySync, External};
 use iolens_model::file::{CacheState, Consumer, FileAxes, Pattern};
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
@@ -32,7 +33,8 @@ pub(crate) struct Wishes {
     /// The arm the others are compared with [default: send_staged; of syscall getppid]
     #[arg(long, value_name = "ID", value_parser = values::word, help_heading = COMPARE)]
     pub(crate) baseline: Option<String>,
-    /// Message sizes: a list, or a range by factors of 4 [default: 64..1MiB]
+    /// Sizes of messages, of blocks (file) or of whole files (copy): a list, or a range by factors
+    /// of 4 [default: 64..1MiB; of copy 1MiB..256MiB]
     #[arg(long, value_name = "LIST|A..B", value_parser = values::sizes, help_heading = COMPARE)]
     pub(crate) sizes: Option<List<Bytes>>,
     /// Thread pairs, one connection each, or of syscall threads [default: 1,4; 1]
@@ -72,7 +74,8 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "LIST", value_parser = values::in_a_row, help_heading = COMPARE)]
     pub(crate) in_a_row: Option<List<Option<u64>>>,
 
-    /// Of file: what is in the page cache before: warm, cold (evicted) [default: warm,cold]
+    /// Of file and copy: what of the file that is read is in the page cache before: warm, cold
+    /// (evicted) [default: warm,cold; of copy warm]
     #[arg(long, value_name = "LIST", value_parser = values::caches, help_heading = COMPARE)]
     pub(crate) cache: Option<List<CacheState>>,
     /// Of file: order of blocks: sequential, random [default: sequential]
@@ -85,18 +88,31 @@ pub(crate) struct Wishes {
     /// [default: 8]
     #[arg(long, value_name = "LIST", value_parser = values::depths, help_heading = COMPARE)]
     pub(crate) depth: Option<List<u32>>,
-    /// Of file: a file of yours, which is only read [default: one of ours, removed afterwards]
+    /// Of file and copy: a file of yours, which is only read, and of copy in its own size
+    /// [default: ours, removed afterwards]
     #[arg(long, value_name = "FILE", value_parser = values::word, help_heading = COMPARE)]
     pub(crate) file: Option<String>,
-    /// Of file: the folder where ours is made [default: that of temporary files]
+    /// Of file and copy: the folder where ours are made, and copies [default: that of temporary
+    /// files]
     #[arg(long, value_name = "DIR", value_parser = values::word, help_heading = COMPARE)]
     pub(crate) dir: Option<String>,
     /// Of file: size of ours [default: 4 times the last-level cache, 256MiB at least]
     #[arg(long, value_name = "SIZE", value_parser = values::file_bytes, help_heading = COMPARE)]
     pub(crate) file_bytes: Option<Bytes>,
-    /// Of file: cold cells may evict your file from the page cache
+    /// Of file and copy: cold cells may evict your file from the page cache
     #[arg(long, help_heading = COMPARE)]
     pub(crate) evict: bool,
+    /// Of copy: bytes that one call is asked to move [default: 128KiB]
+    #[arg(long, value_name = "LIST", value_parser = values::blocks, help_heading = COMPARE)]
+    pub(crate) block: Option<List<Bytes>>,
+    /// Of copy: what belongs to the time besides copying: none, fsync [default: none]
+    #[arg(long, value_name = "LIST", value_parser = values::copy_syncs, help_heading = COMPARE)]
+    pub(crate) sync: Option<List<CopySync>>,
+    /// Of copy: a program as an arm, such as 'mine=prog {src} {dst} {block}'; no shell; may be
+    /// repeated
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = values::external,
+          help_heading = COMPARE)]
+    pub(crate) external: Vec<External>,
 
     /// Begin no pass that would end later [default: 10m; quick: 40s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
@@ -211,6 +227,12 @@ impl Wishes {
             dir: self.dir.or(below.dir),
             file_bytes: self.file_bytes.or(below.file_bytes),
             evict: self.evict || below.evict,
+            block: self.block.or(below.block),
+            sync: self.sync.or(below.sync),
+            external: match self.external.is_empty() {
+                true => below.external,
+                false => self.external,
+            },
             budget: self.budget.or(below.budget),
             precision: self.precision.or(below.precision),
             delta: self.delta.or(below.delta),
@@ -250,12 +272,14 @@ impl Wishes {
             Schedule::Window { window: length } => window = Some(length),
             Schedule::Messages { messages: count } => messages = Some(count),
         }
+        // The size of a file that is copied is its own.
+        let is_of_a_file = plan.copy().is_some_and(|copy| copy.file.is_some());
         Wishes {
             study: Some(plan.study()),
             quick: plan.quick,
             primitives: Some(List(plan.primitives.clone())),
             baseline: Some(plan.baseline.clone()),
-            sizes: plan.study().has_sizes().then(|| List(plan.sizes.clone())),
+            sizes: (plan.study().has_sizes() && !is_of_a_file).then(|| List(plan.sizes.clone())),
             threads: Some(List(plan.threads.clone())),
             budget: Some(plan.budget),
             precision: Some(plan.precision),
@@ -275,6 +299,7 @@ impl Wishes {
             ..match &plan.axes {
                 Axes::Net(net) => Wishes::of_net(net),
                 Axes::File(file) => Wishes::of_file(file),
+                Axes::Copy(copy) => Wishes::of_copy(copy),
                 Axes::Syscall(syscall) => {
                     Wishes { in_a_row: Some(List(syscall.in_a_row.clone())), ..Wishes::default() }
                 }
@@ -293,6 +318,20 @@ impl Wishes {
             dir: file.dir.clone(),
             file_bytes: file.file_bytes,
             evict: file.evict,
+            ..Wishes::default()
+        }
+    }
+
+    /// What only plans of `copy` state.
+    fn of_copy(copy: &CopyAxes) -> Wishes {
+        Wishes {
+            block: Some(List(copy.block.clone())),
+            cache: Some(List(copy.cache.clone())),
+            sync: Some(List(copy.sync.clone())),
+            file: copy.file.clone(),
+            dir: copy.dir.clone(),
+            evict: copy.evict,
+            external: copy.external.clone(),
             ..Wishes::default()
         }
     }

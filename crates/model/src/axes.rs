@@ -49,6 +49,8 @@ axis! {
         Syscall = "syscall",
         /// Blocks of a file.
         File = "file",
+        /// Whole files, copied.
+        Copy = "copy",
     }
 }
 
@@ -57,7 +59,7 @@ impl Study {
     #[must_use]
     pub fn has_sizes(self) -> bool {
         match self {
-            Study::Net | Study::File => true,
+            Study::Net | Study::File | Study::Copy => true,
             Study::Syscall => false,
         }
     }
@@ -69,6 +71,18 @@ impl Study {
             Study::Net => "message",
             Study::Syscall => "call",
             Study::File => "block",
+            Study::Copy => "copy",
+        }
+    }
+
+    /// Several of them.
+    #[must_use]
+    pub fn units(self) -> &'static str {
+        match self {
+            Study::Net => "messages",
+            Study::Syscall => "calls",
+            Study::File => "blocks",
+            Study::Copy => "copies",
         }
     }
 }
@@ -152,6 +166,17 @@ axis! {
         /// counting costs.
         Alternate = "alternate",
     }
+}
+
+/// Each of `all` with each of the values, in this order.
+pub(crate) fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
+    let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));
+    let with = |(one, value): (&C, &T)| {
+        let mut one = one.clone();
+        set(&mut one, value);
+        one
+    };
+    pairs.map(with).collect()
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{Iovec, Mode, Study, Topology, WorkingSet};
-use crate::file::FileSetting;
+use crate::copy::CopySetting;
+use crate::file::{CacheState, FileSetting};
 use crate::tuning::Tuning;
 use crate::units::Bytes;
 
@@ -36,6 +37,8 @@ pub enum Setting {
     Syscall(SyscallSetting),
     /// Blocks of a file.
     File(FileSetting),
+    /// Whole files, copied.
+    Copy(CopySetting),
 }
 
 /// The axes of `syscall`.
@@ -131,6 +134,7 @@ impl Setting {
             Setting::Net(_) => Study::Net,
             Setting::Syscall(_) => Study::Syscall,
             Setting::File(_) => Study::File,
+            Setting::Copy(_) => Study::Copy,
         }
     }
 }
@@ -147,7 +151,7 @@ impl Cell {
     pub fn net(&self) -> Option<&NetSetting> {
         match &self.setting {
             Setting::Net(net) => Some(net),
-            Setting::Syscall(_) | Setting::File(_) => None,
+            _ => None,
         }
     }
 
@@ -155,7 +159,7 @@ impl Cell {
     pub fn net_mut(&mut self) -> Option<&mut NetSetting> {
         match &mut self.setting {
             Setting::Net(net) => Some(net),
-            Setting::Syscall(_) | Setting::File(_) => None,
+            _ => None,
         }
     }
 
@@ -164,7 +168,7 @@ impl Cell {
     pub fn syscall(&self) -> Option<SyscallSetting> {
         match self.setting {
             Setting::Syscall(syscall) => Some(syscall),
-            Setting::Net(_) | Setting::File(_) => None,
+            _ => None,
         }
     }
 
@@ -173,6 +177,26 @@ impl Cell {
     pub fn file(&self) -> Option<FileSetting> {
         match self.setting {
             Setting::File(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// The axes of `copy`; null in other studies.
+    #[must_use]
+    pub fn copy(&self) -> Option<CopySetting> {
+        match self.setting {
+            Setting::Copy(copy) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// What of the file that is read is in the page cache when a slice begins; null
+    /// in studies that read none.
+    #[must_use]
+    pub fn cache(&self) -> Option<CacheState> {
+        match self.setting {
+            Setting::File(file) => Some(file.cache),
+            Setting::Copy(copy) => Some(copy.cache),
             Setting::Net(_) | Setting::Syscall(_) => None,
         }
     }
@@ -269,6 +293,7 @@ impl Cell {
             Setting::File(FileSetting { cache, pattern, consumer, .. }) => {
                 vec![cache.to_string(), pattern.to_string(), format!("consumer {consumer}")]
             }
+            Setting::Copy(copy) => vec![copy.block_in_words(), copy.cache.to_string()],
         }
     }
 
@@ -282,6 +307,7 @@ impl Cell {
                 let is_unusual = file.depth != FileSetting::DEPTH;
                 is_unusual.then(|| file.depth_in_words()).into_iter().collect()
             }
+            Setting::Copy(copy) => copy.sync_in_words().into_iter().collect(),
         }
     }
 }
@@ -307,6 +333,13 @@ enum Stored {
         message_bytes: Bytes,
     },
     // Before what has less: the first that fits is taken.
+    Copy {
+        study: Study,
+        #[serde(flatten)]
+        setting: CopySetting,
+        threads: u32,
+        file_bytes: Bytes,
+    },
     File {
         study: Study,
         #[serde(flatten)]
@@ -330,6 +363,9 @@ impl From<Stored> for Cell {
             Stored::File { setting, threads, block_bytes, .. } => {
                 Cell { setting: Setting::File(setting), threads, size: block_bytes }
             }
+            Stored::Copy { setting, threads, file_bytes, .. } => {
+                Cell { setting: Setting::Copy(setting), threads, size: file_bytes }
+            }
             Stored::Syscall { in_a_row, threads, .. } => {
                 let setting = Setting::Syscall(SyscallSetting { in_a_row });
                 Cell { setting, threads, size: Bytes(0) }
@@ -345,6 +381,9 @@ impl From<Cell> for Stored {
             Setting::File(setting) => {
                 Stored::File { study: Study::File, setting, threads, block_bytes: size }
             }
+            Setting::Copy(setting) => {
+                Stored::Copy { study: Study::Copy, setting, threads, file_bytes: size }
+            }
             Setting::Syscall(SyscallSetting { in_a_row }) => {
                 Stored::Syscall { study: Study::Syscall, in_a_row, threads }
             }
@@ -355,6 +394,7 @@ impl From<Cell> for Stored {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy::CopySync;
 
     #[test]
     fn a_cell_of_net_is_written_as_it_always_was() {
@@ -372,6 +412,26 @@ mod tests {
         for (key, value) in older.as_object().unwrap() {
             assert_eq!(&written[key], value, "{key}");
         }
+        assert_eq!(serde_json::from_value::<Cell>(written).unwrap(), cell);
+    }
+
+    #[test]
+    fn the_size_of_a_copy_is_that_of_the_file() {
+        let copy = CopySetting {
+            block_bytes: Bytes(4096),
+            cache: CacheState::Warm,
+            sync: CopySync::Fsync,
+        };
+        let cell = Cell { setting: Setting::Copy(copy), threads: 2, size: Bytes(1 << 20) };
+        assert_eq!(
+            cell.to_string(),
+            "1 MiB × 2 threads, blocks of 4 KiB, warm, fsync within the time"
+        );
+        let written = serde_json::to_value(&cell).unwrap();
+        assert_eq!(
+            (&written["file_bytes"], &written["block_bytes"]),
+            (&(1 << 20).into(), &4096.into())
+        );
         assert_eq!(serde_json::from_value::<Cell>(written).unwrap(), cell);
     }
 

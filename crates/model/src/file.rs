@@ -98,6 +98,9 @@ pub struct EngineFacts {
     pub is_direct: bool,
     /// Whether several of its reads can be under way at once.
     pub has_depth: bool,
+    /// Of a program that copies, its argument list; null for engines of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Vec<String>>,
 }
 
 /// The file of a run.
@@ -121,6 +124,18 @@ pub struct FileFacts {
     /// What makes it unfit to be timed, a sentence each: holes, extents that were
     /// never written, zeros.
     pub warnings: Vec<String>,
+    /// Where it is copied to; null in other studies than `copy`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<DestinationFacts>,
+}
+
+/// Where copies are made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DestinationFacts {
+    /// The folder in which ours was made.
+    pub place: String,
+    /// Its file system.
+    pub file_system: String,
 }
 
 /// What is found around a slice that reads a file, outside its clock.

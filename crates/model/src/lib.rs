@@ -9,6 +9,7 @@ pub mod arm;
 pub mod axes;
 pub mod call;
 pub mod cell;
+pub mod copy;
 pub mod data_path;
 pub mod doctor;
 pub mod family;

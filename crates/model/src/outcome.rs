@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arm::ArmOutcome;
 use crate::cell::Cell;
+use crate::copy::ProgramStart;
 use crate::file::FileCounts;
 use crate::reading::{NotMeasured, Reading};
 use crate::trial::SliceKind;
@@ -106,7 +107,8 @@ pub struct Counts {
     pub messages: u64,
     /// Payload bytes the kernel accepted, or delivered.
     pub bytes: u64,
-    /// System calls that moved, or tried to move, payload.
+    /// System calls that moved, or tried to move, payload; 0 also for programs, whose
+    /// calls nobody counts: see [`crate::file::EngineFacts::program`].
     pub calls: u64,
     /// First call of the first thread to the end of the last one.
     pub time_ns: u64,
@@ -428,6 +430,9 @@ pub struct EndFacts {
     /// What its arms found or arranged when they were opened.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arm_facts: Vec<ArmFact>,
+    /// What starting the programs among its arms took.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<ProgramStart>,
     /// What this end could not read, and why.
     pub not_measured: Vec<NotMeasured>,
 }

@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet};
+use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet, crossed};
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
+use crate::copy::CopyAxes;
 use crate::file::{CacheState, Consumer, FileAxes, FileSetting, Pattern};
 use crate::tuning::Tuning;
 use crate::units::{Bytes, Nanos};
@@ -58,6 +59,8 @@ pub enum Axes {
     Syscall(SyscallAxes),
     /// Blocks of a file.
     File(FileAxes),
+    /// Whole files, copied.
+    Copy(CopyAxes),
 }
 
 /// The axes of `syscall`.
@@ -283,6 +286,7 @@ impl Plan {
             Axes::Net(_) => Study::Net,
             Axes::Syscall(_) => Study::Syscall,
             Axes::File(_) => Study::File,
+            Axes::Copy(_) => Study::Copy,
         }
     }
 
@@ -291,7 +295,7 @@ impl Plan {
     pub fn net(&self) -> Option<&NetAxes> {
         match &self.axes {
             Axes::Net(net) => Some(net),
-            Axes::Syscall(_) | Axes::File(_) => None,
+            _ => None,
         }
     }
 
@@ -299,7 +303,7 @@ impl Plan {
     pub fn net_mut(&mut self) -> Option<&mut NetAxes> {
         match &mut self.axes {
             Axes::Net(net) => Some(net),
-            Axes::Syscall(_) | Axes::File(_) => None,
+            _ => None,
         }
     }
 
@@ -308,7 +312,7 @@ impl Plan {
     pub fn syscall(&self) -> Option<&SyscallAxes> {
         match &self.axes {
             Axes::Syscall(syscall) => Some(syscall),
-            Axes::Net(_) | Axes::File(_) => None,
+            _ => None,
         }
     }
 
@@ -317,7 +321,16 @@ impl Plan {
     pub fn file(&self) -> Option<&FileAxes> {
         match &self.axes {
             Axes::File(file) => Some(file),
-            Axes::Net(_) | Axes::Syscall(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The axes of `copy`; null in other studies.
+    #[must_use]
+    pub fn copy(&self) -> Option<&CopyAxes> {
+        match &self.axes {
+            Axes::Copy(copy) => Some(copy),
+            _ => None,
         }
     }
 
@@ -355,6 +368,7 @@ impl Plan {
                 axes.in_a_row.iter().map(setting).collect()
             }
             Axes::File(axes) => axes.settings().into_iter().map(Setting::File).collect(),
+            Axes::Copy(axes) => axes.settings().into_iter().map(Setting::Copy).collect(),
         };
         let cell = |setting| Cell { setting, threads: 0, size: Bytes(0) };
         let cells = settings.into_iter().map(cell).collect();
@@ -379,6 +393,7 @@ impl Plan {
         match (&self.axes, &cell.setting) {
             (Axes::Net(axes), Setting::Net(net)) => axes.told_apart(net),
             (Axes::File(axes), Setting::File(file)) => axes.told_apart(file),
+            (Axes::Copy(axes), Setting::Copy(copy)) => axes.told_apart(copy),
             _ => cell.unusual(),
         }
     }
@@ -522,17 +537,6 @@ impl NetAxes {
             (self.batches.uring_batch.len(), batch),
         ]
     }
-}
-
-/// Each of `all` with each of the values, in this order.
-fn crossed<C: Clone, T>(all: Vec<C>, values: &[T], set: impl Fn(&mut C, &T)) -> Vec<C> {
-    let pairs = all.iter().flat_map(|one| values.iter().map(move |value| (one, value)));
-    let with = |(one, value): (&C, &T)| {
-        let mut one = one.clone();
-        set(&mut one, value);
-        one
-    };
-    pairs.map(with).collect()
 }
 
 /// A value, or a list of them.

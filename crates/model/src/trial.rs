@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::arm::{Arm, Role};
 use crate::axes::Counting;
 use crate::cell::Cell;
+use crate::copy::External;
 use crate::plan::{NetworkOptions, Probes, SocketOptions};
 use crate::profile::Sampling;
 use crate::units::Nanos;
@@ -34,6 +35,9 @@ pub struct Trial {
     /// The file that is read; null in other studies than `file`.
     #[serde(default)]
     pub file: Option<TrialFile>,
+    /// Where files are copied; null in other studies than `copy`.
+    #[serde(default)]
+    pub copies: Option<TrialCopies>,
     /// Processors of the sending end; thread i runs on entry i mod length.
     pub tx_cpus: Vec<u32>,
     /// Processors of the receiving end.
@@ -102,6 +106,19 @@ pub struct TrialFile {
     pub path: Vec<u8>,
     /// What a random order of blocks follows from.
     pub seed: u64,
+}
+
+/// The files of a trial that copies. Paths are bytes: JSON has text only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialCopies {
+    /// The hash of its bytes, which every copy must have.
+    pub checksum: u64,
+    /// An empty file, whose copies tell what starting a program takes.
+    pub empty: Vec<u8>,
+    /// The folder of ours where copies are made.
+    pub folder: Vec<u8>,
+    /// Programs that are arms, by their names.
+    pub programs: Vec<External>,
 }
 
 /// A stretch of work of one arm.

@@ -90,6 +90,12 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
             out.extend(crate::files::sentences(run, analysis));
             out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
         }
+        Study::Copy => {
+            out.splice(0..0, crate::files::alarms(run));
+            out.extend(headlines(run, analysis));
+            out.extend(crate::copying::sentences(run, analysis));
+            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+        }
         Study::Net => {
             out.extend(headlines(run, analysis));
             out.extend(crossing::sentences(run, analysis));

@@ -12,7 +12,7 @@ use iolens_model::run::Run;
 use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
-pub(crate) use self::sentences::{alarms, sentences};
+pub(crate) use self::sentences::{alarms, cold_in_a_guest, sentences};
 
 /// The unit of rates in one table or figure.
 #[derive(Debug, Clone, Copy, PartialEq)]

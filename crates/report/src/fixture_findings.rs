@@ -208,6 +208,7 @@ fn cost_models(curve: &Cell) -> Vec<CostModel> {
         fixed_is_upper_bound: false,
         worst_residual: 0.04,
         worst_at: Bytes(4096),
+        breaks_at: None,
     };
     parts.map(model).to_vec()
 }

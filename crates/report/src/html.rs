@@ -41,7 +41,7 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             cells::section(run, analysis),
             reproduce::section(run),
         ],
-        Study::File => vec![
+        Study::File | Study::Copy => vec![
             files::answers(run, analysis),
             files::decision(run, analysis),
             files::figures(run, analysis),
@@ -123,6 +123,7 @@ fn question(run: &Run) -> &'static str {
     match run.header.plan.study() {
         Study::Net => "What moving a message costs",
         Study::File => "What reading a file costs",
+        Study::Copy => "What copying a file costs",
         Study::Syscall => "What a crossing into the kernel costs",
     }
 }
@@ -131,7 +132,7 @@ fn question(run: &Run) -> &'static str {
 fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
     match run.header.plan.study() {
         Study::Net => &CONTENTS,
-        Study::File => &files::CONTENTS,
+        Study::File | Study::Copy => &files::CONTENTS,
         Study::Syscall => &calls::CONTENTS,
     }
 }

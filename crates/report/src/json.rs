@@ -61,7 +61,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
             "trials_ns": spent.trials_ns,
         },
     });
-    if run.header.plan.file().is_some() {
+    if crate::words::is_of_files(&run.header.plan) {
         whole["read_plateaus"] = json!(analysis.read_plateaus);
     }
     print(&whole)

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+mod copying;
 pub mod csv;
 pub mod doctor;
 pub mod explain;

@@ -20,6 +20,7 @@ use crate::arm_facts;
 use crate::totals::{Totals, totals};
 
 mod calls;
+mod copies;
 mod files;
 
 /// One row. All rows of an export have the same names in the same order.
@@ -59,7 +60,10 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
         return calls::arm_row(run, trial, index);
     }
     if let Some(setting) = trial.cell.file() {
-        return files::arm_row(run, trial, setting, index);
+        return files::arm_row(run, trial, files::axes(&trial.cell, setting), index);
+    }
+    if let Some(setting) = trial.cell.copy() {
+        return copies::arm_row(run, trial, setting, index);
     }
     let outcome = &trial.arms[index];
     let cell = &trial.cell;
@@ -185,6 +189,9 @@ fn axes(cell: &Cell) -> Named {
     }
     if let Some(setting) = cell.file() {
         return files::axes(cell, setting);
+    }
+    if let Some(setting) = cell.copy() {
+        return copies::axes(cell, setting);
     }
     fixed([
         ("receiver", json!(cell.receiver())),
@@ -319,11 +326,14 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
     ]));
     if trial.cell.net().is_none() {
         let counts = [ends(slice), pmu_of_ends(slice), later_of_ends(slice)].concat();
-        let is_file = trial.cell.file().is_some();
-        if is_file {
+        if trial.cell.cache().is_some() {
             row.extend(files::found(slice.tx.file.as_ref()));
         }
-        row.extend(calls::of_one_end(counts, if is_file { "blocks" } else { "calls" }));
+        let mut counts = calls::of_one_end(counts, run.header.plan.study().units());
+        if arm.is_some_and(|arm| copies::is_program(run, &arm.primitive)) {
+            copies::forget_calls(&mut counts);
+        }
+        row.extend(counts);
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(ends(slice));
@@ -462,6 +472,10 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     }
     if cell.cell.file().is_some() {
         row.extend(files::figures(arm));
+        return Record { columns: row, whole: Vec::new() };
+    }
+    if cell.cell.copy().is_some() {
+        row.extend(copies::figures(run, arm));
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(figures(arm));

@@ -51,7 +51,7 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if run.header.plan.syscall().is_some() {
         return calls::run(run, analysis, style);
     }
-    if run.header.plan.file().is_some() {
+    if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
     }
     match parts::is_grouped(analysis) {
@@ -66,7 +66,7 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if run.header.plan.syscall().is_some() {
         return calls::whole(run, analysis, style);
     }
-    if run.header.plan.file().is_some() {
+    if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
     }
     let mut out = String::new();
@@ -194,7 +194,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     out.push('\n');
     let table = match plan.study() {
         Study::Net => results::results(plan, &[cell], style.columns()),
-        Study::File => results::files::curve(run, &[cell], style.columns()),
+        Study::File | Study::Copy => results::files::curve(run, &[cell], style.columns()),
         Study::Syscall => crate::calls::by_cost(run, cell, false),
     };
     out.push_str(&painted(&table.text(style.columns()), style));

@@ -42,7 +42,7 @@ pub(crate) const GUEST_COLD: &str = "guest-cold";
 
 /// Words about a cell with what this machine makes of its cache state.
 pub(crate) fn as_found(header: &RunHeader, cell: &Cell, words: String) -> String {
-    let is_cold = cell.file().is_some_and(|file| file.cache == CacheState::Cold);
+    let is_cold = cell.cache() == Some(CacheState::Cold);
     match is_cold && is_guest(&header.host) {
         true => words.split(", ").map(guest_cold).collect::<Vec<_>>().join(", "),
         false => words,
@@ -61,7 +61,7 @@ pub(crate) fn is_guest(host: &HostFacts) -> bool {
 /// What tells the panels of a figure apart: the thread count, in a run of `file` with
 /// what else tells its curve apart.
 pub(crate) fn panel(header: &RunHeader, cell: &Cell) -> String {
-    if header.plan.file().is_some() { curve(header, cell) } else { threads(cell.threads) }
+    if is_of_files(&header.plan) { curve(header, cell) } else { threads(cell.threads) }
 }
 
 /// What a table of choices shows.
@@ -69,14 +69,21 @@ pub(crate) fn cheapest(plan: &Plan) -> String {
     format!("Cheapest {} by time per {}", arm_of(plan), plan.study().unit())
 }
 
+/// Whether a plan is about files.
+pub(crate) fn is_of_files(plan: &Plan) -> bool {
+    plan.file().is_some() || plan.copy().is_some()
+}
+
 /// What an arm is in a study: `arm`, `engine`.
 pub(crate) fn arm_of(plan: &Plan) -> &'static str {
     if plan.file().is_some() { "engine" } else { "arm" }
 }
 
-/// What the sizes of a study are: `message size`, `block size`.
+/// What the sizes of a study are: `message size`, `block size`, `file size`.
 pub(crate) fn size_of(plan: &Plan) -> String {
-    format!("{} size", plan.study().unit())
+    // Whole files are copied.
+    let of = if plan.copy().is_some() { "file" } else { plan.study().unit() };
+    format!("{of} size")
 }
 
 /// The same for a narrow column, whose heading says what it is.
@@ -143,7 +150,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
             net.fields_in_words(),
             received(&[net.topology], std::slice::from_ref(&net.receiver)),
         ]),
-        Setting::File(_) => parts.extend(cell.words()),
+        Setting::File(_) | Setting::Copy(_) => parts.extend(cell.words()),
         Setting::Syscall(_) => {}
     }
     parts.extend(plan.told_further(cell));
@@ -172,6 +179,9 @@ pub(crate) fn settings(plan: &Plan) -> String {
             values(&file.pattern),
             format!("consumer {}", values(&file.consumer)),
         ]),
+        Axes::Copy(copy) => {
+            parts.extend([format!("blocks of {}", values(&copy.block)), values(&copy.cache)])
+        }
         Axes::Syscall(_) => {
             let calls = u32::try_from(plan.primitives.len()).unwrap_or(u32::MAX);
             return format!("syscall, {}, {}", count(calls, "call"), values_of_threads(plan));

@@ -435,6 +435,9 @@ pub struct CostModel {
     pub worst_residual: f64,
     /// The size it is at.
     pub worst_at: Bytes,
+    /// The first size that the fit does not hold for, where it holds for smaller
+    /// ones alone; null where it is one of all sizes.
+    pub breaks_at: Option<Bytes>,
 }
 
 impl CostModel {

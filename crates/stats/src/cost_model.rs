@@ -24,7 +24,7 @@ pub(crate) fn of(tracks: &[Track], table: &mut StudentTable) -> Vec<CostModel> {
         tracks.sort_by_key(|track| track.cell.size);
         let sizes: Vec<Bytes> = tracks.iter().map(|track| track.cell.size).collect();
         let passes: Vec<BTreeMap<u32, f64>> = tracks.iter().map(|track| by_pass(track)).collect();
-        of_passes(&curve, label, &sizes, &complete(&passes), table)
+        of_curve(&curve, label, &sizes, &complete(&passes), table)
     };
     curves.into_iter().filter_map(model).collect()
 }
@@ -54,6 +54,30 @@ fn complete(passes: &[BTreeMap<u32, f64>]) -> Vec<Vec<f64>> {
         .keys()
         .filter_map(|pass| passes.iter().map(|size| size.get(pass).copied()).collect())
         .collect()
+}
+
+/// The model of a curve as [`of_passes`] has it. Blocks of a file that do not follow
+/// it as a whole may do so up to a size, beyond which another cache or another device
+/// serves them: then it is the model of as many of the smallest as follow one, if
+/// their largest has at least as much of b as of a.
+fn of_curve(
+    curve: &Cell,
+    label: &str,
+    sizes: &[Bytes],
+    passes: &[Vec<f64>],
+    table: &mut StudentTable,
+) -> Option<CostModel> {
+    let whole = of_passes(curve, label, sizes, passes, table)?;
+    if whole.is_affine() || curve.net().is_some() {
+        return Some(whole);
+    }
+    let part = (SIZES_MIN..sizes.len()).rev().find_map(|end| {
+        let passes: Vec<Vec<f64>> = passes.iter().map(|pass| pass[..end].to_vec()).collect();
+        let model = of_passes(curve, label, &sizes[..end], &passes, table)?;
+        let holds = model.is_affine() && sizes[end - 1].0 as f64 >= model.half_size_bytes;
+        holds.then(|| CostModel { breaks_at: Some(sizes[end]), ..model })
+    });
+    Some(part.unwrap_or(whole))
 }
 
 /// The model of a curve from ln ns per message, per pass and size; null with
@@ -101,6 +125,7 @@ pub(crate) fn of_passes(
         fixed_is_upper_bound: sizes[0].0 as f64 > half_size_bytes / 4.0,
         worst_residual,
         worst_at,
+        breaks_at: None,
     })
 }
 

@@ -224,6 +224,7 @@ fn end(cell: &Cell) -> EndFacts {
         thread_pmus: Vec::new(),
         by_pmu: Vec::new(),
         arm_facts: Vec::new(),
+        starts: Vec::new(),
         not_measured: Vec::new(),
     }
 }

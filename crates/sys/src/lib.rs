@@ -19,6 +19,7 @@ pub mod fault;
 pub mod fifo;
 pub mod file;
 pub mod io_uring;
+pub mod launch;
 pub mod lock;
 pub mod netlink;
 pub mod netns;

@@ -23,6 +23,13 @@ pub fn may_write(path: &Path) -> Result<(), Errno> {
     Ok(accessat(CWD, path, wanted, AtFlags::EACCESS)?)
 }
 
+/// Whether this process may execute a file; see [`may_write`].
+///
+/// Errors: `EACCES`, `ENOENT`.
+pub fn may_execute(path: &Path) -> Result<(), Errno> {
+    Ok(accessat(CWD, path, Access::EXEC_OK, AtFlags::EACCESS)?)
+}
+
 /// Whether the file system of a program gives it no capabilities at its start
 /// (`nosuid`).
 ///

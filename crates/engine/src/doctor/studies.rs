@@ -29,7 +29,12 @@ pub(super) fn outlooks(patient: &Patient<'_>, findings: &[Finding]) -> Vec<Outlo
         ("attribution", attribution),
     ];
     let net = net.map(|(part, remains)| outlook("net", part, remains));
-    let others = [("file", known.file()), ("syscall", known.syscall()), ("server", known.server())];
+    let others = [
+        ("file", known.file()),
+        ("copy", known.copy()),
+        ("syscall", known.syscall()),
+        ("server", known.server()),
+    ];
     let others = others.map(|(study, remains)| outlook(study, study, remains));
     net.into_iter().chain(others).collect()
 }
@@ -172,6 +177,14 @@ impl Known<'_> {
 
     fn file(&self) -> Remains {
         let ways = "pread, mmap, O_DIRECT";
+        match self.has(Area::Limits, limits::IO_URING) {
+            true => all(format!("{ways}, io_uring")),
+            false => some(format!("{ways}; no io_uring")),
+        }
+    }
+
+    fn copy(&self) -> Remains {
+        let ways = "read and write, copy_file_range, sendfile, splice, O_DIRECT, dd and cp";
         match self.has(Area::Limits, limits::IO_URING) {
             true => all(format!("{ways}, io_uring")),
             false => some(format!("{ways}; no io_uring")),

@@ -54,6 +54,7 @@ impl Sender for Arm<'_> {
             bytes: tally.bytes,
             calls: tally.calls,
             zerocopy: None,
+            children: None,
             file: Some(file),
         }
     }
@@ -80,6 +81,16 @@ impl Ground {
     pub(crate) fn open(file: &TrialFile) -> Result<Ground, String> {
         let subject = Subject::open(&FilePath::from_bytes(file.path.clone()).path())?;
         Ok(Ground { file: file.clone(), subject, was_read: AtomicBool::new(false) })
+    }
+
+    /// Where it is, as bytes.
+    pub(crate) fn path(&self) -> &[u8] {
+        &self.file.path
+    }
+
+    /// The file.
+    pub(crate) fn subject(&self) -> &Subject {
+        &self.subject
     }
 
     /// A thread's end of an arm that reads with the engine of this id.

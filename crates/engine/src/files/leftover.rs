@@ -12,7 +12,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use iolens_sys::errno::Errno;
-use iolens_sys::file::about::about;
+use iolens_sys::file::about::{Kind, about};
 use iolens_sys::file::create::{self, Found, Identity};
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, durable, process};
@@ -88,6 +88,21 @@ impl Leftovers {
         }
     }
 
+    /// Makes a folder in `parent`, written down before, which goes with all that is in
+    /// it.
+    ///
+    /// Errors: what was tried and what the system said.
+    pub(crate) fn make_folder(&self, parent: &Path) -> Result<OwnFolder, String> {
+        let (record, path) = self.write_down(&parent.join("folder"))?;
+        match std::fs::DirBuilder::new().mode(0o700).create(&path) {
+            Ok(()) => Ok(OwnFolder { path, record }),
+            Err(e) => {
+                let _ = durable::remove(&record);
+                Err(format!("cannot make a folder in {}: {}", parent.display(), Errno::from(e)))
+            }
+        }
+    }
+
     /// Writes down the passing name of a file; where, and the name.
     fn write_down(&self, path: &Path) -> Result<(PathBuf, PathBuf), String> {
         let cannot = |what: &dyn std::fmt::Display| {
@@ -146,8 +161,14 @@ impl Leftovers {
         }
         let name = record.path.file_name()?.to_str()?;
         let mut said = None;
-        if name.starts_with(MARK) && is_regular(&record.path) {
-            let removed = std::fs::remove_file(&record.path);
+        let kind = Found::at(&record.path).map(|found| found.about().kind);
+        if let (true, Ok(kind @ (Kind::Regular | Kind::Directory))) = (name.starts_with(MARK), kind)
+        {
+            let removed = match kind {
+                // Follows no links.
+                Kind::Directory => std::fs::remove_dir_all(&record.path),
+                _ => std::fs::remove_file(&record.path),
+            };
             let path = record.path.display();
             said = Some(match removed {
                 Ok(()) => format!("removed {path}, which a killed iolens left unfinished"),
@@ -161,9 +182,27 @@ impl Leftovers {
     }
 }
 
-fn is_regular(path: &Path) -> bool {
-    use iolens_sys::file::about::Kind;
-    Found::at(path).is_ok_and(|found| found.about().kind == Kind::Regular)
+/// A folder of ours. Dropped, it is removed with all that is in it.
+#[derive(Debug)]
+pub(crate) struct OwnFolder {
+    path: PathBuf,
+    record: PathBuf,
+}
+
+impl OwnFolder {
+    /// Where it is; absolute.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for OwnFolder {
+    fn drop(&mut self) {
+        // What cannot be removed stays written down, for who starts next.
+        if std::fs::remove_dir_all(&self.path).is_ok() {
+            let _ = durable::remove(&self.record);
+        }
+    }
 }
 
 impl Leftover {
@@ -250,6 +289,31 @@ mod tests {
         assert!(said[0].starts_with("removed ") && said[0].contains(MARK), "{said:?}");
         assert_eq!(names(folder.path()), ["precious", "records"]);
         assert_eq!(names(&ours.folder), ["torn"]);
+    }
+
+    #[test]
+    fn a_folder_goes_with_all_that_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let ours = leftovers(folder.path());
+        let made = ours.make_folder(folder.path()).unwrap();
+        std::fs::write(made.path().join("file"), "ours").unwrap();
+        let theirs = folder.path().join("theirs");
+        std::fs::write(&theirs, "theirs").unwrap();
+        std::os::unix::fs::symlink(&theirs, made.path().join("link")).unwrap();
+        assert!(ours.sweep().is_empty(), "its owner lives");
+        let place = made.record.clone();
+        // As if the process had been killed.
+        std::mem::forget(made);
+        let text = std::fs::read_to_string(&place).unwrap();
+        let dead = text.replace(&format!("\"pid\":{}", process::id()), "\"pid\":4194305");
+        std::fs::write(&place, &dead).unwrap();
+        assert_eq!(ours.sweep().len(), 1);
+        assert_eq!(names(folder.path()), ["records", "theirs"]);
+        drop(ours.make_folder(folder.path()).unwrap());
+        assert_eq!(names(folder.path()), ["records", "theirs"]);
+        assert!(names(&ours.folder).is_empty());
+        let why = ours.make_folder(&folder.path().join("none")).unwrap_err();
+        assert!(why.starts_with("cannot make a folder in ") && why.contains("ENOENT"), "{why}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub mod examine;
 mod failure;
 pub mod job;
 pub mod leftover;
+pub mod material;
 pub mod moved;
 pub mod part;
 pub mod prepared;

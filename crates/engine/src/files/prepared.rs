@@ -77,6 +77,7 @@ fn theirs(path: &Path) -> Result<Prepared, String> {
         is_ours: false,
         bytes: Bytes(subject.bytes()),
         size_reason: "the file is the user's".to_owned(),
+        destination: None,
         file_system: subject.file_system().to_owned(),
         first_pass: None,
         warnings: examine(&subject)?.warnings(),
@@ -117,6 +118,7 @@ fn ours(
         size_reason,
         file_system: subject.file_system().to_owned(),
         first_pass: first_pass(&subject)?,
+        destination: None,
         warnings: examine(&subject)?.warnings(),
     };
     let path = FilePath::new(Path::new(&made.path_for_others()));

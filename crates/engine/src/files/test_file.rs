@@ -91,6 +91,20 @@ impl TestFile {
     pub fn make(folder: &Path, seed: u64) -> Result<TestFile, String> {
         let file = file::in_folder(folder)
             .map_err(|e| format!("cannot make a file in {}: {e}", folder.display()))?;
+        TestFile::of(file, folder, seed)
+    }
+
+    /// An empty one under a name from the beginning, in a folder of ours.
+    ///
+    /// Errors: what the system said.
+    pub(crate) fn named(folder: &Path, name: &str, seed: u64) -> Result<TestFile, String> {
+        let path = folder.join(name);
+        let file = file::create::exclusive(&path)
+            .map_err(|e| format!("cannot make {}: {e}", path.display()))?;
+        TestFile::of(file, folder, seed)
+    }
+
+    fn of(file: File, folder: &Path, seed: u64) -> Result<TestFile, String> {
         let piece = Pages::new(PIECE_BYTES, PageKind::Plain)
             .map_err(|e| format!("cannot have a buffer of {PIECE_BYTES} bytes: {e}"))?;
         Ok(TestFile { file, folder: folder.to_owned(), bytes: 0, seed, piece })

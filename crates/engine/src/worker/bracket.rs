@@ -3,13 +3,14 @@
 
 use std::os::fd::BorrowedFd;
 
-use iolens_model::outcome::{Counts, KernelCounts};
+use iolens_model::outcome::{Counts, KernelCounts, PmuCounts};
 use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
 use iolens_sys::proc::{ProcFile, Root, cpu_ticks, run_delay_ns, sched_number};
 use iolens_sys::{clock, tcp, usage};
 
 use crate::counters::{self, Counters, Everywhere, Snapshot, Wanted};
+use crate::op::Children;
 
 /// Large enough for the part of these files that is read.
 const SCHED_BYTES: usize = 4 << 10;
@@ -67,6 +68,19 @@ pub(crate) struct Inner {
     cpu_ns: u64,
     usage: Option<usage::ThreadUsage>,
     counted: Snapshot,
+}
+
+/// Counts the processes that a thread has waited for as its own. What only a thread is
+/// asked for is unknown then: a zero would be a claim.
+pub(crate) fn with_children(counts: &mut Counts, children: &Children) {
+    let plus = |own: Option<u64>, theirs: u64| own.map(|own| own.saturating_add(theirs));
+    counts.task_clock_ns = plus(counts.task_clock_ns, children.cpu_ns);
+    counts.voluntary_switches = plus(counts.voluntary_switches, children.voluntary_switches);
+    counts.involuntary_switches = plus(counts.involuntary_switches, children.involuntary_switches);
+    counts.minor_faults = plus(counts.minor_faults, children.minor_faults);
+    counts.major_faults = plus(counts.major_faults, children.major_faults);
+    (counts.migrations, counts.run_delay_ns) = (None, None);
+    (counts.pmu, counts.kernel) = (PmuCounts::default(), KernelCounts::default());
 }
 
 /// Opens a file of the calling thread whose number is read at each edge.

@@ -10,6 +10,8 @@ use super::gate::{Broken, Gate, Latch};
 use super::link::{self, Links};
 use super::protocol::Failure;
 use crate::files::arm::Ground;
+use crate::files::copy::site::Site;
+use crate::op::Trouble;
 use crate::perf_control::Listener;
 
 /// What the threads of an end share.
@@ -18,6 +20,8 @@ pub(crate) struct Crew<'a> {
     pub(crate) links: &'a Links,
     /// The file that is read; null in other studies.
     pub(crate) ground: Option<&'a Ground>,
+    /// Where files are copied; null in other studies.
+    pub(crate) site: Option<&'a Site<'a>>,
     /// Is told of the slices that count; the sending end's alone.
     pub(crate) perf: Option<Listener>,
     gate: Gate,
@@ -94,6 +98,12 @@ impl Stop {
     }
 }
 
+impl From<Trouble> for Stop {
+    fn from(Trouble { what, is_refused }: Trouble) -> Stop {
+        Stop { what, consequence: false, refused: is_refused }
+    }
+}
+
 impl From<Broken> for Stop {
     fn from(Broken: Broken) -> Stop {
         let what = "another thread stopped or did not come".to_owned();
@@ -129,7 +139,7 @@ impl<'a> Crew<'a> {
         go: &'a Latch,
     ) -> Crew<'a> {
         let gate = Gate::new(trial.cell.threads as usize);
-        Crew { trial, links, ground: None, perf: None, gate, say_ready, go }
+        Crew { trial, links, ground: None, site: None, perf: None, gate, say_ready, go }
     }
 
     /// Runs `work` on every thread; it notes the slice that it is in.

@@ -1,6 +1,7 @@
 //! What an end says about itself: where its threads ran and what the kernel
 //! made of its options.
 
+use iolens_model::arm::Arm;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::EndFacts;
@@ -34,6 +35,18 @@ fn not_over_tcp(cell: &Cell) -> impl Fn(&str) -> NotMeasured {
     move |metric| NotMeasured { metric: metric.to_owned(), why: why.to_owned() }
 }
 
+/// Counts that threads have and programs have not, where programs are arms.
+fn of_programs(trial: &Trial) -> Vec<NotMeasured> {
+    let programs = trial.copies.as_ref().map_or(&[][..], |copies| &copies.programs);
+    let is_one = |arm: &Arm| programs.iter().any(|program| program.name == arm.primitive);
+    if !trial.arms.iter().any(is_one) {
+        return Vec::new();
+    }
+    let why = "of programs only CPU time, switches and faults are known";
+    let of = |metric: &str| NotMeasured { metric: metric.to_owned(), why: why.to_owned() };
+    ["calls", "migrations", "run_delay_ns"].map(of).to_vec()
+}
+
 /// The facts of an end from its threads.
 pub(crate) fn end_facts<'a>(
     trial: &Trial,
@@ -65,11 +78,13 @@ pub(crate) fn end_facts<'a>(
         thread_pmus: Vec::new(),
         by_pmu: Vec::new(),
         arm_facts: Vec::new(),
+        starts: Vec::new(),
         not_measured: match connection {
             Some(_) => Vec::new(),
             None => ["retransmits", "segments_out"].map(not_over_tcp(&trial.cell)).to_vec(),
         },
     };
+    facts.not_measured.extend(of_programs(trial));
     for (bracket, cpus) in threads {
         facts.threads += 1;
         facts.thread_cpus.push(cpus);

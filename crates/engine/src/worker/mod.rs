@@ -30,6 +30,7 @@ use self::protocol::{
     read_frame, write_frame,
 };
 use crate::files::arm::Ground;
+use crate::files::copy::site::Site;
 use crate::perf_control::{Listener, PerfControl};
 use crate::stage::{self, Place};
 
@@ -142,6 +143,8 @@ fn take_part(
     let ground = task.trial.file.as_ref().map(Ground::open).transpose().map_err(Failure::cause)?;
     let mut crew = Crew::new(&task.trial, &links, &say_ready, go);
     crew.ground = ground.as_ref();
+    let site = Site::of(&task.trial, ground.as_ref());
+    crew.site = site.as_ref();
     match task.side {
         Side::Tx => {
             crew.perf = listener(&task.trial, perf)?;

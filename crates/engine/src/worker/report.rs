@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use iolens_model::copy::ProgramStart;
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{ArmFact, Counts, CountsByPmu};
 use iolens_model::trial::{SliceKind, Trial};
@@ -34,6 +35,8 @@ pub(crate) struct ThreadReport {
     pub(crate) sampler: StackSampler,
     /// What its arms found when they were opened.
     pub(crate) arm_facts: Vec<ArmFact>,
+    /// What starting its programs took.
+    pub(crate) starts: Vec<ProgramStart>,
 }
 
 /// The report of an end. `takes_part` says whether an arm (by its index) has
@@ -70,6 +73,7 @@ pub(crate) fn merge(
             facts.arm_facts.push(fact.clone());
         }
     }
+    facts.starts = threads.iter().flat_map(|thread| thread.starts.iter().copied()).collect();
     EndReport {
         facts,
         slices,

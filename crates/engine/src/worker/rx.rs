@@ -114,7 +114,15 @@ fn thread_slices(
         slices.push(done);
     }
     let latency = times.iter().map(Times::histogram).collect();
-    Ok(ThreadReport { slices, bracket, cpus, latency, sampler, arm_facts: Vec::new() })
+    Ok(ThreadReport {
+        slices,
+        bracket,
+        cpus,
+        latency,
+        sampler,
+        arm_facts: Vec::new(),
+        starts: Vec::new(),
+    })
 }
 
 /// This thread's receiver, which serves all arms in turn.

@@ -7,12 +7,13 @@
 
 use iolens_model::axes::WorkingSet;
 use iolens_model::cell::{NetSetting, Setting};
+use iolens_model::copy::ProgramStart;
 use iolens_model::outcome::ArmFact;
 use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
-use super::bracket::Bracket;
+use super::bracket::{self, Bracket};
 use super::crew::{Crew, Stop};
 use super::link::Lane;
 use super::protocol::{EndReport, Failure};
@@ -63,7 +64,8 @@ fn thread_slices(
         slices.push(done);
     }
     let arm_facts = facts_of(&senders);
-    Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new(), sampler, arm_facts })
+    let starts = starts_of(&senders);
+    Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new(), sampler, arm_facts, starts })
 }
 
 /// An arm's primitive, null in studies without a network, and this thread's
@@ -85,6 +87,7 @@ fn open_senders<'a>(
             Setting::Net(net) => open_sender(crew, net, thread, arm),
             Setting::Syscall(_) => open_call(trial, arm),
             Setting::File(_) => open_reader(crew, thread, arm),
+            Setting::Copy(_) => open_copier(crew, thread, arm),
         };
         senders[arm] = Some(opened.inspect_err(|_| {
             *current = trial.slices.iter().position(|slice| slice.arm == arm);
@@ -137,6 +140,13 @@ fn open_reader<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'
     Ok((None, reader.map_err(Stop::refused)?))
 }
 
+/// This thread's end of an arm of `copy`.
+fn open_copier<'a>(crew: &Crew<'a>, thread: usize, arm: usize) -> Result<Armed<'a>, Stop> {
+    let site = crew.site.ok_or_else(|| Stop::cause("the trial names no files".to_owned()))?;
+    let copier = site.arm(&crew.trial.arms[arm].primitive, &crew.trial.cell, thread);
+    Ok((None, copier?))
+}
+
 /// Why a call was not what it should be.
 fn call_failed(id: &str, errno: Errno) -> Stop {
     Stop::cause(match errno {
@@ -151,6 +161,21 @@ fn facts_of(senders: &[Armed<'_>]) -> Vec<ArmFact> {
         sender.facts().into_iter().map(move |(name, value)| (arm, name, value))
     });
     facts.map(|(arm, name, value)| ArmFact { arm, name: name.to_owned(), value }).collect()
+}
+
+fn starts_of(senders: &[Armed<'_>]) -> Vec<ProgramStart> {
+    let starts = senders.iter().enumerate().filter_map(|(arm, (_, sender))| {
+        let start = sender.start()?;
+        Some(ProgramStart { arm, ..start })
+    });
+    starts.collect()
+}
+
+/// When the first thread does what all do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    FirstBefore,
+    FirstAfter,
 }
 
 /// One slice of one thread.
@@ -173,6 +198,7 @@ impl Task<'_> {
         if self.crew.trial.cell.working_set() != Some(WorkingSet::Cold) {
             sender.touch();
         }
+        self.prepare(sender)?;
         let found = self.ground()?;
         let tally = sender.tally();
         let connection = lane.and_then(Lane::tcp);
@@ -196,6 +222,7 @@ impl Task<'_> {
             lane.release(is_rr).map_err(Stop::at("release the receiver"))?;
         }
         let around = found.map(|(ground, before)| ground.after(&before));
+        self.conclude(sender)?;
         let done = sender.tally().since(tally);
         let mut counts =
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
@@ -203,6 +230,9 @@ impl Task<'_> {
         counts.bytes = done.bytes;
         counts.calls = done.calls;
         counts.zerocopy = done.zerocopy;
+        if let Some(children) = done.children {
+            bracket::with_children(&mut counts, &children);
+        }
         counts.file = done.file.map(|reads| around.map_or(reads, |around| reads.plus(&around)));
         Ok(ThreadSlice { span, end_ns, counts })
     }
@@ -210,10 +240,39 @@ impl Task<'_> {
     /// Brings the file to the state that the slice begins in; one thread does it for
     /// all, which wait for it.
     fn ground(&self) -> Result<Option<(&Ground, Before)>, Stop> {
-        let file = self.crew.ground.zip(self.crew.trial.cell.file());
+        let file = self.crew.ground.zip(self.crew.trial.cell.cache());
         let mine = file.filter(|_| self.thread == 0);
-        let found = mine.map(|(ground, setting)| Ok((ground, ground.before(setting.cache)?)));
+        let found = mine.map(|(ground, cache)| Ok((ground, ground.before(cache)?)));
         found.transpose().map_err(Stop::cause)
+    }
+
+    /// Has the arm get ready: the first thread makes what the others then open.
+    fn prepare(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
+        let Work::Messages(messages) = self.slice.work else { return Ok(()) };
+        if self.crew.site.is_none() {
+            return Ok(());
+        }
+        self.in_turn(Turn::FirstBefore, || Ok(sender.prepare(messages)?))
+    }
+
+    /// Has the arm look at what it left: the first thread takes it away when no other
+    /// has it open any more.
+    fn conclude(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
+        match self.crew.site {
+            Some(_) => self.in_turn(Turn::FirstAfter, || Ok(sender.conclude()?)),
+            None => Ok(()),
+        }
+    }
+
+    /// Does something on every thread, on the first one before all others or after.
+    fn in_turn(&self, turn: Turn, act: impl FnOnce() -> Result<(), Stop>) -> Result<(), Stop> {
+        let goes_first = (turn == Turn::FirstBefore) == (self.thread == 0);
+        if goes_first {
+            act()?;
+            return self.crew.meet();
+        }
+        self.crew.meet()?;
+        act()
     }
 
     /// Has perf count, if it listens and the slice counts: around both ends'
@@ -264,7 +323,10 @@ impl Task<'_> {
         };
         let Some(entry) = self.entry else {
             let id = &trial.arms[self.slice.arm].primitive;
-            return sender.run(self.budget).map_err(|errno| call_failed(id, errno));
+            return sender.run(self.budget).map_err(|errno| match sender.explain() {
+                Some(trouble) => trouble.into(),
+                None => call_failed(id, errno),
+            });
         };
         let span = match lane.filter(|_| entry.is_received(&trial.cell)) {
             None => sender.run(self.budget).map_err(failed)?,

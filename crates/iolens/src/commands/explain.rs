@@ -116,9 +116,9 @@ fn sample(
     // Put back when this function ends.
     let _sysctls = sysctls(args, &run.header, cell)?;
     output::note(&format!("sampling {} in {cell}", arms.join(", ")));
-    let file = prepared(&run.header.plan, &host, &session)?;
-    let (file, samples) = (file.as_ref(), args.samples);
-    let question = Question { run, cell, arms, host: &host, file, samples };
+    let material = prepared(&run.header.plan, &host, &session)?;
+    let (material, samples) = (material.as_ref(), args.samples);
+    let question = Question { run, cell, arms, host: &host, material, samples };
     runner::explain(&question, &mut session.store, &session.interrupts)
 }
 

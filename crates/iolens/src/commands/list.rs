@@ -92,6 +92,9 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
                     json!({"name": study.word(), "summary": summary})
                 }
                 Study::File => json!({"name": study.word(), "summary": "reads of a file"}),
+                Study::Copy => {
+                    json!({"name": study.word(), "summary": "copies of whole files, beside dd and cp"})
+                }
             })
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),

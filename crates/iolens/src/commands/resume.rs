@@ -42,8 +42,8 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
     let sysctls = Sysctls::of_plan(&plan)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
     let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
-    let file = prepared(&plan, &host, &session)?;
-    let means = session.means(&mut progress, args.perf_control.as_ref(), file.as_ref());
+    let material = prepared(&plan, &host, &session)?;
+    let means = session.means(&mut progress, args.perf_control.as_ref(), material.as_ref());
     let run = runner::resume(run, plan.budget, means)?;
     drop(sysctls);
     Ok(conclude(args, &run, &database))

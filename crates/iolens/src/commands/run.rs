@@ -5,7 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use iolens_engine::files::prepared::Prepared;
+use iolens_engine::files::copy::copiers;
+use iolens_engine::files::leftover::Leftovers;
+use iolens_engine::files::material::Material;
 use iolens_engine::files::read::engines;
 use iolens_engine::lock::{LockError, MachineLock};
 use iolens_engine::perf_control::PerfControl;
@@ -13,8 +15,9 @@ use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage};
 use iolens_model::arm::Role;
+use iolens_model::file::EngineFacts;
 use iolens_model::host::HostFacts;
-use iolens_model::plan::Plan;
+use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, Verdict};
 use iolens_store::Store;
@@ -62,11 +65,11 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
     let trials = look.trials * request.plan.passes.minimum as usize;
     let mut progress = Progress::new(args.progress, trials);
     let sysctls = Sysctls::of_plan(&request.plan)?;
-    let file = prepared(&request.plan, &host, &session)?;
-    let facts = file.as_ref().map(Prepared::facts);
+    let material = prepared(&request.plan, &host, &session)?;
+    let facts = material.as_ref().map(Material::facts);
     let header = RunHeader { file: facts.cloned(), ..header(request, sysctls.seen_in(host)) };
     let perf = args.perf_control.as_ref();
-    let run = runner::measure(header, session.means(&mut progress, perf, file.as_ref()))?;
+    let run = runner::measure(header, session.means(&mut progress, perf, material.as_ref()))?;
     drop(sysctls);
     Ok(conclude(args, &run, &database))
 }
@@ -105,10 +108,7 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
             let entries = plan.primitives.iter().filter_map(|id| calls::find(id));
             entries.map(calls::Entry::facts).collect()
         }),
-        engines: plan.file().map_or_else(Vec::new, |_| {
-            let entries = plan.primitives.iter().filter_map(|id| engines::find(id));
-            entries.map(engines::Entry::facts).collect()
-        }),
+        engines: engines_of(&plan),
         file: None,
         calibration: calibrate::calibrate(cpus, &host, plan.probes),
         plan,
@@ -117,22 +117,35 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
     }
 }
 
-/// The file of a plan that has one. Making it may take a while.
+/// The engines of a plan, and the programs beside them.
+fn engines_of(plan: &Plan) -> Vec<EngineFacts> {
+    let ids = plan.primitives.iter();
+    match &plan.axes {
+        Axes::File(_) => ids.filter_map(|id| Some(engines::find(id)?.facts())).collect(),
+        Axes::Copy(axes) => ids.filter_map(|id| copiers::facts(id, axes)).collect(),
+        Axes::Net(_) | Axes::Syscall(_) => Vec::new(),
+    }
+}
+
+/// The files of a plan that needs some. Making them may take a while.
 pub(crate) fn prepared(
     plan: &Plan,
     host: &HostFacts,
     session: &Session,
-) -> Result<Option<Prepared>, Failure> {
-    let Some(axes) = plan.file() else { return Ok(None) };
+) -> Result<Option<Material>, Failure> {
+    // What a killed run left is in nobody's way, but takes room.
+    Leftovers::here().sweep().iter().for_each(|said| output::note(&format!("note: {said}")));
     let stop = || session.interrupts.came();
-    let file = Prepared::of(axes, host, plan.seed, stop).map_err(|why| match stop() {
+    let material = Material::of(plan, host, stop).map_err(|why| match stop() {
         true => Failure { code: INTERRUPTED, message: "interrupted".to_owned() },
         false => Failure::unusable(why),
     })?;
-    for warning in &file.facts().warnings {
-        output::note(&format!("note: {}: {warning}", file.facts().place));
+    for facts in material.iter().map(Material::facts) {
+        for warning in &facts.warnings {
+            output::note(&format!("note: {}: {warning}", facts.place));
+        }
     }
-    Ok(Some(file))
+    Ok(material)
 }
 
 /// What measuring needs besides a plan: a store, the machine, and an ear for
@@ -157,9 +170,9 @@ impl Session {
         &'a mut self,
         progress: &'a mut Progress,
         perf: Option<&'a PerfControl>,
-        file: Option<&'a Prepared>,
+        material: Option<&'a Material>,
     ) -> Means<'a> {
-        Means { store: &mut self.store, interrupts: &self.interrupts, progress, perf, file }
+        Means { store: &mut self.store, interrupts: &self.interrupts, progress, perf, material }
     }
 }
 

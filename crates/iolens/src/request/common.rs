@@ -10,8 +10,10 @@ use crate::plan_file;
 use crate::wishes::Wishes;
 
 /// Keys that not every study has, and whose they are.
-const KEYS: [(&[Study], &[&str]); 4] = [
-    (&[Study::Net, Study::File], &["sizes"]),
+const KEYS: [(&[Study], &[&str]); 6] = [
+    (&[Study::Net, Study::File, Study::Copy], &["sizes"]),
+    (&[Study::File, Study::Copy], &["cache", "file", "dir", "evict"]),
+    (&[Study::Copy], &["block", "sync", "external"]),
     (
         &[Study::Net],
         &[
@@ -33,10 +35,7 @@ const KEYS: [(&[Study], &[&str]); 4] = [
         ],
     ),
     (&[Study::Syscall], &["in_a_row"]),
-    (
-        &[Study::File],
-        &["cache", "pattern", "consumer", "depth", "file", "dir", "file_bytes", "evict"],
-    ),
+    (&[Study::File], &["pattern", "consumer", "depth", "file_bytes"]),
 ];
 
 /// Refuses what another study has.

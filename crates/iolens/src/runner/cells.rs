@@ -1,6 +1,7 @@
 //! A cell while a run goes on: its arms, the work of their slices, and who
 //! has dropped out.
 
+use iolens_engine::files::copy;
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
@@ -13,6 +14,8 @@ use iolens_model::plan::{Plan, Schedule};
 use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
+
+use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
 
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
@@ -51,6 +54,8 @@ pub(crate) struct GroupArm {
     /// Whether the work of its slices is fixed already, by an earlier session
     /// of the run.
     is_fixed: bool,
+    /// Files that a slice copies, fixed likewise; null in other studies.
+    copies: Option<u64>,
     /// Failed trials.
     failures: u32,
 }
@@ -79,7 +84,7 @@ impl Group {
 
 impl GroupArm {
     fn new(arm: Arm, message_ns: f64) -> GroupArm {
-        GroupArm { arm, message_ns, is_fixed: false, failures: 0 }
+        GroupArm { arm, message_ns, is_fixed: false, copies: None, failures: 0 }
     }
 }
 
@@ -131,7 +136,7 @@ impl CellState {
             }
             group
         };
-        let (groups, impossible) = layout::arm_groups(plan)
+        let (groups, impossible) = layout::arm_groups(plan, &cell)
             .into_iter()
             .map(group)
             .partition(|group: &Group| group.arms.iter().any(|arm| arm.arm.role == Role::Baseline));
@@ -197,6 +202,10 @@ impl CellState {
 
     /// Messages, or calls, per slice of an arm over all its threads.
     fn messages(&self, arm: &GroupArm, target: Nanos) -> u64 {
+        if self.cell.copy().is_some() {
+            let wanted = || work::copies(target, arm.message_ns, &self.cell);
+            return arm.copies.unwrap_or_else(wanted);
+        }
         if let Some(file) = &self.file {
             return work::blocks(target, arm.message_ns, &self.cell, *file);
         }
@@ -229,7 +238,8 @@ impl CellState {
     pub(crate) fn visit(&self, plan: &Plan) -> Nanos {
         let group = |group: &Group| {
             let trials = if plan.isolate { group.arms.len() as u64 } else { 1 };
-            let arms = group.arms.iter().map(|arm| self.rounds_ns(plan, arm));
+            let schedule = self.schedule(plan, group);
+            let arms = group.arms.iter().map(|arm| self.rounds_ns(plan, arm, &schedule));
             arms.fold(trials * TRIAL_OVERHEAD.0, u64::saturating_add)
         };
         Nanos(self.groups.iter().map(group).fold(0, u64::saturating_add))
@@ -237,18 +247,38 @@ impl CellState {
 
     /// How long measuring each arm of the cell by itself takes, about.
     pub(crate) fn visit_isolated(&self, plan: &Plan) -> Nanos {
-        let arms = self.groups.iter().flat_map(|group| &group.arms);
-        let takes_part = arms.filter(|arm| is_compared(arm.arm.role));
-        let trial = |arm| self.rounds_ns(plan, arm).saturating_add(TRIAL_OVERHEAD.0);
-        Nanos(takes_part.map(trial).fold(0, u64::saturating_add))
+        let of_group = |group: &Group| {
+            let schedule = self.schedule(plan, group);
+            let takes_part = group.arms.iter().filter(|arm| is_compared(arm.arm.role));
+            let trial = |arm| self.rounds_ns(plan, arm, &schedule).saturating_add(TRIAL_OVERHEAD.0);
+            takes_part.map(trial).fold(0, u64::saturating_add)
+        };
+        Nanos(self.groups.iter().map(of_group).fold(0, u64::saturating_add))
     }
 
-    fn rounds_ns(&self, plan: &Plan, arm: &GroupArm) -> u64 {
-        let rounds = match plan.schedule {
+    fn rounds_ns(&self, plan: &Plan, arm: &GroupArm, schedule: &Schedule) -> u64 {
+        let rounds = match *schedule {
             Schedule::Slices { discarded_rounds, rounds, .. } => discarded_rounds + rounds,
             Schedule::Window { .. } | Schedule::Messages { .. } => 1,
         };
-        self.slice_ns(plan, arm).saturating_mul(u64::from(rounds))
+        let slice_ns = self.slice_ns(plan, arm);
+        let slice_ns = if self.cell.copy().is_some() { around_a_copy(slice_ns) } else { slice_ns };
+        slice_ns.saturating_mul(u64::from(rounds))
+    }
+
+    /// The plan's schedule, with as many rounds as a trial of this group has time for: a
+    /// copy of a large file is longer than any slice is meant to be.
+    fn schedule(&self, plan: &Plan, group: &Group) -> Schedule {
+        let Schedule::Slices { slice, discarded_rounds, rounds } = plan.schedule else {
+            return plan.schedule;
+        };
+        if self.cell.copy().is_none() {
+            return plan.schedule;
+        }
+        let round = group.arms.iter().map(|arm| around_a_copy(self.slice_ns(plan, arm)));
+        let [discarded_rounds, rounds] =
+            rounds_of_copies(round.fold(0, u64::saturating_add), [discarded_rounds, rounds]);
+        Schedule::Slices { slice, discarded_rounds, rounds }
     }
 
     /// A trial of a group, or of one arm of it, in a fresh random order.
@@ -265,8 +295,10 @@ impl CellState {
             None => self.groups[group].arms.iter().collect(),
         };
         let longest = arms.iter().map(|arm| self.slice_ns(plan, arm)).max().unwrap_or(0);
-        let visit = arms.iter().map(|arm| self.rounds_ns(plan, arm)).fold(0, u64::saturating_add);
-        let layout = Layout { schedule: plan.schedule, target: self.target, longest, visit };
+        let schedule = self.schedule(plan, &self.groups[group]);
+        let visit = arms.iter().map(|arm| self.rounds_ns(plan, arm, &schedule));
+        let visit = visit.fold(0, u64::saturating_add);
+        let layout = Layout { schedule, target: self.target, longest, visit };
         let isolated = only.is_some();
         Trial { isolated, ..self.laid_out(plan, place, &arms, &layout, rng) }
     }
@@ -281,11 +313,18 @@ impl CellState {
     ) -> Trial {
         const ROUNDS: u32 = 9;
         let arms: Vec<&GroupArm> = self.groups[group].arms.iter().collect();
-        let least = 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell);
+        let least = match self.cell.copy() {
+            Some(_) => arms.iter().map(|arm| arm.message_ns).fold(0.0, f64::max),
+            None => 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell),
+        };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let longest = target.0.max(least as u64);
+        let rounds = match self.cell.copy() {
+            Some(_) => rounds_of_probes(longest.saturating_mul(arms.len() as u64), ROUNDS),
+            None => ROUNDS,
+        };
         let layout = Layout {
-            schedule: Schedule::Slices { slice: target, discarded_rounds: 1, rounds: ROUNDS },
+            schedule: Schedule::Slices { slice: target, discarded_rounds: 1, rounds },
             target,
             longest,
             visit: longest.saturating_mul(u64::from(ROUNDS) * arms.len() as u64),
@@ -318,6 +357,7 @@ impl CellState {
             rx_cpus: self.placement.rx_cpus.clone(),
             ring_messages: self.ring_messages,
             file: None,
+            copies: None,
             sampling: None,
             stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
             trial_limit: Nanos(TRIAL_MIN.0.saturating_add(layout.visit.saturating_mul(10))),
@@ -425,7 +465,10 @@ impl CellState {
         let Some(arm) = self.groups[group].arms.iter_mut().find(is_it) else { return };
         let of_arm = |slice: &&SliceOutcome| slice.arm == index && slice.tx.messages > 0;
         let Some(slice) = outcome.slices.iter().find(of_arm) else { return };
-        arm.message_ns = if plan.schedule.is_sliced() {
+        if self.cell.copy().is_some() {
+            arm.copies = Some(slice.tx.messages);
+        }
+        arm.message_ns = if plan.schedule.is_sliced() && arm.copies.is_none() {
             // The half keeps rounding down from losing a message.
             target.0 as f64 / (slice.tx.messages as f64 + 0.5)
         } else {
@@ -437,6 +480,13 @@ impl CellState {
     /// Whether the work of every arm of a group is fixed.
     pub(crate) fn is_fixed(&self, group: usize) -> bool {
         self.groups[group].arms.iter().all(|arm| arm.is_fixed)
+    }
+
+    /// Whether a probe has told all of a group's work: none of its slices would be more
+    /// than one file, however exactly the time of that were known.
+    pub(crate) fn is_known(&self, group: usize) -> bool {
+        let is_long = |arm: &GroupArm| arm.message_ns > 2.0 * self.target.0 as f64;
+        self.cell.copy().is_some() && self.groups[group].arms.iter().all(is_long)
     }
 
     /// Remembers a trial that did not end as it should; an arm that failed too
@@ -494,6 +544,10 @@ fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
         Setting::Net(_) => work::guessed_message_ns(cell),
         Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
+        Setting::Copy(setting) => {
+            let is_program = copy::engines::find(&arm.primitive).is_none();
+            work::guessed_copy_ns(cell, setting, is_program)
+        }
     }
 }
 
@@ -522,6 +576,9 @@ fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), S
     if cell.file().is_some() {
         // What an engine refuses depends on the file, and is asked in the worker.
         return Ok(());
+    }
+    if cell.copy().is_some() {
+        return copy::copiers::allow(&arm.primitive, cell.threads);
     }
     if let Some(setting) = cell.syscall() {
         return call_allowed(arm, setting, plan);

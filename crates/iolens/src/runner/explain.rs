@@ -1,7 +1,7 @@
 //! Sampling the stacks of a cell's arms, in trials of their own: the same
 //! work in the same slices as the timed ones, more rounds of it.
 
-use iolens_engine::files::prepared::Prepared;
+use iolens_engine::files::material::Material;
 use iolens_engine::trial;
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
@@ -41,8 +41,8 @@ pub(crate) struct Question<'a> {
     /// Labels of arms.
     pub(crate) arms: &'a [String],
     pub(crate) host: &'a HostFacts,
-    /// The file that is read; null in other studies than `file`.
-    pub(crate) file: Option<&'a Prepared>,
+    /// The files of its trials; null in studies that need none.
+    pub(crate) material: Option<&'a Material>,
     /// Each arm is sampled until it has so many, over both ends.
     pub(crate) samples: u64,
 }
@@ -60,7 +60,7 @@ pub(crate) fn explain(
     let launch = launch(program, None);
     let header = &question.run.header;
     let mut state = CellState::new(&header.plan, question.cell.clone(), question.host)
-        .reading(question.file.map(Prepared::facts));
+        .reading(question.material.map(Material::facts));
     for stored in question.run.trials.iter().filter(|trial| trial.cell == *question.cell) {
         state.recall(&header.plan, stored);
     }
@@ -85,7 +85,9 @@ pub(crate) fn explain(
             let place = Place { pass: number, position: 0 };
             let mut trial = state.trial(&plan, place, group, None, &mut rng);
             trial.sampling = Some(Sampling { period: PERIOD });
-            trial.file = question.file.map(|file| file.of_trial(plan.seed));
+            if let Some(material) = question.material {
+                trial = material.given_to(trial, plan.seed);
+            }
             let profile = trial::profile(&trial, number, &launch, Some(interrupts));
             store.append_profile(&header.id, &profile).map_err(Failure::unusable)?;
             match profile.status {

@@ -2,19 +2,20 @@
 //! trial stored as it ends, until a stopping rule says enough.
 
 mod cells;
+mod copies;
 mod explain;
 mod preflight;
 mod resume;
 
 use std::path::PathBuf;
 
-use iolens_engine::files::prepared::Prepared;
+use iolens_engine::files::material::Material;
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::trial::{self, Launch};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
-use iolens_model::trial::{Trial, TrialFile};
+use iolens_model::trial::Trial;
 use iolens_model::units::Nanos;
 use iolens_stats::{Decision, PassSummary, TrialValues};
 use iolens_store::Store;
@@ -41,8 +42,8 @@ pub(crate) struct Means<'a> {
     pub(crate) progress: &'a mut Progress,
     /// Is told of the slices that count.
     pub(crate) perf: Option<&'a PerfControl>,
-    /// The file that is read; null in other studies than `file`.
-    pub(crate) file: Option<&'a Prepared>,
+    /// The files of its trials; null in studies that need none.
+    pub(crate) material: Option<&'a Material>,
 }
 
 /// A run in progress.
@@ -102,7 +103,7 @@ impl<'a> Course<'a> {
         let program = std::env::current_exe()
             .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
         let cells = header.plan.cells();
-        let file = means.file.map(Prepared::facts);
+        let file = means.material.map(Material::facts);
         let cells: Vec<CellState> = cells
             .into_iter()
             .map(|cell| CellState::new(&header.plan, cell, &header.host).reading(file))
@@ -129,8 +130,12 @@ impl<'a> Course<'a> {
         self.end(stopped_by?)
     }
 
-    fn trial_file(&self) -> Option<TrialFile> {
-        self.means.file.map(|file| file.of_trial(self.header.plan.seed))
+    /// A trial with the files that it needs.
+    fn with_files(&self, trial: Trial) -> Trial {
+        match self.means.material {
+            Some(material) => material.given_to(trial, self.header.plan.seed),
+            None => trial,
+        }
     }
 
     fn plan(&self) -> &Plan {
@@ -177,7 +182,9 @@ impl<'a> Course<'a> {
         for cell in 0..self.cells.len() {
             for share in [4, 1] {
                 for group in (0..self.cells[cell].groups.len()).rev() {
-                    if self.cells[cell].is_fixed(group) {
+                    if self.cells[cell].is_fixed(group)
+                        || (share == 1 && self.cells[cell].is_known(group))
+                    {
                         continue;
                     }
                     if self.probe(cell, group, share)? == Flow::Interrupted {
@@ -194,7 +201,7 @@ impl<'a> Course<'a> {
         let state = &self.cells[cell];
         let target = Nanos(state.target.0 / share);
         let trial = state.probe(&self.header.plan, group, target, &mut self.rng);
-        let trial = Trial { file: self.trial_file(), ..trial };
+        let trial = self.with_files(trial);
         let outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
         match outcome.status {
             Status::Ok => self.cells[cell].learn(group, &outcome),
@@ -317,7 +324,7 @@ impl<'a> Course<'a> {
         }
         let state = &self.cells[cell];
         let trial = state.trial(&self.header.plan, *place, group, only, &mut self.rng);
-        let trial = Trial { file: self.trial_file(), ..trial };
+        let trial = self.with_files(trial);
         place.position += 1;
         let mut outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
         if outcome.status == Status::Ok {

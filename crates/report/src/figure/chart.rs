@@ -1,6 +1,7 @@
 //! What a chart of curves says, before anything is drawn.
 
 use iolens_model::arm::{Arm, Role};
+use iolens_model::axes::Study;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
@@ -45,6 +46,8 @@ pub(crate) enum Along {
     Sizes,
     /// Block sizes of a file.
     Blocks,
+    /// Sizes of whole files.
+    Files,
     /// Thread counts, of pairs.
     Threads,
     /// Thread counts of one end that has no other.
@@ -56,12 +59,16 @@ pub(crate) enum Along {
 impl Along {
     /// The axis of sizes in a study.
     pub(crate) fn sizes(plan: &Plan) -> Along {
-        if plan.file().is_some() { Along::Blocks } else { Along::Sizes }
+        match plan.study() {
+            Study::File => Along::Blocks,
+            Study::Copy => Along::Files,
+            Study::Net | Study::Syscall => Along::Sizes,
+        }
     }
 
     /// The axis of thread counts in a study.
     pub(crate) fn threads(plan: &Plan) -> Along {
-        if plan.file().is_some() { Along::Workers } else { Along::Threads }
+        if crate::words::is_of_files(plan) { Along::Workers } else { Along::Threads }
     }
 
     /// Name of the axis.
@@ -69,6 +76,7 @@ impl Along {
         match self {
             Along::Sizes => "message size, log scale",
             Along::Blocks => "block size, log scale",
+            Along::Files => "file size, log scale",
             Along::Threads => "thread pairs, log scale",
             Along::Workers => "threads, log scale",
             Along::Calls => "calls in a row, log scale",
@@ -78,7 +86,7 @@ impl Along {
     /// Where a cell stands on it.
     pub(crate) fn of(self, cell: &CellAnalysis) -> f64 {
         match self {
-            Along::Sizes | Along::Blocks => cell.cell.size.0 as f64,
+            Along::Sizes | Along::Blocks | Along::Files => cell.cell.size.0 as f64,
             Along::Threads | Along::Workers => f64::from(cell.cell.threads),
             Along::Calls => {
                 let calls = cell.cell.syscall().and_then(|setting| setting.in_a_row);
@@ -90,7 +98,7 @@ impl Along {
     /// The cache sizes to mark on it.
     pub(crate) fn marks(self, host: &HostFacts) -> Vec<(&'static str, f64)> {
         match self {
-            Along::Sizes | Along::Blocks => caches(host),
+            Along::Sizes | Along::Blocks | Along::Files => caches(host),
             Along::Threads | Along::Workers | Along::Calls => Vec::new(),
         }
     }
@@ -99,6 +107,7 @@ impl Along {
         match self {
             Along::Sizes => "size",
             Along::Blocks => "block size",
+            Along::Files => "file size",
             Along::Threads | Along::Workers => "threads",
             Along::Calls => "calls in a row",
         }
@@ -106,7 +115,7 @@ impl Along {
 
     fn scale(self, values: &[u64]) -> Scale {
         match self {
-            Along::Sizes | Along::Blocks => Scale::sizes(values),
+            Along::Sizes | Along::Blocks | Along::Files => Scale::sizes(values),
             Along::Threads | Along::Workers | Along::Calls => Scale::counts(values),
         }
     }
@@ -115,7 +124,7 @@ impl Along {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was a u64")]
         let x = x as u64;
         match self {
-            Along::Sizes | Along::Blocks => Bytes(x).to_string(),
+            Along::Sizes | Along::Blocks | Along::Files => Bytes(x).to_string(),
             Along::Threads | Along::Workers | Along::Calls => x.to_string(),
         }
     }

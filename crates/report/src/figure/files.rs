@@ -44,12 +44,12 @@ fn beside<'s, 'a>(sweeps: &'s [Sweep<'a>]) -> Vec<Vec<&'s Sweep<'a>>> {
 
 /// What is in the page cache, as this machine makes it.
 fn cache(run: &Run, sweep: &Sweep<'_>) -> String {
-    let word = sweep.setting.file().map_or(CacheState::Warm, |file| file.cache).to_string();
+    let word = sweep.setting.cache().unwrap_or(CacheState::Warm).to_string();
     words::as_found(&run.header, &sweep.setting, word)
 }
 
 /// The metric of rates in the unit that suits the fastest.
-fn read_rate(cells: &[&CellAnalysis]) -> Metric {
+pub(super) fn read_rate(cells: &[&CellAnalysis]) -> Metric {
     if files::Scale::of(cells).unit == READ_GIB.unit { READ_GIB } else { READ_MIB }
 }
 
@@ -85,7 +85,7 @@ fn rate(run: &Run, analysis: &Analysis, group: &[&Sweep<'_>]) -> Option<Figure> 
 
 /// A figure of several sweeps, whose name has all their cache states.
 fn of_all(run: &Run, group: Group, metric: &str, chart: Chart, sweeps: &[&Sweep<'_>]) -> Figure {
-    let state = |sweep: &&Sweep<'_>| Some(sweep.setting.file()?.cache.to_string());
+    let state = |sweep: &&Sweep<'_>| Some(sweep.setting.cache()?.to_string());
     let states: Vec<String> = sweeps.iter().filter_map(state).collect();
     let figure = sweeps[0].figure(run, group, metric, chart);
     let first = states.first().map_or("", String::as_str);
@@ -101,7 +101,7 @@ fn bounds(
     threads: u32,
     metric: &Metric,
 ) -> Vec<(f64, String)> {
-    let is_cold = sweep.setting.file().is_some_and(|file| file.cache == CacheState::Cold);
+    let is_cold = sweep.setting.cache() == Some(CacheState::Cold);
     let lines = match is_cold {
         true => {
             let best = files::best_cold(analysis).into_iter();
@@ -170,7 +170,7 @@ fn cpu(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
 }
 
 /// Rate by thread count, one panel per block size and cache state.
-fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
+pub(super) fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
     let first = *group.first()?;
     let cells: Vec<&CellAnalysis> = group.iter().flat_map(|sweep| sweep.cells()).collect();
     let metric = read_rate(&cells);
@@ -179,7 +179,7 @@ fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
     }
     let mut panels: Vec<Panel> = Vec::new();
     for sweep in group {
-        let is_warm = sweep.setting.file().is_some_and(|file| file.cache == CacheState::Warm);
+        let is_warm = sweep.setting.cache() == Some(CacheState::Warm);
         for (size, cells) in sweep.by_size() {
             let title = format!("{size}, {}", cache(run, sweep));
             let mut panel = metric.panel(run, Along::Workers, &cells, title);
@@ -198,7 +198,7 @@ fn by_threads(run: &Run, group: &[&Sweep<'_>]) -> Option<Figure> {
         along: Along::Workers,
         x: chart::scale(Along::Workers, &panels),
         caches: Vec::new(),
-        panels_by: "block size",
+        panels_by: if run.header.plan.copy().is_some() { "file size" } else { "block size" },
         apart: 2.5,
         columns: panels.len().min(2),
         panels,

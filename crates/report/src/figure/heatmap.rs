@@ -32,7 +32,7 @@ fn title(run: &Run, sweep: &Sweep<'_>) -> String {
     let plan = &run.header.plan;
     let (arm, size, unit) = (words::arm_of(plan), words::size_of(plan), plan.study().unit());
     let title = format!("Cheapest {arm} by {size} and thread count (least ns per {unit})");
-    match sweep.setting.file().map(|file| file.cache.to_string()) {
+    match sweep.setting.cache().map(|cache| cache.to_string()) {
         Some(cache) => format!("{title}, {}", words::as_found(&run.header, &sweep.setting, cache)),
         None => title,
     }

@@ -58,7 +58,8 @@ fn line(model: &CostModel, cells: &[&CellAnalysis]) -> Option<Series> {
     let has = |cell: &&&CellAnalysis| {
         chart::find(cell, &model.label).is_some_and(|arm| arm.status == Status::Ok)
     };
-    let mut sizes = cells.iter().filter(has).map(|cell| cell.cell.size.0 as f64);
+    let fits = |cell: &&&CellAnalysis| model.breaks_at.is_none_or(|end| cell.cell.size < end);
+    let mut sizes = cells.iter().filter(has).filter(fits).map(|cell| cell.cell.size.0 as f64);
     let first = sizes.next()?;
     let last = sizes.next_back()?;
     let arm = chart::find(cells.first()?, &model.label)?;
@@ -92,8 +93,12 @@ fn note(model: &CostModel, label: &str) -> String {
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
     let half = Bytes(model.half_size_bytes.max(0.0).round() as u64);
+    let below = match model.breaks_at {
+        Some(size) => format!(" below {size}"),
+        None => String::new(),
+    };
     format!(
-        "{lead}: {at_most}{} ns + {} ns/B, half of it fixed at {half}, {residual} at most",
+        "{lead}: {at_most}{} ns + {} ns/B{below}, half of it fixed at {half}, {residual} at most",
         three_digits(model.fixed_ns.value),
         three_digits(model.per_byte_ns.value)
     )

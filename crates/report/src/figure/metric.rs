@@ -56,6 +56,9 @@ pub(crate) const READ_MIB: Metric =
     Metric { divisor: Bytes::MIB as f64, unit: "MiB/s", ..READ_GIB };
 /// Time over blocks.
 pub(crate) const BLOCK_TIME: Metric = Metric { name: "Time per block", ..TIME };
+/// Time over whole files.
+pub(crate) const COPY_TIME: Metric =
+    Metric { name: "Duration of a copy", unit: "ms", divisor: 1e6, ..TIME };
 /// CPU time of the threads that read.
 pub(crate) const READ_CPU: Metric = Metric { name: "CPU", ..TX_CPU };
 /// Time over messages.

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use iolens_model::axes::Study;
 use iolens_model::cell::{Cell, NetSetting, Setting};
+use iolens_model::copy::CopySetting;
 use iolens_model::file::FileSetting;
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
@@ -24,6 +25,7 @@ mod by_size;
 mod cache;
 pub(crate) mod chart;
 mod clip;
+mod copies;
 mod cpu;
 mod crossover;
 pub(crate) mod draw;
@@ -137,7 +139,7 @@ pub struct NotDrawn {
 pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut figures = Vec::new();
     match run.header.plan.study() {
-        Study::Net | Study::File => {
+        Study::Net | Study::File | Study::Copy => {
             for (part, analysis) in shown(analysis) {
                 figures.extend(of_part(run, &analysis, part.as_ref()));
             }
@@ -190,7 +192,7 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
 
 fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
-    if run.header.plan.file().is_some() {
+    if words::is_of_files(&run.header.plan) {
         let sweeps = sweeps(analysis, part);
         for sweep in &sweeps {
             figures.extend(crossover::figure(run, analysis, sweep));
@@ -198,7 +200,10 @@ fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
                 figures.extend(heatmap::figure(run, analysis, sweep));
             }
         }
-        figures.extend(files::all(run, analysis, &sweeps));
+        figures.extend(match run.header.plan.study() {
+            Study::Copy => copies::all(run, analysis, &sweeps),
+            _ => files::all(run, analysis, &sweeps),
+        });
         return figures;
     }
     for sweep in sweeps(analysis, part) {
@@ -378,6 +383,7 @@ fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
             format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}")
         }
         Setting::Syscall(_) => format!("{study}-{metric}{rest}"),
+        Setting::Copy(CopySetting { cache, .. }) => format!("{study}-{metric}-{cache}{rest}"),
         Setting::File(FileSetting { cache, pattern, consumer, .. }) => {
             format!("{study}-{metric}-{cache}-{pattern}-{consumer}{rest}")
         }

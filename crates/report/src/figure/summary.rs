@@ -68,7 +68,7 @@ fn draw(
     fixed: &str,
 ) -> Option<Figure> {
     let panel = |metric: &Metric| metric.panel(run, along, cells, metric.name.to_owned());
-    let is_file = run.header.plan.file().is_some();
+    let is_file = words::is_of_files(&run.header.plan);
     let all = if is_file { &OF_FILE[..] } else { &METRICS[..] };
     let measured = all.iter().filter(|metric| metric.is_in(cells));
     let panels: Vec<Panel> = measured.map(panel).collect();
@@ -78,6 +78,7 @@ fn draw(
     let by = match along {
         Along::Sizes => "message size",
         Along::Blocks => "block size",
+        Along::Files => "file size",
         Along::Threads | Along::Workers => "thread count",
         Along::Calls => "calls in a row",
     };

@@ -1,6 +1,7 @@
 //! What a run of `file` says besides what every study says: of its file, from where
 //! on larger blocks do not help, what caching is worth, what a crossing costs.
 
+use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::file::CacheState;
 use iolens_model::run::Run;
@@ -29,6 +30,7 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     }
     out.extend(worth(run, analysis));
     out.extend(threads(run, analysis));
+    out.extend(unread(analysis));
     out.extend(of_file(run));
     out.extend(guest_cold(run));
     out
@@ -123,8 +125,12 @@ fn fitted(model: &CostModel) -> String {
         Some(found) => format!("1/b = {} GiB/s", interval_text(Some(found), Bytes::GIB as f64)),
         None => "no cost per byte".to_owned(),
     };
+    let below = match model.breaks_at {
+        Some(size) => format!(" below {size}, from where on another line would fit"),
+        None => String::new(),
+    };
     format!(
-        "{} a = {at_most}{} ns, {bandwidth}, n½ = {}",
+        "{} a = {at_most}{} ns, {bandwidth}, n½ = {}{below}",
         model.label,
         interval_text(Some(model.fixed_ns), 1.0),
         knee(model)
@@ -184,6 +190,23 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Sentence> {
     Some(Sentence::plain(Kind::Crossover, text))
 }
 
+/// Which engines read nothing where nobody looks at the bytes.
+fn unread(analysis: &Analysis) -> Option<Sentence> {
+    let mut labels: Vec<String> = Vec::new();
+    for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+        if arm.arm.role == Role::Control && !labels.contains(&arm.arm.label) {
+            labels.push(arm.arm.label.clone());
+        }
+    }
+    let text = format!(
+        "Where the consumer is none, {} {} pages and one byte of each is touched: the bytes are not \
+         read, so that this is a control, not compared. --consumer scan compares it.",
+        list(&labels),
+        if labels.len() == 1 { "maps" } else { "map" }
+    );
+    (!labels.is_empty()).then(|| Sentence::plain(Kind::Caution, text))
+}
+
 /// The file, and the one pass over it that nothing is compared with.
 fn of_file(run: &Run) -> Option<Sentence> {
     let file = run.header.file.as_ref()?;
@@ -209,7 +232,11 @@ fn of_file(run: &Run) -> Option<Sentence> {
 
 /// What cold means in a virtual machine.
 fn guest_cold(run: &Run) -> Option<Sentence> {
-    let is_cold = run.header.plan.file()?.cache.contains(&CacheState::Cold);
+    cold_in_a_guest(run, run.header.plan.file()?.cache.contains(&CacheState::Cold))
+}
+
+/// The same for any run that reads a file, if it does so cold.
+pub(crate) fn cold_in_a_guest(run: &Run, is_cold: bool) -> Option<Sentence> {
     let hypervisor = words::fact(&run.header.host, &["virtualization"])?;
     let text = format!(
         "This is a virtual machine ({hypervisor}): {GUEST_COLD} means that the guest's page cache \

@@ -54,6 +54,7 @@ fn header() -> RunHeader {
             path: String::new(),
             is_direct,
             has_depth: false,
+            program: None,
         })
         .collect();
     header.file = Some(FileFacts {
@@ -64,6 +65,7 @@ fn header() -> RunHeader {
         file_system: "ext4".to_owned(),
         first_pass: Some(Nanos(1_000_000_000)),
         warnings: Vec::new(),
+        destination: None,
     });
     header
 }

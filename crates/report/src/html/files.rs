@@ -10,7 +10,7 @@ use crate::answers::{Kind, Sentence, sentences};
 use crate::figure::{self, Figure, Group};
 use crate::results::{self, files};
 use crate::standing::standing;
-use crate::words;
+use crate::{copying, words};
 
 /// Sections by id and heading.
 pub(super) const CONTENTS: [(&str, &str); 7] = [
@@ -46,7 +46,7 @@ pub(super) fn answers(run: &Run, analysis: &Analysis) -> Markup {
                 details { summary { "The cost model, by engine" } (table.html()) }
             }
             details open[cells.len() <= 4] {
-                summary { "Block size by block size" }
+                summary { @if run.header.plan.copy().is_some() { "File size by file size" } @else { "Block size by block size" } }
                 (super::answers::list(run, "answers", &cells))
             }
             ul.remarks {
@@ -63,9 +63,9 @@ pub(super) fn decision(run: &Run, analysis: &Analysis) -> Markup {
     let unsure = if run.header.plan.quick {
         "Indicative: few trials show where to look, not what to conclude."
     } else {
-        "“Lowest, not separated from” names the engine with the least time in this run, whose \
+        "“Lowest, not separated from” names the one with the least time in this run, whose \
          ratio stands beside it, and those that may be as cheap: no simultaneous interval sets \
-         them apart. “Equal within δ” names engines that surely differ by less than δ."
+         them apart. “Equal within δ” names those that surely differ by less than δ."
     };
     super::block(
         "decision",
@@ -84,6 +84,7 @@ pub(super) fn decision(run: &Run, analysis: &Analysis) -> Markup {
 
 /// The figures by what they are about.
 pub(super) fn figures(run: &Run, analysis: &Analysis) -> Markup {
+    let is_copy = run.header.plan.copy().is_some();
     let figures = figure::all(run, analysis);
     let of = |group: Group| -> Vec<&Figure> {
         figures.iter().filter(|figure| figure.group == group).collect()
@@ -93,21 +94,24 @@ pub(super) fn figures(run: &Run, analysis: &Analysis) -> Markup {
         "Figures",
         html! {
             p.aside {
-                "A line named after a cache stands where one block is as large as it."
+                "A line named after a cache stands where one "
+                @if is_copy { "file" } @else { "block" }
+                " is as large as it."
             }
             @for group in Group::ALL {
                 @let figures = of(group);
-                @if !figures.is_empty() { h3 { (heading(group)) } }
+                @if !figures.is_empty() { h3 { (heading(group, is_copy)) } }
                 @for figure in figures { (with_twin(figure)) }
             }
         },
     )
 }
 
-fn heading(group: Group) -> &'static str {
-    match group {
-        Group::Crossover => "Which engine, from which block size on",
-        group => group.heading(),
+fn heading(group: Group, is_copy: bool) -> &'static str {
+    match (group, is_copy) {
+        (Group::Crossover, true) => "Which arm, from which file size on",
+        (Group::Crossover, false) => "Which engine, from which block size on",
+        (group, _) => group.heading(),
     }
 }
 
@@ -119,14 +123,18 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
         "All cells",
         html! {
             p.aside {
-                "Ratio: time per block of " code { (plan.baseline) } " over the engine’s; above 1 "
-                "the engine is faster. Its interval is pointwise"
+                "Ratio: time per " (plan.study().unit()) " of " code { (plan.baseline) } " over the "
+                (words::arm_of(plan)) "’s; above 1 it is the faster one. Its interval is pointwise"
                 @if !plan.quick {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts) " contrasts"
                 }
-                ". Rate, time and CPU are totals over totals; CPU is user and kernel time. From "
-                "device: bytes that storage delivered to the process over the bytes it read, above "
-                "100 % with what was read ahead and not asked for."
+                ". Rate, time and CPU are totals over totals; CPU is user and kernel time. "
+                @if plan.copy().is_some() {
+                    (copying::START_READ)
+                } @else {
+                    "From device: bytes that storage delivered to the process over the bytes it "
+                    "read, above 100 % with what was read ahead and not asked for."
+                }
             }
             @for (curve, cells) in results::curves(analysis) {
                 h3 { (words::curve(&run.header, &curve)) }
@@ -137,7 +145,7 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
                             b { (cell.cell.size) } " "
                             (prose(run, &standing(cell, analysis.delta).brief()))
                         }
-                        (files::further(cell).html())
+                        (files::further(run, cell).html())
                         p.aside {
                             (crate::number::count(cell.trials_used, "trial")) " used of "
                             (cell.trials_started) " started."

@@ -210,6 +210,7 @@ fn harness(run: &Run) -> Markup {
             ["one message of a primitive that does nothing", "one slice of such a message"]
         }
         Study::File => ["one block of an engine that does nothing", "one slice of such a block"],
+        Study::Copy => ["one copy of an engine that does nothing", "one slice of such a copy"],
         Study::Syscall => ["one call of the loop around nothing", "one slice of one such call"],
     };
     let receipt = calibration.receipt_round_trip_ns.map_or_else(|| NONE.to_owned(), ns);

@@ -49,15 +49,9 @@ fn of_slices(trial: &TrialOutcome, arm: usize) -> Option<FileCounts> {
 }
 
 /// One arm of one trial.
-pub(super) fn arm_row(
-    run: &Run,
-    trial: &TrialOutcome,
-    setting: FileSetting,
-    index: usize,
-) -> Record {
+pub(super) fn arm_row(run: &Run, trial: &TrialOutcome, axes: Named, index: usize) -> Record {
     let totals = totals(trial, index);
     let totals = totals.as_ref();
-    let axes = axes(&trial.cell, setting);
     let mut row = head_of_one_end(run, trial, index, totals, axes);
     let time_ns = totals.map(|t| t.time_ns as f64).filter(|&ns| ns > 0.0);
     let rate = totals.zip(time_ns).map(|(t, ns)| t.tx_bytes as f64 / ns * 1e9);

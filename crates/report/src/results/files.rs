@@ -2,11 +2,13 @@
 //! caching is worth, and what a block costs by the cost model.
 
 use iolens_model::cell::Cell;
+use iolens_model::file::{CacheState, DestinationFacts};
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, Estimate};
 
 use super::{Detail, entry, interval_text, label, remark};
+use crate::copying;
 use crate::files::{self, Scale};
 use crate::number::{self, NONE};
 use crate::table::{Column, Entry, Table, Tone};
@@ -24,10 +26,11 @@ enum Part {
     Verdict,
     Trials,
     Device,
+    Start,
     Cpu,
 }
 
-const ALL: [Part; 9] = [
+const ALL: [Part; 10] = [
     Part::Size,
     Part::Engine,
     Part::Rate,
@@ -36,25 +39,34 @@ const ALL: [Part; 9] = [
     Part::Verdict,
     Part::Trials,
     Part::Device,
+    Part::Start,
     Part::Cpu,
 ];
 
 /// First to go first; the rest always stays.
-const DROPPED: [Part; 4] = [Part::Cpu, Part::Time, Part::Trials, Part::Device];
+const DROPPED: [Part; 5] = [Part::Cpu, Part::Time, Part::Trials, Part::Start, Part::Device];
 
 /// The table of one curve, as wide as `width` allows; one scale for all its rates.
 pub(crate) fn curve(run: &Run, cells: &[&CellAnalysis], width: usize) -> Table {
     let quick = run.header.plan.quick;
-    let mut parts: Vec<Part> =
-        ALL.into_iter().filter(|part| !(quick && *part == Part::Verdict)).collect();
+    let is_cold = cells.iter().any(|cell| cell.cell.cache() == Some(CacheState::Cold));
+    let is_copy = run.header.plan.copy().is_some();
+    let has = |part: &Part| match part {
+        Part::Verdict => !quick,
+        // What is copied comes from the page cache, if that is to hold it.
+        Part::Device => !is_copy || is_cold,
+        Part::Start => is_copy,
+        _ => true,
+    };
+    let mut parts: Vec<Part> = ALL.into_iter().filter(has).collect();
     let scale = Scale::of(cells);
-    let mut table = fill(&parts, cells, scale);
+    let mut table = fill(run, &parts, cells, scale);
     for dropped in DROPPED {
         if table.width() <= width {
             break;
         }
         parts.retain(|part| *part != dropped);
-        table = fill(&parts, cells, scale);
+        table = fill(run, &parts, cells, scale);
     }
     table
 }
@@ -65,11 +77,14 @@ pub(crate) fn heading(run: &Run, curve: &Cell) -> String {
     words::as_found(&run.header, curve, words)
 }
 
-fn column(part: Part, scale: Scale) -> Column {
+fn column(run: &Run, part: Part, scale: Scale) -> Column {
+    let plan = &run.header.plan;
     match part {
-        Part::Size => Column::right("block size", ""),
-        Part::Engine => Column::left("engine", ""),
+        Part::Size => Column::right(&words::size_of(plan), ""),
+        Part::Engine => Column::left(words::arm_of(plan), ""),
         Part::Rate => Column::decimal("rate", scale.unit),
+        Part::Time if plan.copy().is_some() => Column::decimal("time", "ms/copy"),
+        Part::Start => Column::decimal("start-up", "ms"),
         Part::Time => Column::decimal("time", "ns/block"),
         Part::Ratio => Column::left("ratio", "[95 %]"),
         Part::Verdict => Column::left("verdict", ""),
@@ -79,8 +94,9 @@ fn column(part: Part, scale: Scale) -> Column {
     }
 }
 
-fn fill(parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
-    let mut table = Table::new("", parts.iter().map(|&part| column(part, scale)).collect());
+fn fill(run: &Run, parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
+    let mut table = Table::new("", parts.iter().map(|&part| column(run, part, scale)).collect());
+    let time_ns = if run.header.plan.copy().is_some() { 1e6 } else { 1.0 };
     for cell in cells {
         for (i, arm) in cell.arms.iter().enumerate() {
             let note = remark(arm).map(|remark| table.note(&remark));
@@ -94,8 +110,16 @@ fn fill(parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
                 Part::Engine => {
                     Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
                 }
-                Part::Rate => value(figures.and_then(|f| f.read_bytes_per_s), scale.bytes_per_s),
-                Part::Time => value(figures.map(|f| f.ns_per_message), 1.0),
+                // What moves no bytes has no rate.
+                Part::Rate => {
+                    let rate = figures.and_then(|f| f.read_bytes_per_s);
+                    value(rate.filter(|rate| rate.value > 0.0), scale.bytes_per_s)
+                }
+                Part::Time => value(figures.map(|f| f.ns_per_message), time_ns),
+                Part::Start => match copying::start_of(run, &arm.arm.primitive) {
+                    Some(start) => number::narrow(Some(start.median_ns as f64 / 1e6)).into(),
+                    None => Entry::default(),
+                },
                 Part::Ratio => entry(Detail::Ratio, arm),
                 Part::Verdict => entry(Detail::Verdict, arm),
                 Part::Trials => entry(Detail::Trials, arm),
@@ -114,13 +138,16 @@ fn share(share: Option<Estimate>) -> String {
     share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}", 100.0 * share.value))
 }
 
+/// The figure that programs do not have.
+const CALLS: &str = "system calls";
+
 /// What else was measured of a cell, beside [`curve`]: the figures by block.
-pub(crate) fn further(cell: &CellAnalysis) -> Table {
+pub(crate) fn further(run: &Run, cell: &CellAnalysis) -> Table {
     type Of = fn(&iolens_stats::analysis::Figures) -> Option<Estimate>;
     const FIGURES: [(&str, &str, Of); 9] = [
-        ("system calls", "per block", |f| Some(f.tx_calls_per_message)),
-        ("switches", "per block", |f| f.context_switches_per_message),
-        ("run delay", "ns/block", |f| f.run_delay_ns_per_message),
+        (CALLS, "per unit", |f| Some(f.tx_calls_per_message)),
+        ("switches", "per unit", |f| f.context_switches_per_message),
+        ("run delay", "ns/unit", |f| f.run_delay_ns_per_message),
         ("softirq", "ns/B", |f| f.softirq_ns_per_byte),
         ("cycles", "per B", |f| f.cycles_per_byte),
         ("L1d misses", "per KiB", |f| f.l1d_misses_per_kib),
@@ -131,9 +158,12 @@ pub(crate) fn further(cell: &CellAnalysis) -> Table {
     let has = |of: Of| cell.arms.iter().any(|arm| arm.figures.as_ref().and_then(of).is_some());
     let shown: Vec<_> = FIGURES.iter().filter(|(.., of)| has(*of)).collect();
     let scale = Scale::of(&[cell]);
-    let mut columns =
-        vec![Column::left("engine", ""), Column::left("rate", &format!("{} [95 %]", scale.unit))];
-    columns.extend(shown.iter().map(|(name, unit, _)| Column::decimal(name, unit)));
+    let mut columns = vec![
+        Column::left(words::arm_of(&run.header.plan), ""),
+        Column::left("rate", &format!("{} [95 %]", scale.unit)),
+    ];
+    let of_study = |unit: &str| unit.replace("unit", run.header.plan.study().unit());
+    columns.extend(shown.iter().map(|(name, unit, _)| Column::decimal(name, &of_study(unit))));
     let mut table = Table::new("", columns);
     for arm in &cell.arms {
         let figures = arm.figures.as_ref();
@@ -142,7 +172,10 @@ pub(crate) fn further(cell: &CellAnalysis) -> Table {
             Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
             interval_text(rate, scale.bytes_per_s).into(),
         ];
-        row.extend(shown.iter().map(|(.., of)| {
+        // Nobody counts the calls of a program.
+        let is_program = copying::is_program(run, &arm.arm.primitive);
+        row.extend(shown.iter().map(|(name, _, of)| {
+            let figures = figures.filter(|_| !(is_program && *name == CALLS));
             Entry::from(number::narrow(figures.and_then(of).map(|estimate| estimate.value)))
         }));
         table.push(row);
@@ -208,6 +241,10 @@ fn fitted(model: &CostModel) -> [Entry; 4] {
         let none = || Entry::toned(NONE, Tone::Faint);
         return [none(), none(), none(), format!("not affine: {residual}").into()];
     }
+    let residual = match model.breaks_at {
+        Some(size) => format!("{residual}; holds below {size}"),
+        None => residual,
+    };
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
     let fixed = format!("{at_most}{}", interval_text(Some(model.fixed_ns), 1.0));
     let bandwidth = files::bandwidth(model);
@@ -232,6 +269,10 @@ pub(crate) fn file_facts(run: &Run) -> Vec<(&'static str, String)> {
         facts.push(("why as large", file.size_reason.clone()));
     }
     facts.push(("file system", file.file_system.clone()));
+    if let Some(destination) = &file.destination {
+        let DestinationFacts { place, file_system } = destination;
+        facts.push(("copied to", format!("a folder of ours in {place}, on {file_system}")));
+    }
     if let Some(first) = file.first_pass {
         let rate = file.bytes.0 as f64 / (first.0.max(1) as f64 / 1e9);
         facts.push(("first pass over it", format!("{first}, {}", files::rate(rate))));

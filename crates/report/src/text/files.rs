@@ -4,9 +4,9 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use super::{BOLD, DIM, Style, painted, push_answers, push_sentence};
-use crate::answers;
 use crate::results::{self, files};
 use crate::wrap;
+use crate::{answers, copying};
 
 /// Sentences, then one table per curve.
 pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
@@ -21,19 +21,24 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push_str(&painted(&table.text(style.columns()), style));
     }
     out.push('\n');
-    let baseline = &run.header.plan.baseline;
-    let verdicts = match run.header.plan.quick {
+    let plan = &run.header.plan;
+    let baseline = &plan.baseline;
+    let verdicts = match plan.quick {
         true => String::new(),
         false => format!(
             " Intervals are pointwise; verdicts use simultaneous ones over all {} contrasts.",
             analysis.contrasts
         ),
     };
-    let reading = format!(
-        "ratio: time per block of {baseline} over the engine's; above 1 the engine is faster. \
-         from device: bytes that storage delivered over bytes read, above 100 % with what was read \
-         ahead and not asked for.{verdicts}"
-    );
+    let reading = match plan.copy() {
+        Some(_) => copying::reading(run),
+        None => format!(
+            "ratio: time per block of {baseline} over the engine's; above 1 the engine is faster. \
+             from device: bytes that storage delivered over bytes read, above 100 % with what was \
+             read ahead and not asked for."
+        ),
+    };
+    let reading = format!("{reading}{verdicts}");
     out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
     out.push('\n');
     for sentence in after {

@@ -1,5 +1,8 @@
 //! Fits against known truths, and against a fit made in another way.
 
+use iolens_model::cell::Setting;
+use iolens_model::file::{CacheState, Consumer, FileSetting, Pattern};
+
 use super::*;
 use crate::analyse;
 use crate::fixture::{self, ArmTime};
@@ -108,6 +111,33 @@ fn a_step_shows_as_the_worst_residual() {
     let model = model(&[stepped], &sizes()).expect("a model");
     assert_eq!(model.worst_at, Bytes(65536));
     assert!(model.worst_residual > 0.2 && !model.is_affine(), "{}", model.worst_residual);
+}
+
+/// A buffer that leaves the processor's cache: twice the cost per byte from 256 KiB on.
+#[test]
+fn blocks_of_a_file_follow_the_model_up_to_where_it_breaks() {
+    let lns = lns(|n| 1000.0 + 0.1 * n * if n >= 262_144.0 { 2.0 } else { 1.0 });
+    let of = |curve: &Cell| {
+        let table = &mut StudentTable::new(1);
+        of_curve(curve, "base", &sizes(), &[lns.clone(), lns.clone()], table).expect("a model")
+    };
+    let cell = &fixture::plan(&["base"]).cells()[0];
+    // Messages are judged as a whole: see `unexpected`.
+    let whole = of(&cell.curve());
+    assert!(!whole.is_affine() && whole.breaks_at.is_none());
+    let model = of(&Cell { setting: a_file(), ..cell.curve() });
+    assert_eq!(model.breaks_at, Some(Bytes(262_144)));
+    near(model.fixed_ns.value, 1000.0, 1e-4);
+    near(model.per_byte_ns.value, 0.1, 1e-4);
+}
+
+fn a_file() -> Setting {
+    Setting::File(FileSetting {
+        cache: CacheState::Warm,
+        pattern: Pattern::Sequential,
+        consumer: Consumer::None,
+        depth: 1,
+    })
 }
 
 #[test]

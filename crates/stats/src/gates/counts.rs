@@ -86,6 +86,9 @@ fn call_of<'a>(case: &Case<'a>) -> Option<&'a CallFacts> {
 
 /// Bytes that a message or a call has; null where the run does not say.
 fn bytes_of_a_unit(case: &Case<'_>) -> Option<Bytes> {
+    if super::file::moves_nothing(case) {
+        return Some(Bytes(0));
+    }
     if case.trial.cell.study().has_sizes() {
         return Some(case.trial.cell.size);
     }

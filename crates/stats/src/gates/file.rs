@@ -1,6 +1,7 @@
 //! Gate 8: whether a file was in the page cache or not, as its cell says, and whether
 //! what reads around the page cache did.
 
+use iolens_model::arm::Role;
 use iolens_model::file::{CacheState, FileCounts};
 use iolens_model::trial::SliceKind;
 use iolens_model::units::Bytes;
@@ -14,21 +15,24 @@ const REMAINDER_MAX: f64 = 0.001;
 /// The file was in the state that the cell says when each slice began, and its bytes
 /// came from where that means.
 pub(super) fn state(case: &Case<'_>) -> Check {
-    let Some((setting, file)) = case.trial.cell.file().zip(case.header.file.as_ref()) else {
+    let Some((cache, whole)) = case.trial.cell.cache().zip(bytes(case)) else {
         return Check::Pass;
     };
+    if moves_nothing(case) {
+        return Check::Pass;
+    }
     let is_direct = is_direct(case);
     let slices = slices(case);
     if slices.iter().any(|counts| counts.resident_before_bytes.is_none()) {
         return Check::Flag(Flag::Once(UNKNOWN.to_owned()));
     }
-    let whole = file.bytes.0.max(1) as f64;
+    let whole = whole.0.max(1) as f64;
     let shares = slices
         .iter()
         .filter_map(|counts| counts.resident_before_bytes.map(|resident| resident as f64 / whole));
     let sums = case.sums.tx.file.and_then(|counts| counts.device_bytes);
     let read = case.sums.tx.bytes;
-    match setting.cache {
+    match cache {
         CacheState::Cold => {
             let most = shares.fold(0.0, f64::max);
             if most > REMAINDER_MAX {
@@ -63,6 +67,19 @@ pub(super) fn state(case: &Case<'_>) -> Check {
             }
         }
     }
+}
+
+/// Bytes of the file that is read.
+fn bytes(case: &Case<'_>) -> Option<Bytes> {
+    match case.trial.cell.copy() {
+        Some(_) => Some(case.trial.cell.size),
+        None => case.header.file.as_ref().map(|file| file.bytes),
+    }
+}
+
+/// Whether the arm copies without reading or writing a byte: by sharing blocks.
+pub(super) fn moves_nothing(case: &Case<'_>) -> bool {
+    case.trial.cell.copy().is_some() && case.outcome.arm.role == Role::Control
 }
 
 /// What is said where nobody knows.
@@ -146,6 +163,7 @@ mod tests {
             path: String::new(),
             is_direct,
             has_depth: false,
+            program: None,
         }];
         run.header.file = Some(FileFacts {
             place: "/tmp".to_owned(),
@@ -155,6 +173,7 @@ mod tests {
             file_system: "ext4".to_owned(),
             first_pass: None,
             warnings: Vec::new(),
+            destination: None,
         });
         let setting =
             FileSetting { cache, pattern: Pattern::Sequential, consumer: Consumer::None, depth: 1 };

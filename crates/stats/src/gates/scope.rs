@@ -191,7 +191,7 @@ pub(super) fn retransmits(case: &Case<'_>) -> Check {
 
 /// A page fault that waited for a disk.
 pub(super) fn major_faults(case: &Case<'_>) -> Check {
-    let is_cold = case.trial.cell.file().is_some_and(|file| file.cache == CacheState::Cold);
+    let is_cold = case.trial.cell.cache() == Some(CacheState::Cold);
     match is_cold {
         // What is mapped cold is read by such faults.
         true => Check::Pass,

@@ -34,7 +34,7 @@ use proptest::sample::select;
 
 use self::axes::axes;
 use self::entries::{primitive, receiver};
-use self::files::{engine, file_counts, file_facts, file_setting};
+use self::files::{copy_setting, engine, file_counts, file_facts, file_setting, program_start};
 use self::machine::{calibration, host};
 
 /// A run with up to four trials, ended or not.
@@ -281,7 +281,11 @@ prop_compose! {
         message_bytes in count().prop_map(Bytes),
         in_a_row in option::of(any::<Option<u64>>()),
         file in option::of(file_setting()).boxed(),
+        copy in option::of(copy_setting()).boxed(),
     ) -> Cell {
+        if let Some(copy) = copy {
+            return Cell { setting: Setting::Copy(copy), threads, size: message_bytes };
+        }
         if let Some(file) = file {
             return Cell { setting: Setting::File(file), threads, size: message_bytes };
         }
@@ -455,6 +459,7 @@ prop_compose! {
         not_measured in vec((text(), text()), 0..3),
         by_pmu in vec(counts_by_pmu(), 0..3),
         arm_facts in vec((any::<usize>(), text(), text()), 0..3),
+        starts in vec(program_start(), 0..3),
     ) -> EndFacts {
         let arm_fact = |(arm, name, value)| ArmFact { arm, name, value };
         let missing = |(metric, why)| NotMeasured { metric, why };
@@ -475,6 +480,7 @@ prop_compose! {
             thread_pmus: by_pmu.iter().map(|counts| counts.pmu.clone()).collect(),
             by_pmu,
             arm_facts: arm_facts.into_iter().map(arm_fact).collect(),
+            starts,
             not_measured: not_measured.into_iter().map(missing).collect(),
         }
     }

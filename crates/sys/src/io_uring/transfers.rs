@@ -66,6 +66,10 @@ pub struct TransferRing {
     under_way: usize,
 }
 
+// SAFETY: the pointer leads to memory that the ring owns; nothing is tied to a thread
+// but the kernel's side, which refuses others with an error.
+unsafe impl Send for TransferRing {}
+
 impl std::fmt::Debug for TransferRing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("TransferRing").field("busy", &self.busy).finish_non_exhaustive()

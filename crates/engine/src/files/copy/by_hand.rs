@@ -188,23 +188,14 @@ fn copy_parts(
         _ => Part::split(bytes, wish.block_bytes, wish.threads),
     };
     // Descriptors of each thread's own: they have positions.
-    let open = |_: Part| {
+    let open = |part: Part| {
         let caching = if entry.is_direct { Caching::Direct } else { Caching::Buffered };
         let how = How { direct: entry.is_direct, ..How::WRITES };
         let destination = create::reopen(target.file().as_fd(), how).map_err(|errno| {
             format!("cannot open {} for {}: {errno}", target.path().display(), entry.id)
         })?;
-        Ok((source.reopen(caching)?, destination))
-    };
-    let files = parts.iter().map(|&part| open(part)).collect::<Result<Vec<_>, String>>()?;
-    let files_of = |part: Part| {
-        let index = parts.iter().position(|&other| other == part);
-        &files[index.expect("it is one of them")]
-    };
-    let open = |part| {
-        let (source, destination) = files_of(part);
-        let (source, destination) = (source.as_fd(), destination.as_fd());
-        entry.start(Setup { source, destination, part })
+        let source = source.reopen(caching)?;
+        entry.start(Setup { source, destination: destination.into(), part })
     };
     let shares = together(&parts, open, |mut copier, part: Part| {
         let budget = Budget::messages(part.blocks().max(1), 1);
@@ -348,7 +339,7 @@ fn holes(source: &Findings, copy: &Findings) -> Option<String> {
 }
 
 /// The hash of a whole file, read through the page cache.
-fn checksum(file: &Subject) -> Result<u64, String> {
+pub(crate) fn checksum(file: &Subject) -> Result<u64, String> {
     const PIECE_BYTES: usize = 256 << 10;
     let again = file.reopen(Caching::Buffered)?;
     let cannot = |errno: Errno| format!("cannot read {} to compare it: {errno}", file.name());

@@ -11,7 +11,7 @@ use crate::op::{Budget, Fact, Span};
 
 /// One thread's part of a copy: erased, one virtual call per slice. To be used on
 /// the thread that opened it.
-pub trait Copier {
+pub trait Copier: Send {
     /// Copies as many blocks as the budget has messages, one after the other, and
     /// from the beginning again after the last. When it returns, none is under way.
     ///
@@ -29,7 +29,7 @@ pub trait Copier {
 }
 
 /// One engine that copies a piece at a time.
-pub(super) trait Piecewise {
+pub(super) trait Piecewise: Send {
     /// Copies at most `piece.bytes` from `piece.offset` on, and counts its calls and
     /// the bytes that the destination took. 0 says that the source ends there.
     ///
@@ -129,7 +129,7 @@ pub(super) struct OneCall<F> {
     pub(super) copy: F,
 }
 
-impl<F: FnMut(Place) -> Result<usize, Errno>> Piecewise for OneCall<F> {
+impl<F: FnMut(Place) -> Result<usize, Errno> + Send> Piecewise for OneCall<F> {
     #[inline]
     fn piece(&mut self, piece: Place, moved: &mut Moved) -> Result<usize, Broken> {
         match (self.copy)(piece) {

@@ -204,7 +204,11 @@ fn a_source_that_shrinks_meanwhile_is_an_error_with_every_engine() {
         let source = File::options().read(true).write(true).open(&place.source).unwrap();
         let destination = iolens_sys::file::in_folder(place.folder.path()).unwrap();
         let part = Part { block_bytes: 4096, start: 0, end: BYTES as u64 };
-        let setup = Setup { source: source.as_fd(), destination: destination.as_fd(), part };
+        let setup = Setup {
+            source: source.try_clone().unwrap().into(),
+            destination: destination.try_clone().unwrap().into(),
+            part,
+        };
         let mut copier = match entry.start(setup) {
             Ok(copier) => copier,
             Err(why) => {
@@ -229,7 +233,11 @@ fn a_part_is_copied_again_from_its_beginning() {
         let source = File::open(&place.source).unwrap();
         let destination = iolens_sys::file::in_folder(place.folder.path()).unwrap();
         let part = Part { block_bytes: 4096, start: 0, end: BYTES as u64 };
-        let setup = Setup { source: source.as_fd(), destination: destination.as_fd(), part };
+        let setup = Setup {
+            source: source.try_clone().unwrap().into(),
+            destination: destination.try_clone().unwrap().into(),
+            part,
+        };
         let Ok(mut copier) = entry.start(setup) else { continue };
         // Twice, in slices that end anywhere.
         for blocks in [3, 4, 1, 2] {

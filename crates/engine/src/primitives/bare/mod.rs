@@ -208,6 +208,7 @@ impl<B: Bare> Sender for Loop<B> {
             bytes: self.messages * self.message_bytes as u64,
             calls: self.calls,
             zerocopy: self.bare.zerocopy(),
+            children: None,
             file: None,
         }
     }

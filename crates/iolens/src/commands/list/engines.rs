@@ -54,7 +54,24 @@ pub(super) fn items() -> Vec<Value> {
         let refused = tried(&|subject| entry.try_on(subject, &folder));
         items.push(item(&listed!("copy", entry), file_system, refused));
     }
+    items.extend(copy::copiers::PROGRAMS.iter().map(program));
     items
+}
+
+/// A program that is an arm of the study `copy`, and whether there is one here.
+fn program(program: &copy::copiers::Program) -> Value {
+    json!({
+        "name": program.id,
+        "task": "copy, as a program",
+        "summary": program.summary,
+        "needs": "nothing",
+        "path": program.path,
+        "since_linux": null,
+        "direct": false,
+        "file_system": null,
+        "available": program.try_here().is_ok(),
+        "unavailable_reason": program.try_here().err(),
+    })
 }
 
 /// What all engines have in common, of three types.

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::files::file_axes;
+use super::files::{copy_axes, file_axes};
 use super::{bytes, text};
 
 prop_compose! {
@@ -44,6 +44,7 @@ pub(super) fn axes() -> impl Strategy<Value = Axes> {
         net_axes().prop_map(Axes::Net).boxed(),
         syscall.boxed(),
         file_axes().prop_map(Axes::File).boxed(),
+        copy_axes().prop_map(Axes::Copy).boxed(),
     ]
 }
 

@@ -1,9 +1,11 @@
 //! What runs of `file` store, arbitrarily.
 
+use iolens_model::copy::{CopyAxes, CopySetting, CopySync, External, ProgramStart};
 use iolens_model::file::{
-    CacheState, Consumer, EngineFacts, FileAxes, FileCounts, FileFacts, FileSetting, Pattern,
+    CacheState, Consumer, DestinationFacts, EngineFacts, FileAxes, FileCounts, FileFacts,
+    FileSetting, Pattern,
 };
-use iolens_model::units::Nanos;
+use iolens_model::units::{Bytes, Nanos};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -37,7 +39,9 @@ pub(super) fn file_setting() -> impl Strategy<Value = FileSetting> {
 pub(super) fn engine() -> impl Strategy<Value = EngineFacts> {
     let texts = (text(), text(), text());
     (texts, any::<(bool, bool)>()).prop_map(|((id, summary, path), (is_direct, has_depth))| {
-        EngineFacts { id, summary, path, is_direct, has_depth }
+        // Programs have no depth, and an argument list.
+        let program = (!has_depth && is_direct).then(|| vec![id.clone(), summary.clone()]);
+        EngineFacts { id, summary, path, is_direct, has_depth, program }
     })
 }
 
@@ -48,8 +52,20 @@ prop_compose! {
         bytes in bytes(),
         first_pass in option::of(count().prop_map(Nanos)),
         warnings in vec(text(), 0..3),
+        destination in option::of((text(), text())),
     ) -> FileFacts {
-        FileFacts { place, is_ours, bytes, size_reason, file_system, first_pass, warnings }
+        let destination =
+            destination.map(|(place, file_system)| DestinationFacts { place, file_system });
+        FileFacts {
+            place,
+            is_ours,
+            bytes,
+            size_reason,
+            file_system,
+            first_pass,
+            warnings,
+            destination,
+        }
     }
 }
 
@@ -70,5 +86,38 @@ prop_compose! {
             file_bytes,
             evict,
         }
+    }
+}
+
+pub(super) fn copy_setting() -> impl Strategy<Value = CopySetting> {
+    (count(), select(CacheState::ALL), select(CopySync::ALL))
+        .prop_map(|(block, cache, sync)| CopySetting { block_bytes: Bytes(block), cache, sync })
+}
+
+prop_compose! {
+    pub(super) fn copy_axes()(
+        settings in vec(copy_setting(), 0..3),
+        (file, dir) in (option::of(text()), option::of(text())),
+        evict in any::<bool>(),
+        external in vec((text(), vec(text(), 0..3)), 0..3),
+    ) -> CopyAxes {
+        CopyAxes {
+            block: settings.iter().map(|one| one.block_bytes).collect(),
+            cache: settings.iter().map(|one| one.cache).collect(),
+            sync: settings.iter().map(|one| one.sync).collect(),
+            file,
+            dir,
+            evict,
+            external: external.into_iter().map(|(name, argv)| External { name, argv }).collect(),
+        }
+    }
+}
+
+prop_compose! {
+    pub(super) fn program_start()(
+        (arm, runs) in any::<(usize, u32)>(),
+        [median_ns, min_ns, max_ns] in [count(), count(), count()],
+    ) -> ProgramStart {
+        ProgramStart { arm, runs, median_ns, min_ns, max_ns }
     }
 }

@@ -11,12 +11,15 @@
 //! or fails.
 //! Does not show: which of these it did; whether the blocks are shared afterwards does.
 
+use std::os::fd::AsFd;
+
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::file::copy::{Between, copy_file_range};
 
 use crate::files::copy::drive::{Blocks, Copier, OneCall};
 use crate::files::copy::engines::{Class, Entry, Setup};
 use crate::files::moved::Call;
+use crate::files::part::Place;
 
 const CALL: Call = Call::both("copy_file_range");
 
@@ -34,9 +37,11 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
-    let between = Between { from: setup.source, to: setup.destination };
-    let copy =
-        move |piece: crate::files::part::Place| copy_file_range(between, piece.offset, piece.bytes);
-    Ok(Box::new(Blocks::of(setup.part, OneCall { call: CALL, copy }, CALL)))
+fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
+    let Setup { source, destination, part } = setup;
+    let copy = move |piece: Place| {
+        let between = Between { from: source.as_fd(), to: destination.as_fd() };
+        copy_file_range(between, piece.offset, piece.bytes)
+    };
+    Ok(Box::new(Blocks::of(part, OneCall { call: CALL, copy }, CALL)))
 }

@@ -10,7 +10,7 @@
 //! Does not show: whether a file system went through the page cache all the same; the
 //! pages in it afterwards do. Reading and writing take turns: nothing overlaps.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file::{create, read, write};
@@ -39,28 +39,30 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
+fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
     let Setup { source, destination, part } = setup;
-    let (of_source, of_copy) =
-        (alignment(source, part.block_bytes)?, alignment(destination, part.block_bytes)?);
+    let (of_source, of_copy) = (
+        alignment(source.as_fd(), part.block_bytes)?,
+        alignment(destination.as_fd(), part.block_bytes)?,
+    );
     let align = of_source.max(of_copy);
     // Whole pages: as much as any file system asks for, to read the last block into.
     let buffer = super::buffer(&part)?;
     Ok(Box::new(Blocks::of(part, Direct { source, destination, buffer, align }, READ)))
 }
 
-struct Direct<'a> {
-    source: BorrowedFd<'a>,
-    destination: BorrowedFd<'a>,
+struct Direct {
+    source: OwnedFd,
+    destination: OwnedFd,
     buffer: Pages,
     align: usize,
 }
 
-impl Piecewise for Direct<'_> {
+impl Piecewise for Direct {
     #[inline]
     fn piece(&mut self, piece: Place, moved: &mut Moved) -> Result<usize, Broken> {
         let whole = piece.bytes.next_multiple_of(self.align).min(self.buffer.len());
-        let from = self.source;
+        let from = self.source.as_fd();
         let read = match read::pread(from, &mut self.buffer[..whole], piece.offset) {
             // A source that grows may have more by now.
             Ok(n) => n.min(piece.bytes),
@@ -79,7 +81,7 @@ impl Piecewise for Direct<'_> {
             return Err(Broken { call: READ, errno: Errno::ENODATA });
         }
         moved.short_calls += u64::from(read < piece.bytes);
-        let to = self.destination;
+        let to = self.destination.as_fd();
         write_all(&self.buffer[..read], piece.offset, WRITE, moved, |bytes, at| {
             write::pwrite(to, bytes, at)
         })?;
@@ -87,19 +89,19 @@ impl Piecewise for Direct<'_> {
     }
 }
 
-impl Direct<'_> {
+impl Direct {
     /// Writes the end of the file, filled up with zeros, and cuts them off.
     #[cold]
     fn last(&mut self, piece: Place, moved: &mut Moved) -> Result<usize, Broken> {
         let whole = piece.bytes.next_multiple_of(self.align);
         self.buffer[piece.bytes..whole].fill(0);
-        let to = self.destination;
+        let to = self.destination.as_fd();
         write_all(&self.buffer[..whole], piece.offset, WRITE, moved, |bytes, at| {
             write::pwrite(to, bytes, at)
         })?;
         moved.bytes -= (whole - piece.bytes) as u64;
         moved.calls += 1;
-        create::truncate(self.destination, piece.offset + piece.bytes as u64)
+        create::truncate(self.destination.as_fd(), piece.offset + piece.bytes as u64)
             .map_err(|errno| Broken { call: Call::destination("ftruncate"), errno })?;
         Ok(piece.bytes)
     }

@@ -10,6 +10,8 @@
 //! Does not show: SIGBUS. The kernel touches the pages, and one that the source has
 //! lost meanwhile is `EFAULT`. The mapping is taken away outside of the time.
 
+use std::os::fd::AsFd;
+
 use iolens_sys::errno::Errno;
 use iolens_sys::file::mapping::Mapping;
 
@@ -34,17 +36,16 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
-    let part = setup.part;
+fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
+    let Setup { source, destination: to, part } = setup;
     let refused = |errno: Errno| format!("cannot map the source (mmap): {errno}");
     // From the page that the part begins in.
     let first = part.start / PAGE_BYTES * PAGE_BYTES;
     let bytes = usize::try_from(part.end - first).map_err(|_| refused(Errno::EFBIG))?;
-    let mapping = Mapping::of_file(setup.source, first, bytes).map_err(refused)?;
-    let to = setup.destination;
+    let mapping = Mapping::of_file(source.as_fd(), first, bytes).map_err(refused)?;
     let copy = move |piece: Place| {
         let from = usize::try_from(piece.offset - first).map_err(|_| Errno::EFBIG)?;
-        mapping.write_to(from..from + piece.bytes, to, piece.offset)
+        mapping.write_to(from..from + piece.bytes, to.as_fd(), piece.offset)
     };
     Ok(Box::new(Blocks::of(part, OneCall { call: CALL, copy }, CALL)))
 }

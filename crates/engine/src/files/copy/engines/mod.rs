@@ -11,7 +11,7 @@ mod sendfile;
 mod splice;
 mod uring_copy;
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use iolens_model::kernel::KernelVersion;
@@ -58,7 +58,7 @@ pub struct Entry {
     /// except where the class is [`Class::Shares`].
     ///
     /// Errors: what was refused.
-    pub open: for<'a> fn(Setup<'a>) -> Result<Box<dyn Copier + 'a>, String>,
+    pub open: fn(Setup) -> Result<Box<dyn Copier>, String>,
 }
 
 /// What becomes of the bytes.
@@ -73,12 +73,13 @@ pub enum Class {
 }
 
 /// What one thread's part is made from.
-#[derive(Debug, Clone, Copy)]
-pub struct Setup<'a> {
-    /// The source, open for reading, with a position of the thread's own.
-    pub source: BorrowedFd<'a>,
+#[derive(Debug)]
+pub struct Setup {
+    /// The source, open for reading, with a position of the thread's own. Bare
+    /// descriptors, whose numbers are read without a call.
+    pub source: OwnedFd,
     /// The destination, open for reading and writing, likewise.
-    pub destination: BorrowedFd<'a>,
+    pub destination: OwnedFd,
     /// The thread's blocks.
     pub part: Part,
 }
@@ -106,7 +107,7 @@ impl Entry {
     ///
     /// Errors: as [`Entry::open`], and the kernel that it needs where this one is
     /// older.
-    pub fn start<'a>(&self, setup: Setup<'a>) -> Result<Box<dyn Copier + 'a>, String> {
+    pub fn start(&self, setup: Setup) -> Result<Box<dyn Copier>, String> {
         (self.open)(setup).map_err(|why| availability::with_version(why, self.since))
     }
 
@@ -123,7 +124,7 @@ impl Entry {
         let caching = if self.is_direct { Caching::Direct } else { Caching::Buffered };
         let source = subject.reopen(caching)?;
         let part = Part { block_bytes: TRIED_BYTES, start: 0, end: subject.bytes() };
-        let setup = Setup { source: source.as_fd(), destination: destination.as_fd(), part };
+        let setup = Setup { source, destination: destination.into(), part };
         let copied = self.start(setup)?.run(&Budget::messages(part.blocks(), 1));
         let failed = |Broken { call, errno }| format!("{} failed: {errno}", call.name);
         copied.map(drop).map_err(|why| availability::with_version(failed(why), self.since))

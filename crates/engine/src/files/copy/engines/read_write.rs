@@ -8,7 +8,7 @@
 //! Compared with: everything else.
 //! Does not show: what a program gains that looks at the bytes on their way.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_sys::file::{read, write};
 use iolens_sys::pages::Pages;
@@ -35,22 +35,22 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
+fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
     let Setup { source, destination, part } = setup;
     let buffer = super::buffer(&part)?;
     Ok(Box::new(Blocks::of(part, ReadWrite { source, destination, buffer }, READ)))
 }
 
-struct ReadWrite<'a> {
-    source: BorrowedFd<'a>,
-    destination: BorrowedFd<'a>,
+struct ReadWrite {
+    source: OwnedFd,
+    destination: OwnedFd,
     buffer: Pages,
 }
 
-impl Piecewise for ReadWrite<'_> {
+impl Piecewise for ReadWrite {
     #[inline]
     fn piece(&mut self, piece: Place, moved: &mut Moved) -> Result<usize, Broken> {
-        let read = match read::read(self.source, &mut self.buffer[..piece.bytes]) {
+        let read = match read::read(self.source.as_fd(), &mut self.buffer[..piece.bytes]) {
             Ok(n) => n,
             Err(errno) => {
                 moved.nothing(READ, errno)?;
@@ -59,7 +59,7 @@ impl Piecewise for ReadWrite<'_> {
         };
         moved.calls += 1;
         moved.short_calls += u64::from(read < piece.bytes);
-        let to = self.destination;
+        let to = self.destination.as_fd();
         let bytes = &self.buffer[..read];
         write_all(bytes, piece.offset, WRITE, moved, |bytes, _| write::write(to, bytes))?;
         Ok(read)
@@ -68,9 +68,9 @@ impl Piecewise for ReadWrite<'_> {
     /// Both files are read and written where they stand.
     fn begin(&mut self, offset: u64) -> Result<(), Broken> {
         for (file, call) in
-            [(self.source, Call::source("lseek")), (self.destination, Call::destination("lseek"))]
+            [(&self.source, Call::source("lseek")), (&self.destination, Call::destination("lseek"))]
         {
-            read::seek(file, offset).map_err(|errno| Broken { call, errno })?;
+            read::seek(file.as_fd(), offset).map_err(|errno| Broken { call, errno })?;
         }
         Ok(())
     }

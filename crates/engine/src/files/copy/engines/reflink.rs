@@ -10,6 +10,8 @@
 //! own.
 //! Does not show: the copy that the first write to a shared block will make.
 
+use std::os::fd::AsFd;
+
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::clock;
 use iolens_sys::file::copy::{Between, clone_file};
@@ -33,18 +35,19 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
+fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
     Ok(Box::new(Reflink { setup, moved: Moved::default() }))
 }
 
-struct Reflink<'a> {
-    setup: Setup<'a>,
+struct Reflink {
+    setup: Setup,
     moved: Moved,
 }
 
-impl Copier for Reflink<'_> {
+impl Copier for Reflink {
     fn run(&mut self, budget: &Budget) -> Result<Span, Broken> {
-        let between = Between { from: self.setup.source, to: self.setup.destination };
+        let Setup { source, destination, .. } = &self.setup;
+        let between = Between { from: source.as_fd(), to: destination.as_fd() };
         let first_call_ns = clock::monotonic_ns();
         budget.begin(first_call_ns);
         // What the blocks of the budget are is not asked: it is all of them.

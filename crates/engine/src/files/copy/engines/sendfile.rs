@@ -8,6 +8,8 @@
 //! `copy_file_range`, which asks the file system first.
 //! Does not show: zero-copy, whatever its name: the copy is made by the kernel.
 
+use std::os::fd::AsFd;
+
 use iolens_model::kernel::KernelVersion;
 use iolens_sys::errno::Errno;
 use iolens_sys::{file, splice};
@@ -33,17 +35,17 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
+fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
     Ok(Box::new(Blocks::of(setup.part, Sendfile(setup), CALL)))
 }
 
 /// It writes where the destination stands.
-struct Sendfile<'a>(Setup<'a>);
+struct Sendfile(Setup);
 
-impl Piecewise for Sendfile<'_> {
+impl Piecewise for Sendfile {
     #[inline]
     fn piece(&mut self, piece: Place, moved: &mut Moved) -> Result<usize, Broken> {
-        let (to, from) = (self.0.destination, self.0.source);
+        let (to, from) = (self.0.destination.as_fd(), self.0.source.as_fd());
         let failed = |errno| Broken { call: CALL, errno };
         match splice::sendfile(to, from, piece.offset, piece.bytes) {
             Ok(n) => {
@@ -58,7 +60,7 @@ impl Piecewise for Sendfile<'_> {
     }
 
     fn begin(&mut self, offset: u64) -> Result<(), Broken> {
-        let seek = file::read::seek(self.0.destination, offset);
+        let seek = file::read::seek(self.0.destination.as_fd(), offset);
         seek.map_err(|errno| Broken { call: Call::destination("lseek"), errno })
     }
 }

@@ -9,6 +9,8 @@
 //! Compared with: `sendfile`, which does the same within one call.
 //! Does not show: zero-copy between files, which the kernel does not have.
 
+use std::os::fd::AsFd;
+
 use iolens_sys::errno::Errno;
 use iolens_sys::splice::Pipe;
 
@@ -35,7 +37,7 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
+fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
     let refused = |errno: Errno| format!("cannot open a pipe: {errno}");
     let pipe = Pipe::open().map_err(refused)?;
     // As large as a block, and no larger than a user may have: 1 MiB by default.
@@ -47,18 +49,19 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
         // Where it may not, it has the kernel's own size, which the facts say.
         let _ = pipe.resize(wanted);
     }
-    Ok(Box::new(Blocks::of(setup.part, Splice { pipe, setup }, TAKE)))
+    let part = setup.part;
+    Ok(Box::new(Blocks::of(part, Splice { pipe, setup }, TAKE)))
 }
 
-struct Splice<'a> {
+struct Splice {
     pipe: Pipe,
-    setup: Setup<'a>,
+    setup: Setup,
 }
 
-impl Piecewise for Splice<'_> {
+impl Piecewise for Splice {
     #[inline]
     fn piece(&mut self, piece: Place, moved: &mut Moved) -> Result<usize, Broken> {
-        let from = self.setup.source;
+        let from = self.setup.source.as_fd();
         let taken = match self.pipe.take_from(from, piece.offset, piece.bytes) {
             Ok(n) => n,
             Err(errno) => {
@@ -68,7 +71,7 @@ impl Piecewise for Splice<'_> {
         };
         // A block that is larger than the pipe is no short count.
         moved.calls += 1;
-        let to = self.setup.destination;
+        let to = self.setup.destination.as_fd();
         let mut given = 0;
         while given < taken {
             match self.pipe.give_to(to, piece.offset + given as u64, taken - given) {

@@ -12,7 +12,7 @@
 //! Does not show: linked requests (`IOSQE_IO_LINK`), whose write is begun by the kernel:
 //! a read that comes up short would break the link.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use iolens_model::kernel::KernelVersion;
 use iolens_model::units::Bytes;
@@ -45,12 +45,14 @@ pub(crate) static ENTRY: Entry = Entry {
     open,
 };
 
-fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
+fn open(setup: Setup) -> Result<Box<dyn Copier>, String> {
     let Setup { source, destination, part } = setup;
     let block = part.block_bytes.min(part.bytes());
     let too_large = || format!("cannot have {} of memory for a block", Bytes(block));
     let block = usize::try_from(block).map_err(|_| too_large())?;
-    let depth = (memory_bytes_max() / block).clamp(1, DEPTH);
+    // No more than there are blocks: the memory is locked.
+    let blocks = usize::try_from(part.blocks()).unwrap_or(usize::MAX);
+    let depth = (memory_bytes_max() / block).min(blocks).clamp(1, DEPTH);
     let bytes = block.checked_mul(depth).ok_or_else(too_large)?;
     let slots = u32::try_from(depth).map_err(|_| too_large())?;
     let ring = patiently(|| TransferRing::open(slots, bytes))
@@ -61,10 +63,10 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Copier + '_>, String> {
     Ok(Box::new(UringCopy { ring, source, destination, walk, block, slots, moved }))
 }
 
-struct UringCopy<'a> {
+struct UringCopy {
     ring: TransferRing,
-    source: BorrowedFd<'a>,
-    destination: BorrowedFd<'a>,
+    source: OwnedFd,
+    destination: OwnedFd,
     walk: Sequential,
     /// Bytes of the memory that each slot has.
     block: usize,
@@ -94,19 +96,19 @@ impl Slot {
     }
 }
 
-impl UringCopy<'_> {
+impl UringCopy {
     /// Queues the next request of a slot's block.
     #[inline]
     fn queue(&mut self, index: usize) -> Result<(), Broken> {
         let slot = &self.slots[index];
         let way = slot.way();
         let (file, done, call) = match way {
-            Way::Read => (self.source, slot.read, READ),
-            Way::Write => (self.destination, slot.written, WRITE),
+            Way::Read => (&self.source, slot.read, READ),
+            Way::Write => (&self.destination, slot.written, WRITE),
         };
         let request = Request {
             way,
-            file,
+            file: file.as_fd(),
             offset: slot.place.offset + done as u64,
             from: index * self.block + done,
             bytes: slot.place.bytes - done,
@@ -168,7 +170,7 @@ impl UringCopy<'_> {
     }
 }
 
-impl Copier for UringCopy<'_> {
+impl Copier for UringCopy {
     #[inline(never)]
     fn run(&mut self, budget: &Budget) -> Result<Span, Broken> {
         let first_call_ns = clock::monotonic_ns();

@@ -34,6 +34,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → buffer: written by the device",
     has_depth: false,
     is_direct: true,
+    is_mapped: false,
     open,
 };
 

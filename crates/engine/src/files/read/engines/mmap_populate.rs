@@ -22,5 +22,6 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache: mapped into the process (faultin_page_range), no copy",
     has_depth: false,
     is_direct: false,
+    is_mapped: true,
     open: mapped::open::<Before>,
 };

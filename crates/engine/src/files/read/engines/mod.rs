@@ -16,7 +16,7 @@ mod uring_fixed;
 mod uring_sqpoll;
 
 use iolens_model::arm::Role;
-use iolens_model::file::EngineFacts;
+use iolens_model::file::{self, EngineFacts};
 use iolens_model::kernel::KernelVersion;
 
 use super::bare;
@@ -44,6 +44,8 @@ pub struct Entry {
     pub has_depth: bool,
     /// Whether it reads around the page cache.
     pub is_direct: bool,
+    /// Whether it maps the file: then bytes that nobody looks at do not move.
+    pub is_mapped: bool,
     /// Makes one thread's reading.
     ///
     /// Errors: why it cannot read this file, or blocks of this size.
@@ -95,13 +97,17 @@ impl Entry {
             path: self.path.to_owned(),
             is_direct: self.is_direct,
             has_depth: self.has_depth,
+            program: None,
         }
     }
 
-    /// The part that an arm of it plays against `baseline`.
+    /// The part that an arm of it plays against `baseline` where the bytes go to
+    /// `consumer`. A mapping of which one byte in each page is touched is no reading
+    /// of a file: it shows what mapping costs.
     #[must_use]
-    pub fn role(&self, baseline: &str) -> Role {
-        if self.id == baseline { Role::Baseline } else { Role::Compared }
+    pub fn role(&self, baseline: &str, consumer: file::Consumer) -> Role {
+        let looks = consumer != file::Consumer::None;
+        Role::against(self.id == baseline, self.is_mapped && !looks)
     }
 
     /// Tries whether it can read a file: its first block.
@@ -119,5 +125,21 @@ impl Entry {
         let read = reader.run(&Budget::messages(1, 1));
         let failed = |errno| format!("cannot read {}: {errno}", subject.name());
         read.map(drop).map_err(|errno| availability::with_version(failed(errno), self.since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_that_nobody_looks_at_is_a_control() {
+        let part = |id, consumer| find(id).expect("an engine").role("read", consumer);
+        for id in ["mmap", "mmap_populate"] {
+            assert_eq!(part(id, file::Consumer::None), Role::Control, "{id}");
+            assert_eq!(part(id, file::Consumer::Scan), Role::Compared, "{id}");
+        }
+        assert_eq!(part("read", file::Consumer::None), Role::Baseline);
+        assert_eq!(part("direct", file::Consumer::None), Role::Compared);
     }
 }

@@ -23,6 +23,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
+    is_mapped: false,
     open: called::open::<Pread>,
 };
 

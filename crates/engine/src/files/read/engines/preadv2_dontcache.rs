@@ -27,6 +27,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → page cache → buffer: copied by the kernel (copy_folio_to_iter), then dropped",
     has_depth: false,
     is_direct: false,
+    is_mapped: false,
     open: called::open::<DontCache>,
 };
 

@@ -22,6 +22,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → buffer: written by the device",
     has_depth: true,
     is_direct: true,
+    is_mapped: false,
     open,
 };
 

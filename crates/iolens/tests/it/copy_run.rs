@@ -1,0 +1,141 @@
+//! The study `copy` from outside: engines and programs, one that fails among them, and
+//! what would touch somebody's file refused.
+
+use crate::harness::Place;
+
+/// Small enough for any folder of temporary files.
+const RUN: &str = "run copy --block 4KiB --quick --passes 2 --rounds 3 --progress none";
+
+#[test]
+fn engines_and_programs_copy_files_of_each_size() {
+    let place = Place::new();
+    let dir = place.path("copies");
+    std::fs::create_dir(&dir).unwrap();
+    let run = format!("{RUN} --primitives all --sizes 4KiB,70000B --dir {}", dir.display());
+    let mut command = place.command(&run);
+    command.arg("--external").arg("bad=sh -c 'test -s \"$0\" || : > \"$1\"; exit 7' {src} {dst}");
+    command.arg("--external").arg("own=sh -c 'cat \"$0\" > \"$1\"' {src} {dst}");
+    let done = crate::harness::finished(command.output().unwrap());
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("whether the baseline beats dd"), "{}", done.stdout);
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0, "all of ours is gone");
+    let json = place.json("show last --json");
+    assert_eq!(json["run"]["plan"]["study"], "copy");
+    assert_eq!(json["run"]["plan"]["baseline"], "read_write");
+    let cells = json["cells"].as_array().expect("rows");
+    let of = |id: &str| -> Vec<&serde_json::Value> {
+        let own = cells.iter().filter(|row| row["primitive"] == id && row["role"] != "self_check");
+        own.collect()
+    };
+    for id in ["read_write", "sendfile", "splice", "mmap_write", "dd", "own"] {
+        let rows = of(id);
+        assert_eq!(rows.len(), 2, "{id}");
+        for row in rows {
+            assert_eq!(row["status"], "ok", "{row}");
+            assert!(row["copied_bytes_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{row}");
+            let is_program = id == "dd" || id == "own";
+            assert_eq!(row["system_calls_per_copy"].is_null(), is_program, "{row}");
+            assert_eq!(row["start_median_ns"].is_number(), is_program, "{row}");
+        }
+    }
+    for row in of("bad") {
+        assert_eq!(row["status"], "failed", "{row}");
+        let reason = row["reason"].as_str().expect("why");
+        assert!(reason.contains("exited with status 7"), "{reason}");
+    }
+    // What shares blocks, or cannot here, is judged by nobody.
+    for row in of("reflink") {
+        assert!(row["verdict"].is_null() && row["ratio"].is_null(), "{row}");
+    }
+    for rows in ["arms", "slices", "cells"] {
+        let csv = place.run(&format!("export last --format csv --rows {rows}"));
+        assert!(csv.stdout.lines().next().is_some_and(|line| line.contains("file_bytes")));
+    }
+}
+
+#[test]
+fn somebodys_file_is_only_read_and_has_its_own_size() {
+    let place = Place::new();
+    let path = place.path("theirs");
+    let content: Vec<u8> = (0..300_001_u32).map(|at| (at * 7 % 251) as u8).collect();
+    std::fs::write(&path, &content).unwrap();
+    let file = path.display();
+    let run = format!(
+        "{RUN} --file {file} --primitives read_write,copy_file_range --sync none,fsync \
+         --threads 1,2"
+    );
+    let done = place.run(&run);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("the user's"), "{}", done.stdout);
+    assert_eq!(std::fs::read(&path).unwrap(), content);
+    let json = place.json("show last --json");
+    let cells = json["cells"].as_array().expect("rows");
+    assert!(!cells.is_empty() && cells.iter().all(|row| row["file_bytes"] == 300_001));
+    assert!(cells.iter().any(|row| row["sync"] == "fsync" && row["threads"] == 2));
+    // What is printed is a plan of the same file again.
+    let printed = place.run(&format!("{run} --print-plan"));
+    let plan = place.path("again.toml");
+    std::fs::write(&plan, &printed.stdout).unwrap();
+    let again = place.run(&format!("run {} --dry-run", plan.display()));
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+}
+
+#[test]
+fn what_cannot_be_a_run_of_copies_is_refused() {
+    let place = Place::new();
+    let path = place.path("theirs");
+    std::fs::write(&path, "content").unwrap();
+    std::fs::write(place.path("empty"), "").unwrap();
+    let (file, empty) = (path.display(), place.path("empty"));
+    let refused = |rest: &str, expect: &str| {
+        let done = place.run(&format!("run copy {rest} --dry-run"));
+        assert_eq!(done.code, Some(2), "{rest}: {}", done.stderr);
+        assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
+    };
+    refused(&format!("--file {file} --cache cold"), "--evict allows it");
+    refused(&format!("--file {file} --sizes 1MiB"), "which has its own size");
+    refused(&format!("--file {}", empty.display()), "there is nothing to copy");
+    refused("--file /dev/zero", "it is a character device");
+    refused("--evict", "no --file is named");
+    refused("--window 1s", "--window and --messages are not of the study copy");
+    refused("--block 1GiB", "the largest is 64 MiB");
+    refused("--primitives sendfil", "did you mean `sendfile`?");
+    refused("--baseline reflink", "it moves no bytes");
+    refused("--pattern random", "--pattern is of the study file: copy has no such axis");
+    let program = |study: &str, external: &[&str], expect: &str| {
+        let mut command = place.command(&format!("run {study} --dry-run"));
+        external.iter().for_each(|text| _ = command.args(["--external", text]));
+        let done = crate::harness::finished(command.output().unwrap());
+        assert_eq!(done.code, Some(2), "{external:?}: {}", done.stderr);
+        assert!(done.stderr.contains(expect), "{external:?}: {}", done.stderr);
+    };
+    program("copy", &["dd=x {src} {dst}"], "that is an arm already");
+    program("copy", &["a=x {src}"], "lacks {dst}");
+    program("copy", &["a=x {src} {dst}", "a=y {src} {dst}"], "--external a is there twice");
+    program("file", &["a=x {src} {dst}"], "--external is of the study copy");
+    let done = place.run(&format!("{RUN} --dir {}", place.path("nowhere").display()));
+    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    assert!(done.stderr.contains("nowhere"), "{}", done.stderr);
+}
+
+#[test]
+fn what_a_killed_run_left_is_gone_after_the_next() {
+    let place = Place::new();
+    let dir = place.path("copies");
+    std::fs::create_dir(&dir).unwrap();
+    let run = format!(
+        "run copy --sizes 4MiB --primitives read_write,dd --dir {} --passes 1000 --budget 60s \
+         --progress plain",
+        dir.display()
+    );
+    let mut running = place.start(&run);
+    running.wait_for("committed: ");
+    running.signal("KILL");
+    running.finish();
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "the killed one had a folder");
+    let next =
+        place.run(&format!("{RUN} --sizes 4KiB --primitives read_write --dir {}", dir.display()));
+    assert_eq!(next.code, Some(0), "{}", next.stderr);
+    assert!(next.stderr.contains("which a killed iolens left"), "{}", next.stderr);
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);
+}

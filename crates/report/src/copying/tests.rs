@@ -1,0 +1,215 @@
+//! A run that copies with known times, in every form that is shown.
+
+use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::cell::Cell;
+use iolens_model::copy::{CopyAxes, CopySync};
+use iolens_model::file::{CacheState, DestinationFacts, EngineFacts, FileCounts, FileFacts};
+use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::plan::Axes;
+use iolens_model::run::RunHeader;
+use iolens_model::trial::SliceKind;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::Analysis;
+
+use super::*;
+use crate::text::Style;
+use crate::{csv, figure, fixture, html, json, text};
+
+/// id, whether it is a program, ns of a start, ns per byte.
+const ARMS: [(&str, bool, f64, f64); 4] = [
+    ("dd", true, 900_000.0, 0.40),
+    ("copy_file_range", false, 4_000.0, 0.30),
+    ("cp", true, 1_000_000.0, 0.3),
+    ("reflink", false, 20_000.0, 0.0),
+];
+
+fn header() -> RunHeader {
+    let mut header = fixture::run().0.header;
+    header.name = None;
+    header.plan.axes = Axes::Copy(CopyAxes {
+        block: vec![Bytes(4096)],
+        cache: vec![CacheState::Warm],
+        sync: vec![CopySync::None],
+        file: None,
+        dir: Some("/scratch".to_owned()),
+        evict: false,
+        external: Vec::new(),
+    });
+    header.plan.primitives = ARMS.iter().map(|arm| arm.0.to_owned()).collect();
+    header.plan.baseline = "dd".to_owned();
+    header.plan.sizes = [1 << 20, 10 << 20, 100 << 20].map(Bytes).to_vec();
+    header.plan.threads = vec![1];
+    header.primitives = Vec::new();
+    header.calibration.empty_call_ns = 90.0;
+    header.calibration.receipt_round_trip_ns = None;
+    header.end.as_mut().expect("it ended").unmet = Vec::new();
+    let facts = |&(id, is_program, ..): &(&str, bool, f64, f64)| EngineFacts {
+        id: id.to_owned(),
+        summary: format!("what {id} does"),
+        path: String::new(),
+        is_direct: false,
+        has_depth: false,
+        program: is_program.then(|| vec![id.to_owned(), "{src}".to_owned(), "a b".to_owned()]),
+    };
+    header.engines = ARMS.iter().map(facts).collect();
+    header.file = Some(FileFacts {
+        place: "/scratch".to_owned(),
+        is_ours: true,
+        bytes: Bytes(111 << 20),
+        size_reason: "one file of each size of the plan".to_owned(),
+        file_system: "ext4".to_owned(),
+        first_pass: None,
+        warnings: Vec::new(),
+        destination: Some(DestinationFacts {
+            place: "/scratch".to_owned(),
+            file_system: "ext4".to_owned(),
+        }),
+    });
+    header
+}
+
+fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
+    let roles = [Role::Baseline, Role::Compared, Role::Compared, Role::Control];
+    let mut arms: Vec<ArmOutcome> = Vec::new();
+    let mut slices: Vec<SliceOutcome> = Vec::new();
+    for (arm, role) in ARMS.into_iter().zip(roles).chain([(ARMS[0], Role::SelfCheck)]) {
+        let (id, is_program, start, per_byte) = arm;
+        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
+        arms.push(ArmOutcome {
+            arm: Arm { label, primitive: id.to_owned(), role },
+            status: Status::Ok,
+            reason: None,
+            copies_sender: None,
+            copies_end_to_end: None,
+            latency: None,
+        });
+        for round in 0..2 {
+            let copy_ns = start + per_byte * cell.size.0 as f64;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+            let time_ns = (2.0 * copy_ns * (1.0 + 0.001 * f64::from(pass % 3))) as u64;
+            let calls = match role {
+                _ if is_program => 0,
+                Role::Control => 2,
+                _ => cell.size.0 / 4096,
+            };
+            let tx = Counts {
+                messages: 2,
+                bytes: if role == Role::Control { 0 } else { 2 * cell.size.0 },
+                calls,
+                time_ns,
+                task_clock_ns: Some(time_ns),
+                voluntary_switches: Some(0),
+                involuntary_switches: Some(0),
+                migrations: (!is_program).then_some(0),
+                minor_faults: Some(0),
+                major_faults: Some(0),
+                file: Some(FileCounts {
+                    resident_before_bytes: Some(cell.size.0),
+                    resident_after_bytes: Some(cell.size.0),
+                    device_bytes: Some(0),
+                    ..FileCounts::default()
+                }),
+                ..Counts::default()
+            };
+            slices.push(SliceOutcome {
+                seq: u32::try_from(slices.len()).unwrap_or(0),
+                round,
+                kind: SliceKind::Measured,
+                arm: arms.len() - 1,
+                all_active_ns: time_ns,
+                tx,
+                rx: None,
+            });
+        }
+    }
+    let mut tx = like.tx.clone().expect("the fixture's end answered");
+    (tx.message_bytes, tx.threads, tx.mtu_bytes) = (cell.size.0, cell.threads, None);
+    tx.arm_facts = Vec::new();
+    let start = |arm| ProgramStart {
+        arm,
+        runs: 21,
+        median_ns: 880_000 + u64::from(pass) * 1000,
+        min_ns: 800_000,
+        max_ns: 2_000_000,
+    };
+    tx.starts = [0, 2, 4].map(start).to_vec();
+    let cell = cell.clone();
+    TrialOutcome { pass, position: 0, cell, arms, slices, tx: Some(tx), rx: None, ..like.clone() }
+}
+
+fn run() -> (Run, Analysis) {
+    fixture::of_trials(header(), trial)
+}
+
+#[test]
+fn every_arm_is_usable_and_what_shares_blocks_is_judged_by_nobody() {
+    let (_, analysis) = run();
+    for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+        assert_eq!(arm.status, Status::Ok, "{:?}", arm.reason);
+        let is_compared = arm.arm.role == Role::Compared;
+        assert_eq!(arm.verdict().is_some() && is_compared, is_compared, "{}", arm.arm.label);
+        assert!(!is_control(arm) || arm.verdict().is_none());
+    }
+}
+
+#[test]
+fn the_answer_in_words() {
+    let (run, analysis) = run();
+    let style = Style { colour: false, width: 100 };
+    let shown = text::run(&run, &analysis, &style);
+    insta::assert_snapshot!(shown);
+    foreign(&shown);
+    foreign(&text::show(&run, &analysis, &analysis.cells[0], &style));
+}
+
+/// Words of messages and of blocks that are read have no place where files are copied.
+fn foreign(text: &str) {
+    let lower = text.to_lowercase();
+    for word in ["message", "goodput", "per block", "gbit/s", "receiver", "thread pairs", "copys"] {
+        let at = lower.find(word);
+        let near = at.map(|at| lower[..at].chars().rev().take(80).collect::<String>());
+        let near = near.map(|near| near.chars().rev().collect::<String>());
+        assert!(at.is_none(), "{word} after: {near:?}");
+    }
+}
+
+#[test]
+fn no_page_and_no_figure_has_words_of_other_studies() {
+    let (run, analysis) = run();
+    let page = html::page(&run, &analysis);
+    // The stored plan is as it is stored.
+    let end = page.find("The plan as stored").expect("how to reproduce");
+    let start = page.find("<body").expect("a body");
+    foreign(&page[start..end]);
+    let figures = figure::all(&run, &analysis);
+    let stems: Vec<&str> = figures.iter().map(|figure| &*figure.file_stem).collect();
+    insta::assert_snapshot!("figures_by_name", stems.join("\n"));
+    for figure in &figures {
+        foreign(&figure.svg);
+        assert!(!figure.table.rows.is_empty(), "{}", figure.file_stem);
+    }
+}
+
+#[test]
+fn calls_of_programs_are_null_and_their_starts_are_told() {
+    let (run, analysis) = run();
+    for (rows, name) in [
+        (csv::arms(&run), "arms"),
+        (csv::slices(&run), "slices"),
+        (csv::cells(&run, &analysis), "cells"),
+    ] {
+        let header = rows.lines().next().expect("a header").replace(',', "\n");
+        let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver", "goodput"];
+        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
+        insta::assert_snapshot!(format!("columns_of_{name}"), header);
+    }
+    let cells: serde_json::Value =
+        serde_json::from_str(&json::cells(&run, &analysis)).expect("our own JSON");
+    let rows = cells["cells"].as_array().expect("rows");
+    let of = |id: &str| rows.iter().find(|row| row["primitive"] == id).expect("a row");
+    assert!(of("dd")["system_calls_per_copy"].is_null(), "{}", of("dd"));
+    assert!(of("copy_file_range")["system_calls_per_copy"].is_number());
+    assert_eq!(of("cp")["start_min_ns"], 800_000);
+    assert!(of("copy_file_range")["start_min_ns"].is_null());
+    assert_eq!(of("dd")["file_bytes"], 1 << 20);
+}

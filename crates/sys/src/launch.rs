@@ -1,0 +1,290 @@
+//! Starting a program so that it costs what starting one must: a child that borrows
+//! this process's memory until it executes (`CLONE_VM | CLONE_VFORK`, as
+//! posix_spawn(3) of glibc does), so that no page table is copied, however large this
+//! process is; and one that dies with its parent, which posix_spawn cannot arrange.
+//!
+//! # Safety
+//! Between clone(2) and execve(2) the child runs in the memory of its parent, whose
+//! calling thread waits meanwhile, on a stack of its own. There it makes
+//! async-signal-safe calls only, allocates nothing, and writes to nothing of the
+//! parent's but the one word that says why it could not execute (and `errno`, which the
+//! waiting thread reads after its own calls alone). Signals are blocked in the caller
+//! around it, so that no handler of the parent's runs in the child.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::ffi::{CString, OsString, c_char, c_int, c_void};
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::errno::Errno;
+
+/// Stack of a child until it executes, in 16-byte units: a few calls deep.
+const STACK_UNITS: usize = (64 << 10) / 16;
+
+/// A program with its arguments, ready to be started again and again. Its input and
+/// its output are /dev/null, its errors go to a file.
+#[derive(Debug)]
+pub struct Program {
+    path: CString,
+    /// What `argv` and `envp` point into.
+    _words: Vec<CString>,
+    /// Ended by null, as execve(2) wants them.
+    argv: Vec<*const c_char>,
+    envp: Vec<*const c_char>,
+    null: File,
+    errors: File,
+    stack: Vec<u128>,
+}
+
+// SAFETY: the pointers lead to the strings of `_words`, on the heap, which are this
+// struct's own and are never changed.
+unsafe impl Send for Program {}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ended {
+    /// As wait4(2) gives it: see [`std::process::ExitStatus`].
+    pub status: i32,
+    /// CPU time, user and kernel, of it and of those of its children that it waited for.
+    pub cpu: Duration,
+    /// Context switches because it waited.
+    pub voluntary_switches: u64,
+    /// Context switches because the scheduler took the CPU.
+    pub involuntary_switches: u64,
+    /// Page faults served without I/O.
+    pub minor_faults: u64,
+    /// Page faults that waited for I/O.
+    pub major_faults: u64,
+}
+
+impl Program {
+    /// Gets ready to start `path` with the arguments `argv` (the first of which is how
+    /// the program is to see itself called) and the environment of this process. What
+    /// it writes to its standard error goes to `errors`.
+    ///
+    /// Errors: `EINVAL` for a text with a zero byte in it, and open(2) of /dev/null.
+    pub fn new(path: &Path, argv: &[Vec<u8>], errors: File) -> Result<Program, Errno> {
+        let word = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::EINVAL);
+        let null = File::options().read(true).write(true).open("/dev/null")?;
+        let mut words = argv.iter().map(|text| word(text)).collect::<Result<Vec<_>, _>>()?;
+        let arguments = words.len();
+        for (name, value) in std::env::vars_os() {
+            let (name, value): (OsString, OsString) = (name, value);
+            words.push(word(&[&name.into_vec()[..], b"=", &value.into_vec()[..]].concat())?);
+        }
+        let ended = |words: &[CString]| {
+            let pointers = words.iter().map(|word| word.as_ptr());
+            pointers.chain([std::ptr::null()]).collect::<Vec<*const c_char>>()
+        };
+        Ok(Program {
+            path: word(path.as_os_str().as_encoded_bytes())?,
+            argv: ended(&words[..arguments]),
+            envp: ended(&words[arguments..]),
+            _words: words,
+            null,
+            errors,
+            stack: vec![0; STACK_UNITS],
+        })
+    }
+
+    /// Starts it and waits for its end. It is killed if the calling thread ends first.
+    ///
+    /// Errors: why it was not started: of clone(2), or of execve(2).
+    pub fn run(&mut self) -> Result<Ended, Errno> {
+        let pid = self.start()?;
+        wait(pid)
+    }
+
+    fn start(&mut self) -> Result<libc::pid_t, Errno> {
+        let null = self.null.as_raw_fd();
+        let mut job = Job {
+            path: self.path.as_ptr(),
+            argv: self.argv.as_ptr(),
+            envp: self.envp.as_ptr(),
+            files: [null, null, self.errors.as_raw_fd()],
+            // SAFETY: getpid(2) takes nothing and cannot fail.
+            parent: unsafe { libc::getpid() },
+            mask: no_signals(),
+            errno: 0,
+        };
+        // SAFETY: it is as large as the vector; stacks grow down here, from an address
+        // that 16 divides because the element's alignment does.
+        let top = unsafe { self.stack.as_mut_ptr().add(STACK_UNITS) }.cast::<c_void>();
+        let blocked = all_signals();
+        // SAFETY: both sets are valid, and pthread_sigmask writes the second.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, &raw mut job.mask) };
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        // SAFETY: see the module's note. This thread goes on when the child has executed
+        // or ended, so `job` and the stack outlive what the child does with them.
+        let pid = unsafe { libc::clone(child, top, flags, (&raw mut job).cast()) };
+        let failed = Errno::from(std::io::Error::last_os_error());
+        // SAFETY: the set was written above.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const job.mask, std::ptr::null_mut())
+        };
+        if pid < 0 {
+            return Err(failed);
+        }
+        // The child wrote it before this thread went on: no other one knows of it.
+        // SAFETY: `job` is a local that lives; volatile because another task wrote it.
+        match unsafe { (&raw const job.errno).read_volatile() } {
+            0 => Ok(pid),
+            errno => {
+                wait(pid)?;
+                Err(Errno::from_raw(errno))
+            }
+        }
+    }
+}
+
+/// What the child needs, all of it made before.
+struct Job {
+    path: *const c_char,
+    argv: *const *const c_char,
+    envp: *const *const c_char,
+    /// Its input, its output and its errors.
+    files: [RawFd; 3],
+    parent: libc::pid_t,
+    /// The signals that the caller blocks.
+    mask: libc::sigset_t,
+    /// Why it did not execute; 0 if it did.
+    errno: c_int,
+}
+
+/// The child, from its birth to its execution.
+extern "C" fn child(job: *mut c_void) -> c_int {
+    let job = job.cast::<Job>();
+    // SAFETY: `job` is the caller's, which waits; every call is async-signal-safe, and
+    // what they are given lives as long as the caller waits.
+    unsafe {
+        // As a shell would have it: those that the parent ignores would stay ignored.
+        for signal in [libc::SIGPIPE, libc::SIGINT] {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let dies = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        // Whose parent had ended before is told of no end.
+        let has_parent = libc::getppid() == (*job).parent;
+        let mut ready = dies == 0 && has_parent;
+        for (to, &from) in (0..).zip(&(*job).files) {
+            ready = ready && libc::dup2(from, to) == to;
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const (*job).mask, std::ptr::null_mut());
+        if ready {
+            libc::execve((*job).path, (*job).argv, (*job).envp);
+        }
+        let errno = *libc::__errno_location();
+        // An error without a number must not look like none.
+        (&raw mut (*job).errno).write_volatile(if errno == 0 { libc::ESRCH } else { errno });
+        libc::_exit(127)
+    }
+}
+
+fn no_signals() -> libc::sigset_t {
+    set(libc::sigemptyset)
+}
+
+fn all_signals() -> libc::sigset_t {
+    set(libc::sigfillset)
+}
+
+fn set(fill: unsafe extern "C" fn(*mut libc::sigset_t) -> c_int) -> libc::sigset_t {
+    let mut set = std::mem::MaybeUninit::uninit();
+    // SAFETY: both functions that come here initialise the set that they are given.
+    unsafe {
+        fill(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+/// Waits for a child of this process.
+fn wait(pid: libc::pid_t) -> Result<Ended, Errno> {
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: both are written to, and belong to this function.
+        let ended = unsafe { libc::wait4(pid, &raw mut status, 0, usage.as_mut_ptr()) };
+        if ended == pid {
+            break;
+        }
+        match Errno::from(std::io::Error::last_os_error()) {
+            Errno::EINTR => {}
+            errno => return Err(errno),
+        }
+    }
+    // SAFETY: all zeroes is a valid rusage, and the kernel has filled it in.
+    let usage = unsafe { usage.assume_init() };
+    let time = |time: libc::timeval| {
+        let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+        Duration::from_secs(count(time.tv_sec)) + Duration::from_micros(count(time.tv_usec))
+    };
+    let count = |n: libc::c_long| u64::try_from(n).unwrap_or(0);
+    Ok(Ended {
+        status,
+        cpu: time(usage.ru_utime) + time(usage.ru_stime),
+        voluntary_switches: count(usage.ru_nvcsw),
+        involuntary_switches: count(usage.ru_nivcsw),
+        minor_faults: count(usage.ru_minflt),
+        major_faults: count(usage.ru_majflt),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn shell(script: &str) -> (Result<Ended, Errno>, String) {
+        let folder = std::env::temp_dir();
+        let mut errors = crate::file::in_folder(&folder).unwrap();
+        let words = ["sh", "-c", script].map(|word| word.as_bytes().to_vec());
+        let program = Program::new("/bin/sh".as_ref(), &words, errors.try_clone().unwrap());
+        let ended = program.unwrap().run();
+        let mut text = String::new();
+        errors.rewind().unwrap();
+        errors.read_to_string(&mut text).unwrap();
+        (ended, text)
+    }
+
+    #[test]
+    fn it_ends_as_it_says_and_its_errors_are_kept() {
+        let (ended, text) = shell("echo lost; echo kept >&2; exit 3");
+        assert_eq!(ExitStatus::from_raw(ended.unwrap().status).code(), Some(3));
+        assert_eq!(text, "kept\n");
+        let (killed, _) = shell("kill -9 $$");
+        assert_eq!(ExitStatus::from_raw(killed.unwrap().status).signal(), Some(9));
+    }
+
+    #[test]
+    fn it_inherits_no_descriptor_of_ours_and_no_blocked_signal() {
+        let _ours = File::open("/dev/zero").unwrap();
+        let (ended, text) =
+            shell("grep SigBlk /proc/self/status >&2; ls -l /proc/self/fd >&2; read x");
+        // Nothing to read: its input is empty.
+        assert_ne!(ExitStatus::from_raw(ended.unwrap().status).code(), Some(0), "{text}");
+        assert!(text.contains("SigBlk:\t0000000000000000"), "{text}");
+        assert!(text.contains("0 -> /dev/null") && !text.contains("/dev/zero"), "{text}");
+    }
+
+    #[test]
+    fn what_it_spends_is_counted() {
+        let (ended, _) = shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
+        let ended = ended.unwrap();
+        assert!(ended.cpu > Duration::from_millis(1) && ended.minor_faults > 0, "{ended:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_executed_is_an_error_and_not_an_end() {
+        let errors = || crate::file::in_folder(&std::env::temp_dir()).unwrap();
+        let run = |path: &str| Program::new(path.as_ref(), &[b"x".to_vec()], errors())?.run();
+        assert_eq!(run("/no/such/program"), Err(Errno::ENOENT));
+        assert_eq!(run("/"), Err(Errno::EACCES));
+        assert_eq!(run("a\0b"), Err(Errno::EINVAL));
+    }
+}
