@@ -173,7 +173,7 @@ impl Epoll {
     /// epoll_pwait2(2), which neither the C library of every distribution has nor
     /// rustix calls for less than a second: it rounds up to milliseconds.
     fn wait_finely(&self, events: &mut Events, timeout_ns: u64) -> Result<(), Errno> {
-        drop(events.room());
+        let _ = events.room();
         let spare = events.events.spare_capacity_mut();
         let room = libc::c_int::try_from(spare.len()).unwrap_or(libc::c_int::MAX);
         let timeout = timespec(timeout_ns);

@@ -96,7 +96,8 @@ pub(crate) struct Load {
     /// Processors to bind the threads to, in turn [default: none is bound]
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
     pub(crate) cpus: Option<List<u32>>,
-    /// Addresses of this machine to connect from, in turn, as in 127.0.0.1-127.0.0.8
+    /// Addresses of this machine to connect from, in turn, as in 127.0.0.1-127.0.0.16;
+    /// with many short connections that spares the kernel a long search for a free port
     #[arg(long, value_name = "LIST", value_parser = values::load::sources, help_heading = MACHINE)]
     pub(crate) sources: Option<List<std::net::IpAddr>>,
 }
