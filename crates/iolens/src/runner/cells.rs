@@ -16,6 +16,7 @@ use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
 use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
+use super::is_compared;
 
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
@@ -596,10 +597,4 @@ struct Layout {
     target: Nanos,
     longest: u64,
     visit: u64,
-}
-
-/// Whether an arm is a way to send that is compared, and not a check or a
-/// control.
-pub(crate) fn is_compared(role: Role) -> bool {
-    matches!(role, Role::Baseline | Role::Compared)
 }

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use iolens_engine::files::material::Material;
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::trial::{self, Launch};
+use iolens_model::arm::Role;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
@@ -23,7 +24,6 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
-pub(crate) use self::cells::is_compared;
 use self::cells::{CellState, Place};
 pub(crate) use self::explain::{Question, explain};
 use self::preflight::both_ways;
@@ -70,6 +70,12 @@ pub(crate) enum Flow {
     /// As above, but a gate refused an arm of the trial, or the machine did.
     Refused,
     Interrupted,
+}
+
+/// Whether an arm is a way to send that is compared, and not a check or a
+/// control.
+pub(crate) fn is_compared(role: Role) -> bool {
+    matches!(role, Role::Baseline | Role::Compared)
 }
 
 /// Measures the plan in `header` and returns the run as it is stored.

@@ -1,7 +1,6 @@
 //! Every engine that copies, through the same checks.
 
 use std::fs::File;
-use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 

@@ -70,7 +70,7 @@ fn slice(arm: &mut dyn Sender, copies: u64) -> Result<(), Trouble> {
     arm.prepare(copies)?;
     match arm.run(&Budget::messages(copies, 1)) {
         Ok(span) => assert!(span.last_call_ns > span.first_call_ns),
-        Err(errno) => return Err(arm.explain().expect(&errno.to_string())),
+        Err(errno) => return Err(arm.explain().unwrap_or_else(|| panic!("{errno}"))),
     }
     arm.conclude()
 }
