@@ -12,11 +12,13 @@ use iolens_model::parse;
 use crate::wishes::{MACHINE, Wishes};
 
 mod file;
+mod load;
 mod net;
 mod serve;
 mod tune;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
+pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 pub(crate) use serve::Serve;
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
@@ -50,6 +52,8 @@ pub(crate) enum Command {
     Tune(Tune),
     /// A server by hand: one service under a concurrency model
     Serve(Serve),
+    /// Load on a server, by hand: closed or open loop, with the times of every request
+    Load(Box<Load>),
     /// Show what exists: studies, primitives, calls, engines, models, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that

@@ -1,6 +1,8 @@
 //! The values of a plan as users write them, in flags and in plan files alike,
 //! each with its limits; and how each is written back.
 
+pub(crate) mod load;
+
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_engine::server::Close;

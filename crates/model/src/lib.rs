@@ -17,6 +17,7 @@ pub mod file;
 pub mod host;
 pub mod kernel;
 pub mod latency;
+pub mod load;
 pub mod metrics;
 pub mod outcome;
 pub mod parse;

@@ -15,6 +15,7 @@ pub mod figure;
 mod files;
 pub mod html;
 pub mod json;
+pub mod load;
 pub mod png;
 pub mod questions;
 pub mod served;

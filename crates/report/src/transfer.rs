@@ -29,6 +29,13 @@ pub fn text(transfer: &Transfer, style: &Style) -> String {
 pub(crate) fn named_rows(headline: &str, rows: &[(&str, String)], style: &Style) -> String {
     let mut out = style.paint(BOLD, &wrap::hanging(headline, style.width, 2));
     out.push('\n');
+    out.push_str(&listing(rows, style));
+    out
+}
+
+/// Names, and behind them values that are folded.
+pub(crate) fn listing(rows: &[(&str, String)], style: &Style) -> String {
+    let mut out = String::new();
     for (name, value) in rows {
         // The value is folded as if the name stood before it.
         let folded = wrap::hanging(&format!("{}{value}", " ".repeat(INDENT)), style.width, INDENT);

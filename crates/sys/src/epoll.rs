@@ -1,6 +1,11 @@
 //! Waiting for many descriptors at once; see epoll(7).
+//!
+//! # Safety
+//! The kernel writes to the spare room of a vector, and says how much of it.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{Timespec, epoll};
 
@@ -148,23 +153,56 @@ impl Epoll {
     }
 
     /// Waits until a descriptor is ready or the time is over, to the nanosecond
-    /// that the kernel's timers allow (epoll_pwait2(2), Linux 5.11; before, and
-    /// for whole milliseconds, epoll_pwait(2)). 0 does not wait.
+    /// that the kernel's timers allow (epoll_pwait2(2)), or before Linux 5.11 to
+    /// the millisecond after it. 0 does not wait.
     ///
     /// Errors: `EINTR` when a handled signal arrived.
     #[inline]
     pub fn wait(&self, events: &mut Events, timeout_ns: u64) -> Result<(), Errno> {
-        let room = events.room();
-        match epoll::wait(&self.0, room, Some(&timespec(timeout_ns))) {
-            Err(rustix::io::Errno::NOSYS) => {
-                let whole_ms = timeout_ns.div_ceil(1_000_000) * 1_000_000;
-                epoll::wait(&self.0, events.room(), Some(&timespec(whole_ms)))?;
+        if !timeout_ns.is_multiple_of(NS_PER_MS) {
+            match self.wait_finely(events, timeout_ns) {
+                Err(Errno::ENOSYS) => {}
+                result => return result,
             }
-            result => drop(result?),
         }
+        let whole_ms = timeout_ns.div_ceil(NS_PER_MS) * NS_PER_MS;
+        epoll::wait(&self.0, events.room(), Some(&timespec(whole_ms)))?;
+        Ok(())
+    }
+
+    /// epoll_pwait2(2), which neither the C library of every distribution has nor
+    /// rustix calls for less than a second: it rounds up to milliseconds.
+    fn wait_finely(&self, events: &mut Events, timeout_ns: u64) -> Result<(), Errno> {
+        let _ = events.room();
+        let spare = events.events.spare_capacity_mut();
+        let room = libc::c_int::try_from(spare.len()).unwrap_or(libc::c_int::MAX);
+        let timeout = timespec(timeout_ns);
+        // SAFETY: pointer and length are those of the spare room, exclusively ours
+        // for this call, whose elements have the layout of epoll_event; the time-out
+        // is two 64-bit numbers, which the kernel only reads; there is no signal mask.
+        let ready = unsafe {
+            libc::syscall(
+                libc::SYS_epoll_pwait2,
+                self.0.as_raw_fd(),
+                spare.as_mut_ptr().cast::<libc::epoll_event>(),
+                room,
+                &raw const timeout,
+                std::ptr::null::<libc::sigset_t>(),
+                0_usize,
+            )
+        };
+        let ready = usize::try_from(ready).map_err(|_| Errno::last())?;
+        // SAFETY: the vector was empty, and the kernel has filled so many elements of
+        // its spare room, at most all.
+        unsafe { events.events.set_len(ready) };
         Ok(())
     }
 }
+
+const NS_PER_MS: u64 = 1_000_000;
+
+// What the kernel fills is what rustix takes it for.
+const _: () = assert!(size_of::<epoll::Event>() == size_of::<libc::epoll_event>());
 
 impl AsFd for Epoll {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -244,5 +282,34 @@ mod tests {
             assert!(keys(&epoll, timeout_ns).is_empty());
             assert!(clock::monotonic_ns() - begin_ns >= timeout_ns);
         }
+    }
+
+    /// The fastest of many waits shows what is asked of the kernel: 300 µs, and not
+    /// the whole millisecond that epoll_wait(2) knows.
+    #[test]
+    fn a_wait_is_not_rounded_up_to_milliseconds() {
+        let epoll = Epoll::new().unwrap();
+        let mut events = Events::with_room(4);
+        let fastest_ns = (0..50).map(|_| {
+            let begin_ns = clock::monotonic_ns();
+            if epoll.wait_finely(&mut events, 300_000) == Err(Errno::ENOSYS) {
+                return 0;
+            }
+            clock::monotonic_ns() - begin_ns
+        });
+        assert!(fastest_ns.min().unwrap() < 1_000_000);
+    }
+
+    #[test]
+    fn events_of_a_fine_wait_are_whole() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let epoll = Epoll::new().unwrap();
+        epoll.add(near.as_fd(), u64::MAX - 5, Trigger::Readable).unwrap();
+        epoll.add(far.as_fd(), 4, Trigger::Writable).unwrap();
+        socket::send(far.as_fd(), b"x").unwrap();
+        let told = keys(&epoll, 1_500_001);
+        let keys: Vec<u64> = told.iter().map(|ready| ready.key).collect();
+        assert_eq!(keys, [4, u64::MAX - 5]);
+        assert!(told[0].writable && !told[0].readable && told[1].readable, "{told:?}");
     }
 }

@@ -49,6 +49,7 @@ pub mod splice;
 pub mod storage;
 pub mod sysctl;
 pub mod tcp;
+pub mod tcp_client;
 pub mod tcp_server;
 pub mod udp;
 pub mod unix;

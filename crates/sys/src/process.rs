@@ -86,6 +86,14 @@ pub fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
 }
 
+/// Lets timers of the calling thread expire as close to their time as they can
+/// (`PR_SET_TIMERSLACK` of 1 ns), instead of up to 50 µs later.
+///
+/// Errors: none on Linux since 2.6.28; passed on if there is one.
+pub fn sharpen_timers() -> Result<(), Errno> {
+    Ok(rustix::thread::set_current_timer_slack(Some(std::num::NonZeroU64::MIN))?)
+}
+
 /// Kernel name, release, version and machine, from uname(2).
 #[must_use]
 pub fn uname() -> [String; 4] {

@@ -17,6 +17,7 @@ mod file_run;
 mod file_write;
 mod harness;
 mod limits;
+mod load;
 mod main_job;
 mod mistakes;
 mod net;

@@ -193,7 +193,6 @@ impl Ground {
             pattern: Pattern::Sequential,
             seed: self.seed,
             consumer,
-            loops: 1,
             evict: self.cache == CacheWish::Cold,
         }
     }
