@@ -77,7 +77,8 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// `net`, `file`, `copy`, `syscall`, a plan by name (classic-48, net-rr, …), or the path of a plan file
+    /// A study (`net`, `file`, `copy`, `syscall`), a plan by name (classic-48, net-rr, …), or the
+    /// path of a plan file
     #[arg(value_name = "net|file|copy|syscall|PLAN|FILE.toml", required_unless_present = "resume")]
     pub(crate) what: Option<String>,
 
