@@ -20,6 +20,7 @@ pub mod host;
 mod inflight;
 pub mod journal;
 pub mod layout;
+pub mod load;
 pub mod lock;
 pub mod locked_memory;
 mod one_call;
@@ -31,6 +32,7 @@ pub mod receivers;
 pub mod registry;
 #[cfg(test)]
 mod scripted;
+pub mod server;
 mod several;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
@@ -41,6 +43,7 @@ mod stream;
 mod surroundings;
 mod symbols;
 pub mod sysctl;
+mod times;
 mod tracefs;
 mod transmit;
 pub mod transports;

@@ -11,8 +11,9 @@ use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
 use crate::op::{Budget, Tally};
+use crate::times::Times;
 use crate::worker::lead;
-use crate::worker::requests::{self, Exchanged, Times};
+use crate::worker::requests::{self, Exchanged};
 
 /// What a receiver is made from: it serves one thread, whose arms have a
 /// connection each and take turns.

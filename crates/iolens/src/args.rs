@@ -12,11 +12,15 @@ use iolens_model::parse;
 use crate::wishes::{MACHINE, Wishes};
 
 mod file;
+mod load;
 mod net;
+mod serve;
 mod tune;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
+pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
+pub(crate) use serve::Serve;
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
 
 const STYLES: Styles = Styles::styled()
@@ -46,7 +50,11 @@ pub(crate) enum Command {
     File(File),
     /// Find the fastest way to read or copy one file here
     Tune(Tune),
-    /// Show what exists: studies, primitives, calls, engines, topologies, metrics
+    /// A server by hand: one service under a concurrency model
+    Serve(Serve),
+    /// Load on a server, by hand: closed or open loop, with the times of every request
+    Load(Box<Load>),
+    /// Show what exists: studies, primitives, calls, engines, models, topologies, metrics
     List(List),
     /// Show what can be measured here, what not, and what would change that
     Doctor(Doctor),
@@ -69,8 +77,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// `net`, `syscall`, a plan by name (classic-48, net-rr, …), or the path of a plan file
-    #[arg(value_name = "net|syscall|PLAN|FILE.toml", required_unless_present = "resume")]
+    /// A study (`net`, `file`, `copy`, `syscall`), a plan by name (classic-48, net-rr, …), or the
+    /// path of a plan file
+    #[arg(value_name = "net|file|copy|syscall|PLAN|FILE.toml", required_unless_present = "resume")]
     pub(crate) what: Option<String>,
 
     #[command(flatten)]
@@ -148,6 +157,8 @@ pub(crate) enum Listed {
     Calls,
     /// How a file can be read
     Engines,
+    /// How a server can look after its connections
+    Models,
     /// What messages can travel over
     Transports,
     /// Where the ends can stand

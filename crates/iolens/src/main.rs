@@ -43,6 +43,8 @@ fn main() -> ExitCode {
         Command::Run(run) => commands::run::run(&run),
         Command::Net(net) => commands::net::net(&net),
         Command::File(file) => commands::file::file(&file),
+        Command::Load(load) => commands::load::load(&load),
+        Command::Serve(serve) => commands::serve::serve(&serve),
         Command::Tune(tune) => commands::tune::tune(&tune),
         Command::List(list) => commands::list::list(&list),
         Command::Doctor(doctor) => commands::doctor::doctor(&doctor),

@@ -396,6 +396,8 @@ mod tests {
             cache = \"warm,cold\"\npattern = \"random\"\nconsumer = [\"none\", \"hash\"]\n\
             depth = [1, 8]\nfile = \"a b\"\ndir = \"/tmp\"\nfile_bytes = \"1GiB\"\nevict = true\n\
             drop_caches = [1, \"3\"]\ndestination = \"new\"\n\
+            block = \"4KiB,128KiB\"\nsync = \"none,fsync\"\n\
+            external = [\"mine='a b' {src} {dst}\"]\n\
             seed = \"18446744073709551615\"\n";
         let wishes = read(text).unwrap();
         assert_eq!(read(&write(&wishes)).unwrap(), wishes);

@@ -1,8 +1,11 @@
 //! The values of a plan as users write them, in flags and in plan files alike,
 //! each with its limits; and how each is written back.
 
+pub(crate) mod load;
+
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
+use iolens_engine::server::Close;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
 use iolens_model::copy::{CopySync, External};
 use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
@@ -99,6 +102,21 @@ pub(crate) fn block_count(text: &str) -> Parsed<u64> {
 /// Threads that read or write one file.
 pub(crate) fn file_threads(text: &str) -> Parsed<u32> {
     at_most(text, 1024, "threads").and_then(narrow)
+}
+
+/// Threads or processes of a server.
+pub(crate) fn workers(text: &str) -> Parsed<u32> {
+    at_most(text, 1024, "threads or processes").and_then(narrow)
+}
+
+/// Connections that wait to be taken: an int of listen(2), of which the kernel keeps
+/// what net.core.somaxconn allows.
+pub(crate) fn backlog(text: &str) -> Parsed<u32> {
+    at_most(text, 1 << 24, "waiting connections").and_then(narrow)
+}
+
+pub(crate) fn close(text: &str) -> Parsed<Close> {
+    lookup(text.trim(), "side", &[Close::Client, Close::Server], Close::word)
 }
 
 /// Readings of a file, one after the other.

@@ -22,9 +22,21 @@ const INDENT: usize = 14;
 /// A transfer for a terminal.
 #[must_use]
 pub fn text(transfer: &Transfer, style: &Style) -> String {
-    let mut out = style.paint(BOLD, &wrap::hanging(&headline(transfer), style.width, 2));
+    named_rows(&headline(transfer), &rows(transfer), style)
+}
+
+/// What was done in one line, and values behind their names.
+pub(crate) fn named_rows(headline: &str, rows: &[(&str, String)], style: &Style) -> String {
+    let mut out = style.paint(BOLD, &wrap::hanging(headline, style.width, 2));
     out.push('\n');
-    for (name, value) in rows(transfer) {
+    out.push_str(&listing(rows, style));
+    out
+}
+
+/// Names, and behind them values that are folded.
+pub(crate) fn listing(rows: &[(&str, String)], style: &Style) -> String {
+    let mut out = String::new();
+    for (name, value) in rows {
         // The value is folded as if the name stood before it.
         let folded = wrap::hanging(&format!("{}{value}", " ".repeat(INDENT)), style.width, INDENT);
         let folded = folded.trim_start();

@@ -27,6 +27,7 @@ mod forecast;
 mod gates;
 mod interval;
 mod latency;
+pub mod load;
 mod passes;
 pub mod physics;
 mod plateaus;

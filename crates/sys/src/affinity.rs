@@ -22,6 +22,21 @@ pub fn pin_thread(cpu: u32) -> Result<(), Errno> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
+/// Lets the calling thread, and what it starts from now on, run on these
+/// processors only.
+///
+/// Errors: `EINVAL` if none of them is one that it may run on.
+pub fn restrict_thread(cpus: &[u32]) -> Result<(), Errno> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu > CPU_MAX {
+            return Err(Errno::from_raw(libc::EINVAL));
+        }
+        set.set(cpu as usize);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}
+
 /// Processors the calling thread may run on, in rising order.
 ///
 /// Errors: `EINVAL` on machines with more than 1024 processors.

@@ -27,6 +27,18 @@ pub fn thread_cpu_ns() -> u64 {
     nanoseconds(ClockId::ThreadCPUTime)
 }
 
+/// Sleeps until `CLOCK_MONOTONIC` has come so far, or a handled signal arrives:
+/// for services whose work is to take time. A thread's timer slack (50 µs
+/// unless it was changed) comes on top.
+pub fn sleep_until_ns(deadline_ns: u64) {
+    let request = rustix::time::Timespec {
+        tv_sec: (deadline_ns / 1_000_000_000).cast_signed(),
+        tv_nsec: (deadline_ns % 1_000_000_000).cast_signed(),
+    };
+    // Who was woken early looks at the clock.
+    let _ = rustix::thread::clock_nanosleep_absolute(ClockId::Monotonic, &request);
+}
+
 #[inline]
 fn nanoseconds(clock: ClockId) -> u64 {
     let t = clock_gettime(clock);

@@ -33,6 +33,10 @@ impl Errno {
     pub const ECANCELED: Errno = Errno(libc::ECANCELED);
     /// It is in use.
     pub const EBUSY: Errno = Errno(libc::EBUSY);
+    /// This process may not have more descriptors.
+    pub const EMFILE: Errno = Errno(libc::EMFILE);
+    /// The machine may not have more descriptors.
+    pub const ENFILE: Errno = Errno(libc::ENFILE);
     /// There is no such descriptor.
     pub const EBADF: Errno = Errno(libc::EBADF);
     /// This kernel has no such call.

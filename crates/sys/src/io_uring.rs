@@ -8,10 +8,12 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+mod buffers;
 mod nops;
 mod reads;
 mod receives;
 mod sends;
+mod serves;
 #[cfg(test)]
 mod tests;
 mod transfers;
@@ -19,11 +21,13 @@ mod transfers;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::time::Duration;
 
+pub use buffers::{BUFFERS_MAX, Buffers};
 use io_uring::IoUring;
 pub use nops::NopRing;
 pub use reads::{ReadRing, ReadWishes};
-pub use receives::{Arrived, BUFFERS_MAX, Buffers, ReceiveRings};
+pub use receives::{Arrived, ReceiveRings};
 pub use sends::{Completed, Cqe, PlainRing, SendRing, Wishes};
+pub use serves::{Completion, Filled, ServerRing};
 pub use transfers::{Ended, Request, TransferRing, Way};
 
 use crate::errno::Errno;

@@ -129,6 +129,19 @@ pub fn io_number(io: &str, name: &str) -> Option<u64> {
     line.split_once(':')?.1.trim().parse().ok()
 }
 
+/// A counter of /proc/net/netstat or /proc/net/snmp, such as `ListenOverflows` of
+/// `TcpExt` or `RetransSegs` of `Tcp`: a line of names, then one of numbers, both
+/// behind the group's name. Null where this kernel does not count it.
+///
+/// Source: proc_pid_net(5); net/ipv4/proc.c.
+#[must_use]
+pub fn net_counter(text: &str, group: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(group)?.strip_prefix(": "));
+    let at = lines.next()?.split(' ').position(|word| word == name)?;
+    // `MaxConn` is -1, but nothing that counts is negative.
+    lines.next()?.split(' ').nth(at)?.parse().ok()
+}
+
 /// The time that a task was ready to run and waited for a CPU, the second
 /// number of /proc/PID/schedstat, in ns; null where the kernel counts nothing:
 /// then all three numbers of the file are 0, and that of a task that reads its
@@ -215,6 +228,18 @@ mod tests {
         assert_eq!(cpu_ticks(STAT, "cpu1"), None);
         assert_eq!(cpu_ticks("cpu 1 2", "cpu"), None);
         assert_eq!(stat_number(STAT, "procs_running"), Some(3));
+    }
+
+    #[test]
+    fn counters_of_the_network_are_found_by_group_and_name() {
+        let text = "Tcp: RtoMin MaxConn RetransSegs\nTcp: 200 -1 7\nTcpExt: A ListenDrops\n\
+                    TcpExt: 1 2\n";
+        assert_eq!(net_counter(text, "Tcp", "RetransSegs"), Some(7));
+        assert_eq!(net_counter(text, "TcpExt", "ListenDrops"), Some(2));
+        assert_eq!(net_counter(text, "TcpExt", "RetransSegs"), None);
+        assert_eq!(net_counter(text, "Udp", "A"), None);
+        let real = Root::real().read("proc/net/netstat").unwrap();
+        assert!(net_counter(&real, "TcpExt", "ListenOverflows").is_some());
     }
 
     #[test]

@@ -74,6 +74,26 @@ pub fn raise_descriptor_limit() -> Result<(), Errno> {
     Ok(setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?)
 }
 
+/// Ticks of a second in /proc/PID/stat (`USER_HZ`).
+#[must_use]
+pub fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second()
+}
+
+/// Id of the calling thread.
+#[must_use]
+pub fn thread_id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
+/// Lets timers of the calling thread expire as close to their time as they can
+/// (`PR_SET_TIMERSLACK` of 1 ns), instead of up to 50 µs later.
+///
+/// Errors: none on Linux since 2.6.28; passed on if there is one.
+pub fn sharpen_timers() -> Result<(), Errno> {
+    Ok(rustix::thread::set_current_timer_slack(Some(std::num::NonZeroU64::MIN))?)
+}
+
 /// Kernel name, release, version and machine, from uname(2).
 #[must_use]
 pub fn uname() -> [String; 4] {

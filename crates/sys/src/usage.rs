@@ -70,6 +70,17 @@ pub fn children_cpu() -> Result<ProcessCpu, Errno> {
     cpu(libc::RUSAGE_CHILDREN)
 }
 
+/// The time of the process and of such children together.
+///
+/// Errors: as [`process_cpu`].
+pub fn process_cpu_with_children() -> Result<ProcessCpu, Errno> {
+    let (own, children) = (process_cpu()?, children_cpu()?);
+    Ok(ProcessCpu {
+        user_ns: own.user_ns + children.user_ns,
+        system_ns: own.system_ns + children.system_ns,
+    })
+}
+
 fn cpu(whose: libc::c_int) -> Result<ProcessCpu, Errno> {
     // SAFETY: an all-zero rusage is a valid value of that plain C struct.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -16,7 +16,7 @@ pub mod recv;
 pub mod send;
 #[cfg(test)]
 mod tests;
-mod watch;
+pub(crate) mod watch;
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

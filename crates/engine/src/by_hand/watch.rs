@@ -1,4 +1,4 @@
-//! Who hears the user while a transfer is under way.
+//! Who hears the user while something is done by hand.
 
 use std::os::fd::AsFd;
 
@@ -6,16 +6,16 @@ use iolens_sys::errno::Errno;
 use iolens_sys::poll;
 use iolens_sys::signal::Interrupts;
 
-/// How much the user wants a transfer to end.
+/// How much the user wants what is under way to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Insistence {
+pub enum Insistence {
     /// As soon as it can end well.
     Asked,
     /// At once: the user has said so twice, or it did not end.
     Insists,
 }
 
-/// How long a transfer may take to end well.
+/// How long it may take to end well.
 const GRACE_NS: u64 = 1_000_000_000;
 
 /// Does `work` on this thread. Meanwhile another one waits for an interrupt,

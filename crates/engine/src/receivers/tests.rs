@@ -18,7 +18,7 @@ use super::{Entry, RECEIVERS};
 use crate::op::{Budget, Sender};
 use crate::receive::{Quota, Receiver, Setup, Take, Taken};
 use crate::registry::{self, Link, Shape};
-use crate::worker::requests::Times;
+use crate::times::Times;
 
 const MESSAGES: usize = 7;
 const RING_MESSAGES: usize = 3;

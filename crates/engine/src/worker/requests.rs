@@ -4,40 +4,13 @@
 
 use std::os::fd::BorrowedFd;
 
-use hdrhistogram::Histogram as Recorder;
-use iolens_model::latency::Histogram;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 
 use super::link;
 use crate::op::{Budget, NO_MORE, REQUEST, Span, Tally};
 use crate::receive::{Take, Taken};
-
-/// Longest time that is told apart from longer ones: any stall limit is
-/// shorter, or the trial has failed.
-const LONGEST_NS: u64 = 60_000_000_000;
-
-/// Times of one arm and thread. All of its memory is there before the first
-/// slice.
-pub(crate) struct Times(Recorder<u64>);
-
-impl Times {
-    /// Room for times from 1 ns to a minute with three significant digits.
-    pub(crate) fn new() -> Times {
-        // The bounds are constants that the recorder accepts.
-        Times(Recorder::new_with_bounds(1, LONGEST_NS, 3).unwrap_or_else(|_| unreachable!()))
-    }
-
-    /// What was recorded, bucket by bucket.
-    pub(crate) fn histogram(&self) -> Histogram {
-        let buckets = self.0.iter_recorded();
-        Histogram {
-            buckets: buckets
-                .map(|b| (b.value_iterated_to(), b.count_since_last_iteration()))
-                .collect(),
-        }
-    }
-}
+use crate::times::Times;
 
 /// What one thread did in a slice.
 pub(crate) struct Exchanged {
@@ -70,8 +43,8 @@ pub(crate) fn exchange<T: Take>(
             link::send(requests, REQUEST)?;
             mapped += receive_message(receiver, message_bytes, &mut tally)?;
             span.last_call_ns = clock::monotonic_ns();
-            if let Some(Times(times)) = times.as_deref_mut() {
-                times.saturating_record(span.last_call_ns - begin_ns);
+            if let Some(times) = times.as_deref_mut() {
+                times.record(span.last_call_ns - begin_ns);
             }
         }
     }

@@ -18,13 +18,13 @@ use super::crew::{Crew, Stop};
 use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
-use super::requests::Times;
 use super::sampling::StackSampler;
 use super::{facts, link};
 use crate::op::{Budget, Span};
 use crate::receive::{Quota, Received, Receiver, Setup};
 use crate::receivers;
 use crate::registry;
+use crate::times::Times;
 
 /// How far a slice is, over all threads.
 struct Progress {

@@ -2,6 +2,7 @@
 
 mod engines;
 mod markdown;
+mod models;
 mod primitives;
 
 use std::fmt::Write;
@@ -29,6 +30,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
             Listed::Receivers,
             Listed::Calls,
             Listed::Engines,
+            Listed::Models,
             Listed::Transports,
             Listed::Topologies,
             Listed::Metrics,
@@ -60,6 +62,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
             Listed::Primitives => primitives::rows(&items, "family"),
             Listed::Calls => primitives::rows(&items, "kind"),
             Listed::Engines => engines::rows(&items),
+            Listed::Models => models::rows(&items),
             _ => rows(&items),
         });
     }
@@ -74,6 +77,7 @@ fn heading(kind: Listed) -> &'static str {
         Listed::Receivers => "receivers",
         Listed::Calls => "calls",
         Listed::Engines => "engines",
+        Listed::Models => "models",
         Listed::Transports => "transports",
         Listed::Topologies => "topologies",
         Listed::Metrics => "metrics",
@@ -105,6 +109,7 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
         Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
         Listed::Calls => calls_by_kind().into_iter().map(call).collect(),
         Listed::Engines => engines::items(),
+        Listed::Models => models::items(),
         Listed::Transports => transports::all().into_iter().map(transport).collect(),
         Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
         Listed::Metrics => METRICS

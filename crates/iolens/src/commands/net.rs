@@ -117,20 +117,26 @@ fn conditions(args: &BothEnds, receive_bytes: Bytes) -> Result<Conditions, Failu
     let congestion = args.congestion.clone().unwrap_or_else(|| CONGESTION.to_owned());
     runner::check_congestion(&congestion)?;
     let cpus = args.cpus.as_ref().map(|cpus| cpus.0.clone());
-    if let Some(cpus) = &cpus {
-        runner::check_cpus(cpus, &host::limits(&host::Root::real()).cpus)?;
-    }
+    usable_cpus(cpus.as_deref())?;
     let buffer_bytes = args.socket_buffer.unwrap_or(Tuning::DEFAULT.socket_buffer);
     let socket = SocketOptions { congestion, buffer_bytes, nodelay: true, receive_bytes };
     Ok(Conditions { socket, cpus, stall_limit: args.stall_limit.as_duration() })
 }
 
-fn catch() -> Result<Interrupts, Failure> {
+/// Refuses processors that this process may not use.
+pub(crate) fn usable_cpus(cpus: Option<&[u32]>) -> Result<(), Failure> {
+    match cpus {
+        Some(cpus) => runner::check_cpus(cpus, &host::limits(&host::Root::real()).cpus),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn catch() -> Result<Interrupts, Failure> {
     Interrupts::catch().map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))
 }
 
 /// The first of a name's addresses that works, or what the system said of them.
-fn first_that_works<T>(
+pub(crate) fn first_that_works<T>(
     addresses: &[SocketAddr],
     open: impl Fn(&SocketAddr) -> Result<T, String>,
 ) -> Result<T, Failure> {

@@ -51,18 +51,26 @@ pub(super) fn refuse_foreign(study: Study, asked: &Wishes) -> Result<(), Failure
             let own = KEYS.iter().filter(|(owners, _)| owners.contains(&study));
             let own: Vec<String> =
                 own.flat_map(|(_, keys)| keys.iter()).map(|key| flag(key)).collect();
-            let owners: Vec<&str> = owners.iter().map(|owner| owner.word()).collect();
+            let owners: Vec<String> = owners.iter().map(|owner| owner.word().to_owned()).collect();
             return Err(Failure::usage(format!(
                 "{} is of the {} {}: {study} has no such axis\n  leave it out; {study} has \
                  --primitives, --threads, {}",
                 flag(key),
                 if owners.len() == 1 { "study" } else { "studies" },
-                owners.join(" and "),
+                listed(&owners),
                 own.join(", ")
             )));
         }
     }
     Ok(())
+}
+
+/// `a, b and c`.
+fn listed(words: &[String]) -> String {
+    match words {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        _ => words.concat(),
+    }
 }
 
 /// What of a plan a study has chosen in its own way.

@@ -6,7 +6,7 @@ use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, registry, transports, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::cell::{Cell, Setting, SyscallSetting};
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::FileFacts;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Environment, SliceOutcome, Status, TrialOutcome};
@@ -17,7 +17,7 @@ use rand::Rng;
 
 use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
 use super::is_compared;
-use super::writes;
+use super::{calls as calls_of, writes};
 
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
@@ -561,23 +561,6 @@ fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
     }
 }
 
-/// Whether slices of a call can be as the cell and the plan want them.
-///
-/// Errors: why not, with the arithmetic.
-fn call_allowed(arm: &Arm, setting: SyscallSetting, plan: &Plan) -> Result<(), String> {
-    let most = calls::find(&arm.primitive).and_then(|entry| entry.most);
-    let Some(most) = most else { return Ok(()) };
-    let calls = if most == 1 { "call" } else { "calls" };
-    let limit = format!("a slice of `{}` has {most} {calls} at most", arm.primitive);
-    match (setting.in_a_row, plan.schedule.is_sliced()) {
-        (_, false) => Err(format!("{limit}, and one arm after another has a single slice")),
-        (Some(calls), true) if calls > u64::from(most) => {
-            Err(format!("{limit}, fewer than the {calls} in a row that are asked for"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Whether an arm can take part in a cell: by its transport, and by this machine's
 /// limits.
 ///
@@ -591,7 +574,7 @@ fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), S
         return copy::copiers::allow(&arm.primitive, cell.threads);
     }
     if let Some(setting) = cell.syscall() {
-        return call_allowed(arm, setting, plan);
+        return calls_of::allowed(arm, setting, plan);
     }
     let Some(entry) = registry::find(&arm.primitive) else { return Ok(()) };
     if let Some(net) = cell.net() {

@@ -1,6 +1,7 @@
 //! The run itself: slice work, passes over all cells in random order, every
 //! trial stored as it ends, until a stopping rule says enough.
 
+mod calls;
 mod cells;
 mod copies;
 mod explain;

@@ -77,9 +77,7 @@ impl Place {
 }
 
 pub(crate) fn started(mut command: Command) -> Running {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let stderr = BufReader::new(child.stderr.take().unwrap());
-    Running { child, stderr }
+    Running::of(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
 }
 
 /// Whether a mount namespace with these words of a shell can be had.
@@ -103,6 +101,12 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// A process whose output is piped.
+    pub(crate) fn of(mut child: Child) -> Running {
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        Running { child, stderr }
+    }
+
     /// Waits for a progress line that contains `text`.
     pub(crate) fn wait_for(&mut self, text: &str) -> String {
         let mut seen = String::new();

@@ -20,7 +20,7 @@ pub(crate) fn run_with_little_locked_memory(place: &Place, line: &str) -> Finish
 }
 
 /// A command that starts another one, whose words come behind its own.
-fn started_by(mut command: Command, inner: &Command) -> Command {
+pub(crate) fn started_by(mut command: Command, inner: &Command) -> Command {
     command.arg(inner.get_program()).args(inner.get_args());
     for (name, value) in inner.get_envs() {
         match value {

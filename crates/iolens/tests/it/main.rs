@@ -17,6 +17,7 @@ mod file_run;
 mod file_write;
 mod harness;
 mod limits;
+mod load;
 mod main_job;
 mod mistakes;
 mod net;
@@ -24,6 +25,7 @@ mod perf_control;
 mod plans;
 mod receivers;
 mod resume;
+mod serve;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 mod storage;

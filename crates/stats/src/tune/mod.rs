@@ -18,7 +18,7 @@ pub use fit::{Fit, fit};
 pub use grid::{Axes, grid, neighbours};
 pub use halving::{Rung, extents, keep_third, rungs};
 pub use paired::{Ratio, Rounds};
-pub use search::{Field, Found, Plan, Visit, rematch, search};
+pub use search::{Field, Found, Plan, Visit, rematch, search, whole};
 pub use verdict::{Against, Share, Verdict, verdict};
 
 /// Difference that matters between two configurations.

@@ -320,15 +320,14 @@ impl<F: Field> Search<'_, F> {
         all.filter(|candidate| candidate.way != Way::Shared).cloned().collect()
     }
 
-    /// Follows the neighbours of the best one for as long as they are better.
+    /// Follows the neighbours of the best one for as long as they are better; at first
+    /// those of the best few, because a cache that is too small makes two good blocks.
     fn refine(&mut self, mut standing: Standing) -> Result<Standing, F::Broken> {
+        let mut around = FINALISTS;
         while let Some((best, score)) = standing.first().cloned() {
-            let Some(candidate) =
-                self.plan.candidates.iter().find(|candidate| candidate.engine == best.engine)
-            else {
-                break;
-            };
-            let mut next = neighbours(&best, candidate, &self.plan.axes);
+            let mut next: Vec<Configuration> =
+                standing.iter().take(around).flat_map(|(one, _)| self.beside(one)).collect();
+            around = 1;
             next.extend(self.knee(&best, &standing));
             next.retain(|one| standing.iter().all(|(known, _)| known != one));
             next.sort();
@@ -354,6 +353,13 @@ impl<F: Field> Search<'_, F> {
             }
         }
         Ok(standing)
+    }
+
+    /// The neighbours of a configuration.
+    fn beside(&self, one: &Configuration) -> Vec<Configuration> {
+        let mut candidates = self.plan.candidates.iter();
+        let found = candidates.find(|candidate| candidate.engine == one.engine);
+        found.map_or_else(Vec::new, |found| neighbours(one, found, &self.plan.axes))
     }
 
     /// Where the line through an engine's blocks says that larger ones are worth
@@ -423,7 +429,8 @@ impl<F: Field> Search<'_, F> {
     clippy::cast_sign_loss,
     reason = "a cast of a float ends at the bounds of the integer"
 )]
-fn whole(number: f64) -> u64 {
+#[must_use]
+pub fn whole(number: f64) -> u64 {
     number as u64
 }
 

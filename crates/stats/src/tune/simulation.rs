@@ -179,7 +179,8 @@ fn a_line_is_recovered_within_two_percent_where_it_shows() {
 fn a_block_within_the_cache_is_found_by_its_neighbours() {
     for seed in 0..10 {
         let mut machine = Machine::new(&[("read", 3000.0, 0.05)], 0.002, seed);
-        // Between two blocks of the grid: 256 KiB is too small, 1 MiB too large.
+        // Between two blocks of the grid: 256 KiB is too small, 1 MiB too large, and of
+        // those that are too large the largest looks best.
         machine.cache_bytes = 512 << 10;
         let plan = machine.plan(20);
         let found = search(&plan, &mut machine).expect("nothing breaks it");

@@ -21,35 +21,16 @@
 #[cfg(test)]
 mod tests;
 
-use std::alloc::Layout;
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
-use io_uring::types::{BufRingEntry, CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode};
 
+use super::buffers::{Buffers, GROUP, Memory, Provided};
 use super::{LAST_WAIT, OpenError, setup};
 use crate::errno::Errno;
-
-/// The only group of buffers of a ring.
-const GROUP: u16 = 0;
-
-const PAGE_BYTES: usize = 4096;
-
-/// Buffers of a ring at most: `IORING_REGISTER_PBUF_RING` takes no more.
-pub const BUFFERS_MAX: u16 = 1 << 15;
-
-/// The buffers of a ring.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Buffers {
-    /// How many: a power of two, [`BUFFERS_MAX`] at most.
-    pub count: u16,
-    /// Bytes of each.
-    pub bytes: u32,
-}
 
 /// What a completion says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,10 +64,7 @@ pub struct ReceiveRings<'fd> {
 struct Ring<'fd> {
     uring: ManuallyDrop<IoUring>,
     socket: BorrowedFd<'fd>,
-    /// `struct io_uring_buf_ring`: one entry per buffer.
-    entries: ManuallyDrop<Memory>,
-    /// Entries that were ever filled in, modulo 2¹⁶.
-    tail: u16,
+    entries: ManuallyDrop<Provided>,
     /// Whether its request was handed over, or is about to be, and has not
     /// ended.
     is_armed: bool,
@@ -128,9 +106,9 @@ impl<'fd> ReceiveRings<'fd> {
         for &socket in sockets {
             let mut ring = Ring::open(socket, buffers)?;
             for id in 0..buffers.count {
-                ring.provide(id, &opened.memory, buffers);
+                ring.entries.provide(id, &opened.memory);
             }
-            ring.publish();
+            ring.entries.publish();
             opened.rings.push(ring);
         }
         Ok(opened)
@@ -229,9 +207,9 @@ impl<'fd> ReceiveRings<'fd> {
         }
         let ring = &mut self.rings[self.turn];
         for (id, _) in self.filled.drain(..) {
-            ring.provide(id, &self.memory, self.buffers);
+            ring.entries.provide(id, &self.memory);
         }
-        ring.publish();
+        ring.entries.publish();
     }
 }
 
@@ -253,53 +231,14 @@ impl<'fd> Ring<'fd> {
     fn open(socket: BorrowedFd<'fd>, buffers: Buffers) -> Result<Ring<'fd>, OpenError> {
         // One completion for each buffer, and one that ends the request.
         let uring = setup(1, u32::from(buffers.count) + 1)?;
-        let entries = Memory::new(usize::from(buffers.count) * size_of::<BufRingEntry>());
-        let address = entries.start.as_ptr() as u64;
-        // SAFETY: the entries are as many, begin on a page, and are zero: none is
-        // provided. They are freed after the requests, or never.
-        let registered = unsafe {
-            uring.submitter().register_buf_ring_with_flags(address, buffers.count, GROUP, 0)
-        };
-        registered.map_err(|e| OpenError::BufferRing {
-            buffers: usize::from(buffers.count),
-            errno: e.into(),
-        })?;
+        let entries = Provided::register(&uring, buffers)?;
         Ok(Ring {
             uring: ManuallyDrop::new(uring),
             socket,
             entries: ManuallyDrop::new(entries),
-            tail: 0,
             is_armed: false,
             was_armed: false,
         })
-    }
-
-    /// Fills the next entry in with a buffer, of which the kernel is not told
-    /// yet.
-    #[inline]
-    fn provide(&mut self, id: u16, memory: &Memory, buffers: Buffers) {
-        let place = usize::from(self.tail & (buffers.count - 1));
-        let buffer = memory.at(usize::from(id) * buffers.bytes as usize);
-        let at = self.entries.at(place * size_of::<BufRingEntry>()).cast::<BufRingEntry>();
-        // SAFETY: an aligned entry of the ring. The kernel does not read it before
-        // the tail has passed it, and never the tail's own bytes in the first
-        // one, which are not written here.
-        let entry = unsafe { &mut *at };
-        entry.set_addr(buffer as u64);
-        entry.set_len(buffers.bytes);
-        entry.set_bid(id);
-        self.tail = self.tail.wrapping_add(1);
-    }
-
-    /// Tells the kernel of the entries that were filled in.
-    #[inline]
-    fn publish(&mut self) {
-        let first = self.entries.at(0).cast::<BufRingEntry>();
-        // SAFETY: the first entry; its tail is two bytes, aligned, which only this
-        // thread writes and the kernel reads with acquire (`smp_load_acquire` in
-        // io_uring/kbuf.c), which this store pairs with.
-        let tail = unsafe { AtomicU16::from_ptr(BufRingEntry::tail(first).cast_mut()) };
-        tail.store(self.tail, Ordering::Release);
     }
 
     #[inline]
@@ -339,43 +278,5 @@ impl<'fd> Ring<'fd> {
             unsafe { ManuallyDrop::drop(&mut self.entries) };
         }
         !self.is_armed
-    }
-}
-
-/// Memory that begins on a page and is only used through raw pointers.
-#[derive(Debug)]
-struct Memory {
-    start: NonNull<u8>,
-    layout: Layout,
-}
-
-impl Memory {
-    /// Memory of zeros, every page of which is there.
-    fn new(bytes: usize) -> Memory {
-        let layout = Layout::from_size_align(bytes.max(1), PAGE_BYTES)
-            .unwrap_or_else(|_| panic!("no machine has {bytes} bytes"));
-        // SAFETY: the layout is not empty.
-        let start = unsafe { std::alloc::alloc_zeroed(layout) };
-        let Some(start) = NonNull::new(start) else { std::alloc::handle_alloc_error(layout) };
-        for at in (0..bytes).step_by(PAGE_BYTES) {
-            // SAFETY: within the allocation, which nobody else knows yet.
-            unsafe { start.add(at).write_volatile(0) };
-        }
-        Memory { start, layout }
-    }
-
-    /// The byte at `offset`; panics outside.
-    #[inline]
-    fn at(&self, offset: usize) -> *mut u8 {
-        assert!(offset < self.layout.size(), "outside of the memory");
-        // SAFETY: within the allocation.
-        unsafe { self.start.add(offset) }.as_ptr()
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and freed once.
-        unsafe { std::alloc::dealloc(self.start.as_ptr(), self.layout) };
     }
 }

@@ -187,6 +187,7 @@ impl Ground {
             block_bytes: one.block_bytes,
             extent: Some(extent),
             count: None,
+            loops: 1,
             threads: one.threads,
             depth: one.depth,
             pattern: Pattern::Sequential,

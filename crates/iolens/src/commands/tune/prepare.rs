@@ -9,7 +9,7 @@ use iolens_model::tune::{
 };
 use iolens_model::units::Bytes;
 use iolens_report::tune::baseline;
-use iolens_stats::tune::{Axes, Field, Plan, Visit};
+use iolens_stats::tune::{Axes, Field, Plan, Visit, whole};
 
 use super::ground::{BYTES, Ground};
 use super::{Asked, Begun};
@@ -127,17 +127,6 @@ fn first_reading(begun: &mut Begun, bytes: u64) -> Result<u64, Failure> {
         Bytes(least)
     ));
     Ok(most)
-}
-
-/// A number of things as a whole one; none for what is no number, the most there is for
-/// what is too large.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast of a float ends at the bounds of the integer"
-)]
-fn whole(number: f64) -> u64 {
-    number as u64
 }
 
 /// dd and cp, as far as there are such.

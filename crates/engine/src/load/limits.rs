@@ -1,0 +1,206 @@
+//! What this machine's limits allow a client, computed before it starts:
+//! descriptors, ports, tracked connections.
+
+use std::net::IpAddr;
+
+use iolens_model::load::{Length, Pace};
+use iolens_sys::proc::Root;
+use iolens_sys::{process, sysctl};
+
+use super::{Count, Settings};
+
+/// Descriptors of this process that are no connections.
+const OTHER_DESCRIPTORS: u64 = 64;
+
+/// How long a port is not used again after its connection was closed from this
+/// side (`TCP_TIMEWAIT_LEN`, include/net/tcp.h).
+const TIME_WAIT_S: f64 = 60.0;
+
+/// The same where `net.ipv4.tcp_tw_reuse` lets a new connection take it over,
+/// once its time stamp has moved on (`tcp_twsk_unique`, net/ipv4/tcp_ipv4.c).
+const REUSE_S: f64 = 1.0;
+
+/// The limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// `RLIMIT_NOFILE`, hard.
+    descriptors: u64,
+    /// `net.ipv4.ip_local_port_range`.
+    ports: (u64, u64),
+    /// `net.ipv4.tcp_tw_reuse`: 0 never, 1 always, 2 over loopback.
+    tw_reuse: u64,
+    /// `net.netfilter.nf_conntrack_max`; null where connections are not tracked.
+    tracked: Option<u64>,
+}
+
+impl Limits {
+    /// Those of this machine and process; what cannot be read is as it is where
+    /// nobody has changed it.
+    pub(crate) fn here(root: &Root) -> Limits {
+        let number = |name: &str| sysctl::read(root, name).ok()?.parse::<u64>().ok();
+        let range = sysctl::read(root, "net.ipv4.ip_local_port_range").unwrap_or_default();
+        let mut range = range.split_whitespace().filter_map(|port| port.parse().ok());
+        Limits {
+            descriptors: process::descriptor_limits().1,
+            ports: (range.next().unwrap_or(32_768), range.next().unwrap_or(60_999)),
+            tw_reuse: number("net.ipv4.tcp_tw_reuse").unwrap_or(2),
+            tracked: number("net.netfilter.nf_conntrack_max"),
+        }
+    }
+
+    /// Whether they are enough for what is asked for.
+    ///
+    /// Errors: which is not, with the arithmetic and what to do.
+    pub(crate) fn allow(&self, settings: &Settings) -> Result<(), String> {
+        let connections = u64::from(settings.connections);
+        let needed = connections + OTHER_DESCRIPTORS + u64::from(settings.threads);
+        if needed > self.descriptors {
+            return Err(format!(
+                "{connections} connections need {needed} descriptors ({connections} and \
+                 {OTHER_DESCRIPTORS} others, and one per thread), and this process may have {} \
+                 (RLIMIT_NOFILE, hard)\n  raise it with `ulimit -Hn {needed}` as root, or ask for \
+                 fewer connections",
+                self.descriptors
+            ));
+        }
+        if let Some(tracked) = self.tracked.filter(|&tracked| connections > tracked) {
+            return Err(format!(
+                "{connections} connections are more than this machine tracks: \
+                 net.netfilter.nf_conntrack_max is {tracked}"
+            ));
+        }
+        self.allow_ports(settings)
+    }
+
+    fn allow_ports(&self, settings: &Settings) -> Result<(), String> {
+        let each = self.ports.1.saturating_sub(self.ports.0) + 1;
+        let sources = settings.sources.len().max(1) as u64;
+        let (from, to) = self.ports;
+        let have = format!(
+            "{each} ports ({from} to {to}, net.ipv4.ip_local_port_range) × {sources} source \
+             address{} = {}",
+            if sources == 1 { "" } else { "es" },
+            each * sources
+        );
+        let advice = |needed: u64| more_sources(settings, needed.div_ceil(each.max(1)));
+        let connections = u64::from(settings.connections);
+        if connections > each * sources {
+            return Err(format!(
+                "{connections} connections need as many ports, and there are {have}\n  {}",
+                advice(connections)
+            ));
+        }
+        let (Length::Short, Pace::Open { rate, .. }) = (settings.length, settings.pace) else {
+            return Ok(());
+        };
+        let hold_s = self.hold_s(settings.address.ip());
+        let held = match settings.count {
+            Count::Requests(n) => rate * hold_s.min(n as f64 / rate),
+            Count::Time(time) => rate * hold_s.min(time.as_seconds()),
+        };
+        if held <= (each * sources) as f64 {
+            return Ok(());
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+        let needed = held.ceil() as u64;
+        Err(format!(
+            "{rate} short connections per second, each of which keeps its port for {hold_s} s \
+             after its end (net.ipv4.tcp_tw_reuse is {}), need {needed} ports, and there are \
+             {have}\n  {}",
+            self.tw_reuse,
+            advice(needed)
+        ))
+    }
+
+    /// How long a port is held after its connection.
+    pub(crate) fn hold_s(&self, server: IpAddr) -> f64 {
+        match self.tw_reuse {
+            1 => REUSE_S,
+            2 if server.is_loopback() => REUSE_S,
+            _ => TIME_WAIT_S,
+        }
+    }
+}
+
+/// What to do where ports are too few.
+pub(crate) fn more_sources(settings: &Settings, sources: u64) -> String {
+    match settings.address.ip() {
+        IpAddr::V4(ip) if ip.is_loopback() && sources < 254 => {
+            format!("use more source addresses: --sources 127.0.0.1-127.0.0.{}", sources.max(2))
+        }
+        _ => "use more source addresses of this machine (--sources), or widen \
+              net.ipv4.ip_local_port_range"
+            .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::load::Arrivals;
+    use iolens_model::units::Nanos;
+
+    use super::*;
+
+    const LIMITS: Limits =
+        Limits { descriptors: 20_000, ports: (32_768, 60_999), tw_reuse: 2, tracked: None };
+
+    fn settings(connections: u32, length: Length, rate: f64) -> Settings {
+        Settings {
+            connections,
+            length,
+            pace: Pace::Open { rate, arrivals: Arrivals::Fixed },
+            count: Count::Time(Nanos(10 * Nanos::SECOND.0)),
+            ..Settings::closed_loop("127.0.0.1:9".parse().unwrap())
+        }
+    }
+
+    #[test]
+    fn too_few_descriptors_are_refused_with_the_sum() {
+        let long = |connections| LIMITS.allow(&settings(connections, Length::Long, 1.0));
+        assert_eq!(long(10_000), Ok(()));
+        assert_eq!(long(20_000 - 65), Ok(()));
+        let why = long(20_000 - 64).unwrap_err();
+        assert!(
+            why.contains("need 20001 descriptors") && why.contains("ulimit -Hn 20001"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn too_few_ports_are_refused_with_the_product() {
+        let limits = Limits { descriptors: u64::MAX, ..LIMITS };
+        let mut many = settings(60_000, Length::Long, 1.0);
+        let why = limits.allow(&many).unwrap_err();
+        assert!(why.contains("28232 ports (32768 to 60999"), "{why}");
+        assert!(why.contains("× 1 source address = 28232"), "{why}");
+        assert!(why.ends_with("--sources 127.0.0.1-127.0.0.3"), "{why}");
+        many.sources = ["127.0.0.1", "127.0.0.2", "127.0.0.3"].map(|s| s.parse().unwrap()).into();
+        assert_eq!(limits.allow(&many), Ok(()));
+        let tracked = Limits { tracked: Some(59_999), ..limits };
+        assert!(tracked.allow(&many).unwrap_err().contains("nf_conntrack_max is 59999"));
+    }
+
+    #[test]
+    fn short_connections_hold_their_ports() {
+        let short = |limits: &Limits, rate| limits.allow(&settings(10, Length::Short, rate));
+        // A second each over loopback, a minute where ports are not taken over; but
+        // only for as long as there is load.
+        assert_eq!(short(&LIMITS, 28_000.0), Ok(()));
+        assert!(short(&LIMITS, 29_000.0).unwrap_err().contains("need 29000 ports"));
+        let kept = Limits { tw_reuse: 0, ..LIMITS };
+        assert_eq!(short(&kept, 2_800.0), Ok(()));
+        let why = short(&kept, 2_900.0).unwrap_err();
+        assert!(why.contains("for 60 s") && why.contains("need 29000 ports"), "{why}");
+        let some =
+            Settings { count: Count::Requests(28_000), ..settings(1, Length::Short, 2_900.0) };
+        assert_eq!(kept.allow(&some), Ok(()));
+    }
+
+    #[test]
+    fn what_is_not_there_is_what_nobody_has_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = Limits::here(&Root::at(folder.path()));
+        assert_eq!((limits.ports, limits.tw_reuse, limits.tracked), ((32_768, 60_999), 2, None));
+        assert!(Limits::here(&Root::real()).ports.0 > 0);
+    }
+}

@@ -1,0 +1,174 @@
+//! Taking connections, the same way in every model, also when there is no
+//! descriptor for one: it stays in the kernel's queue then, where a loop would
+//! find it again and again. So descriptors are kept in reserve, with one of which it
+//! is taken and closed, and its client knows.
+
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use iolens_model::served::Mishap;
+use iolens_sys::errno::Errno;
+use iolens_sys::tcp_server::{self, Waiting};
+
+use super::Context;
+use super::tally::Tally;
+
+/// Connections that are taken in a row by who waits for other things too.
+pub(super) const BURST: usize = 64;
+
+/// A listening socket, and descriptors in reserve.
+#[derive(Debug)]
+pub(super) struct Acceptor {
+    listener: OwnedFd,
+    waiting: Waiting,
+    reserve: Arc<Reserve>,
+}
+
+/// Descriptors in reserve, of all threads of a process that take connections. More
+/// than one: while one of them is free, a thread that knows of nothing may get it
+/// for a connection, or a service for a file.
+#[derive(Debug)]
+pub(super) struct Reserve(Mutex<Vec<File>>);
+
+/// How many are kept.
+const RESERVED: usize = 8;
+
+/// What came of a connection that could not be taken.
+#[derive(Debug)]
+pub(super) enum After {
+    /// It could be taken after all.
+    Connection(OwnedFd),
+    /// It was closed, or has gone; there may be another one.
+    Next,
+    /// There was none.
+    None,
+}
+
+/// What came of taking a connection.
+#[derive(Debug)]
+pub(super) enum Taken {
+    /// One.
+    Connection(OwnedFd),
+    /// There is none, or there was one that had to be closed.
+    None,
+    /// Nobody listens any more.
+    Over,
+}
+
+impl Acceptor {
+    /// Takes connections from a listener; they wait, or not, as it does.
+    pub(super) fn new(context: &Context, listener: OwnedFd, waiting: Waiting) -> Acceptor {
+        Acceptor { listener, waiting, reserve: Arc::clone(&context.reserve) }
+    }
+
+    /// Takes a connection, and counts it.
+    ///
+    /// Errors: what the system said that is not about one connection.
+    #[inline]
+    pub(super) fn take(&mut self, tally: &Tally) -> Result<Taken, Errno> {
+        loop {
+            match tcp_server::accept(self.listener.as_fd(), self.waiting) {
+                Ok(socket) => {
+                    tally.connection();
+                    return Ok(Taken::Connection(socket));
+                }
+                Err(Errno::EAGAIN) => return Ok(Taken::None),
+                Err(Errno::EINVAL) if tally.tallies().is_stopping() => return Ok(Taken::Over),
+                Err(errno) => {
+                    let listener = self.listener.as_fd();
+                    let after = self.reserve.after(errno, listener, self.waiting, tally)?;
+                    match after {
+                        After::Connection(socket) => return Ok(Taken::Connection(socket)),
+                        _ if tally.tallies().is_stopping() => return Ok(Taken::Over),
+                        After::None => return Ok(Taken::None),
+                        After::Next => {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Reserve {
+    pub(super) fn new() -> Reserve {
+        let mut files = Vec::with_capacity(RESERVED);
+        fill(&mut files);
+        Reserve(Mutex::new(files))
+    }
+
+    /// What is left to do when a connection could not be taken: perhaps it can be
+    /// taken after all, or it is closed.
+    ///
+    /// Errors: as [`Acceptor::take`].
+    #[cold]
+    pub(super) fn after(
+        &self,
+        errno: Errno,
+        listener: BorrowedFd<'_>,
+        waiting: Waiting,
+        tally: &Tally,
+    ) -> Result<After, Errno> {
+        match errno {
+            // A descriptor needs memory too.
+            Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS => {
+                Ok(self.close_one(listener, waiting, tally))
+            }
+            // Of the connection that was to be taken, also those that its network
+            // passes on (accept(2)).
+            Errno::EINTR
+            | Errno::ECONNABORTED
+            | Errno::ENETUNREACH
+            | Errno::ENOPROTOOPT
+            | Errno::EOPNOTSUPP
+            | Errno::EPERM
+            | Errno::ETIMEDOUT => Ok(After::Next),
+            errno => Err(errno),
+        }
+    }
+
+    /// Takes a connection with a reserved descriptor, and closes it unless there is
+    /// one for the reserve again.
+    fn close_one(&self, listener: BorrowedFd<'_>, waiting: Waiting, tally: &Tally) -> After {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        fill(&mut files);
+        let reserved = files.len();
+        // Without one it is tried all the same: a descriptor may be free by now.
+        drop(files.pop());
+        let taken = tcp_server::accept(listener, waiting);
+        fill(&mut files);
+        let socket = match taken {
+            Ok(socket) => socket,
+            // Somebody else has got the descriptor, and there is another one.
+            Err(Errno::EMFILE | Errno::ENFILE) if !files.is_empty() => return After::Next,
+            // accept4(2) asks for a descriptor before it looks for a connection.
+            Err(_) => {
+                std::thread::yield_now();
+                return After::None;
+            }
+        };
+        tally.connection();
+        if files.len() >= reserved {
+            return After::Connection(socket);
+        }
+        tally.mishap(Mishap::NoDescriptor);
+        drop(socket);
+        fill(&mut files);
+        After::Next
+    }
+}
+
+/// Takes descriptors until there are enough, or no more.
+fn fill(files: &mut Vec<File>) {
+    while files.len() < RESERVED
+        && let Ok(file) = File::open("/dev/null")
+    {
+        files.push(file);
+    }
+}
+
+impl AsFd for Acceptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+}

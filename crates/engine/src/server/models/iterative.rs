@@ -1,0 +1,41 @@
+//! `iterative`: one thread takes a connection, serves it to its end, and takes the
+//! next one. accept(2), recv(2) and send(2), each of which waits.
+//!
+//! Needs: nothing. Everybody else waits while one is served; who does not move
+//! for the stall limit is given up.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use super::{Entry, Makes, Workers, only};
+use crate::server::acceptor::{Acceptor, Taken};
+use crate::server::{BLOCKING, Context, blocking, cannot};
+
+/// The registry entry.
+pub(super) static ENTRY: Entry = Entry {
+    id: "iterative",
+    summary: "one thread, one connection after the other",
+    makes: Makes::Nothing,
+    workers: Workers::None,
+    needs: "short connections, or one",
+    since: None,
+    waiting: BLOCKING,
+    others_wait: true,
+    run,
+};
+
+fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
+    let mut acceptor = Acceptor::new(context, only(listeners)?, BLOCKING);
+    let mut hands = context.hands()?;
+    context.begun();
+    loop {
+        match acceptor.take(&hands.answers.tally).map_err(cannot("take a connection"))? {
+            Taken::Connection(socket) => {
+                let Some(held) = context.live.hold(socket) else { return Ok(()) };
+                blocking::serve(held.as_fd(), &mut hands);
+            }
+            Taken::None => {}
+            Taken::Over => return Ok(()),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The concurrency models: one file each, named after its id, and one line in
+//! [`MODELS`]. The file's own documentation says who waits for what, and in which
+//! calls; everything else is the same in all of them.
+
+mod epoll_et;
+mod epoll_lt;
+mod epoll_reuseport;
+mod fork;
+mod iterative;
+mod poll;
+mod prefork;
+mod select;
+mod select_large;
+mod thread_per_connection;
+mod thread_pool;
+mod tokio;
+mod uring;
+
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use iolens_model::kernel::KernelVersion;
+use iolens_sys::tcp_server::Waiting;
+
+use super::services::Spec;
+use super::{Close, Context, NEVER, Offer, Server};
+use crate::availability;
+
+/// What a model makes for a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Makes {
+    /// A process, or it keeps one for it.
+    Process,
+    /// A thread.
+    Thread,
+    /// Nothing but a descriptor and some bytes.
+    Nothing,
+}
+
+impl Makes {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Makes::Process => "process",
+            Makes::Thread => "thread",
+            Makes::Nothing => "nothing",
+        }
+    }
+}
+
+/// What a number of workers is, in a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workers {
+    /// There is one thread, or as many as connections.
+    None,
+    /// Threads.
+    Threads,
+    /// Processes that wait for a connection; there are more when all are busy.
+    Processes,
+    /// Threads with a listening socket each.
+    Shards,
+}
+
+impl Workers {
+    /// What `--workers` means; nothing where it means nothing.
+    #[must_use]
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Workers::None => None,
+            Workers::Threads => Some("threads"),
+            Workers::Processes => Some("spare processes"),
+            Workers::Shards => Some("threads with a listening socket each"),
+        }
+    }
+}
+
+/// One model.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its id.
+    pub id: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// What it makes for a connection.
+    pub makes: Makes,
+    /// What a number of workers is.
+    pub workers: Workers,
+    /// What it needs of the machine beyond sockets, and what stops it.
+    pub needs: &'static str,
+    /// The first kernel that has what it needs; null where every one has.
+    pub since: Option<KernelVersion>,
+    /// Whether it calls in a way that waits.
+    pub waiting: Waiting,
+    /// Whether other clients wait while one does not move, so that there has to be
+    /// a limit.
+    pub others_wait: bool,
+    /// Serves until the server is to end.
+    ///
+    /// Errors: what it needs was refused.
+    pub(crate) run: Run,
+}
+
+/// One that looks after all connections with calls that never wait.
+const fn never_waits(id: &'static str, summary: &'static str, run: Run) -> Entry {
+    Entry {
+        id,
+        summary,
+        makes: Makes::Nothing,
+        workers: Workers::None,
+        needs: "descriptors: RLIMIT_NOFILE",
+        since: None,
+        waiting: NEVER,
+        others_wait: false,
+        run,
+    }
+}
+
+/// How a model runs: the calling thread is its main one.
+pub(crate) type Run = fn(&Arc<Context>, Vec<OwnedFd>) -> Result<(), String>;
+
+/// Every model, sorted by id.
+pub const MODELS: &[&Entry] = &[
+    &epoll_et::ENTRY,
+    &epoll_lt::ENTRY,
+    &epoll_reuseport::ENTRY,
+    &fork::ENTRY,
+    &iterative::ENTRY,
+    &poll::ENTRY,
+    &prefork::ENTRY,
+    &select::ENTRY,
+    &select_large::ENTRY,
+    &thread_per_connection::ENTRY,
+    &thread_pool::ENTRY,
+    &tokio::ENTRY,
+    &uring::ENTRY,
+];
+
+/// The model of an id.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static Entry> {
+    MODELS.iter().copied().find(|entry| entry.id == id)
+}
+
+/// How long a model may take for one request when it is tried.
+const TRY_LIMIT: Duration = Duration::from_secs(5);
+
+impl Entry {
+    /// Tries it: one request over loopback.
+    ///
+    /// Errors: why it does not work here, and the kernel that it needs where this
+    /// one is older.
+    pub fn try_here(&'static self) -> Result<(), String> {
+        self.attempt().map_err(|why| availability::with_version(why, self.since))
+    }
+
+    fn attempt(&'static self) -> Result<(), String> {
+        let server = Server::open(Offer {
+            model: self,
+            service: Spec::parse("echo")?,
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            backlog: 1,
+            workers: 1,
+            close: Close::Client,
+            stall_limit: TRY_LIMIT,
+            cpus: None,
+        })?;
+        let running = server.start()?;
+        let mut reply = [0; 6];
+        let asked = TcpStream::connect(running.address()).and_then(|mut client| {
+            client.set_read_timeout(Some(TRY_LIMIT))?;
+            client.write_all(b"1 try\n")?;
+            client.read_exact(&mut reply)
+        });
+        let served = running.stop();
+        match (served.failure, asked) {
+            (Some(why), _) => Err(why),
+            (None, Err(error)) => Err(format!("it does not answer: {error}")),
+            (None, Ok(())) if &reply != b"1 try\n" => Err("it answers something else".to_owned()),
+            (None, Ok(())) => Ok(()),
+        }
+    }
+}
+
+/// The only listener of a model that has no shards.
+fn only(listeners: Vec<OwnedFd>) -> Result<OwnedFd, String> {
+    listeners.into_iter().next().ok_or_else(|| "there is no socket to listen on".to_owned())
+}

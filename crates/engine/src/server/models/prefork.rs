@@ -1,0 +1,141 @@
+//! `prefork`: processes that are there before the first connection each take one
+//! from the same socket, serve it in calls that wait, and take the next. When the
+//! last one that waits has got a connection, more are made; they stay.
+//!
+//! Needs: a process for each connection at once.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use iolens_model::served::Mishap;
+use iolens_sys::errno::Errno;
+use iolens_sys::event::Event;
+use iolens_sys::fork::{self, Patience};
+use iolens_sys::{poll, process};
+
+use super::{Entry, Makes, Workers, only};
+use crate::server::acceptor::{Acceptor, Taken};
+use crate::server::tally::Tally;
+use crate::server::{BLOCKING, Context, Hands, blocking, cannot};
+
+/// The registry entry.
+pub(super) static ENTRY: Entry = Entry {
+    id: "prefork",
+    summary: "processes made before they are needed, one for each connection at once",
+    makes: Makes::Process,
+    workers: Workers::Processes,
+    needs: "processes: RLIMIT_NPROC, kernel.pid_max, a cgroup's pids.max",
+    since: None,
+    waiting: BLOCKING,
+    others_wait: false,
+    run,
+};
+
+/// The children, and what they tell their parent by.
+struct Family<'a> {
+    context: &'a Context,
+    acceptor: Acceptor,
+    /// Set by the child that leaves nobody to wait.
+    wanted: Event,
+    children: Vec<(u32, Tally)>,
+}
+
+fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
+    let tally = context.tallies.take().ok_or("there are too many processes")?;
+    tally.set_task(process::thread_id());
+    let mut family = Family {
+        context,
+        acceptor: Acceptor::new(context, only(listeners)?, BLOCKING),
+        wanted: Event::new().map_err(cannot("make an eventfd"))?,
+        children: Vec::new(),
+    };
+    let first = family.grow();
+    if first.is_ok() {
+        context.begun();
+    }
+    let result = first.and_then(|()| {
+        while !context.is_stopping() {
+            match poll::readable(&[family.wanted.as_fd(), context.stop.as_fd()], u64::MAX) {
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(errno) => return Err(cannot("wait for children")(errno)),
+            }
+            if family.wanted.take() && !context.is_stopping() && family.grow().is_err() {
+                tally.mishap(Mishap::NoTask);
+            }
+        }
+        Ok(())
+    });
+    family.end();
+    result
+}
+
+impl Family<'_> {
+    /// Makes as many as are to wait.
+    ///
+    /// Errors: there is not even one.
+    fn grow(&mut self) -> Result<(), String> {
+        self.reap();
+        for index in 0..self.context.offer.workers {
+            let mut hands = self.context.hands()?;
+            // Counted before it is there, so that it cannot be asked for twice.
+            self.context.tallies.idle().fetch_add(1, Ordering::SeqCst);
+            let started = fork::start(|| {
+                hands.answers.tally.set_task(process::id());
+                serve(self.context, &mut self.acceptor, &self.wanted, &mut hands);
+                0
+            });
+            match started {
+                Ok(id) => self.children.push((id, hands.answers.tally)),
+                Err(errno) => {
+                    self.context.tallies.idle().fetch_sub(1, Ordering::SeqCst);
+                    if index == 0 {
+                        return Err(cannot("fork a process")(errno));
+                    }
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes note of those that have ended, which none does by itself.
+    fn reap(&mut self) {
+        while let Ok(Some(ended)) = fork::ended(Patience::Looks) {
+            self.children.retain(|(id, _)| *id != ended.id);
+        }
+    }
+
+    fn end(&mut self) {
+        for (id, _) in &self.children {
+            // It may have ended.
+            let _ = fork::kill(*id);
+        }
+        while !self.children.is_empty() {
+            match fork::ended(Patience::Waits) {
+                Ok(Some(ended)) => self.children.retain(|(id, _)| *id != ended.id),
+                Err(Errno::EINTR) => {}
+                Ok(None) | Err(_) => return,
+            }
+        }
+    }
+}
+
+/// What a child does.
+fn serve(context: &Context, acceptor: &mut Acceptor, wanted: &Event, hands: &mut Hands) {
+    let idle = context.tallies.idle();
+    while let Ok(taken) = acceptor.take(&hands.answers.tally) {
+        match taken {
+            Taken::Connection(socket) => {
+                if idle.fetch_sub(1, Ordering::SeqCst) == 1 {
+                    wanted.set();
+                }
+                blocking::serve(socket.as_fd(), hands);
+                drop(socket);
+                idle.fetch_add(1, Ordering::SeqCst);
+            }
+            Taken::None => {}
+            Taken::Over => return,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `uring`: one thread with one ring of io_uring(7), and one system call for as
+//! much as there is: a request that takes connections and stays, one for each
+//! connection that receives into buffers of the ring and stays, and one that
+//! sends. The ring has one issuer, and the kernel's part is done in its calls
+//! (`IORING_SETUP_SINGLE_ISSUER`, `IORING_SETUP_DEFER_TASKRUN`).
+//!
+//! Needs: Linux 6.1, and that io_uring is allowed. A connection has one send under
+//! way at a time; replies that come meanwhile go out together, after it.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use iolens_model::kernel::KernelVersion;
+use iolens_sys::errno::Errno;
+use iolens_sys::io_uring::{Buffers, Completion, ServerRing};
+use iolens_sys::tcp;
+
+use super::{Entry, never_waits, only};
+use crate::server::acceptor::{After, Reserve};
+use crate::server::conversation::{Conversation, Wants, Wire};
+use crate::server::{Context, Hands, NEVER, RECEIVE_BYTES, cannot};
+use crate::uring::refusal;
+
+/// The registry entry.
+pub(super) static ENTRY: Entry = Entry {
+    needs: "io_uring with multishot receive: kernel.io_uring_disabled 0, no filter against it",
+    since: Some(KernelVersion::new(6, 1, 0)),
+    ..never_waits(
+        "uring",
+        "one thread with io_uring(7): multishot accept and receive, provided buffers",
+        run,
+    )
+};
+
+/// Buffers of all connections together, of the size of everybody's.
+#[expect(clippy::cast_possible_truncation, reason = "16 KiB")]
+const BUFFERS: Buffers = Buffers { count: 512, bytes: RECEIVE_BYTES as u32 };
+
+/// Bytes of a connection that wait before no more are taken.
+const WAITING_BYTES_MAX: usize = 64 << 10;
+
+/// What a send's buffer may keep for the next one.
+const KEPT_BYTES_MAX: usize = 4 << 10;
+
+/// A connection.
+#[derive(Debug, Default)]
+struct Peer {
+    conversation: Conversation,
+    wants: Option<Wants>,
+    /// What goes out next.
+    out: Vec<u8>,
+    /// Whether a send is under way.
+    sends: bool,
+    /// Whether the stream has ended, or receiving was stopped.
+    receives: bool,
+    /// Whether receiving is to be stopped, or is.
+    paused: bool,
+    /// Whether nothing more will be sent.
+    finishes: bool,
+    /// Whether the client sends no more.
+    ended: bool,
+}
+
+/// The thread that has the ring.
+struct UringLoop {
+    ring: ServerRing,
+    hands: Hands,
+    peers: Vec<Peer>,
+    reserve: Arc<Reserve>,
+}
+
+fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
+    let ring = ServerRing::open(only(listeners)?, context.stop.as_fd(), BUFFERS);
+    let ring = ring.map_err(|why| refusal::setup_error(why).to_string())?;
+    let reserve = Arc::clone(&context.reserve);
+    let mut this = UringLoop { ring, hands: context.hands()?, peers: Vec::new(), reserve };
+    context.begun();
+    while !context.is_stopping() {
+        match this.ring.wait() {
+            Ok(()) | Err(Errno::EINTR) => {}
+            Err(errno) => return Err(cannot("wait for completions")(errno)),
+        }
+        while let Some(completion) = this.ring.completed() {
+            this.take(completion).map_err(cannot("hand requests over"))?;
+        }
+    }
+    Ok(())
+}
+
+impl UringLoop {
+    #[inline]
+    fn take(&mut self, completion: Completion) -> Result<(), Errno> {
+        match completion {
+            Completion::Received { slot, filled } => {
+                let Some(peer) = self.peers.get_mut(slot as usize) else { return Ok(()) };
+                let bytes = self.ring.bytes(&filled);
+                let (conversation, mut wire) = peer.parts();
+                let wants = conversation.feed(&mut self.hands.answers, bytes, &mut wire);
+                peer.wants = wants.ok();
+                self.ring.give_back(filled);
+                self.go_on(slot)
+            }
+            Completion::Sent { slot, bytes, result } => self.sent(slot, bytes, result),
+            Completion::Accepted(slot) => {
+                self.hands.answers.tally.connection();
+                self.enter(slot)
+            }
+            Completion::ReceiveEnded { slot, result } => self.receive_ended(slot, result),
+            Completion::AcceptEnded(errno) => self.cannot_accept(errno),
+            Completion::Waits => self.accept_one(),
+            Completion::Stop => Ok(()),
+        }
+    }
+
+    fn enter(&mut self, slot: u32) -> Result<(), Errno> {
+        if slot as usize >= self.peers.len() {
+            self.peers.resize_with(slot as usize + 1, Peer::default);
+        }
+        self.peers[slot as usize] =
+            Peer { wants: Some(Wants::Bytes), receives: true, ..Peer::default() };
+        self.ring.receive(slot)
+    }
+
+    #[inline]
+    fn sent(
+        &mut self,
+        slot: u32,
+        mut bytes: Vec<u8>,
+        result: Result<usize, Errno>,
+    ) -> Result<(), Errno> {
+        let Some(peer) = self.peers.get_mut(slot as usize) else { return Ok(()) };
+        peer.sends = false;
+        let failed = match result {
+            Ok(sent) if sent == bytes.len() => None,
+            Ok(_) => Some(Errno::EPIPE),
+            Err(errno) => Some(errno),
+        };
+        if let Some(errno) = failed {
+            peer.conversation.fail(&self.hands.answers, errno);
+            return self.close(slot);
+        }
+        if bytes.capacity() <= KEPT_BYTES_MAX && peer.out.capacity() == 0 {
+            bytes.clear();
+            peer.out = bytes;
+        }
+        if peer.wants == Some(Wants::Room) {
+            let (conversation, mut wire) = peer.parts();
+            peer.wants = conversation.resume(&mut self.hands.answers, &mut wire).ok();
+        }
+        self.go_on(slot)
+    }
+
+    /// Sends what there is to send, and then does what is left to do.
+    #[inline]
+    fn go_on(&mut self, slot: u32) -> Result<(), Errno> {
+        let Some(peer) = self.peers.get_mut(slot as usize) else { return Ok(()) };
+        if peer.conversation.waiting_bytes() > WAITING_BYTES_MAX && !peer.paused && peer.receives {
+            peer.paused = true;
+            self.ring.stop_receiving(slot)?;
+        }
+        if peer.sends {
+            return Ok(());
+        }
+        if !peer.out.is_empty() {
+            peer.sends = true;
+            return self.ring.send(slot, std::mem::take(&mut peer.out));
+        }
+        match peer.wants {
+            None | Some(Wants::Nothing) => self.close(slot),
+            _ if peer.ended => {
+                peer.conversation.end(&self.hands.answers);
+                self.close(slot)
+            }
+            _ => self.settle(slot),
+        }
+    }
+
+    /// Nothing is to be sent: perhaps for ever, perhaps more can be taken again.
+    #[inline]
+    fn settle(&mut self, slot: u32) -> Result<(), Errno> {
+        let Some(peer) = self.peers.get_mut(slot as usize) else { return Ok(()) };
+        if peer.finishes {
+            peer.finishes = false;
+            // The client may have gone.
+            let _ = self.ring.socket(slot).map(tcp::finish_sending);
+        }
+        if peer.paused && !peer.receives {
+            (peer.paused, peer.receives) = (false, true);
+            self.ring.receive(slot)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn receive_ended(&mut self, slot: u32, result: Result<(), Errno>) -> Result<(), Errno> {
+        let Some(peer) = self.peers.get_mut(slot as usize) else { return Ok(()) };
+        peer.receives = false;
+        match result {
+            Ok(()) => peer.ended = true,
+            // All buffers were full for a moment; they were given back since.
+            Err(Errno::ENOBUFS) if !peer.paused => {
+                peer.receives = true;
+                return self.ring.receive(slot);
+            }
+            Err(Errno::ENOBUFS | Errno::ECANCELED) if peer.paused => {}
+            Err(errno) => {
+                peer.conversation.fail(&self.hands.answers, errno);
+                return self.close(slot);
+            }
+        }
+        self.go_on(slot)
+    }
+
+    fn close(&mut self, slot: u32) -> Result<(), Errno> {
+        self.peers[slot as usize] = Peer::default();
+        self.ring.close(slot);
+        Ok(())
+    }
+
+    /// The request that takes connections has ended. Without a descriptor the next
+    /// one would end at once, so somebody has to come before it is made.
+    #[cold]
+    fn cannot_accept(&mut self, errno: Errno) -> Result<(), Errno> {
+        match errno {
+            Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS => self.ring.watch(),
+            // Nobody listens any more.
+            Errno::EINVAL | Errno::ECANCELED => Ok(()),
+            _ => self.ring.accept(),
+        }
+    }
+
+    /// Somebody waits to be taken.
+    #[cold]
+    fn accept_one(&mut self) -> Result<(), Errno> {
+        let tally = &self.hands.answers.tally;
+        let after = self.reserve.after(Errno::EMFILE, self.ring.listener(), NEVER, tally)?;
+        if let After::Connection(socket) = after {
+            let slot = self.ring.adopt(socket);
+            self.enter(slot)?;
+        }
+        self.ring.accept()
+    }
+}
+
+impl Peer {
+    /// Its conversation, and where that sends to.
+    #[inline]
+    fn parts(&mut self) -> (&mut Conversation, RingWire<'_>) {
+        let wire = RingWire { out: &mut self.out, sends: self.sends, finishes: &mut self.finishes };
+        (&mut self.conversation, wire)
+    }
+}
+
+/// Takes what the next send is to have, where there is none under way.
+struct RingWire<'a> {
+    out: &'a mut Vec<u8>,
+    sends: bool,
+    finishes: &'a mut bool,
+}
+
+impl Wire for RingWire<'_> {
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
+        if self.sends || self.out.len() > WAITING_BYTES_MAX {
+            return Ok(0);
+        }
+        self.out.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn is_deferred(&self) -> bool {
+        true
+    }
+
+    fn finish(&mut self) {
+        *self.finishes = true;
+    }
+}

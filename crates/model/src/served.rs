@@ -1,0 +1,132 @@
+//! What a server did, from when it began to listen until it ended.
+
+use serde::{Deserialize, Serialize};
+
+use crate::transfer::Cpu;
+use crate::units::Nanos;
+
+/// What a server did, summed over its threads and processes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Served {
+    /// The concurrency model, by id.
+    pub model: String,
+    /// The service, as it is written.
+    pub service: String,
+    /// The address that it listened on.
+    pub address: String,
+    /// From the first moment it listened to the end.
+    pub time: Nanos,
+    /// Connections taken.
+    pub connections: u64,
+    /// Requests answered as they should be.
+    pub requests: u64,
+    /// What went wrong, by kind; kinds that did not occur are left out.
+    pub mishaps: Vec<(Mishap, u64)>,
+    /// Requests of each thread or process that answered, in the order in which
+    /// they began; those of tasks that took another's place count there too.
+    pub requests_by_task: Vec<u64>,
+    /// CPU time of this process and of children that have ended; null where it
+    /// cannot be read.
+    pub cpu: Option<Cpu>,
+    /// Why it ended by itself; null where it was told to.
+    pub failure: Option<String>,
+}
+
+/// What can go wrong with a request or a connection; the server goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mishap {
+    /// A request whose id is not a number: answered with an error and closed.
+    NotANumber,
+    /// A request beyond the longest one: the same.
+    TooLong,
+    /// The client ended a connection within a request.
+    CutOff,
+    /// The client reset a connection, or went away before its reply.
+    Reset,
+    /// The client did not move for too long.
+    TimedOut,
+    /// There was no descriptor for a connection, which was closed.
+    NoDescriptor,
+    /// There was no thread or process for a connection, which was closed.
+    NoTask,
+    /// A connection's descriptor did not fit into the sets of select(2), and it was
+    /// closed.
+    BeyondSelect,
+    /// The service could not answer a request, which got an error.
+    Service,
+    /// Anything else that the system said of a connection.
+    Other,
+}
+
+impl Mishap {
+    /// Every kind, in the order in which they are shown.
+    pub const ALL: [Mishap; 10] = [
+        Mishap::NotANumber,
+        Mishap::TooLong,
+        Mishap::CutOff,
+        Mishap::Reset,
+        Mishap::TimedOut,
+        Mishap::NoDescriptor,
+        Mishap::NoTask,
+        Mishap::BeyondSelect,
+        Mishap::Service,
+        Mishap::Other,
+    ];
+
+    /// Its word, which is its key in JSON.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Mishap::NotANumber => "not_a_number",
+            Mishap::TooLong => "too_long",
+            Mishap::CutOff => "cut_off",
+            Mishap::Reset => "reset",
+            Mishap::TimedOut => "timed_out",
+            Mishap::NoDescriptor => "no_descriptor",
+            Mishap::NoTask => "no_task",
+            Mishap::BeyondSelect => "beyond_select",
+            Mishap::Service => "service",
+            Mishap::Other => "other",
+        }
+    }
+
+    /// What happened, for a person, with what would change it.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Mishap::NotANumber => "requests whose id is not a number, answered with an error",
+            Mishap::TooLong => "requests of more than 64 KiB, answered with an error",
+            Mishap::CutOff => "connections that their client ended within a request",
+            Mishap::Reset => "connections that were reset, or gone before their reply",
+            Mishap::TimedOut => "connections whose client did not move for too long",
+            Mishap::NoDescriptor => {
+                "connections closed for want of a descriptor: RLIMIT_NOFILE (`ulimit -n`)"
+            }
+            Mishap::NoTask => {
+                "connections closed for want of a thread or process: RLIMIT_NPROC (`ulimit -u`), \
+                 kernel.threads-max, kernel.pid_max, a cgroup's pids.max"
+            }
+            Mishap::BeyondSelect => {
+                "connections closed because their descriptor is beyond what select(2)'s fd_set \
+                 holds (FD_SETSIZE, 1024): `select_large` has longer sets"
+            }
+            Mishap::Service => "requests that the service could not answer, answered with an error",
+            Mishap::Other => "connections that failed in another way",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_those_of_stored_data() {
+        for mishap in Mishap::ALL {
+            let stored = serde_json::to_string(&mishap).unwrap();
+            assert_eq!(stored, format!("\"{}\"", mishap.word()));
+            assert!(!mishap.text().is_empty());
+        }
+    }
+}

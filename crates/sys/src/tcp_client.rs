@@ -1,0 +1,139 @@
+//! TCP connections that are opened and used without waiting, by clients that
+//! have very many of them.
+//!
+//! # Safety
+//! The option's value lives on the stack of the caller for the whole call.
+
+#![expect(unsafe_code, reason = "see the safety note above")]
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::net::sockopt;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, connect, socket_with};
+
+use crate::errno::Errno;
+use crate::tcp::{SetupError, step};
+
+/// How far a connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// It stands.
+    Connected,
+    /// It will be writable when it stands or has failed.
+    Connecting,
+}
+
+/// Begins to connect to `address`, from `source` where one is given, on a
+/// socket that never blocks and does not delay small messages (`TCP_NODELAY`).
+///
+/// The port is chosen when it connects and not when it is bound
+/// (`IP_BIND_ADDRESS_NO_PORT`, Linux 4.2): otherwise the ports of all sources
+/// together are as many as those of one.
+///
+/// Errors: the step that failed; `EADDRNOTAVAIL` where no port is left.
+#[inline]
+pub fn begin(
+    address: &SocketAddr,
+    source: Option<IpAddr>,
+) -> Result<(OwnedFd, Progress), SetupError> {
+    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let fd = step("open a TCP socket", socket_with(family, SocketType::STREAM, flags, None))?;
+    step("set TCP_NODELAY", sockopt::set_tcp_nodelay(&fd, true))?;
+    if let Some(source) = source {
+        choose_port_late(&fd)?;
+        let from = SocketAddr::new(source, 0);
+        bind(&fd, &from)
+            .map_err(|e| SetupError { tried: format!("bind to {source}"), errno: e.into() })?;
+    }
+    match connect(&fd, address) {
+        Ok(()) => Ok((fd, Progress::Connected)),
+        Err(rustix::io::Errno::INPROGRESS) => Ok((fd, Progress::Connecting)),
+        Err(e) => Err(SetupError { tried: format!("connect to {address}"), errno: e.into() }),
+    }
+}
+
+/// Leaves the port of a bound address open until the socket connects.
+fn choose_port_late(fd: &OwnedFd) -> Result<(), SetupError> {
+    let on: libc::c_int = 1;
+    #[expect(clippy::cast_possible_truncation, reason = "four bytes")]
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: pointer and length are those of `on`, which the kernel only reads.
+    let result = unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            libc::IPPROTO_IP,
+            libc::IP_BIND_ADDRESS_NO_PORT,
+            (&raw const on).cast(),
+            length,
+        )
+    };
+    if result == 0 {
+        return Ok(());
+    }
+    Err(SetupError { tried: "set IP_BIND_ADDRESS_NO_PORT".into(), errno: Errno::last() })
+}
+
+/// What became of a connection that was begun: null while it has not failed.
+///
+/// Errors: of getsockopt(2) itself.
+pub fn failure(fd: BorrowedFd<'_>) -> Result<Option<Errno>, Errno> {
+    Ok(sockopt::socket_error(fd)?.err().map(Errno::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::os::fd::AsFd;
+
+    use super::*;
+    use crate::epoll::{Epoll, Events, Trigger};
+    use crate::socket;
+
+    /// Waits until a connection stands or has failed.
+    fn settle(fd: &OwnedFd) -> Option<Errno> {
+        let epoll = Epoll::new().unwrap();
+        epoll.add(fd.as_fd(), 0, Trigger::Edges).unwrap();
+        let mut events = Events::with_room(1);
+        while !events.get(0).is_some_and(|ready| ready.writable) {
+            epoll.wait(&mut events, 1_000_000_000).unwrap();
+        }
+        failure(fd.as_fd()).unwrap()
+    }
+
+    #[test]
+    fn it_connects_from_the_source_that_was_asked_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (fd, _) = begin(&address, Some("127.0.0.77".parse().unwrap())).unwrap();
+        assert_eq!(settle(&fd), None);
+        let (mut served, peer) = listener.accept().unwrap();
+        assert_eq!(peer.ip().to_string(), "127.0.0.77");
+        assert_eq!(socket::recv(fd.as_fd(), &mut [0; 8]), Err(Errno::EAGAIN));
+        assert_eq!(socket::send(fd.as_fd(), b"ping"), Ok(4));
+        let mut got = [0; 4];
+        served.read_exact(&mut got).unwrap();
+        served.write_all(&got).unwrap();
+        assert_eq!(&got, b"ping");
+    }
+
+    #[test]
+    fn where_nobody_listens_it_is_refused() {
+        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let refused = match begin(&address, None) {
+            Ok((fd, _)) => settle(&fd),
+            Err(error) => Some(error.errno),
+        };
+        assert_eq!(refused, Some(Errno::ECONNREFUSED));
+    }
+
+    #[test]
+    fn a_source_that_this_machine_has_not_is_named() {
+        let address = "127.0.0.1:1".parse().unwrap();
+        let error = begin(&address, Some("192.0.2.1".parse().unwrap())).unwrap_err();
+        assert_eq!(error.errno, Errno::EADDRNOTAVAIL);
+        assert!(error.to_string().contains("bind to 192.0.2.1"), "{error}");
+    }
+}
