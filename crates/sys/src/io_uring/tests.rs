@@ -120,7 +120,9 @@ fn a_send_that_nobody_takes_is_cancelled_with_its_ring() {
         let Some(mut ring) = open(test, opcode, &tx, 1 << 20, patience) else { continue };
         ring.send(0, 0, 0).unwrap();
         assert_eq!(ring.completion(), None, "{opcode:?}");
-        assert_eq!(ring.wait(patience), Ok(false), "{opcode:?}");
+        // The ring before this one interrupts its thread once more when it is closed.
+        let mut waits = std::iter::repeat_with(|| ring.wait(patience));
+        assert_eq!(waits.find(|&done| done != Err(Errno::EINTR)), Some(Ok(false)), "{opcode:?}");
         drop(ring);
     }
 }
