@@ -107,7 +107,7 @@ fn what_is_of_another_study_is_refused() {
     refused("run syscall --topologies veth", "--topologies is of the study net");
     refused(
         "run syscall --sizes 64",
-        "--sizes is of the studies net, file and copy: syscall has no such axis",
+        "--sizes is of the studies net, file, write and copy: syscall has no such axis",
     );
     refused("run syscall --allow-sysctl", "--allow-sysctl is of the study net");
     refused("run net --in-a-row 1", "--in-a-row is of the study syscall");

@@ -82,8 +82,8 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
         assert_eq!(done.code, Some(code), "{rest}: {}", done.stderr);
         assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
     };
-    refused("--file x", 2, "--file is of the study file: write has no such axis");
-    refused("--cache warm", 2, "--cache is of the study file");
+    refused("--file x", 2, "--file is of the studies file and copy: write has no such axis");
+    refused("--cache warm", 2, "--cache is of the studies file and copy");
     refused("--destination old", 2, "there is: existing, new");
     refused("--primitives rite", 2, "unknown engine that writes `rite`, did you mean `write`?");
     refused("--sizes 128MiB", 2, "the largest is 64 MiB");
