@@ -101,7 +101,10 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     refused("--block 1GiB", "the largest is 64 MiB");
     refused("--primitives sendfil", "did you mean `sendfile`?");
     refused("--baseline reflink", "it moves no bytes");
-    refused("--pattern random", "--pattern is of the studies file and write: copy has no such axis");
+    refused(
+        "--pattern random",
+        "--pattern is of the studies file and write: copy has no such axis",
+    );
     let program = |study: &str, external: &[&str], expect: &str| {
         let mut command = place.command(&format!("run {study} --dry-run"));
         external.iter().for_each(|text| _ = command.args(["--external", text]));
