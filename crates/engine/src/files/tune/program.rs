@@ -170,7 +170,9 @@ mod tests {
         };
         check(&["dd", "if={src}", "of={dst}", "bs=1000", "count=1"], "copied 1000 of 300000 bytes");
         check(&["dd", "if={src}x", "of={dst}"], "exited with status 1");
-        check(&["no-such-program"], "cannot start no-such-program: ENOENT");
+        // By its path: a PATH may have folders that not every user may search (EACCES).
+        let nowhere = folder.path().join("no-such-program").display().to_string();
+        check(&[&nowhere], "no-such-program: ENOENT");
     }
 
     #[test]
