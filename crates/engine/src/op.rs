@@ -225,17 +225,23 @@ pub trait Sender: Send {
     /// Answers every request that comes over `requests` with one message,
     /// until the byte comes that ends the slice.
     ///
-    /// Errors: as [`Self::run`]; `ENODATA` when the requesting end has gone.
-    fn answer(&mut self, requests: BorrowedFd<'_>) -> Result<Span, Errno>;
+    /// Errors: as [`Self::run`]; `ENODATA` when the requesting end has gone;
+    /// `EOPNOTSUPP` from what nobody asks for anything.
+    fn answer(&mut self, _requests: BorrowedFd<'_>) -> Result<Span, Errno> {
+        Err(Errno::EOPNOTSUPP)
+    }
 
     /// Waits until the kernel has released everything that was sent, within
-    /// the slice's clock.
+    /// the slice's clock; at once where nothing is kept.
     ///
     /// Errors: `ETIMEDOUT` when it did not within the stall limit.
-    fn settle(&mut self) -> Result<(), Errno>;
+    fn settle(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
 
-    /// Brings the memory that is sent from into the cache, outside the clock.
-    fn touch(&mut self);
+    /// Brings the memory that is sent from into the cache, outside the clock; nothing
+    /// where that is no ring of ours, as with files.
+    fn touch(&mut self) {}
 
     /// What was done so far.
     fn tally(&self) -> Tally;

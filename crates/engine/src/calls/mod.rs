@@ -15,8 +15,6 @@ mod rings;
 mod transfers;
 mod waits;
 
-use std::os::fd::BorrowedFd;
-
 use iolens_model::arm::Role;
 use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::kernel::KernelVersion;
@@ -232,15 +230,6 @@ impl<C: Call> Sender for Repeated<C> {
         self.tally.calls += done * u64::from(self.entry.calls);
         self.tally.bytes += done * u64::from(self.entry.bytes);
         span
-    }
-
-    fn answer(&mut self, _requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        // Nobody asks for calls.
-        Err(Errno::EOPNOTSUPP)
-    }
-
-    fn settle(&mut self) -> Result<(), Errno> {
-        Ok(())
     }
 
     fn touch(&mut self) {

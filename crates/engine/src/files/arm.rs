@@ -2,7 +2,7 @@
 //! worker drives slice by slice, as it drives what sends, and what is done to the file
 //! around each slice, outside its clock.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use iolens_model::cell::Cell;
@@ -74,18 +74,6 @@ impl Sender for Arm<'_> {
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
         self.0.run(budget)
     }
-
-    /// Nobody asks a file's reader for anything.
-    fn answer(&mut self, _requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        Err(Errno::EOPNOTSUPP)
-    }
-
-    fn settle(&mut self) -> Result<(), Errno> {
-        Ok(())
-    }
-
-    /// What is in which cache is the slice's affair: see [`Ground::before`].
-    fn touch(&mut self) {}
 
     fn tally(&self) -> Tally {
         let tally = self.0.tally();

@@ -3,7 +3,7 @@
 //! before the clock starts.
 
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 
 use iolens_model::cell::Cell;
 use iolens_model::copy::CopySync;
@@ -126,18 +126,6 @@ impl Sender for Engine<'_> {
         })?;
         Ok(Span { first_call_ns, last_call_ns })
     }
-
-    /// Nobody asks for a copy.
-    fn answer(&mut self, _requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        Err(Errno::EOPNOTSUPP)
-    }
-
-    fn settle(&mut self) -> Result<(), Errno> {
-        Ok(())
-    }
-
-    /// What is in which cache is the slice's affair.
-    fn touch(&mut self) {}
 
     fn prepare(&mut self, messages: u64) -> Result<(), Trouble> {
         let copies = usize::try_from(messages).unwrap_or(usize::MAX);

@@ -4,7 +4,6 @@
 
 use std::fs::File;
 use std::io::{Read, Seek};
-use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -165,18 +164,6 @@ impl Sender for Process<'_> {
         })?;
         Ok(Span { first_call_ns, last_call_ns })
     }
-
-    /// Nobody asks for a copy.
-    fn answer(&mut self, _requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        Err(Errno::EOPNOTSUPP)
-    }
-
-    fn settle(&mut self) -> Result<(), Errno> {
-        Ok(())
-    }
-
-    /// What is in which cache is the slice's affair.
-    fn touch(&mut self) {}
 
     fn prepare(&mut self, messages: u64) -> Result<(), Trouble> {
         self.copies = usize::try_from(messages).unwrap_or(usize::MAX);

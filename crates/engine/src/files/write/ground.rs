@@ -7,7 +7,6 @@
 //! cached, that would be part of their time, and the others would find them gone. What
 //! a slice leaves dirty is brought to the device before the next one begins.
 
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use iolens_model::file::{Destination, FileCounts, WriteSetting};
@@ -33,15 +32,6 @@ struct Arm<'a>(Box<dyn Lane + 'a>);
 impl Sender for Arm<'_> {
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno> {
         self.0.run(budget)
-    }
-
-    /// Nobody asks a file's writer for anything.
-    fn answer(&mut self, _requests: BorrowedFd<'_>) -> Result<Span, Errno> {
-        Err(Errno::EOPNOTSUPP)
-    }
-
-    fn settle(&mut self) -> Result<(), Errno> {
-        Ok(())
     }
 
     /// What is written is made anew for each slice, and so in the cache.
