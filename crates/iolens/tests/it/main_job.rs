@@ -113,7 +113,7 @@ fn prepared_iovecs_are_measured() {
 /// With rings of twice the last-level cache each, hence few of them.
 #[test]
 fn cold_working_sets_are_measured() {
-    works("--primitives send_staged,sendmsg_iov --working-set cold --fields 1 --threads 1");
+    works(&format!("{ARMS} --working-set cold --fields 1"));
 }
 
 #[test]
