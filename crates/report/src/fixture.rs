@@ -15,6 +15,8 @@ use iolens_stats::analysis::{
 };
 
 // Paths, because an example includes this file from another directory.
+#[path = "fixture/alone.rs"]
+pub(crate) mod alone;
 #[path = "fixture/derived.rs"]
 mod derived;
 #[path = "fixture/measured.rs"]

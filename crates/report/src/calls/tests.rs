@@ -6,9 +6,9 @@ use iolens_model::cell::Cell;
 use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::run::{Run, RunHeader};
-use iolens_model::trial::SliceKind;
 
 use super::*;
+use crate::fixture::alone;
 use crate::text::Style;
 use crate::{answers, csv, figure, fixture, html, text};
 
@@ -90,23 +90,10 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
                 major_faults: Some(0),
                 ..Counts::default()
             };
-            let seq = u32::try_from(slices.len()).unwrap_or(0);
-            let (kind, arm) = (SliceKind::Measured, arms.len() - 1);
-            slices.push(SliceOutcome {
-                seq,
-                round,
-                kind,
-                arm,
-                all_active_ns: time_ns,
-                tx,
-                rx: None,
-            });
+            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
         }
     }
-    let mut tx = like.tx.clone().expect("the fixture's end answered");
-    (tx.message_bytes, tx.threads, tx.mtu_bytes) = (0, cell.threads, None);
-    let cell = cell.clone();
-    TrialOutcome { pass, position: 0, cell, arms, slices, tx: Some(tx), rx: None, ..like.clone() }
+    alone::trial(like, cell, pass, arms, slices)
 }
 
 fn run() -> (Run, Analysis) {

@@ -7,11 +7,11 @@ use iolens_model::file::{CacheState, DestinationFacts, EngineFacts, FileCounts, 
 use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::run::RunHeader;
-use iolens_model::trial::SliceKind;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::Analysis;
 
 use super::*;
+use crate::fixture::alone;
 use crate::text::Style;
 use crate::{csv, figure, fixture, html, json, text};
 
@@ -114,20 +114,10 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
                 }),
                 ..Counts::default()
             };
-            slices.push(SliceOutcome {
-                seq: u32::try_from(slices.len()).unwrap_or(0),
-                round,
-                kind: SliceKind::Measured,
-                arm: arms.len() - 1,
-                all_active_ns: time_ns,
-                tx,
-                rx: None,
-            });
+            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
         }
     }
-    let mut tx = like.tx.clone().expect("the fixture's end answered");
-    (tx.message_bytes, tx.threads, tx.mtu_bytes) = (cell.size.0, cell.threads, None);
-    tx.arm_facts = Vec::new();
+    let mut trial = alone::trial(like, cell, pass, arms, slices);
     let start = |arm| ProgramStart {
         arm,
         runs: 21,
@@ -135,9 +125,8 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
         min_ns: 800_000,
         max_ns: 2_000_000,
     };
-    tx.starts = [0, 2, 4].map(start).to_vec();
-    let cell = cell.clone();
-    TrialOutcome { pass, position: 0, cell, arms, slices, tx: Some(tx), rx: None, ..like.clone() }
+    trial.tx.as_mut().expect("its end answered").starts = [0, 2, 4].map(start).to_vec();
+    trial
 }
 
 fn run() -> (Run, Analysis) {

@@ -8,10 +8,10 @@ use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::Reading;
 use iolens_model::run::RunHeader;
-use iolens_model::trial::SliceKind;
 use iolens_model::units::Nanos;
 
 use super::*;
+use crate::fixture::alone;
 use crate::text::Style;
 use crate::{answers, csv, figure, fixture, html, json, text};
 
@@ -146,22 +146,10 @@ pub(crate) fn trial_of(
                 file: Some(engine.2),
                 ..Counts::default()
             };
-            slices.push(SliceOutcome {
-                seq: u32::try_from(slices.len()).unwrap_or(0),
-                round,
-                kind: SliceKind::Measured,
-                arm: arms.len() - 1,
-                all_active_ns: time_ns,
-                tx,
-                rx: None,
-            });
+            slices.push(alone::slice(&slices, round, arms.len() - 1, tx));
         }
     }
-    let mut tx = like.tx.clone().expect("the fixture's end answered");
-    (tx.message_bytes, tx.threads, tx.mtu_bytes) = (cell.size.0, cell.threads, None);
-    tx.arm_facts = Vec::new();
-    let cell = cell.clone();
-    TrialOutcome { pass, position: 0, cell, arms, slices, tx: Some(tx), rx: None, ..like.clone() }
+    alone::trial(like, cell, pass, arms, slices)
 }
 
 fn run() -> (Run, Analysis) {

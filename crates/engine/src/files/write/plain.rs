@@ -8,6 +8,7 @@ use iolens_model::units::Bytes;
 use iolens_sys::clock;
 use iolens_sys::errno::Errno;
 use iolens_sys::file::read::seek;
+use iolens_sys::file::write;
 use iolens_sys::pages::{PageKind, Pages};
 
 use super::lane::{self, Lane, LaneSetup, Put, Stamp};
@@ -32,6 +33,26 @@ pub(super) trait Call: Send + 'static {
 
     /// What brings a block to the device once it is whole; null where nothing does.
     const SYNC: Option<Sync> = None;
+}
+
+/// What follows a write(2), by engine.
+pub(super) trait After: Send + 'static {
+    /// As [`Call::SYNC`].
+    const SYNC: Option<Sync> = None;
+}
+
+/// write(2) where the last one ended, and what follows it.
+pub(super) struct Written<A>(PhantomData<A>);
+
+impl<A: After> Call for Written<A> {
+    const NAME: Named = Named::destination("write");
+    const MOVES: bool = true;
+    const SYNC: Option<Sync> = A::SYNC;
+
+    #[inline(always)]
+    fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, _block: usize) -> Result<usize, Errno> {
+        write::write(fd, bytes)
+    }
 }
 
 /// A call that brings a file to its device.

@@ -9,14 +9,8 @@
 //! Does not show: what it costs to bring the bytes to the device, which is in the
 //! time of the sync, or of nobody's.
 
-use std::os::fd::BorrowedFd;
-
-use iolens_sys::errno::Errno;
-use iolens_sys::file;
-
-use crate::files::moved::Call;
 use crate::files::write::engines::Entry;
-use crate::files::write::plain;
+use crate::files::write::plain::{self, After, Written};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -32,18 +26,10 @@ pub(crate) static ENTRY: Entry = Entry {
     is_durable: false,
     needs_size: false,
     by_hand: None,
-    open: plain::open::<Write>,
-    lane: plain::lane::<Write>,
+    open: plain::open::<Written<Write>>,
+    lane: plain::lane::<Written<Write>>,
 };
 
 struct Write;
 
-impl plain::Call for Write {
-    const NAME: Call = Call::destination("write");
-    const MOVES: bool = true;
-
-    #[inline(always)]
-    fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, _block: usize) -> Result<usize, Errno> {
-        file::write::write(fd, bytes)
-    }
-}
+impl After for Write {}

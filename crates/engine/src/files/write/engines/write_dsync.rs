@@ -8,14 +8,8 @@
 //! Does not show: as `write_fsync`; nor direct writes with `O_DSYNC`, which a device
 //! may answer with one request (FUA).
 
-use std::os::fd::BorrowedFd;
-
-use iolens_sys::errno::Errno;
-use iolens_sys::file;
-
-use crate::files::moved::Call;
 use crate::files::write::engines::Entry;
-use crate::files::write::plain;
+use crate::files::write::plain::{self, After, Written};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -31,18 +25,10 @@ pub(crate) static ENTRY: Entry = Entry {
     is_durable: true,
     needs_size: false,
     by_hand: Some("--engine write --sync dsync"),
-    open: plain::open::<WriteDsync>,
-    lane: plain::lane::<WriteDsync>,
+    open: plain::open::<Written<WriteDsync>>,
+    lane: plain::lane::<Written<WriteDsync>>,
 };
 
 struct WriteDsync;
 
-impl plain::Call for WriteDsync {
-    const NAME: Call = Call::destination("write");
-    const MOVES: bool = true;
-
-    #[inline(always)]
-    fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, _block: usize) -> Result<usize, Errno> {
-        file::write::write(fd, bytes)
-    }
-}
+impl After for WriteDsync {}

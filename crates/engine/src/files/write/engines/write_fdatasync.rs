@@ -7,14 +7,11 @@
 //! Compared with: `write_fsync`, `write_dsync`.
 //! Does not show: as `write_fsync`.
 
-use std::os::fd::BorrowedFd;
-
-use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
 use crate::files::moved::Call;
 use crate::files::write::engines::Entry;
-use crate::files::write::plain;
+use crate::files::write::plain::{self, After, Written};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -30,20 +27,13 @@ pub(crate) static ENTRY: Entry = Entry {
     is_durable: true,
     needs_size: false,
     by_hand: None,
-    open: plain::open::<WriteFdatasync>,
-    lane: plain::lane::<WriteFdatasync>,
+    open: plain::open::<Written<WriteFdatasync>>,
+    lane: plain::lane::<Written<WriteFdatasync>>,
 };
 
 struct WriteFdatasync;
 
-impl plain::Call for WriteFdatasync {
-    const NAME: Call = Call::destination("write");
-    const MOVES: bool = true;
+impl After for WriteFdatasync {
     const SYNC: Option<plain::Sync> =
         Some(plain::Sync { name: Call::destination("fdatasync"), call: file::sync::fdatasync });
-
-    #[inline(always)]
-    fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, _block: usize) -> Result<usize, Errno> {
-        file::write::write(fd, bytes)
-    }
 }

@@ -11,14 +11,11 @@
 //! Does not show: whether the device does what it says; see the test of a flush's
 //! plausibility in the report.
 
-use std::os::fd::BorrowedFd;
-
-use iolens_sys::errno::Errno;
 use iolens_sys::file;
 
 use crate::files::moved::Call;
 use crate::files::write::engines::Entry;
-use crate::files::write::plain;
+use crate::files::write::plain::{self, After, Written};
 
 /// The registry entry.
 pub(crate) static ENTRY: Entry = Entry {
@@ -34,20 +31,13 @@ pub(crate) static ENTRY: Entry = Entry {
     is_durable: true,
     needs_size: false,
     by_hand: None,
-    open: plain::open::<WriteFsync>,
-    lane: plain::lane::<WriteFsync>,
+    open: plain::open::<Written<WriteFsync>>,
+    lane: plain::lane::<Written<WriteFsync>>,
 };
 
 struct WriteFsync;
 
-impl plain::Call for WriteFsync {
-    const NAME: Call = Call::destination("write");
-    const MOVES: bool = true;
+impl After for WriteFsync {
     const SYNC: Option<plain::Sync> =
         Some(plain::Sync { name: Call::destination("fsync"), call: file::sync::fsync });
-
-    #[inline(always)]
-    fn call(fd: BorrowedFd<'_>, bytes: &[u8], _at: u64, _block: usize) -> Result<usize, Errno> {
-        file::write::write(fd, bytes)
-    }
 }
