@@ -11,9 +11,10 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::Analysis;
 
 use super::*;
+use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::fixture::alone;
 use crate::text::Style;
-use crate::{csv, figure, fixture, html, json, text};
+use crate::{csv, figure, fixture, json, text};
 
 /// id, whether it is a program, ns of a start, ns per byte.
 const ARMS: [(&str, bool, f64, f64); 4] = [
@@ -150,36 +151,21 @@ fn the_answer_in_words() {
     let style = Style { colour: false, width: 100 };
     let shown = text::run(&run, &analysis, &style);
     insta::assert_snapshot!(shown);
-    foreign(&shown);
-    foreign(&text::show(&run, &analysis, &analysis.cells[0], &style));
+    has_none_of(&FOREIGN, &shown);
+    has_none_of(&FOREIGN, &text::show(&run, &analysis, &analysis.cells[0], &style));
 }
 
 /// Words of messages and of blocks that are read have no place where files are copied.
-fn foreign(text: &str) {
-    let lower = text.to_lowercase();
-    for word in ["message", "goodput", "per block", "gbit/s", "receiver", "thread pairs", "copys"] {
-        let at = lower.find(word);
-        let near = at.map(|at| lower[..at].chars().rev().take(80).collect::<String>());
-        let near = near.map(|near| near.chars().rev().collect::<String>());
-        assert!(at.is_none(), "{word} after: {near:?}");
-    }
-}
+const FOREIGN: [&str; 7] =
+    ["message", "goodput", "per block", "gbit/s", "receiver", "thread pairs", "copys"];
 
 #[test]
 fn no_page_and_no_figure_has_words_of_other_studies() {
     let (run, analysis) = run();
-    let page = html::page(&run, &analysis);
-    // The stored plan is as it is stored.
-    let end = page.find("The plan as stored").expect("how to reproduce");
-    let start = page.find("<body").expect("a body");
-    foreign(&page[start..end]);
+    page_and_figures_have_none_of(&FOREIGN, &run, &analysis);
     let figures = figure::all(&run, &analysis);
     let stems: Vec<&str> = figures.iter().map(|figure| &*figure.file_stem).collect();
     insta::assert_snapshot!("figures_by_name", stems.join("\n"));
-    for figure in &figures {
-        foreign(&figure.svg);
-        assert!(!figure.table.rows.is_empty(), "{}", figure.file_stem);
-    }
 }
 
 #[test]

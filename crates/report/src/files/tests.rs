@@ -191,38 +191,43 @@ fn the_answer_in_words() {
 }
 
 /// Words of messages have no place where a file is read or written.
+const FOREIGN: [&str; 7] =
+    ["message", "goodput", "copies", "received by nobody", "gbit/s", "receiver", "thread pairs"];
+
+/// No word of [`FOREIGN`].
 pub(crate) fn foreign(text: &str) {
-    const WORDS: [&str; 7] = [
-        "message",
-        "goodput",
-        "copies",
-        "received by nobody",
-        "Gbit/s",
-        "receiver",
-        "thread pairs",
-    ];
+    has_none_of(&FOREIGN, text);
+}
+
+/// None of these words, which are in small letters.
+pub(crate) fn has_none_of(words: &[&str], text: &str) {
     let lower = text.to_lowercase();
-    for word in WORDS.map(str::to_lowercase) {
-        let at = lower.find(&word);
+    for word in words {
+        let at = lower.find(word);
         let near = at.map(|at| lower[..at].chars().rev().take(80).collect::<String>());
         let near = near.map(|near| near.chars().rev().collect::<String>());
         assert!(at.is_none(), "{word} after: {near:?}");
     }
 }
 
+/// The same of a page, but for the plan as it is stored, and of every figure and its
+/// table, which has rows.
+pub(crate) fn page_and_figures_have_none_of(words: &[&str], run: &Run, analysis: &Analysis) {
+    let page = html::page(run, analysis);
+    let end = page.find("The plan as stored").expect("how to reproduce");
+    let start = page.find("<body").expect("a body");
+    has_none_of(words, &page[start..end]);
+    for figure in figure::all(run, analysis) {
+        has_none_of(words, &figure.svg);
+        has_none_of(words, &figure.table.text(200));
+        assert!(!figure.table.rows.is_empty(), "{}", figure.file_stem);
+    }
+}
+
 #[test]
 fn no_page_and_no_figure_has_words_of_messages() {
     let (run, analysis) = run();
-    let page = html::page(&run, &analysis);
-    // The stored plan is as it is stored.
-    let end = page.find("The plan as stored").expect("how to reproduce");
-    let start = page.find("<body").expect("a body");
-    foreign(&page[start..end]);
-    for figure in figure::all(&run, &analysis) {
-        foreign(&figure.svg);
-        foreign(&figure.table.text(200));
-        assert!(!figure.table.rows.is_empty(), "{}", figure.file_stem);
-    }
+    page_and_figures_have_none_of(&FOREIGN, &run, &analysis);
 }
 
 #[test]
