@@ -10,7 +10,9 @@ mod bare_loops;
 mod block_sizes;
 mod build_lines;
 mod by_hand;
+mod crowd;
 mod doctor;
+mod echo_rivals;
 mod explain;
 mod families;
 mod file_rivals;
@@ -21,17 +23,25 @@ mod issue_3;
 mod issue_4;
 mod issue_5;
 mod issue_6;
+mod issue_7;
 mod kill;
 mod liburing;
 mod mapped;
 mod memory;
+mod oracle;
 mod overhead;
 mod page;
 mod paired;
 mod process;
 mod results;
+mod server_faults;
+mod server_limits;
+mod serving;
 mod throttle;
+mod top2;
 mod tune;
+mod virtual_time;
+mod wrk;
 
 use std::fs;
 use std::path::PathBuf;
@@ -63,7 +73,7 @@ struct Line {
 /// Every line there is, by issue.
 fn all_lines() -> impl Iterator<Item = &'static Line> {
     let first = issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES);
-    first.chain(issue_5::LINES).chain(issue_6::LINES)
+    first.chain(issue_5::LINES).chain(issue_6::LINES).chain(issue_7::LINES)
 }
 
 /// Runs the lines of an issue, one line, or all there are.

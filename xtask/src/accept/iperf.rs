@@ -107,7 +107,7 @@ fn received_bits_per_s(json: &Value) -> Option<f64> {
 }
 
 /// A port that nobody uses now.
-fn free_port() -> Result<u16, String> {
+pub(crate) fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
     listener.map(|address| address.port()).map_err(|e| format!("no free port: {e}"))
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
-use super::process::Running;
+use super::process::{Running, status_kib};
 use super::{Bench, Judged, Outcome};
 
 const LIMIT_KIB: u64 = 64 << 10;
@@ -97,12 +97,7 @@ fn numbers(list: &str) -> Vec<u32> {
 
 /// Anonymous memory of a process; null when it has gone.
 fn anonymous_kib(process: u32) -> Option<u64> {
-    of_status(&fs::read_to_string(format!("/proc/{process}/status")).ok()?)
-}
-
-fn of_status(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
-    line.trim().strip_suffix(" kB")?.parse().ok()
+    status_kib(process, "RssAnon:")
 }
 
 #[cfg(test)]
@@ -110,9 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_of_a_process_is_read() {
-        assert_eq!(of_status("Name:\tx\nRssAnon:\t    1234 kB\n"), Some(1234));
-        assert_eq!(of_status("Name:\tx\n"), None);
+    fn a_process_has_memory_of_its_own() {
         assert!(anonymous_kib(std::process::id()).is_some_and(|kib| kib > 100));
         assert_eq!(numbers("1 22 \n"), [1, 22]);
     }

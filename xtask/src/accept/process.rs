@@ -119,17 +119,33 @@ where
 
 impl Running {
     /// Waits for a line of stdout that contains `part`.
-    pub(crate) fn wait_for_line(&self, part: &str, limit: Duration) -> Result<(), String> {
+    pub(crate) fn wait_for_line(&self, part: &str, limit: Duration) -> Result<String, String> {
+        self.wait_on(&self.stdout, part, limit)
+    }
+
+    /// The same for stderr.
+    pub(crate) fn wait_for_note(&self, part: &str, limit: Duration) -> Result<String, String> {
+        self.wait_on(&self.stderr, part, limit)
+    }
+
+    fn wait_on(
+        &self,
+        lines: &Receiver<(Duration, String)>,
+        part: &str,
+        limit: Duration,
+    ) -> Result<String, String> {
         let until = Instant::now() + limit;
+        let mut said = Vec::new();
         loop {
-            match self.stdout.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok((_, line)) if line.contains(part) => return Ok(()),
-                Ok(_) => {}
+            match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok((_, line)) if line.contains(part) => return Ok(line),
+                Ok((_, line)) => said.push(line),
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(format!("`{}` said no `{part}` within {limit:?}", self.words));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(format!("`{}` ended without saying `{part}`", self.words));
+                    let (words, said) = (&self.words, said.join("\n"));
+                    return Err(format!("`{words}` ended without saying `{part}`\n{said}"));
                 }
             }
         }
@@ -197,8 +213,11 @@ impl Finished {
     }
 
     pub(crate) fn stdout(&self) -> String {
-        let lines = self.stdout.iter().map(|(_, line)| line.as_str());
-        lines.collect::<Vec<_>>().join("\n")
+        text(&self.stdout)
+    }
+
+    pub(crate) fn stderr(&self) -> String {
+        text(&self.stderr)
     }
 
     /// Lines of stdout with the time since the start.
@@ -225,6 +244,20 @@ impl Finished {
         let from = lines.len().saturating_sub(12);
         lines[from..].iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
     }
+}
+
+fn text(lines: &Lines) -> String {
+    lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
+}
+
+/// A field of a process in kB, as `RssAnon:`; null when it has gone.
+pub(crate) fn status_kib(process: u32, field: &str) -> Option<u64> {
+    field_kib(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?, field)
+}
+
+fn field_kib(status: &str, field: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
 }
 
 /// Makes sure that a program can be run; root installs it where it is missing.
@@ -282,6 +315,13 @@ mod tests {
         running.wait_for_line("ready", Duration::from_secs(20)).expect("it says so");
         let finished = running.kill().expect("it is killed");
         assert!(!finished.status.success());
+    }
+
+    #[test]
+    fn the_status_of_a_process_is_read() {
+        assert_eq!(field_kib("Name:\tx\nRssAnon:\t    1234 kB\n", "RssAnon:"), Some(1234));
+        assert_eq!(field_kib("Name:\tx\n", "RssAnon:"), None);
+        assert!(status_kib(std::process::id(), "VmHWM:").is_some_and(|kib| kib > 100));
     }
 
     #[test]

@@ -62,6 +62,11 @@ fn the_mean_wait_is_that_of_an_m_d_1_queue() {
         assert_eq!((results.outcomes.ok, results.outcomes.total()), (ARRIVALS, ARRIVALS));
         let mean = |times: &Times| times.histogram().mean_ns().unwrap() / SERVICE_NS as f64 - 1.0;
         let (wait, expect) = (mean(&results.from_due), load / (2.0 * (1.0 - load)));
+        println!(
+            "figure: M/D/1, ρ {load}, {ARRIVALS} arrivals, {slots} slots: mean wait {wait:.5} \
+             service times, {expect:.5} by Pollaczek and Khinchine ({:+.2} %)",
+            100.0 * (wait / expect - 1.0)
+        );
         assert!((wait / expect - 1.0).abs() < 0.01, "{load} × {slots}: {wait}, {expect}");
         // With one slot nobody waits once it is sent, which says nothing of the load.
         let sent = mean(&results.from_sent);
@@ -115,6 +120,14 @@ fn a_stall_of_the_server_is_in_the_times_from_due_and_hidden_in_those_from_sent(
         let p99 = at(&due, 0.99);
         assert!((p99 / expected_p99 - 1.0).abs() < 0.05, "{p99}, {expected_p99}");
         assert!(p99 > 1e9, "a stall of 1.4 s in 30 s is in p99");
+        println!(
+            "figure: stall of 1.4 s, {slots} slots: from due at most {:.4} s, p99 {:.4} s (from the \
+             schedule {:.4} s), from sent p99 {:.6} s",
+            maximum / 1e9,
+            p99 / 1e9,
+            expected_p99 / 1e9,
+            at(&sent, 0.99) / 1e9
+        );
         // Who measures from sent sees as many slow requests as there are slots.
         assert!(at(&sent, 0.99) < 1.01 * f64::from(slots) * SERVICE_NS as f64, "{slots}");
         let slow = sent.buckets.iter().filter(|(ns, _)| *ns > SECOND_NS / 2).map(|(_, n)| n);

@@ -83,8 +83,9 @@ pub(crate) struct Load {
           conflicts_with_all = ["service", "payload"], help_heading = REQUEST)]
     pub(crate) http: Option<String>,
 
-    /// Print each reply with the number of its connection; slows down what is measured
-    #[arg(long, conflicts_with = "json")]
+    /// Print each reply with the number of its connection, with --json as an object a
+    /// line; slows down what is measured
+    #[arg(long)]
     pub(crate) print: bool,
     /// Print the result as JSON
     #[arg(long)]

@@ -9,6 +9,7 @@ use iolens_engine::load::{self, Answer, Count, Expected, Form, Settings, Watch};
 use iolens_model::load::{Arrivals, Length, Pace};
 use iolens_model::outcome::Status;
 use iolens_model::units::Nanos;
+use serde_json::json;
 
 use crate::args;
 use crate::commands::net::{catch, usable_cpus};
@@ -24,7 +25,9 @@ pub(crate) fn load(args: &args::Load) -> Result<ExitCode, Failure> {
     let settings = settings(args)?;
     settings.check().map_err(Failure::usage)?;
     let mut interrupts = catch()?;
-    let print = |answer: &Answer<'_>| output::result(&printed(answer));
+    let print = |answer: &Answer<'_>| {
+        output::result(&if args.json { printed_json(answer) } else { printed(answer) });
+    };
     let watch: Option<&Watch<'_>> = if args.print { Some(&print) } else { None };
     let load = load::run_by_hand(&settings, &mut interrupts, watch);
     output::result(&match args.json {
@@ -111,6 +114,20 @@ fn printed(answer: &Answer<'_>) -> String {
     format!("connection {}: {} {text} [{time}]{wrong}\n", answer.connection, answer.id)
 }
 
+/// The same for programs: an object on a line, times in ns on `CLOCK_MONOTONIC`.
+fn printed_json(answer: &Answer<'_>) -> String {
+    let object = json!({
+        "connection": answer.connection,
+        "id": answer.id,
+        "due_ns": answer.due_ns,
+        "sent_ns": answer.sent_ns,
+        "received_ns": answer.received_ns,
+        "is_right": answer.is_right,
+        "text": String::from_utf8_lossy(answer.text),
+    });
+    format!("{object}\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,6 +146,14 @@ mod tests {
         assert_eq!(printed(&answer), "connection 3: 17 a\u{fffd}[31m b [250 µs]\n");
         let wrong = Answer { is_right: false, ..answer };
         assert!(printed(&wrong).ends_with("(not as expected)\n"));
+        let line = printed_json(&wrong);
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert!(line.ends_with("}\n") && line.lines().count() == 1);
+        assert_eq!((&object["due_ns"], &object["received_ns"]), (&1_000.into(), &251_000.into()));
+        assert_eq!(
+            (&object["text"], &object["is_right"]),
+            (&"a\u{1b}[31m b".into(), &false.into())
+        );
         assert_eq!(filler(38), b"abcdefghijklmnopqrstuvwxyz0123456789ab");
     }
 }
