@@ -1,11 +1,17 @@
 //! Names the build: the version and, in a checkout, the commit. Workers say it
 //! in their first message and every run is stored with it.
 
+use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    for path in ["../../.git/HEAD", "../../.git/logs/HEAD"] {
-        println!("cargo:rerun-if-changed={path}");
+    // In a worktree they are not below its own folder. One that is not there would have
+    // this run, and all that depends on it built, every time.
+    for path in ["HEAD", "logs/HEAD"] {
+        let path = git(&["rev-parse", "--git-path", path]);
+        if let Some(path) = path.filter(|path| Path::new(path).exists()) {
+            println!("cargo:rerun-if-changed={path}");
+        }
     }
     println!("cargo:rerun-if-env-changed=IOLENS_BUILD");
     let version = env!("CARGO_PKG_VERSION");

@@ -316,7 +316,8 @@ impl<'a> Links<'a> {
 /// No way to the host (include/uapi/asm-generic/errno.h).
 const EHOSTUNREACH: i32 = 113;
 
-/// The address of a server, for messages.
-pub(super) fn nobody_there(address: &SocketAddr) -> String {
-    format!("no connection to {address} could be made\n  is the server running?")
+/// What is said where no connection stands, with why the first one does not.
+pub(super) fn nobody_there(address: &SocketAddr, why: Option<String>) -> String {
+    let why = why.unwrap_or_else(|| format!("cannot connect to {address}"));
+    format!("{why}\n  no connection could be made; is the server running?")
 }

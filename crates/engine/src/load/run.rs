@@ -308,8 +308,7 @@ fn together(settings: &Settings, meeting: &Meeting, stop: &Stop, threads: Vec<Th
         }
         (None, None) if load.outcomes.ok > 0 => (Status::Ok, None),
         (None, None) if meeting.begun().is_none() => {
-            let why = first_failure().unwrap_or_default();
-            (Status::Failed, Some(format!("{}: {why}", nobody_there(&settings.address))))
+            (Status::Failed, Some(nobody_there(&settings.address, first_failure())))
         }
         (None, None) => {
             let why = first_failure().unwrap_or_else(|| "no request was due".to_owned());

@@ -233,6 +233,10 @@ fn cannot_listen(error: &tcp::SetupError) -> String {
             "{error}: ports below net.ipv4.ip_unprivileged_port_start are root's\n  choose a \
              higher one"
         ),
+        Errno::EADDRNOTAVAIL => format!(
+            "{error}: no interface of this machine has that address\n  `ip address` shows those \
+             that there are; :PORT is 127.0.0.1"
+        ),
         _ => error.to_string(),
     }
 }

@@ -9,9 +9,9 @@ use crate::values::{self, List};
 use crate::wishes::MACHINE;
 
 const SERVE_EXAMPLE: &str = "\
-One terminal:      iolens serve epoll_lt --service top2 --listen :5001
-Another:           nc 127.0.0.1 5001        and press Enter
-A load:            iolens load :5001 --connections 16
+One terminal:      iolens serve epoll_lt --service top2 --listen :7001
+Another:           nc 127.0.0.1 7001        and press Enter
+A load:            iolens load :7001 --connections 16
 
 A request is a line: a decimal number, perhaps a space and a text. The reply is a line
 that begins with the same number; docs/server-protocol.md describes it. Services:
@@ -34,7 +34,7 @@ pub(crate) struct Serve {
     /// What is done for a request
     #[arg(long, value_name = "SERVICE", default_value = "echo", value_parser = Spec::parse)]
     pub(crate) service: Spec,
-    /// Where to listen: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for 127.0.0.1;
+    /// Where to listen: 127.0.0.1:7001, [::1]:7001, NAME:7001, or :7001 for 127.0.0.1;
     /// port 0 is a free one, which stderr names
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Address,

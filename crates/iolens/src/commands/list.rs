@@ -39,6 +39,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
     if args.markdown {
         output::result(&match args.what {
             Some(Listed::Calls) => markdown::system_calls(),
+            Some(Listed::Models) => models::markdown(),
             _ => markdown::primitives(),
         });
         return Ok(ExitCode::SUCCESS);

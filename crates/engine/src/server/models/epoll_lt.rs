@@ -10,7 +10,7 @@ use std::sync::Arc;
 use iolens_sys::epoll::{Epoll, Events, Ready, Trigger};
 use iolens_sys::errno::Errno;
 
-use super::{Entry, never_waits, only};
+use super::{Docs, Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};
@@ -21,7 +21,23 @@ pub(super) static ENTRY: Entry = never_waits(
     "epoll_lt",
     "one thread with epoll(7), told as long as there is something to read",
     run,
+    DOCS,
 );
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "entered once: epoll_ctl(2), `ep_insert`",
+        "epoll_wait(2) for up to 256 connections: `ep_poll`; what came is put on the list \
+         by `ep_poll_callback`, and stays on it to be asked again with `tcp_poll` \
+         (`ep_send_events`)",
+        "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
+        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+    ],
+    compared_with: "poll and select: what it saves that the kernel remembers who is waited for. \
+         uring: what two or three calls for a request cost. It is the baseline.",
+    not_shown: "More than one processor: whatever one thread can do is its end.",
+};
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
     EpollLoop::open(context, only(listeners)?, How::Levels)?.run(|| context.begun())

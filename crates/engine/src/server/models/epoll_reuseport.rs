@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use super::epoll_lt::{EpollLoop, How};
-use super::{Entry, Workers, never_waits};
+use super::{Docs, Entry, Workers, never_waits};
 use crate::server::Context;
 
 /// The registry entry.
@@ -19,7 +19,21 @@ pub(super) static ENTRY: Entry = Entry {
         "epoll_reuseport",
         "threads that share a port (SO_REUSEPORT), each with epoll(7) as epoll_lt",
         run,
+        DOCS,
     )
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "a new connection goes to one of the listening sockets by the hash of its \
+         addresses and ports: `reuseport_select_sock`",
+        "then as epoll_lt, in each thread with its own epoll instance",
+    ],
+    compared_with: "epoll_lt with one thread: what more processors bring where nothing is shared. \
+         thread_pool and tokio: what handing work over costs.",
+    not_shown: "An even load: the hash knows nothing of who is busy, and with few connections \
+         some threads have none. `requests_by_task` says how uneven it was.",
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {

@@ -14,7 +14,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::fork::{self, Patience};
 use iolens_sys::process;
 
-use super::{Entry, Makes, Workers, only};
+use super::{Docs, Entry, Makes, Workers, only};
 use crate::server::acceptor::{Acceptor, Taken};
 use crate::server::tally::Tally;
 use crate::server::{BLOCKING, Context, Hands, blocking, cannot};
@@ -29,7 +29,26 @@ pub(super) static ENTRY: Entry = Entry {
     since: None,
     waiting: BLOCKING,
     others_wait: false,
+    docs: DOCS,
     run,
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "accept4(2), which waits: `inet_csk_accept`, `inet_csk_wait_for_connect`",
+        "fork(2): `kernel_clone`, `copy_process`, `dup_mm`: page tables and descriptors \
+         are copied, and pages that are then written to",
+        "the child: recv(2) of at most 16 KiB, which waits: `tcp_recvmsg`, \
+         `sk_wait_data`, woken by `sock_def_readable`",
+        "the child: one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "exit_group(2): `do_exit`; the parent takes note with wait4(2) before its next \
+         connection",
+    ],
+    compared_with: "thread_per_connection: what an address space of its own costs. prefork: what it \
+         saves to have made it before.",
+    not_shown: "What forking costs a program with much memory: this one has little, so its page \
+         tables are short.",
 };
 
 /// Children that have not ended, with the rows they count in.

@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use super::{Entry, Makes, Workers, only};
+use super::{Docs, Entry, Makes, Workers, only};
 use crate::server::acceptor::{Acceptor, Taken};
 use crate::server::{BLOCKING, Context, blocking, cannot};
 
@@ -21,7 +21,23 @@ pub(super) static ENTRY: Entry = Entry {
     since: None,
     waiting: BLOCKING,
     others_wait: true,
+    docs: DOCS,
     run,
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "accept4(2), which waits: `inet_csk_accept`, `inet_csk_wait_for_connect`",
+        "recv(2) of at most 16 KiB, which waits: `tcp_recvmsg`, `sk_wait_data`, woken by \
+         `sock_def_readable`",
+        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "close(2), and the next connection",
+    ],
+    compared_with: "fork and thread_per_connection with one connection at a time: what making a \
+         process or a thread for it costs.",
+    not_shown: "Anything at more than one long connection: the others stand in the kernel's \
+         queue, and their times are its.",
 };
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {

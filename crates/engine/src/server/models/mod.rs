@@ -98,14 +98,28 @@ pub struct Entry {
     /// Whether other clients wait while one does not move, so that there has to be
     /// a limit.
     pub others_wait: bool,
+    /// What docs/models.md says of it.
+    pub docs: Docs,
     /// Serves until the server is to end.
     ///
     /// Errors: what it needs was refused.
     pub(crate) run: Run,
 }
 
+/// What is worth to know of a model before its numbers are read.
+#[derive(Debug)]
+pub struct Docs {
+    /// The path through the kernel of a connection and its requests: calls, and the
+    /// functions of Linux 6.x that do the work.
+    pub path: &'static [&'static str],
+    /// With which others, and what the difference shows.
+    pub compared_with: &'static str,
+    /// What its numbers say nothing of.
+    pub not_shown: &'static str,
+}
+
 /// One that looks after all connections with calls that never wait.
-const fn never_waits(id: &'static str, summary: &'static str, run: Run) -> Entry {
+const fn never_waits(id: &'static str, summary: &'static str, run: Run, docs: Docs) -> Entry {
     Entry {
         id,
         summary,
@@ -115,6 +129,7 @@ const fn never_waits(id: &'static str, summary: &'static str, run: Run) -> Entry
         since: None,
         waiting: NEVER,
         others_wait: false,
+        docs,
         run,
     }
 }

@@ -9,15 +9,35 @@ use std::sync::Arc;
 use iolens_sys::errno::Errno;
 use iolens_sys::poll_set::{For, PollSet};
 
-use super::{Entry, never_waits, only};
+use super::{Docs, Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Until};
 use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
-pub(super) static ENTRY: Entry =
-    never_waits("poll", "one thread with poll(2): an array of every connection, each time", run);
+pub(super) static ENTRY: Entry = never_waits(
+    "poll",
+    "one thread with poll(2): an array of every connection, each time",
+    run,
+    DOCS,
+);
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "poll(2) with an array of every connection: `do_sys_poll` copies it in, `do_poll` \
+         asks `tcp_poll` of each and enters the thread in the wait queue of each, and \
+         takes it out again",
+        "the whole array is looked through for those that are ready",
+        "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
+        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+    ],
+    compared_with: "epoll_lt: what it costs to name every connection each time. select: the same \
+         with another kind of list.",
+    not_shown: "How it would be if most connections were busy: then one call brings many of \
+         them, and naming all costs little for each.",
+};
 
 /// Places of the listener and of what says when to end; connections follow.
 const LISTENER: usize = 0;

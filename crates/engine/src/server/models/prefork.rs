@@ -14,7 +14,7 @@ use iolens_sys::event::Event;
 use iolens_sys::fork::{self, Patience};
 use iolens_sys::{poll, process};
 
-use super::{Entry, Makes, Workers, only};
+use super::{Docs, Entry, Makes, Workers, only};
 use crate::server::acceptor::{Acceptor, Taken};
 use crate::server::tally::Tally;
 use crate::server::{BLOCKING, Context, Hands, blocking, cannot};
@@ -29,7 +29,26 @@ pub(super) static ENTRY: Entry = Entry {
     since: None,
     waiting: BLOCKING,
     others_wait: false,
+    docs: DOCS,
     run,
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "accept4(2), which waits: `inet_csk_accept`, `inet_csk_wait_for_connect`; all \
+         processes wait on the same socket, and one is woken for a connection \
+         (`prepare_to_wait_exclusive`)",
+        "recv(2) of at most 16 KiB, which waits: `tcp_recvmsg`, `sk_wait_data`, woken by \
+         `sock_def_readable`",
+        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "close(2), and accept4(2) again",
+    ],
+    compared_with: "fork: what it saves that the process is there. thread_per_connection: what \
+         changing between address spaces costs, where connections are as many as \
+         processes.",
+    not_shown: "Making processes, once there are as many as connections at once. Until then it \
+         is in the first requests.",
 };
 
 /// The children, and what they tell their parent by.

@@ -12,7 +12,7 @@ use iolens_model::served::Mishap;
 use iolens_sys::errno::Errno;
 use iolens_sys::select::{FD_SETSIZE, For, SelectSet};
 
-use super::{Entry, never_waits, only};
+use super::{Docs, Entry, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};
@@ -25,7 +25,23 @@ pub(super) static ENTRY: Entry = Entry {
         "select",
         "one thread with select(2): sets of every descriptor, each time",
         |context, listeners| run(context, listeners, FD_SETSIZE),
+        DOCS,
     )
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "select(2) with sets of bits up to the largest descriptor: `core_sys_select` \
+         copies them in and out, `do_select` asks `tcp_poll` of each that is in one",
+        "the sets are looked through for those that are ready",
+        "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
+        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+    ],
+    compared_with: "poll: bits against an array. epoll_lt: what it costs to name every connection \
+         each time.",
+    not_shown: "Anything beyond descriptor 1023. select_large goes on from there, with sets that \
+         no C library has.",
 };
 
 /// A thread whose sets hold descriptors below a number.

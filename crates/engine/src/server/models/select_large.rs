@@ -5,11 +5,24 @@
 //! Needs: a descriptor for each connection; a call takes longer the larger the
 //! largest one is.
 
-use super::{Entry, never_waits, select};
+use super::{Docs, Entry, never_waits, select};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = never_waits(
     "select_large",
     "as select, with sets of any length, which the C library has not",
     |context, listeners| select::run(context, listeners, usize::MAX),
+    DOCS,
 );
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "as select, with sets as long as the largest descriptor",
+        "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
+        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+    ],
+    compared_with: "select below 1024 descriptors, which it should not differ from, and poll above.",
+    not_shown: "What a portable program could do: the kernel takes longer sets, POSIX and the C \
+         library do not have them.",
+};

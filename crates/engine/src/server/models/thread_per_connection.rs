@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use iolens_model::served::Mishap;
 
-use super::{Entry, Makes, Workers, only};
+use super::{Docs, Entry, Makes, Workers, only};
 use crate::server::acceptor::{Acceptor, Taken};
 use crate::server::{BLOCKING, Context, blocking, cannot};
 
@@ -23,7 +23,25 @@ pub(super) static ENTRY: Entry = Entry {
     since: None,
     waiting: BLOCKING,
     others_wait: false,
+    docs: DOCS,
     run,
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "accept4(2), which waits: `inet_csk_accept`, `inet_csk_wait_for_connect`",
+        "a thread: clone3(2), `kernel_clone`, with a stack of 128 KiB that is touched as \
+         far as it is needed",
+        "recv(2) of at most 16 KiB, which waits: `tcp_recvmsg`, `sk_wait_data`, woken by \
+         `sock_def_readable`",
+        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "its end: `do_exit`, munmap(2) or the C library's cache of stacks",
+    ],
+    compared_with: "fork: what sharing an address space saves. epoll_lt: what a change of threads \
+         for each request costs beside a call that names who is ready.",
+    not_shown: "A stack of the usual size: 2 to 8 MiB of addresses each would be a limit of \
+         their own.",
 };
 
 /// A stack that nothing here comes near; the usual 2 MiB of ten thousand threads

@@ -14,7 +14,7 @@ use iolens_sys::epoll::{Epoll, Events, Trigger};
 use iolens_sys::errno::Errno;
 use iolens_sys::process;
 
-use super::{Entry, Workers, never_waits, only};
+use super::{Docs, Entry, Workers, never_waits, only};
 use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};
@@ -28,7 +28,24 @@ pub(super) static ENTRY: Entry = Entry {
         "thread_pool",
         "threads that take ready connections from a queue, filled by one with epoll(7)",
         run,
+        DOCS,
     )
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "entered with `EPOLLONESHOT`; one thread waits with epoll_wait(2): `ep_poll`",
+        "those that are ready go through a queue, and a thread is woken for each: \
+         futex(2), `futex_wake`",
+        "that thread: one recv(2) of at most 16 KiB: `tcp_recvmsg`",
+        "that thread: one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+        "that thread has it waited for again: epoll_ctl(2), `ep_modify`",
+    ],
+    compared_with: "epoll_lt: what handing each request to another thread costs. epoll_reuseport: \
+         what it costs to share at all.",
+    not_shown: "What the threads are for: a service that takes long or waits. With echo there is \
+         nothing that they could do at the same time.",
 };
 
 /// Descriptors that are reported by one call at most.

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::task::block_in_place;
 
-use super::{Entry, Workers, never_waits, only};
+use super::{Docs, Entry, Workers, never_waits, only};
 use crate::server::acceptor::After;
 use crate::server::conversation::{Conversation, Wants, Wire};
 use crate::server::tally::Tally;
@@ -26,7 +26,28 @@ use crate::server::{Context, Hands, NEVER, cannot};
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
     workers: Workers::Threads,
-    ..never_waits("tokio", "a task for each connection on tokio's runtime of several threads", run)
+    ..never_waits(
+        "tokio",
+        "a task for each connection on tokio's runtime of several threads",
+        run,
+        DOCS,
+    )
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "entered once, edge-triggered; a thread of the runtime waits with epoll_wait(2): \
+         `ep_poll`",
+        "a task that can go on is run by a thread, or taken over by one that has none; \
+         who sleeps is woken with futex(2)",
+        "one recv(2) of at most 16 KiB: `tcp_recvmsg`",
+        "one send(2) for all replies to it: `tcp_sendmsg`, `tcp_write_xmit`",
+    ],
+    compared_with: "epoll_reuseport and thread_pool: what a runtime costs that does for a program \
+         what they do by hand.",
+    not_shown: "Other runtimes, and tokio's with one thread (`current_thread`). --workers sets \
+         the threads; their number moves the result.",
 };
 
 thread_local! {

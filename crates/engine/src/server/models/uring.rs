@@ -15,7 +15,7 @@ use iolens_sys::errno::Errno;
 use iolens_sys::io_uring::{Buffers, Completion, ServerRing};
 use iolens_sys::tcp;
 
-use super::{Entry, never_waits, only};
+use super::{Docs, Entry, never_waits, only};
 use crate::server::acceptor::{After, Reserve};
 use crate::server::conversation::{Conversation, Wants, Wire};
 use crate::server::{Context, Hands, NEVER, RECEIVE_BYTES, cannot};
@@ -29,7 +29,24 @@ pub(super) static ENTRY: Entry = Entry {
         "uring",
         "one thread with io_uring(7): multishot accept and receive, provided buffers",
         run,
+        DOCS,
     )
+};
+
+/// Its page in docs/models.md.
+const DOCS: Docs = Docs {
+    path: &[
+        "one io_uring_enter(2) hands over all that is to be done and waits for what has \
+         come; the kernel's part is done within it (`io_run_local_work`)",
+        "connections: one request that stays (`IORING_ACCEPT_MULTISHOT`, `io_accept`)",
+        "bytes: one request for each connection that stays (`IORING_RECV_MULTISHOT`, \
+         `io_recv`), woken by `io_poll_wake`, into one of 512 provided buffers of 16 KiB",
+        "replies: a send for each connection at a time (`io_send`, `tcp_sendmsg`), tried \
+         at once when it is handed over",
+    ],
+    compared_with: "epoll_lt: what it saves to have one call for as much as there is.",
+    not_shown: "A thread of the kernel that polls (`IORING_SETUP_SQPOLL`), registered files, \
+         zero-copy sends: each is another design, with another bill.",
 };
 
 /// Buffers of all connections together, of the size of everybody's.
