@@ -78,6 +78,9 @@ pub(super) struct Links {
     first: u32,
     all: Vec<Link>,
     epoll: Epoll,
+    /// How many were begun: whose turn it is among the sources. Not the connection's
+    /// number, or a few short ones would use the ports of as many sources only.
+    begun: usize,
     pub(super) counts: LinkCounts,
 }
 
@@ -89,6 +92,7 @@ impl Links {
         Ok(Links {
             address: settings.address,
             sources: settings.sources.clone(),
+            begun: 0,
             ramp_ns: settings.ramp.0,
             timeout: settings.timeout,
             first,
@@ -135,8 +139,9 @@ impl Links {
     /// Begins to make a connection.
     pub(super) fn open(&mut self, index: usize) -> Result<(), Trouble> {
         let begun_ns = clock::monotonic_ns();
-        let turn = (self.first as usize + index) % self.sources.len().max(1);
+        let turn = (self.first as usize + self.begun) % self.sources.len().max(1);
         let from = self.sources.get(turn).copied();
+        self.begun += 1;
         let (fd, progress) = tcp_client::begin(&self.address, from).map_err(|error| {
             self.counts.failed += 1;
             self.not_made(error.errno, &error.to_string())
