@@ -7,7 +7,9 @@ use iolens_model::copy::{CopyAxes, CopySync, External};
 use iolens_model::file::{
     CacheState, Consumer, Destination, DropMode, FileAxes, Pattern, WriteAxes,
 };
+use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
+use iolens_model::server::{LoadLevel, ServerAxes};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::values::{self, List, Stand};
@@ -125,6 +127,32 @@ pub(crate) struct Wishes {
           help_heading = COMPARE)]
     pub(crate) external: Vec<External>,
 
+    /// Of server: what is asked for: echo, payload:BYTES, burn:MICROSECONDS, top2 (see `iolens serve
+    /// --help`) [default: echo]
+    #[arg(long, value_name = "LIST", value_parser = values::services, help_heading = COMPARE)]
+    pub(crate) services: Option<List<String>>,
+    /// Of server: connections at a time [default: 1,16,256]
+    #[arg(long, value_name = "LIST", value_parser = values::server_connections,
+          help_heading = COMPARE)]
+    pub(crate) connections: Option<List<u32>>,
+    /// Of server: requests of a connection: short (one), long (many) [default: long]
+    #[arg(long, value_name = "LIST", value_parser = values::lengths, help_heading = COMPARE)]
+    pub(crate) length: Option<List<Length>>,
+    /// Of server: closed (as much as it takes), or a rate as a share of what the slowest model
+    /// takes, like 50% [default: closed,50%]
+    #[arg(long, value_name = "LIST", value_parser = values::loads, help_heading = COMPARE)]
+    pub(crate) load: Option<List<LoadLevel>>,
+    /// Of server: how requests of a rate follow each other: poisson, fixed [default: poisson]
+    #[arg(long, value_name = "WHICH", value_parser = values::load::arrivals, help_heading = COMPARE)]
+    pub(crate) arrivals: Option<Arrivals>,
+    /// Of server: requests in flight on each connection, at most [default: 1]
+    #[arg(long, value_name = "N", value_parser = values::in_flight, help_heading = COMPARE)]
+    pub(crate) in_flight: Option<u32>,
+
+    /// Of server: how long requests are offered at a rate, the first quarter thrown away
+    /// [default: 2s]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
+    pub(crate) phase: Option<Nanos>,
     /// Begin no pass that would end later [default: 10m; quick: 40s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
     pub(crate) budget: Option<Nanos>,
@@ -159,6 +187,18 @@ pub(crate) struct Wishes {
     /// Processors to use, sending end first [default: all it may use]
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
     pub(crate) cpus: Option<List<u32>>,
+    /// Of server: processors of the servers [default: the first half of --cpus]
+    #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
+    pub(crate) server_cpus: Option<List<u32>>,
+    /// Of server: processors of the client [default: the other half]
+    #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
+    pub(crate) client_cpus: Option<List<u32>>,
+    /// Of server: threads of the client [default: one for each of its processors]
+    #[arg(long, value_name = "N", value_parser = values::load::threads, help_heading = MACHINE)]
+    pub(crate) client_threads: Option<u32>,
+    /// Of server: connections that may wait to be taken [default: 65535]
+    #[arg(long, value_name = "N", value_parser = values::backlog, help_heading = MACHINE)]
+    pub(crate) backlog: Option<u32>,
     /// Protocol under TCP: ipv4, ipv6 [default: ipv4]
     #[arg(long, value_name = "LIST", value_parser = values::ips, help_heading = MACHINE)]
     pub(crate) ip: Option<List<IpVersion>>,
@@ -246,6 +286,17 @@ impl Wishes {
                 true => below.external,
                 false => self.external,
             },
+            services: self.services.or(below.services),
+            connections: self.connections.or(below.connections),
+            length: self.length.or(below.length),
+            load: self.load.or(below.load),
+            arrivals: self.arrivals.or(below.arrivals),
+            in_flight: self.in_flight.or(below.in_flight),
+            phase: self.phase.or(below.phase),
+            server_cpus: self.server_cpus.or(below.server_cpus),
+            client_cpus: self.client_cpus.or(below.client_cpus),
+            client_threads: self.client_threads.or(below.client_threads),
+            backlog: self.backlog.or(below.backlog),
             budget: self.budget.or(below.budget),
             precision: self.precision.or(below.precision),
             delta: self.delta.or(below.delta),
@@ -314,6 +365,7 @@ impl Wishes {
                 Axes::File(file) => Wishes::of_file(file),
                 Axes::Write(write) => Wishes::of_write(write),
                 Axes::Copy(copy) => Wishes::of_copy(copy),
+                Axes::Server(server) => Wishes::of_server(server),
                 Axes::Syscall(syscall) => {
                     Wishes { in_a_row: Some(List(syscall.in_a_row.clone())), ..Wishes::default() }
                 }
@@ -359,6 +411,27 @@ impl Wishes {
             dir: copy.dir.clone(),
             evict: copy.evict,
             external: copy.external.clone(),
+            ..Wishes::default()
+        }
+    }
+
+    /// What only plans of `server` state.
+    fn of_server(server: &ServerAxes) -> Wishes {
+        let stands = server.topologies.iter().map(|&topology| Stand::At(topology)).collect();
+        Wishes {
+            topologies: Some(List(stands)),
+            services: Some(List(server.services.clone())),
+            connections: Some(List(server.connections.clone())),
+            length: Some(List(server.lengths.clone())),
+            load: Some(List(server.loads.clone())),
+            arrivals: Some(server.arrivals),
+            in_flight: Some(server.in_flight),
+            phase: Some(server.phase),
+            server_cpus: server.server_cpus.clone().map(List),
+            client_cpus: server.client_cpus.clone().map(List),
+            client_threads: server.client_threads,
+            backlog: Some(server.backlog),
+            external: server.external.clone(),
             ..Wishes::default()
         }
     }

@@ -544,6 +544,7 @@ fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
         copies_sender: None,
         copies_end_to_end: None,
         latency: None,
+        server: None,
     }
 }
 
