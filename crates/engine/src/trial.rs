@@ -117,11 +117,7 @@ enum Done {
     Servers(Box<servers::Outcome>),
 }
 
-fn work(
-    trial: &Trial,
-    launch: &Launch,
-    interrupts: Option<&Interrupts>,
-) -> Result<Done, Trouble> {
+fn work(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> Result<Done, Trouble> {
     if trial.servers.is_some() {
         let done = servers::conduct(trial, launch, interrupts)?;
         return Ok(Done::Servers(Box::new(done)));

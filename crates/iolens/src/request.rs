@@ -11,6 +11,7 @@ mod tuning;
 mod write;
 
 use self::common::{Chosen, refuse_foreign};
+pub(crate) use self::server::known_model;
 pub(crate) use self::tuning::CONGESTION;
 
 use std::path::Path;

@@ -45,7 +45,7 @@ impl<'a> Pair<'a> {
             None | Some(Topology::Loopback) => {}
             Some(Topology::Veth) => {
                 self.workers.stage_veth([TX, RX], trial.network, deadline_ns)?;
-            },
+            }
             Some(Topology::Sink) => self.stage_sink(trial, deadline_ns)?,
         }
         let token = token();

@@ -86,8 +86,7 @@ impl Cast<'_> {
             return Ok(());
         }
         let (client, network) = (self.client(), self.trial.network);
-        let user_namespace =
-            self.workers.stage_veth([0, client], network, self.deadline_ns)?;
+        let user_namespace = self.workers.stage_veth([0, client], network, self.deadline_ns)?;
         let pid = self.workers.pid(0);
         for server in 1..client {
             let step = StageStep::Join { pid, user_namespace };
@@ -131,10 +130,11 @@ impl Cast<'_> {
             FromWorker::Begun => Some(()),
             _ => None,
         })?;
-        let offered = self.ask(client, ToWorker::Turn(Turn::Offer(seq)), |answer| match answer {
-            FromWorker::Offered { slice } => Some(*slice),
-            _ => None,
-        })?;
+        let offered =
+            self.ask(client, ToWorker::Turn(Turn::Offer(seq)), |answer| match answer {
+                FromWorker::Offered { slice } => Some(*slice),
+                _ => None,
+            })?;
         let counted = self.ask(server, ToWorker::Turn(Turn::End), |answer| match answer {
             FromWorker::Counted { slice } => Some(*slice),
             _ => None,

@@ -305,7 +305,8 @@ impl<'a> Workers<'a> {
     /// Waits once and takes in what has come; a worker whose stdout ended is
     /// returned, once.
     fn wait(&mut self, timeout_ns: u64) -> Result<Option<usize>, Trouble> {
-        let open: Vec<usize> = (0..self.workers.len()).filter(|&w| !self.workers[w].ended).collect();
+        let open: Vec<usize> =
+            (0..self.workers.len()).filter(|&w| !self.workers[w].ended).collect();
         let mut fds: Vec<BorrowedFd<'_>> =
             open.iter().map(|&index| self.workers[index].stdout.as_fd()).collect();
         fds.extend(self.interrupts.map(AsFd::as_fd));

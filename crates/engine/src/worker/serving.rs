@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use iolens_model::cell::Cell;
-use iolens_model::load::{Load, Pace};
+use iolens_model::load::Pace;
 use iolens_model::outcome::{Counts, EndFacts, Status};
 use iolens_model::reading::NotMeasured;
 use iolens_model::server::{ServerSetting, TrialServers};
@@ -22,7 +22,7 @@ use super::family::Family;
 use super::protocol::{
     BUILD, ClientSlice, ClientTask, Failure, FromWorker, ServerSlice, ServerTask, Side, Turn,
 };
-use crate::load::{Count, Expected, Form, Offered, Session, Settings, Stop};
+use crate::load::{Count, Expected, Form, Offered, Portion, Session, Settings, Stop};
 use crate::server::services::Spec;
 use crate::server::{Close, Offer, Running, Server, models};
 use crate::stage::Place;
@@ -99,8 +99,7 @@ fn be_server(
     let place = usable(trial, Side::Tx)?;
     stay_on(&trial.tx_cpus)?;
     // Before the server's first thread: those that it starts are counted with it.
-    let mut family =
-        Family::open(&trial.tx_cpus, trial.pass, trial.probes, trial.counts(task.arm));
+    let mut family = Family::open(&trial.tx_cpus, trial.pass, trial.probes, trial.counts(task.arm));
     let server = Server::open(offer(trial, task.arm, setting, servers, place)?);
     let running = server.and_then(Server::start).map_err(Failure::cause)?;
     let address = running.address();
@@ -207,14 +206,14 @@ fn be_client(
                 let session = arm.and_then(|arm| sessions.get_mut(arm));
                 let session = session.ok_or_else(|| Failure::cause("there is no such slice"))?;
                 let before = family.before(&[]);
-                let load = session.offer(&offered(trial, servers, seq), &stop, None);
+                let offered = session.offer(&portion(trial, servers, seq), &stop, None);
                 let after = family.after(&[]);
-                if load.status != Status::Ok {
-                    let why = load.reason.unwrap_or_else(|| "the load failed".to_owned());
+                if offered.load.status != Status::Ok {
+                    let why = offered.load.reason.unwrap_or_else(|| "the load failed".to_owned());
                     return Err(Failure { slice: Some(seq), ..Failure::cause(why) });
                 }
-                let counts = client_counts(family.between([&before, &after]), &load);
-                let slice = Box::new(ClientSlice { counts, load });
+                let counts = client_counts(family.between([&before, &after]), &offered);
+                let slice = Box::new(ClientSlice { counts, load: offered.load });
                 say(&FromWorker::Offered { slice }).map_err(|_| gone())?;
             }
             Turn::Conclude => break,
@@ -249,7 +248,7 @@ fn settings(
 }
 
 /// What is offered in a slice.
-fn offered(trial: &Trial, servers: &TrialServers, seq: usize) -> Offered {
+fn portion(trial: &Trial, servers: &TrialServers, seq: usize) -> Portion {
     let seed = servers.seed.wrapping_add(seq as u64);
     let (count, warmup) = match trial.slices[seq].work {
         Work::Messages(requests) => (Count::Requests(requests), Nanos(0)),
@@ -262,15 +261,19 @@ fn offered(trial: &Trial, servers: &TrialServers, seq: usize) -> Offered {
         Some(rate) => Pace::Open { rate, arrivals: servers.arrivals },
         None => Pace::Closed { think: Nanos(0) },
     };
-    Offered { pace, count, warmup, seed }
+    Portion { pace, count, warmup, seed }
 }
 
-/// What the client counted of a load, beside what it spent.
-fn client_counts(spent: Counts, load: &Load) -> Counts {
+/// What the client counted of what it offered, warm-up and all, beside what it spent.
+/// The slice's clock goes from its first request to the last reply.
+fn client_counts(spent: Counts, offered: &Offered) -> Counts {
+    let load = &offered.load;
+    let clock = offered.first_sent_ns.zip(offered.last_right_ns);
     Counts {
         messages: load.outcomes.ok + load.warmup,
         bytes: load.received_bytes,
-        time_ns: load.window.0,
+        time_ns: clock.map_or(load.window.0, |(first, last)| last.saturating_sub(first)),
+        calls: offered.calls.sends + offered.calls.receives,
         retransmits: load.network.map(|network| network.retransmits),
         ..spent
     }

@@ -29,9 +29,8 @@ pub(super) enum Kind {
 /// The kind of the models of a group: that of any that is not the baseline, which is
 /// measured beside both.
 pub(super) fn kind<'a>(mut arms: impl Iterator<Item = &'a Arm>) -> Kind {
-    let keeps = |arm: &Arm| {
-        models::find(&arm.primitive).is_some_and(|entry| entry.makes != Makes::Nothing)
-    };
+    let keeps =
+        |arm: &Arm| models::find(&arm.primitive).is_some_and(|entry| entry.makes != Makes::Nothing);
     if arms.any(keeps) { Kind::Keeps } else { Kind::Shares }
 }
 
@@ -83,7 +82,8 @@ pub(super) fn allowed(arm: &Arm, setting: &ServerSetting) -> Result<(), String> 
 
 /// The processors of servers and client, where the plan names them.
 pub(super) fn placement(plan: &Plan, halves: Placement) -> Placement {
-    let named = plan.server().and_then(|axes| axes.server_cpus.clone().zip(axes.client_cpus.clone()));
+    let named =
+        plan.server().and_then(|axes| axes.server_cpus.clone().zip(axes.client_cpus.clone()));
     match named {
         Some((tx_cpus, rx_cpus)) => Placement { tx_cpus, rx_cpus },
         None => halves,
