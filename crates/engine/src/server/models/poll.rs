@@ -23,6 +23,10 @@ pub(super) static ENTRY: Entry = never_waits(
     DOCS,
 );
 
+/// Places of the listener and of what says when to end; connections follow.
+const LISTENER: usize = 0;
+const FIRST_PEER: usize = 2;
+
 /// Its page in docs/models.md.
 const DOCS: Docs = Docs {
     path: &[
@@ -38,10 +42,6 @@ const DOCS: Docs = Docs {
     not_shown: "How it would be if most connections were busy: then one call brings many of \
          them, and naming all costs little for each.",
 };
-
-/// Places of the listener and of what says when to end; connections follow.
-const LISTENER: usize = 0;
-const FIRST_PEER: usize = 2;
 
 fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
     let mut acceptor = Acceptor::new(context, only(listeners)?, NEVER);
