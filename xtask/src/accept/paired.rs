@@ -5,8 +5,12 @@ use std::hash::BuildHasher;
 
 use super::iperf::Median;
 
-/// Pairs of runs; with 9 the ranks 2 and 8 cover the median with 96.1 %.
+/// Pairs of runs of a second or more; with 9 the ranks 2 and 8 cover the median with
+/// 96.1 %.
 pub(crate) const PAIRS: usize = 9;
+
+/// Pairs of short runs, each of which says little: ranks 15 and 27 of 41.
+pub(crate) const SHORT_PAIRS: usize = 41;
 
 /// One run: what it reached.
 pub(crate) type Reached<'a> = &'a dyn Fn() -> Result<f64, String>;
@@ -19,10 +23,15 @@ pub(crate) struct Paired {
 }
 
 impl Paired {
-    /// Runs the pairs; `unit` is what is said of each.
-    pub(crate) fn of(ours: Reached<'_>, theirs: Reached<'_>, unit: &str) -> Result<Paired, String> {
+    /// Runs so many pairs; `unit` is what is said of each.
+    pub(crate) fn of(
+        count: usize,
+        ours: Reached<'_>,
+        theirs: Reached<'_>,
+        unit: &str,
+    ) -> Result<Paired, String> {
         let mut pairs = Vec::new();
-        for index in 0..PAIRS {
+        for index in 0..count {
             let (ours, theirs) = if is_heads() {
                 let ours = ours()?;
                 (ours, theirs()?)
