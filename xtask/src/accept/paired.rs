@@ -9,8 +9,8 @@ use super::iperf::Median;
 /// 96.1 %.
 pub(crate) const PAIRS: usize = 9;
 
-/// Pairs of short runs, each of which says little: ranks 15 and 27 of 41.
-pub(crate) const SHORT_PAIRS: usize = 41;
+/// Pairs of runs of a tenth of a second, each of which says little.
+pub(crate) const SHORT_PAIRS: usize = 101;
 
 /// One run: what it reached.
 pub(crate) type Reached<'a> = &'a dyn Fn() -> Result<f64, String>;
