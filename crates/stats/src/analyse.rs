@@ -2,6 +2,7 @@
 //! and what is to be remarked.
 
 mod cell;
+mod limits;
 mod pairs;
 mod remarks;
 #[cfg(test)]
