@@ -6,6 +6,8 @@ mod limits;
 mod pairs;
 mod remarks;
 #[cfg(test)]
+mod server_tests;
+#[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;

@@ -20,20 +20,20 @@ struct Visit<'a> {
     offered: &'a Offered,
 }
 
+impl<'a> Visit<'a> {
+    fn of(arm: &'a ArmValues) -> Option<Visit<'a>> {
+        let server = arm.outcome.server.as_deref()?;
+        Some(Visit { sums: &arm.sums, arm: server, offered: arm.offered.as_ref()? })
+    }
+}
+
 /// The figures of a server; null without a used trial, or where it is none.
 pub(crate) fn of(
     arms: &[&ArmValues],
     limits: Limits,
     table: &mut StudentTable,
 ) -> Option<ServerFigures> {
-    let visit = |arm: &&'_ ArmValues| {
-        Some(Visit {
-            sums: &arm.sums,
-            arm: arm.outcome.server.as_deref()?,
-            offered: arm.offered.as_ref()?,
-        })
-    };
-    let visits: Vec<Visit<'_>> = arms.iter().map(visit).collect::<Option<_>>()?;
+    let visits: Vec<Visit<'_>> = arms.iter().map(|arm| Visit::of(arm)).collect::<Option<_>>()?;
     let per_s = |count: u64, v: &Visit<'_>| Some(parts(count, v.offered.window_ns as f64 / 1e9));
     let is_open = visits.iter().all(|v| v.arm.rate.is_some());
     let server_busy = some(&visits, table, server_busy);
@@ -101,7 +101,6 @@ fn end(
     table: &mut StudentTable,
 ) -> EndFigures {
     let ends: Vec<&Counts> = visits.iter().filter_map(|v| of(v.sums)).collect();
-    let time_ns = |c: &Counts| c.time_ns;
     let mut spent = |count: fn(&Counts) -> Option<u64>| {
         let counted = ends.iter().filter_map(|end| Some((count(end)?, end.messages)));
         let counted: Vec<(u64, u64)> = counted.collect();
@@ -138,7 +137,7 @@ fn end(
         let of = ends.iter().filter_map(|end| Some(parts(over(end)?, under(end)?.number())));
         estimate_of(of.collect(), table)
     };
-    figures.cpus_utilized = ratio(|c| c.task_clock_ns, &|c| Some(time_ns(c)));
+    figures.cpus_utilized = ratio(|c| c.task_clock_ns, &|c| Some(c.time_ns));
     figures.clock_ghz = ratio(cycles, &|c| c.task_clock_ns);
     figures.instructions_per_cycle = ratio(instructions, &cycles);
     figures.branch_miss_rate = ratio(|c| misses(c.pmu.branch_misses, c.pmu.branches), &|c| {

@@ -194,7 +194,7 @@ pub(super) fn retransmits(case: &Case<'_>) -> Check {
         return events(case, WHAT, |counts| counts.retransmits);
     };
     let networks = [offered.client_network, offered.server_network];
-    match networks.iter().flatten().map(|network| network.retransmits).sum() {
+    match networks.iter().flatten().map(|network| network.retransmits).sum::<u64>() {
         0 => Check::Pass,
         count => Check::Flag(Flag::Events { what: WHAT, count }),
     }
