@@ -113,13 +113,16 @@ impl Worker {
     }
 
     /// How the process ended, in words.
-    fn obituary(&mut self) -> String {
-        let side = self.side.word();
+    fn obituary(&mut self, is_alone: bool) -> String {
+        let worker = match is_alone {
+            true => "worker".to_owned(),
+            false => format!("{} worker", self.side.word()),
+        };
         // Its stdout is closed: it is dead, or must be.
         let _ = self.child.kill();
         match self.child.wait().map(describe) {
-            Ok(how) => format!("the {side} worker {how}"),
-            Err(e) => format!("the {side} worker cannot be waited for: {}", Errno::from(e)),
+            Ok(how) => format!("the {worker} {how}"),
+            Err(e) => format!("the {worker} cannot be waited for: {}", Errno::from(e)),
         }
     }
 }
@@ -285,7 +288,8 @@ impl<'a> Pair<'a> {
         // A cause of its own is told by nobody else; a consequence has a cause
         // that the other side tells, or was.
         while failures.len() < self.workers.len() && !failures.iter().any(|f| !f.consequence) {
-            if gone.is_some() && !failures.is_empty() {
+            let is_told = gone.is_some() && !failures.is_empty();
+            if is_told || self.workers.iter().all(|worker| worker.ended) {
                 break;
             }
             match self.next(deadline_ns) {
@@ -300,7 +304,10 @@ impl<'a> Pair<'a> {
         let told = failures.iter().min_by_key(|failure| failure.consequence);
         let what = match (gone, told) {
             (_, Some(failure)) if !failure.consequence => failure.what.clone(),
-            (Some(side), _) => self.worker(side).obituary(),
+            (Some(side), _) => {
+                let is_alone = self.workers.len() == 1;
+                self.worker(side).obituary(is_alone)
+            }
             (None, Some(failure)) => failure.what.clone(),
             (None, None) => "the workers fell silent".to_owned(),
         };
