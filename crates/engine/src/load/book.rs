@@ -55,6 +55,8 @@ pub(crate) struct Terms {
     /// of all threads have ids of their own.
     pub(crate) all_slots: u64,
     pub(crate) first_slot: u64,
+    /// Requests that each slot may have had before, whose ids are not used again.
+    pub(crate) rounds: u64,
     /// When the first request can be due.
     pub(crate) start_ns: u64,
     /// Requests that are due before are not counted.
@@ -120,6 +122,12 @@ pub(crate) struct Results {
     pub(crate) late_replies: u64,
     pub(crate) replies_in_window: u64,
     last_reply_ns: u64,
+    /// When the first request was sent and the last right reply came, whether they
+    /// count or not.
+    pub(crate) first_sent_ns: Option<u64>,
+    pub(crate) last_right_ns: Option<u64>,
+    /// Requests that each slot may have had until now.
+    pub(crate) rounds: u64,
     /// When the last request could be due; null where a number was asked for.
     until_ns: Option<u64>,
     pub(crate) per_second: Vec<u64>,
@@ -208,7 +216,7 @@ impl Book {
             }
         };
         let id = match self.slots[slot as usize].id {
-            0 => 1 + self.terms.first_slot + u64::from(slot),
+            0 => self.first_id(slot),
             before => before + self.terms.all_slots,
         };
         self.in_flight += 1;
@@ -216,8 +224,15 @@ impl Book {
         Some(Request { slot, id })
     }
 
+    /// The id of a slot's first request.
+    fn first_id(&self, slot: u32) -> u64 {
+        let Terms { rounds, all_slots, first_slot, .. } = self.terms;
+        1 + rounds * all_slots + first_slot + u64::from(slot)
+    }
+
     /// A request is sent now.
     pub(crate) fn sent(&mut self, slot: u32, now_ns: u64) {
+        self.results.first_sent_ns.get_or_insert(now_ns);
         self.slots[slot as usize].sent_ns = now_ns;
     }
 
@@ -254,6 +269,9 @@ impl Book {
     /// The request in flight on a slot has ended, and the slot is free.
     pub(crate) fn end(&mut self, slot: u32, ending: Ending, now_ns: u64) {
         let Slot { due_ns, sent_ns, .. } = self.slots[slot as usize];
+        if ending == Ending::Ok {
+            self.results.last_right_ns = Some(now_ns);
+        }
         if self.counts(due_ns) {
             let outcomes = &mut self.results.outcomes;
             match ending {
@@ -364,10 +382,17 @@ impl Book {
         assert!(self.is_done(), "requests are left over");
         let ended = self.results.outcomes.total();
         assert_eq!(ended, self.results.scheduled, "every request ends exactly once");
+        self.results.rounds = self.rounds();
         if let Limit::Until(end_ns) = self.terms.limit {
             self.results.until_ns = Some(end_ns);
         }
         self.results
+    }
+
+    /// Requests that each slot may have had, with those before.
+    fn rounds(&self) -> u64 {
+        let last = self.slots.iter().map(|slot| slot.id).max().unwrap_or(0);
+        self.terms.rounds.max(last.div_ceil(self.terms.all_slots))
     }
 
     /// Whether a request that is due then counts.
@@ -466,6 +491,9 @@ impl Results {
             late_replies: 0,
             replies_in_window: 0,
             last_reply_ns: 0,
+            first_sent_ns: None,
+            last_right_ns: None,
+            rounds: 0,
             until_ns: None,
             per_second: Vec::new(),
             from_due: Times::new(),

@@ -13,6 +13,7 @@ fn terms(slots: u32, limit: Limit) -> Terms {
         slots,
         all_slots: u64::from(slots),
         first_slot: 0,
+        rounds: 0,
         start_ns: 1_000,
         count_from_ns: 1_000,
         limit,
@@ -223,8 +224,12 @@ fn what_waits_too_long_times_out_sent_or_not() {
 #[test]
 fn ids_are_distinct_over_threads_and_name_their_slot() {
     let mut seen = std::collections::BTreeSet::new();
-    for first_slot in [0, 3] {
-        let terms = Terms { all_slots: 5, first_slot, ..terms(2, Limit::Requests(6)) };
+    // The third goes on where the first one ended.
+    let mut rounds = 0;
+    for first_slot in [0, 3, 0] {
+        let before = if first_slot == 0 { rounds } else { 0 };
+        let of_slots = terms(2, Limit::Requests(6));
+        let terms = Terms { all_slots: 5, first_slot, rounds: before, ..of_slots };
         let mut book = Book::new(terms, Demand::Closed { think_ns: 0, stagger_ns: 0 });
         book.advance(1_000);
         while let Some(request) = book.take() {
@@ -235,9 +240,11 @@ fn ids_are_distinct_over_threads_and_name_their_slot() {
             }
             book.end(request.slot, Ending::Ok, 2_000);
         }
-        assert_eq!(book.results().outcomes.ok, 6);
+        let results = book.results();
+        assert_eq!((results.outcomes.ok, results.rounds - before), (6, 3));
+        rounds = results.rounds;
     }
-    assert_eq!(seen.len(), 12);
+    assert_eq!(seen.len(), 18);
 }
 
 #[test]

@@ -11,21 +11,17 @@ use std::collections::BTreeMap;
 use iolens_model::load::Length;
 use iolens_sys::clock;
 use iolens_sys::epoll::{Events, Ready};
-use iolens_sys::errno::Errno;
 
 use super::book::{Book, Ending, Found, Request, Results};
-use super::links::{LinkCounts, Links, Trouble};
+use super::links::{EVENTS, Links, Trouble, cannot_wait};
 use super::reply::{Expected, Reply, Text};
-use super::{Answer, Form, Insistence, LOOK_NS, Settings, Stop, Watch};
+use super::{Answer, Ends, Form, Insistence, LOOK_NS, Settings, Watch};
 
 /// How long before a request is due a thread begins to look without waiting.
 const SPIN_NS: u64 = 50_000;
 
 /// Bytes asked of one recv(2).
 const RECEIVE_BYTES: usize = 64 << 10;
-
-/// Connections that one wait reports at most.
-const EVENTS: usize = 256;
 
 /// Kinds of failures that are told apart.
 const KINDS_MAX: usize = 8;
@@ -42,9 +38,9 @@ pub(super) fn enter(failures: &mut Failures, text: &str) {
 /// One thread at work.
 pub(super) struct Client<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) links: Links<'a>,
+    pub(super) links: &'a mut Links,
     pub(super) book: Book,
-    pub(super) stop: &'a Stop,
+    pub(super) ends: &'a Ends<'a>,
     pub(super) watch: Option<&'a Watch<'a>>,
     /// Whether it looks without waiting before a request is due.
     pub(super) spins: bool,
@@ -54,7 +50,6 @@ pub(super) struct Client<'a> {
 /// What a thread leaves behind.
 pub(super) struct Left {
     pub(super) results: Results,
-    pub(super) counts: LinkCounts,
     pub(super) failures: Failures,
     pub(super) spinning_ns: u64,
     pub(super) end_ns: u64,
@@ -73,7 +68,8 @@ struct Course {
 }
 
 impl Client<'_> {
-    /// Sends and receives until every request has ended.
+    /// Sends and receives until every request has ended. No connection is left open
+    /// over which a reply may still come.
     pub(super) fn run(mut self) -> Left {
         let mut course = Course {
             buffer: vec![0; RECEIVE_BYTES],
@@ -97,7 +93,7 @@ impl Client<'_> {
             }
             let (timeout_ns, spins) = self.patience(now_ns);
             if let Err(errno) = self.links.wait(&mut events, timeout_ns) {
-                course.limit = Some(format!("cannot wait for connections: {errno}"));
+                course.limit = Some(cannot_wait(errno));
             }
             for at in 0..events.len() {
                 if let Some(ready) = events.get(at) {
@@ -109,9 +105,9 @@ impl Client<'_> {
                 spinning_ns += now_ns - before_ns;
             }
         }
+        self.close_owing(|book, slot| book.has_timed_out(slot));
         Left {
             results: self.book.results(),
-            counts: self.links.counts,
             failures: self.failures,
             spinning_ns,
             end_ns: now_ns,
@@ -122,12 +118,26 @@ impl Client<'_> {
     /// Ends as others want it to, or as it must.
     fn heed(&mut self, now_ns: u64, course: &mut Course) {
         if course.limit.is_some() {
-            self.stop.ask(Insistence::Insists);
+            self.ends.at_limit();
         }
-        match self.stop.asked() {
+        match self.ends.asked() {
             None => {}
             Some(Insistence::Asked) => self.book.stop(now_ns),
-            Some(Insistence::Insists) => self.book.abandon(now_ns),
+            Some(Insistence::Insists) => {
+                self.close_owing(|book, slot| book.is_in_flight(slot));
+                self.book.abandon(now_ns);
+            }
+        }
+    }
+
+    /// Closes the connections that may still carry a reply to such a request. Where
+    /// replies have no ids it would be taken for that to the next one.
+    fn close_owing(&mut self, owes: fn(&Book, u32) -> bool) {
+        let in_flight = self.settings.in_flight;
+        for (index, first) in (0..self.links.len()).zip((0..).step_by(in_flight as usize)) {
+            if (first..first + in_flight).any(|slot| owes(&self.book, slot)) {
+                self.links.close(index);
+            }
         }
     }
 
@@ -342,9 +352,4 @@ fn shown(text: &[u8]) -> String {
     let head = text[..text.len().min(SHOWN_BYTES_MAX)].escape_ascii();
     let dots = if text.len() > SHOWN_BYTES_MAX { "…" } else { "" };
     format!("`{head}{dots}`")
-}
-
-/// What this client could not do.
-pub(super) fn cannot_wait(errno: Errno) -> String {
-    format!("cannot make an epoll instance: {errno}")
 }

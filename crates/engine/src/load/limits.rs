@@ -1,7 +1,7 @@
 //! What this machine's limits allow a client, computed before it starts:
 //! descriptors, ports, tracked connections.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use iolens_model::load::{Length, Pace};
 use iolens_sys::proc::Root;
@@ -82,7 +82,7 @@ impl Limits {
             if sources == 1 { "" } else { "es" },
             each * sources
         );
-        let advice = |needed: u64| more_sources(settings, needed.div_ceil(each.max(1)));
+        let advice = |needed: u64| more_sources(&settings.address, needed.div_ceil(each.max(1)));
         let connections = u64::from(settings.connections);
         if connections > each * sources {
             return Err(format!(
@@ -123,8 +123,8 @@ impl Limits {
 }
 
 /// What to do where ports are too few.
-pub(crate) fn more_sources(settings: &Settings, sources: u64) -> String {
-    match settings.address.ip() {
+pub(crate) fn more_sources(server: &SocketAddr, sources: u64) -> String {
+    match server.ip() {
         IpAddr::V4(ip) if ip.is_loopback() && sources < 254 => {
             format!("use more source addresses: --sources 127.0.0.1-127.0.0.{}", sources.max(2))
         }

@@ -2,18 +2,22 @@
 //! written and read without waiting, registered once. One that waits for a reply
 //! has no buffer.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, OwnedFd};
 
+use iolens_model::units::Nanos;
 use iolens_sys::epoll::{Epoll, Events, Ready, Trigger};
 use iolens_sys::errno::Errno;
 use iolens_sys::tcp_client::{self, Progress};
 use iolens_sys::{clock, socket};
 
-use super::Settings;
 use super::book::Ending;
 use super::limits::more_sources;
 use super::reply::Partial;
+use super::{Calls, Settings};
+
+/// Connections that one wait reports at most.
+pub(super) const EVENTS: usize = 256;
 
 /// A connection that takes so long has lost its first request to connect: the
 /// kernel makes the next after a second (`TCP_TIMEOUT_INIT`, include/net/tcp.h).
@@ -61,11 +65,15 @@ pub(super) struct LinkCounts {
     pub(super) last_made_ns: u64,
     pub(super) sent_bytes: u64,
     pub(super) received_bytes: u64,
+    pub(super) calls: Calls,
 }
 
 /// The connections of one thread.
-pub(super) struct Links<'a> {
-    settings: &'a Settings,
+pub(super) struct Links {
+    address: SocketAddr,
+    sources: Vec<IpAddr>,
+    ramp_ns: u64,
+    timeout: Nanos,
     /// Number of the first one among those of all threads.
     first: u32,
     all: Vec<Link>,
@@ -73,13 +81,16 @@ pub(super) struct Links<'a> {
     pub(super) counts: LinkCounts,
 }
 
-impl<'a> Links<'a> {
+impl Links {
     /// As many as this, none of them made.
     ///
     /// Errors: no descriptor is left for epoll.
-    pub(super) fn new(settings: &'a Settings, first: u32, count: u32) -> Result<Links<'a>, Errno> {
+    pub(super) fn new(settings: &Settings, first: u32, count: u32) -> Result<Links, Errno> {
         Ok(Links {
-            settings,
+            address: settings.address,
+            sources: settings.sources.clone(),
+            ramp_ns: settings.ramp.0,
+            timeout: settings.timeout,
             first,
             all: (0..count).map(|_| Link::default()).collect(),
             epoll: Epoll::new()?,
@@ -89,6 +100,23 @@ impl<'a> Links<'a> {
 
     pub(super) fn len(&self) -> usize {
         self.all.len()
+    }
+
+    /// How many are not closed.
+    pub(super) fn open_count(&self) -> u64 {
+        self.all.iter().filter(|link| link.is_open()).count() as u64
+    }
+
+    /// Those that are open, for a test that waits for them.
+    #[cfg(test)]
+    pub(super) fn descriptors(&self) -> Vec<std::os::fd::BorrowedFd<'_>> {
+        self.all.iter().filter_map(|link| link.fd.as_ref()).map(AsFd::as_fd).collect()
+    }
+
+    /// From here on bytes and calls are counted from 0.
+    pub(super) fn count_anew(&mut self) {
+        let counts = &mut self.counts;
+        (counts.sent_bytes, counts.received_bytes, counts.calls) = (0, 0, Calls::default());
     }
 
     pub(super) fn get(&self, index: usize) -> &Link {
@@ -107,9 +135,9 @@ impl<'a> Links<'a> {
     /// Begins to make a connection.
     pub(super) fn open(&mut self, index: usize) -> Result<(), Trouble> {
         let begun_ns = clock::monotonic_ns();
-        let Settings { sources, address, .. } = self.settings;
-        let from = sources.get((self.first as usize + index) % sources.len().max(1)).copied();
-        let (fd, progress) = tcp_client::begin(address, from).map_err(|error| {
+        let turn = (self.first as usize + index) % self.sources.len().max(1);
+        let from = self.sources.get(turn).copied();
+        let (fd, progress) = tcp_client::begin(&self.address, from).map_err(|error| {
             self.counts.failed += 1;
             self.not_made(error.errno, &error.to_string())
         })?;
@@ -136,6 +164,7 @@ impl<'a> Links<'a> {
             link.unsent.extend_from_slice(bytes);
             return Ok(());
         };
+        self.counts.calls.sends += 1;
         let sent = match socket::send(fd.as_fd(), bytes) {
             Ok(sent) => sent,
             Err(Errno::EAGAIN | Errno::EINTR) => 0,
@@ -172,6 +201,7 @@ impl<'a> Links<'a> {
         buffer: &mut [u8],
     ) -> Result<Option<usize>, Trouble> {
         let Some(fd) = &self.all[index].fd else { return Ok(None) };
+        self.counts.calls.receives += 1;
         match socket::recv(fd.as_fd(), buffer) {
             Ok(received) => {
                 self.counts.received_bytes += received as u64;
@@ -188,15 +218,52 @@ impl<'a> Links<'a> {
     }
 
     /// Waits for any of them.
-    pub(super) fn wait(&self, events: &mut Events, timeout_ns: u64) -> Result<(), Errno> {
+    pub(super) fn wait(&mut self, events: &mut Events, timeout_ns: u64) -> Result<(), Errno> {
+        self.counts.calls.waits += 1;
         match self.epoll.wait(events, timeout_ns) {
             Err(Errno::EINTR) => Ok(()),
             result => result,
         }
     }
 
-    /// Makes all of them, evenly over the time that was asked for, until each
-    /// stands or has failed; `failed` is told of those.
+    /// Closes those that came to an end while nobody looked, and those over which
+    /// came what nobody waits for; `lost` is told of them. No request is in flight.
+    ///
+    /// Errors: this client cannot wait.
+    pub(super) fn look(&mut self, lost: &mut dyn FnMut(&Trouble)) -> Result<(), String> {
+        let mut events = Events::with_room(EVENTS);
+        loop {
+            self.wait(&mut events, 0).map_err(cannot_wait)?;
+            if events.is_empty() {
+                return Ok(());
+            }
+            for ready in (0..events.len()).filter_map(|at| events.get(at)) {
+                let index = usize::try_from(ready.key).unwrap_or(usize::MAX);
+                if let Err(trouble) =
+                    self.settle(index, ready).and_then(|()| self.idle(index, ready))
+                {
+                    self.close(index);
+                    lost(&trouble);
+                }
+            }
+        }
+    }
+
+    /// Whether a connection without a request is still good for one.
+    fn idle(&mut self, index: usize, ready: Ready) -> Result<(), Trouble> {
+        if !ready.readable {
+            return Ok(());
+        }
+        let text = match self.receive(index, &mut [0; 64])? {
+            None => return Ok(()),
+            Some(0) => "the server closed an idle connection",
+            Some(_) => "something came over an idle connection",
+        };
+        Err(Trouble::new(Ending::Reset, text))
+    }
+
+    /// Makes all that are closed, evenly over the time that was asked for all of
+    /// them, until each stands or has failed; `failed` is told of those.
     ///
     /// Errors: what keeps this client from making any more.
     pub(super) fn ramp(
@@ -205,18 +272,20 @@ impl<'a> Links<'a> {
         failed: &mut dyn FnMut(&Trouble),
     ) -> Result<(), String> {
         let begin_ns = clock::monotonic_ns();
-        let (count, ramp_ns) = (self.len(), self.settings.ramp.0);
-        let due_ns = |index: usize| {
-            begin_ns
-                + u64::try_from(u128::from(ramp_ns) * index as u128 / count as u128).unwrap_or(0)
+        let (all, ramp_ns) = (self.len(), self.ramp_ns);
+        let due_ns = |nth: usize| {
+            begin_ns + u64::try_from(u128::from(ramp_ns) * nth as u128 / all as u128).unwrap_or(0)
         };
-        let (mut next, mut pending) = (0, 0);
-        let mut events = Events::with_room(256);
+        let closed: Vec<usize> = (0..all).filter(|&index| !self.all[index].is_open()).collect();
+        let (mut next, count) = (0, closed.len());
+        let mut pending = self.all.iter().filter(|link| link.is_connecting).count();
+        let mut events = Events::with_room(EVENTS);
         while (next < count || pending > 0) && !stopped() {
             let now_ns = clock::monotonic_ns();
             while next < count && due_ns(next) <= now_ns {
-                match self.open(next) {
-                    Ok(()) => pending += usize::from(self.all[next].is_connecting),
+                let index = closed[next];
+                match self.open(index) {
+                    Ok(()) => pending += usize::from(self.all[index].is_connecting),
                     Err(trouble) if trouble.ending == Ending::Abandoned => return Err(trouble.text),
                     Err(trouble) => failed(&trouble),
                 }
@@ -227,7 +296,7 @@ impl<'a> Links<'a> {
             }
             let until_ns =
                 if next < count { due_ns(next).saturating_sub(now_ns) } else { u64::MAX };
-            self.wait(&mut events, until_ns.min(super::LOOK_NS)).map_err(|e| e.to_string())?;
+            self.wait(&mut events, until_ns.min(super::LOOK_NS)).map_err(cannot_wait)?;
             for ready in (0..events.len()).filter_map(|at| events.get(at)) {
                 let index = usize::try_from(ready.key).unwrap_or(usize::MAX);
                 if !self.all[index].is_connecting {
@@ -245,7 +314,7 @@ impl<'a> Links<'a> {
     }
 
     fn is_overdue(&self, link: &Link, now_ns: u64) -> bool {
-        link.is_connecting && link.begun_ns + self.settings.timeout.0 <= now_ns
+        link.is_connecting && link.begun_ns + self.timeout.0 <= now_ns
     }
 
     fn oldest_is_overdue(&self, now_ns: u64) -> bool {
@@ -259,7 +328,7 @@ impl<'a> Links<'a> {
         for &index in &overdue {
             self.counts.failed += 1;
             self.close(index);
-            let text = format!("a connection was not made in {}", self.settings.timeout);
+            let text = format!("a connection was not made in {}", self.timeout);
             failed(&Trouble::new(Ending::Timeout, text));
         }
         overdue.len()
@@ -288,7 +357,7 @@ impl<'a> Links<'a> {
             return Trouble::new(Ending::Reset, format!("a connection broke: {errno}"));
         }
         self.counts.failed += 1;
-        self.not_made(errno, &format!("cannot connect to {}: {errno}", self.settings.address))
+        self.not_made(errno, &format!("cannot connect to {}: {errno}", self.address))
     }
 
     /// Whose fault it is that a connection cannot be made.
@@ -302,8 +371,8 @@ impl<'a> Links<'a> {
             errno if errno.raw() == EHOSTUNREACH => Trouble::new(Ending::Refused, text),
             Errno::ETIMEDOUT => Trouble::new(Ending::Timeout, text),
             Errno::EADDRNOTAVAIL => {
-                let sources = self.settings.sources.len() as u64 + 1;
-                let advice = more_sources(self.settings, sources * 2);
+                let sources = self.sources.len() as u64 + 1;
+                let advice = more_sources(&self.address, sources * 2);
                 let text = format!("{text}: this client has no port left\n  {advice}");
                 Trouble::new(Ending::Abandoned, text)
             }
@@ -316,7 +385,12 @@ impl<'a> Links<'a> {
 /// No way to the host (include/uapi/asm-generic/errno.h).
 const EHOSTUNREACH: i32 = 113;
 
+/// Why this client cannot go on.
+pub(super) fn cannot_wait(errno: Errno) -> String {
+    format!("cannot wait for connections: {errno}")
+}
+
 /// The address of a server, for messages.
-pub(super) fn nobody_there(address: &SocketAddr) -> String {
+pub(super) fn nobody_there(address: &dyn std::fmt::Display) -> String {
     format!("no connection to {address} could be made\n  is the server running?")
 }

@@ -3,7 +3,8 @@
 //!
 //! The books ([`book`]) are functions of time alone; [`links`] are the sockets,
 //! [`reply`] reads what comes over them, [`client`] is the thread that does both.
-//! Before anything is sent, [`Settings::check`] computes what this machine's
+//! A [`Session`] keeps connections from one load to the next, [`run`] makes them for
+//! one. Before anything is sent, [`Settings::check`] computes what this machine's
 //! limits allow.
 //!
 //! Nothing here decides whether the server or the client was the limit: what that
@@ -14,14 +15,18 @@ mod book;
 mod client;
 mod limits;
 mod links;
+mod meeting;
 mod reply;
 mod run;
 mod schedule;
+mod session;
+#[cfg(test)]
+mod session_tests;
 #[cfg(test)]
 mod tests;
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use iolens_model::load::{Length, Load, Pace};
 use iolens_model::units::Nanos;
@@ -33,6 +38,7 @@ use crate::by_hand::watch::watched;
 pub use crate::by_hand::watch::Insistence;
 pub use reply::{Expected, record};
 pub use run::run;
+pub use session::{Offered, Portion, Session};
 
 /// As [`run`], until the user interrupts: the first time requests that were sent
 /// are still waited for, up to a second.
@@ -205,6 +211,53 @@ impl Stop {
             0 => None,
             1 => Some(Insistence::Asked),
             _ => Some(Insistence::Insists),
+        }
+    }
+}
+
+/// What ends a load before its time: who asked for it, or a limit that one of its
+/// threads has met, of which the next load need not know.
+struct Ends<'a> {
+    stop: &'a Stop,
+    at_limit: AtomicBool,
+}
+
+impl<'a> Ends<'a> {
+    fn of(stop: &'a Stop) -> Ends<'a> {
+        Ends { stop, at_limit: AtomicBool::new(false) }
+    }
+
+    /// A thread cannot go on.
+    fn at_limit(&self) {
+        // It carries nothing but itself.
+        self.at_limit.store(true, Ordering::Relaxed);
+    }
+
+    fn asked(&self) -> Option<Insistence> {
+        match self.at_limit.load(Ordering::Relaxed) {
+            true => Some(Insistence::Insists),
+            false => self.stop.asked(),
+        }
+    }
+}
+
+/// System calls of a client that carry requests and replies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Calls {
+    /// epoll_pwait2(2), those that only looked among them.
+    pub waits: u64,
+    /// send(2).
+    pub sends: u64,
+    /// recv(2).
+    pub receives: u64,
+}
+
+impl Calls {
+    fn plus(&self, other: &Calls) -> Calls {
+        Calls {
+            waits: self.waits + other.waits,
+            sends: self.sends + other.sends,
+            receives: self.receives + other.receives,
         }
     }
 }

@@ -18,7 +18,7 @@ type Service<'a> = dyn Fn(TcpStream) -> std::io::Result<()> + Sync + 'a;
 
 /// Serves every connection in a thread of its own while `client` runs, and hands
 /// over what that returned. `service` ends when its connection does.
-fn beside<R>(service: &Service<'_>, client: impl FnOnce(SocketAddr) -> R) -> R {
+pub(super) fn beside<R>(service: &Service<'_>, client: impl FnOnce(SocketAddr) -> R) -> R {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, over) = (listener.local_addr().unwrap(), AtomicBool::new(false));
     std::thread::scope(|scope| {
@@ -41,7 +41,7 @@ fn beside<R>(service: &Service<'_>, client: impl FnOnce(SocketAddr) -> R) -> R {
 }
 
 /// A service that answers each line with what `answer` makes of its id and text.
-fn lines(
+pub(super) fn lines(
     answer: impl Fn(&str, &str) -> String + Sync,
 ) -> impl Fn(TcpStream) -> std::io::Result<()> + Sync {
     move |connection| {
@@ -55,11 +55,11 @@ fn lines(
     }
 }
 
-fn echo(id: &str, text: &str) -> String {
+pub(super) fn echo(id: &str, text: &str) -> String {
     format!("{id} {text}\n")
 }
 
-fn requests(n: u64, address: SocketAddr) -> Settings {
+pub(super) fn requests(n: u64, address: SocketAddr) -> Settings {
     Settings { count: Count::Requests(n), ..Settings::closed_loop(address) }
 }
 
@@ -69,7 +69,7 @@ fn offer(settings: &Settings) -> Load {
 }
 
 #[track_caller]
-fn check_all_ok(load: &Load, n: u64) {
+pub(super) fn check_all_ok(load: &Load, n: u64) {
     assert_eq!(load.status, Status::Ok, "{:?} {:?}", load.reason, load.failures);
     assert_eq!(load.outcomes, Outcomes { ok: n, ..Outcomes::default() }, "{:?}", load.failures);
     assert_eq!((load.scheduled, load.replies_in_window), (n, n));
