@@ -3,7 +3,6 @@
 //! failed trial or a refusal that says so.
 
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;

@@ -72,7 +72,8 @@ fn against_dd(
         })
         .collect();
     let what = if is_baseline { "anything here beats dd" } else { "the baseline beats dd" };
-    let claim = format!("whether {what}: {} (95 % intervals).", parts.join("; "));
+    let how = if parts.iter().any(|part| part.contains('[')) { " (95 % intervals)" } else { "" };
+    let claim = format!("whether {what}: {}{how}.", parts.join("; "));
     (!parts.is_empty()).then(|| about(run, curve, &claim))
 }
 

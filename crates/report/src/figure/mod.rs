@@ -72,7 +72,7 @@ pub struct Figure {
     /// page around it.
     pub inline: String,
     /// The same again for a screen that is narrow, its panels one below the other; null
-    /// for figures that keep their width.
+    /// for figures that keep their width there and scroll.
     pub narrow: Option<String>,
     /// The same numbers as a table.
     pub table: Table,
@@ -342,7 +342,8 @@ impl<'a> Sweep<'a> {
         let titled = chart::Chart { title: self.title(&chart.title), ..chart };
         let draw = |medium| draw::draw(&titled, medium);
         let figure = self.finish(run, group, metric, &titled.title, draw, titled.table());
-        let narrow = Some(draw(Medium::Narrow).inline());
+        // Pages of `net` have too many figures to draw each twice.
+        let narrow = words::is_of_files(&run.header.plan).then(|| draw(Medium::Narrow).inline());
         Figure { lines: titled.lines(), narrow, ..figure }
     }
 
