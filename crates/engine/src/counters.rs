@@ -17,7 +17,7 @@ use iolens_model::outcome::PmuCounts;
 use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
 use iolens_sys::errno::Errno;
-use iolens_sys::perf_event::{Group, Kind, Scope};
+use iolens_sys::perf_event::{Event, Group, Kind, Options, Scope};
 use iolens_sys::proc::Root;
 
 pub(crate) use self::group::Everywhere;
@@ -55,6 +55,16 @@ pub(crate) struct Wanted {
 impl Counters {
     /// The counters of the calling thread; they count from now on.
     pub(crate) fn of_thread(root: &Root, wanted: Wanted) -> Counters {
+        Counters::led_by(root, wanted, &Group::lead)
+    }
+
+    /// The same of the calling thread with all threads and processes that it starts from
+    /// now on, and those that they start.
+    pub(crate) fn of_family(root: &Root, wanted: Wanted) -> Counters {
+        Counters::led_by(root, wanted, &lead_family)
+    }
+
+    fn led_by(root: &Root, wanted: Wanted, lead: Lead<'_, Group>) -> Counters {
         if wanted.probes.counting == Counting::Off {
             return Counters::none(table::metrics(), OFF);
         }
@@ -80,7 +90,7 @@ impl Counters {
         }
         let source = Source {
             pmu: pmu.as_ref().and_then(|pmu| pmu.number),
-            lead: &Group::lead,
+            lead,
             tracepoint: &|name| tracefs::number(root, name),
             why: &|event, errno| machine::refused(root, event, Scope::Thread, errno),
         };
@@ -121,6 +131,11 @@ impl Counters<Everywhere> {
     pub(crate) fn reopen(&mut self, cpus: &[u32]) {
         self.open_again(&|event, options| Everywhere::lead(cpus, event, options));
     }
+}
+
+/// Leads a group that counts those too whom the calling thread starts.
+fn lead_family(event: &Event, options: Options) -> Result<Group, Errno> {
+    Group::lead(event, Options { inherit: true, ..options })
 }
 
 const OFF: &str = "the plan says `counters = off`";

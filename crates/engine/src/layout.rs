@@ -6,6 +6,7 @@ use iolens_model::axes::WorkingSet;
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Plan, Schedule};
+use iolens_model::server::ServerSetting;
 use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
@@ -13,10 +14,14 @@ use rand::seq::SliceRandom;
 
 use crate::files::copy::copiers;
 use crate::files::{read, write};
+use crate::server::models::{self, Makes};
 use crate::{calls, registry};
 
 /// Most compared arms that share a trial with the baseline and its double.
 const ARMS_PER_TRIAL: usize = 6;
+
+/// Connections from which on each server is measured with the baseline alone.
+const CONNECTIONS_MANY: u32 = 1024;
 
 /// Caches to assume where the kernel does not tell: small enough to be true
 /// of L2, large enough to be beyond any last-level cache but the largest.
@@ -65,7 +70,26 @@ pub fn arm_groups(plan: &Plan, cell: &Cell) -> Vec<Vec<Arm>> {
     if others.is_empty() {
         return vec![group(&[])];
     }
-    others.chunks(ARMS_PER_TRIAL).map(group).collect()
+    match cell.server() {
+        Some(setting) => standing_together(&others, setting).iter().map(|o| group(o)).collect(),
+        None => others.chunks(ARMS_PER_TRIAL).map(group).collect(),
+    }
+}
+
+/// Servers that may stand ready at the same time beside the baseline: of those that keep
+/// a process or a thread for each connection one alone, and where there are very many
+/// connections one of any kind. The others are divided evenly.
+fn standing_together(others: &[Arm], setting: &ServerSetting) -> Vec<Vec<Arm>> {
+    let keeps = |arm: &Arm| {
+        let makes = models::find(&arm.primitive).map(|entry| entry.makes);
+        makes.is_none_or(|makes| makes != Makes::Nothing)
+    };
+    let alone = |arm: &Arm| setting.connections >= CONNECTIONS_MANY || keeps(arm);
+    let (alone, together): (Vec<Arm>, Vec<Arm>) = others.iter().cloned().partition(alone);
+    let groups = together.len().div_ceil(ARMS_PER_TRIAL).max(1);
+    let each = together.len().div_ceil(groups).max(1);
+    let together = together.chunks(each).map(<[Arm]>::to_vec);
+    together.chain(alone.into_iter().map(|arm| vec![arm])).collect()
 }
 
 /// The part of an arm; null where this build does not know it.
@@ -79,6 +103,7 @@ fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
         }
         Setting::Write(_) => write::engines::find(id).map(|entry| entry.role(baseline)),
         Setting::Copy(_) => copiers::role(id, baseline, plan.copy()?),
+        Setting::Server(_) => models::find(id).map(|_| Role::against(id == baseline, false)),
     }
 }
 
@@ -171,7 +196,7 @@ pub fn slices(
     // With one arm nothing idles; with many, each waits for all others. A
     // single long slice wants its connection and its memory warm too. Where
     // there is no connection, none idles.
-    let connected = !cell.is_alone() && work.len() > 1 && round > IDLE_MAX;
+    let connected = cell.net().is_some() && work.len() > 1 && round > IDLE_MAX;
     let idles = once.is_some() || connected;
     let mut order: Vec<usize> = (0..work.len()).collect();
     let mut slices = Vec::new();

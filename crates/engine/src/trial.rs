@@ -4,6 +4,8 @@
 
 mod pair;
 mod profile;
+mod servers;
+mod workers;
 
 use std::path::PathBuf;
 
@@ -17,7 +19,8 @@ use iolens_sys::clock;
 use iolens_sys::proc::Root;
 use iolens_sys::signal::Interrupts;
 
-use self::pair::{Pair, Trouble};
+use self::pair::Pair;
+use self::workers::Trouble;
 use crate::environment::Before;
 use crate::worker::protocol::{EndReport, EndSamples, EndSlice};
 use crate::{receivers, registry};
@@ -67,7 +70,7 @@ fn conduct(
     let root = Root::real();
     let before = Before::read(&root);
     let (started_unix_ns, begin_ns) = (clock::unix_ns(), clock::monotonic_ns());
-    let result = Pair::start(trial, launch, interrupts).and_then(|mut pair| pair.conduct(trial));
+    let result = work(trial, launch, interrupts);
     let duration_ns = clock::monotonic_ns() - begin_ns;
     let mut outcome = TrialOutcome {
         pass: trial.pass,
@@ -86,9 +89,14 @@ fn conduct(
     };
     let mut samples = [None, None];
     match result {
-        Ok((mut tx, mut rx)) => {
+        Ok(Done::Servers(mut done)) => {
+            servers::hand_out(&mut outcome.arms, &mut done);
+            outcome.slices = done.slices;
+            (outcome.tx, outcome.rx) = (Some(done.tx), Some(done.rx));
+        }
+        Ok(Done::Ends(mut tx, mut rx)) => {
             samples = [tx.samples.take(), rx.as_mut().and_then(|rx| rx.samples.take())];
-            outcome.slices = slices(trial, &tx, rx.as_ref());
+            outcome.slices = slices(trial, &tx, rx.as_deref());
             tell_copies(&mut outcome);
             let latency = rx.as_ref().map_or(&[][..], |rx| &rx.latency);
             for (arm, times) in outcome.arms.iter_mut().zip(latency) {
@@ -100,6 +108,22 @@ fn conduct(
         Err(trouble) => blame(&mut outcome, trial, &trouble),
     }
     (outcome, samples)
+}
+
+/// What a trial that came to its end brings home.
+enum Done {
+    /// The reports of both ends, or of one that is alone.
+    Ends(Box<EndReport>, Option<Box<EndReport>>),
+    Servers(Box<servers::Outcome>),
+}
+
+fn work(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> Result<Done, Trouble> {
+    if trial.servers.is_some() {
+        let done = servers::conduct(trial, launch, interrupts)?;
+        return Ok(Done::Servers(Box::new(done)));
+    }
+    let (tx, rx) = Pair::start(trial, launch, interrupts)?.conduct(trial)?;
+    Ok(Done::Ends(Box::new(tx), rx.map(Box::new)))
 }
 
 /// Every arm as it is before anything went wrong.
@@ -115,6 +139,7 @@ fn arms(trial: &Trial) -> Vec<ArmOutcome> {
             copies_sender: copies.map(|[sender, _]| sender),
             copies_end_to_end: copies.map(|[_, end_to_end]| end_to_end),
             latency: None,
+            server: None,
         }
     };
     trial.arms.iter().map(outcome).collect()

@@ -52,8 +52,14 @@ pub(crate) const COPY: BuiltIn = built_in!("copy");
 /// The default of `copy` with `--quick`.
 pub(crate) const COPY_QUICK: BuiltIn = built_in!("copy-quick");
 
+/// The default of `server`.
+pub(crate) const SERVER: BuiltIn = built_in!("server");
+
+/// The default of `server` with `--quick`.
+pub(crate) const SERVER_QUICK: BuiltIn = built_in!("server-quick");
+
 /// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 20] = [
+pub(crate) const ALL: [BuiltIn; 22] = [
     NET,
     QUICK,
     SYSCALL,
@@ -64,6 +70,8 @@ pub(crate) const ALL: [BuiltIn; 20] = [
     WRITE_QUICK,
     COPY,
     COPY_QUICK,
+    SERVER,
+    SERVER_QUICK,
     built_in!("copy-vs-dd"),
     built_in!("file-block-sizes"),
     built_in!("file-threads"),

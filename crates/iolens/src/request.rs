@@ -5,11 +5,13 @@
 mod common;
 mod copy;
 mod file;
+mod server;
 mod syscall;
 mod tuning;
 mod write;
 
 use self::common::{Chosen, refuse_foreign};
+pub(crate) use self::server::known_model;
 pub(crate) use self::tuning::CONGESTION;
 
 use std::path::Path;
@@ -77,6 +79,8 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
         (Study::Write, true) => built_in::WRITE_QUICK,
         (Study::Copy, false) => built_in::COPY,
         (Study::Copy, true) => built_in::COPY_QUICK,
+        (Study::Server, false) => built_in::SERVER,
+        (Study::Server, true) => built_in::SERVER_QUICK,
     })?;
     if asked.is_classic() {
         // Their number of passes is made for slices.
@@ -113,6 +117,7 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         Some(Study::File) => file::plan(asked, seed),
         Some(Study::Write) => write::plan(asked, seed),
         Some(Study::Copy) => copy::plan(asked, seed),
+        Some(Study::Server) => server::plan(asked, seed, available),
         Some(Study::Net) | None => net(asked, seed, available),
     }
 }
@@ -237,6 +242,7 @@ fn known(study: Study, key: &str, id: &str) -> Result<(), String> {
         _ if study == Study::File => file::known(key, id),
         _ if study == Study::Write => write::known(key, id),
         _ if study == Study::Copy => copy::known(key, id),
+        _ if study == Study::Server => server::known(key, id),
         "receivers" => known_receiver(id).map(|_| ()),
         "primitives" => selects(id),
         _ => known_primitive(id).map(|_| ()),

@@ -2,6 +2,7 @@
 //! each with its limits; and how each is written back.
 
 pub(crate) mod load;
+pub(crate) mod server;
 
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;

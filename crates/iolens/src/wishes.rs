@@ -7,7 +7,9 @@ use iolens_model::copy::{CopyAxes, CopySync, External};
 use iolens_model::file::{
     CacheState, Consumer, Destination, DropMode, FileAxes, Pattern, WriteAxes,
 };
+use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
+use iolens_model::server::{LoadLevel, ServerAxes};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::values::{self, List, Stand};
@@ -125,6 +127,32 @@ pub(crate) struct Wishes {
           help_heading = COMPARE)]
     pub(crate) external: Vec<External>,
 
+    /// Of server: what is asked for: echo, payload:BYTES, burn:MICROSECONDS, top2 (see `iolens
+    /// serve --help`) [default: echo]
+    #[arg(long, value_name = "LIST", value_parser = values::server::services, help_heading = COMPARE)]
+    pub(crate) services: Option<List<String>>,
+    /// Of server: connections at a time [default: 1,16,256]
+    #[arg(long, value_name = "LIST", value_parser = values::server::connections,
+          help_heading = COMPARE)]
+    pub(crate) connections: Option<List<u32>>,
+    /// Of server: requests of a connection: short (one), long (many) [default: long]
+    #[arg(long, value_name = "LIST", value_parser = values::server::lengths, help_heading = COMPARE)]
+    pub(crate) length: Option<List<Length>>,
+    /// Of server: closed (as much as it takes), or a rate as a share of what the slowest model
+    /// takes, like 50% [default: closed,50%]
+    #[arg(long, value_name = "LIST", value_parser = values::server::loads, help_heading = COMPARE)]
+    pub(crate) load: Option<List<LoadLevel>>,
+    /// Of server: how requests of a rate follow each other: poisson, fixed [default: poisson]
+    #[arg(long, value_name = "WHICH", value_parser = values::load::arrivals, help_heading = COMPARE)]
+    pub(crate) arrivals: Option<Arrivals>,
+    /// Of server: requests in flight on each connection, at most [default: 1]
+    #[arg(long, value_name = "N", value_parser = values::server::in_flight, help_heading = COMPARE)]
+    pub(crate) in_flight: Option<u32>,
+
+    /// Of server: how long requests are offered at a rate, the first quarter thrown away
+    /// [default: 2s]
+    #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
+    pub(crate) phase: Option<Nanos>,
     /// Begin no pass that would end later [default: 10m; quick: 40s]
     #[arg(long, value_name = "TIME", value_parser = values::span, help_heading = LONG)]
     pub(crate) budget: Option<Nanos>,
@@ -159,6 +187,18 @@ pub(crate) struct Wishes {
     /// Processors to use, sending end first [default: all it may use]
     #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
     pub(crate) cpus: Option<List<u32>>,
+    /// Of server: processors of the servers [default: the first half of --cpus]
+    #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
+    pub(crate) server_cpus: Option<List<u32>>,
+    /// Of server: processors of the client [default: the other half]
+    #[arg(long, value_name = "LIST", value_parser = values::cpus, help_heading = MACHINE)]
+    pub(crate) client_cpus: Option<List<u32>>,
+    /// Of server: threads of the client [default: one for each of its processors]
+    #[arg(long, value_name = "N", value_parser = values::load::threads, help_heading = MACHINE)]
+    pub(crate) client_threads: Option<u32>,
+    /// Of server: connections that may wait to be taken [default: 65535]
+    #[arg(long, value_name = "N", value_parser = values::backlog, help_heading = MACHINE)]
+    pub(crate) backlog: Option<u32>,
     /// Protocol under TCP: ipv4, ipv6 [default: ipv4]
     #[arg(long, value_name = "LIST", value_parser = values::ips, help_heading = MACHINE)]
     pub(crate) ip: Option<List<IpVersion>>,
@@ -207,12 +247,7 @@ impl Wishes {
     /// These wishes, and where they are silent what `below` says. A way to lay
     /// out trials that is stated here takes the place of another one below.
     pub(crate) fn or(self, mut below: Wishes) -> Wishes {
-        if self.is_classic() {
-            below.forget_slices();
-            (below.window, below.messages) = (None, None);
-        } else if self.slice.is_some() || self.rounds.is_some() || self.isolate {
-            (below.window, below.messages) = (None, None);
-        }
+        self.take_the_place_of(&mut below);
         Wishes {
             study: self.study.or(below.study),
             quick: self.quick || below.quick,
@@ -242,10 +277,18 @@ impl Wishes {
             destination: self.destination.or(below.destination),
             block: self.block.or(below.block),
             sync: self.sync.or(below.sync),
-            external: match self.external.is_empty() {
-                true => below.external,
-                false => self.external,
-            },
+            external: stated_or(self.external, below.external),
+            services: self.services.or(below.services),
+            connections: self.connections.or(below.connections),
+            length: self.length.or(below.length),
+            load: self.load.or(below.load),
+            arrivals: self.arrivals.or(below.arrivals),
+            in_flight: self.in_flight.or(below.in_flight),
+            phase: self.phase.or(below.phase),
+            server_cpus: self.server_cpus.or(below.server_cpus),
+            client_cpus: self.client_cpus.or(below.client_cpus),
+            client_threads: self.client_threads.or(below.client_threads),
+            backlog: self.backlog.or(below.backlog),
             budget: self.budget.or(below.budget),
             precision: self.precision.or(below.precision),
             delta: self.delta.or(below.delta),
@@ -267,6 +310,16 @@ impl Wishes {
             allow_sysctl: self.allow_sysctl || below.allow_sysctl,
             seed: self.seed.or(below.seed),
             name: self.name.or(below.name),
+        }
+    }
+
+    /// Forgets of `below` how trials are laid out, where these wishes say it another way.
+    fn take_the_place_of(&self, below: &mut Wishes) {
+        if self.is_classic() {
+            below.forget_slices();
+        }
+        if self.is_classic() || self.slice.is_some() || self.rounds.is_some() || self.isolate {
+            (below.window, below.messages) = (None, None);
         }
     }
 
@@ -314,6 +367,7 @@ impl Wishes {
                 Axes::File(file) => Wishes::of_file(file),
                 Axes::Write(write) => Wishes::of_write(write),
                 Axes::Copy(copy) => Wishes::of_copy(copy),
+                Axes::Server(server) => Wishes::of_server(server),
                 Axes::Syscall(syscall) => {
                     Wishes { in_a_row: Some(List(syscall.in_a_row.clone())), ..Wishes::default() }
                 }
@@ -363,6 +417,27 @@ impl Wishes {
         }
     }
 
+    /// What only plans of `server` state.
+    fn of_server(server: &ServerAxes) -> Wishes {
+        let stands = server.topologies.iter().map(|&topology| Stand::At(topology)).collect();
+        Wishes {
+            topologies: Some(List(stands)),
+            services: Some(List(server.services.clone())),
+            connections: Some(List(server.connections.clone())),
+            length: Some(List(server.lengths.clone())),
+            load: Some(List(server.loads.clone())),
+            arrivals: Some(server.arrivals),
+            in_flight: Some(server.in_flight),
+            phase: Some(server.phase),
+            server_cpus: server.server_cpus.clone().map(List),
+            client_cpus: server.client_cpus.clone().map(List),
+            client_threads: server.client_threads,
+            backlog: Some(server.backlog),
+            external: server.external.clone(),
+            ..Wishes::default()
+        }
+    }
+
     /// What only plans of `net` state.
     fn of_net(net: &NetAxes) -> Wishes {
         let stands = net.topologies.iter().map(|&topology| Stand::At(topology)).collect();
@@ -386,4 +461,9 @@ impl Wishes {
             ..Wishes::default()
         }
     }
+}
+
+/// A list that may be stated, or what stands below it.
+fn stated_or<T>(own: Vec<T>, below: Vec<T>) -> Vec<T> {
+    if own.is_empty() { below } else { own }
 }

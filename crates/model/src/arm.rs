@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::latency::Histogram;
 use crate::outcome::Status;
+use crate::server::ServerArm;
 
 /// The part an arm plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,4 +63,7 @@ pub struct ArmOutcome {
     /// send to the last byte of its response, as the requesting end saw them;
     /// null in modes without requests.
     pub latency: Option<Histogram>,
+    /// What came of a server; null in other studies, and where it did not begin.
+    #[serde(default)]
+    pub server: Option<Box<ServerArm>>,
 }

@@ -53,6 +53,8 @@ axis! {
         Write = "write",
         /// Whole files, copied.
         Copy = "copy",
+        /// Requests to a server.
+        Server = "server",
     }
 }
 
@@ -62,7 +64,7 @@ impl Study {
     pub fn has_sizes(self) -> bool {
         match self {
             Study::Net | Study::File | Study::Write | Study::Copy => true,
-            Study::Syscall => false,
+            Study::Syscall | Study::Server => false,
         }
     }
 
@@ -71,7 +73,7 @@ impl Study {
     pub fn has_blocks(self) -> bool {
         match self {
             Study::File | Study::Write => true,
-            Study::Net | Study::Syscall | Study::Copy => false,
+            Study::Net | Study::Syscall | Study::Copy | Study::Server => false,
         }
     }
 
@@ -83,6 +85,7 @@ impl Study {
             Study::Syscall => "call",
             Study::File | Study::Write => "block",
             Study::Copy => "copy",
+            Study::Server => "request",
         }
     }
 
@@ -94,6 +97,7 @@ impl Study {
             Study::Syscall => "calls",
             Study::File | Study::Write => "blocks",
             Study::Copy => "copies",
+            Study::Server => "requests",
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::axes::{Iovec, Mode, Study, Topology, WorkingSet};
 use crate::copy::CopySetting;
 use crate::file::{CacheState, FileSetting, WriteSetting};
+use crate::server::ServerSetting;
 use crate::tuning::Tuning;
 use crate::units::Bytes;
 
@@ -41,6 +42,8 @@ pub enum Setting {
     Write(WriteSetting),
     /// Whole files, copied.
     Copy(CopySetting),
+    /// Requests to a server.
+    Server(ServerSetting),
 }
 
 /// The axes of `syscall`.
@@ -138,6 +141,7 @@ impl Setting {
             Setting::File(_) => Study::File,
             Setting::Write(_) => Study::Write,
             Setting::Copy(_) => Study::Copy,
+            Setting::Server(_) => Study::Server,
         }
     }
 }
@@ -202,6 +206,15 @@ impl Cell {
         }
     }
 
+    /// The axes of `server`; null in other studies.
+    #[must_use]
+    pub fn server(&self) -> Option<&ServerSetting> {
+        match &self.setting {
+            Setting::Server(server) => Some(server),
+            _ => None,
+        }
+    }
+
     /// What of the file that is read is in the page cache when a slice begins; null
     /// in studies that read none.
     #[must_use]
@@ -209,14 +222,14 @@ impl Cell {
         match self.setting {
             Setting::File(file) => Some(file.cache),
             Setting::Copy(copy) => Some(copy.cache),
-            Setting::Net(_) | Setting::Syscall(_) | Setting::Write(_) => None,
+            Setting::Net(_) | Setting::Syscall(_) | Setting::Write(_) | Setting::Server(_) => None,
         }
     }
 
     /// Whether the work of its slices is done by one process alone.
     #[must_use]
     pub fn is_alone(&self) -> bool {
-        self.net().is_none()
+        self.topology().is_none()
     }
 
     /// Threads that work at the same time, over all its processes.
@@ -239,7 +252,11 @@ impl Cell {
     /// Where the ends stand; null in studies without a network.
     #[must_use]
     pub fn topology(&self) -> Option<Topology> {
-        self.net().map(|net| net.topology)
+        match &self.setting {
+            Setting::Net(net) => Some(net.topology),
+            Setting::Server(server) => Some(server.topology),
+            _ => None,
+        }
     }
 
     /// Whether anybody receives what the arms send.
@@ -309,6 +326,13 @@ impl Cell {
                 vec![destination.to_string(), pattern.to_string()]
             }
             Setting::Copy(copy) => vec![copy.block_in_words(), copy.cache.to_string()],
+            Setting::Server(server) => vec![
+                server.connections_in_words(),
+                server.service.clone(),
+                server.length_in_words(),
+                server.load_in_words(),
+                server.topology.to_string(),
+            ],
         }
     }
 
@@ -324,6 +348,7 @@ impl Cell {
             }
             Setting::Write(write) => write.unusual().into_iter().collect(),
             Setting::Copy(copy) => copy.sync_in_words().into_iter().collect(),
+            Setting::Server(_) => Vec::new(),
         }
     }
 }
@@ -370,6 +395,12 @@ enum Stored {
         threads: u32,
         block_bytes: Bytes,
     },
+    Server {
+        study: Study,
+        #[serde(flatten)]
+        setting: ServerSetting,
+        threads: u32,
+    },
     Syscall {
         study: Study,
         in_a_row: Option<u64>,
@@ -392,6 +423,9 @@ impl From<Stored> for Cell {
             Stored::Copy { setting, threads, file_bytes, .. } => {
                 Cell { setting: Setting::Copy(setting), threads, size: file_bytes }
             }
+            Stored::Server { setting, threads, .. } => {
+                Cell { setting: Setting::Server(setting), threads, size: Bytes(0) }
+            }
             Stored::Syscall { in_a_row, threads, .. } => {
                 let setting = Setting::Syscall(SyscallSetting { in_a_row });
                 Cell { setting, threads, size: Bytes(0) }
@@ -413,6 +447,7 @@ impl From<Cell> for Stored {
             Setting::Copy(setting) => {
                 Stored::Copy { study: Study::Copy, setting, threads, file_bytes: size }
             }
+            Setting::Server(setting) => Stored::Server { study: Study::Server, setting, threads },
             Setting::Syscall(SyscallSetting { in_a_row }) => {
                 Stored::Syscall { study: Study::Syscall, in_a_row, threads }
             }

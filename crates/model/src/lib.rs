@@ -26,6 +26,7 @@ pub mod profile;
 pub mod reading;
 pub mod run;
 pub mod served;
+pub mod server;
 pub mod transfer;
 pub mod transport;
 pub mod trial;

@@ -2,53 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::axes::axis;
 use crate::latency::Histogram;
 use crate::outcome::Status;
 use crate::transfer::Cpu;
 use crate::units::Nanos;
 
-/// How many requests a connection carries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Length {
-    /// One, and then it is closed.
-    Short,
-    /// As many as there are.
-    Long,
-}
-
-impl Length {
-    /// The word for it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Length::Short => "short",
-            Length::Long => "long",
-        }
+axis! {
+    /// How many requests a connection carries.
+    Length {
+        /// One, and then it is closed.
+        Short = "short",
+        /// As many as there are.
+        Long = "long",
     }
 }
 
-/// How requests of an open loop follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Arrivals {
-    /// At random, independent of each other: gaps are exponential.
-    Poisson,
-    /// At equal gaps.
-    Fixed,
-}
-
-impl Arrivals {
-    /// Every one of them.
-    pub const ALL: &'static [Arrivals] = &[Arrivals::Poisson, Arrivals::Fixed];
-
-    /// The word for it.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Arrivals::Poisson => "poisson",
-            Arrivals::Fixed => "fixed",
-        }
+axis! {
+    /// How requests of an open loop follow each other.
+    Arrivals {
+        /// At random, independent of each other: gaps are exponential.
+        Poisson = "poisson",
+        /// At equal gaps.
+        Fixed = "fixed",
     }
 }
 

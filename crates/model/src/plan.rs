@@ -3,10 +3,13 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use crate::call::SyscallAxes;
+
 use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet, crossed};
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
 use crate::copy::CopyAxes;
 use crate::file::{FileAxes, WriteAxes};
+use crate::server::ServerAxes;
 use crate::tuning::Tuning;
 use crate::units::{Bytes, Nanos};
 
@@ -63,14 +66,8 @@ pub enum Axes {
     Write(WriteAxes),
     /// Whole files, copied.
     Copy(CopyAxes),
-}
-
-/// The axes of `syscall`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SyscallAxes {
-    /// Calls in a row that a slice is; null for as many as fill it. A number is
-    /// a question about one thread: its cells have the first thread count alone.
-    pub in_a_row: Vec<Option<u64>>,
+    /// Requests to a server.
+    Server(ServerAxes),
 }
 
 /// The axes of `net`.
@@ -290,6 +287,7 @@ impl Plan {
             Axes::File(_) => Study::File,
             Axes::Write(_) => Study::Write,
             Axes::Copy(_) => Study::Copy,
+            Axes::Server(_) => Study::Server,
         }
     }
 
@@ -346,10 +344,23 @@ impl Plan {
         }
     }
 
+    /// The axes of `server`; null in other studies.
+    #[must_use]
+    pub fn server(&self) -> Option<&ServerAxes> {
+        match &self.axes {
+            Axes::Server(server) => Some(server),
+            _ => None,
+        }
+    }
+
     /// Where ends stand in this plan; empty in studies without a network.
     #[must_use]
     pub fn topologies(&self) -> &[Topology] {
-        self.net().map_or(&[], |net| &net.topologies)
+        match &self.axes {
+            Axes::Net(net) => &net.topologies,
+            Axes::Server(server) => &server.topologies,
+            _ => &[],
+        }
     }
 
     /// Receivers of this plan; empty in studies without any.
@@ -382,6 +393,7 @@ impl Plan {
             Axes::File(axes) => axes.settings().into_iter().map(Setting::File).collect(),
             Axes::Write(axes) => axes.settings().into_iter().map(Setting::Write).collect(),
             Axes::Copy(axes) => axes.settings().into_iter().map(Setting::Copy).collect(),
+            Axes::Server(axes) => axes.settings().into_iter().map(Setting::Server).collect(),
         };
         let cell = |setting| Cell { setting, threads: 0, size: Bytes(0) };
         let cells = settings.into_iter().map(cell).collect();
@@ -408,6 +420,7 @@ impl Plan {
             (Axes::File(axes), Setting::File(file)) => axes.told_apart(file),
             (Axes::Write(axes), Setting::Write(write)) => axes.told_apart(write),
             (Axes::Copy(axes), Setting::Copy(copy)) => axes.told_apart(copy),
+            (Axes::Server(axes), Setting::Server(server)) => axes.told_apart(server),
             _ => cell.unusual(),
         }
     }

@@ -9,6 +9,7 @@ use crate::cell::Cell;
 use crate::copy::External;
 use crate::plan::{NetworkOptions, Probes, SocketOptions};
 use crate::profile::Sampling;
+use crate::server::TrialServers;
 use crate::units::Nanos;
 
 /// What one trial does.
@@ -38,6 +39,9 @@ pub struct Trial {
     /// Where files are copied; null in other studies than `copy`.
     #[serde(default)]
     pub copies: Option<TrialCopies>,
+    /// What is offered to the servers; null in other studies than `server`.
+    #[serde(default)]
+    pub servers: Option<TrialServers>,
     /// Processors of the sending end; thread i runs on entry i mod length.
     pub tx_cpus: Vec<u32>,
     /// Processors of the receiving end.

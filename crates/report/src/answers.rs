@@ -109,6 +109,9 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
             out.extend(cautions::without_receiver(run));
         }
         Study::Syscall => out.extend(crate::calls::sentences(run, analysis)),
+        Study::Server => {
+            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+        }
     }
     out.extend(cautions::turns(run));
     out.push(cautions::noise_floor(run, analysis));

@@ -81,11 +81,11 @@ pub(crate) fn with_cache(cell: &Cell, cache: CacheState) -> Cell {
 /// is read, what is there already of one that is written. Figures show both beside each
 /// other.
 pub(crate) fn state(cell: &Cell) -> Option<&'static str> {
-    match cell.setting {
+    match &cell.setting {
         Setting::File(file) => Some(file.cache.word()),
         Setting::Write(write) => Some(write.destination.word()),
         Setting::Copy(copy) => Some(copy.cache.word()),
-        Setting::Net(_) | Setting::Syscall(_) => None,
+        Setting::Net(_) | Setting::Syscall(_) | Setting::Server(_) => None,
     }
 }
 

@@ -21,6 +21,7 @@ mod machine;
 mod paths;
 mod questions;
 mod reproduce;
+mod servers;
 mod validity;
 
 const STYLE: &str = include_str!("html/style.css");
@@ -48,6 +49,13 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             validity::section(run, analysis),
             machine::section(run),
             files::cells(run, analysis),
+            reproduce::section(run),
+        ],
+        Study::Server => vec![
+            servers::answers(run, analysis),
+            validity::section(run, analysis),
+            machine::section(run),
+            servers::cells(run, analysis),
             reproduce::section(run),
         ],
         Study::Syscall => vec![
@@ -126,6 +134,7 @@ fn question(run: &Run) -> &'static str {
         Study::Write => "What writing to a file costs",
         Study::Copy => "What copying a file costs",
         Study::Syscall => "What a crossing into the kernel costs",
+        Study::Server => "What a request costs",
     }
 }
 
@@ -135,6 +144,7 @@ fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
         Study::Net => &CONTENTS,
         Study::File | Study::Write | Study::Copy => &files::CONTENTS,
         Study::Syscall => &calls::CONTENTS,
+        Study::Server => &servers::CONTENTS,
     }
 }
 

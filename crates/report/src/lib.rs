@@ -19,6 +19,7 @@ pub mod load;
 pub mod png;
 pub mod questions;
 pub mod served;
+mod servers;
 pub mod table;
 pub mod text;
 pub mod transfer;

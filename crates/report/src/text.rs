@@ -198,6 +198,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
             results::files::curve(run, &[cell], style.columns())
         }
         Study::Syscall => crate::calls::by_cost(run, cell, false),
+        Study::Server => crate::servers::by_cost(run, cell),
     };
     out.push_str(&painted(&table.text(style.columns()), style));
     for arm in &cell.arms {

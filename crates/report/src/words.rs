@@ -150,7 +150,9 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
             net.fields_in_words(),
             received(&[net.topology], std::slice::from_ref(&net.receiver)),
         ]),
-        Setting::File(_) | Setting::Write(_) | Setting::Copy(_) => parts.extend(cell.words()),
+        Setting::File(_) | Setting::Write(_) | Setting::Copy(_) | Setting::Server(_) => {
+            parts.extend(cell.words());
+        }
         Setting::Syscall(_) => {}
     }
     parts.extend(plan.told_further(cell));
@@ -185,6 +187,11 @@ pub(crate) fn settings(plan: &Plan) -> String {
         Axes::Copy(copy) => {
             parts.extend([format!("blocks of {}", values(&copy.block)), values(&copy.cache)])
         }
+        Axes::Server(server) => parts.extend([
+            values(&server.services),
+            format!("{} connections", values(&server.lengths)),
+            values(&server.topologies),
+        ]),
         Axes::Syscall(_) => {
             let calls = u32::try_from(plan.primitives.len()).unwrap_or(u32::MAX);
             return format!("syscall, {}, {}", count(calls, "call"), values_of_threads(plan));

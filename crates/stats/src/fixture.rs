@@ -165,6 +165,7 @@ fn outcome(arm: &ArmTime) -> ArmOutcome {
         copies_sender: Some(1.0),
         copies_end_to_end: Some(2.0),
         latency: None,
+        server: None,
     }
 }
 

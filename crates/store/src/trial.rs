@@ -100,6 +100,7 @@ fn arms(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<ArmOutcome>
             copies_sender: row.get("copies_sender")?,
             copies_end_to_end: row.get("copies_end_to_end")?,
             latency: row::get_json_or_null(row, "latency_json")?,
+            server: row::get_json_or_null(row, "server_json")?,
         })
     })?;
     arms.collect()

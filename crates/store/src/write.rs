@@ -159,7 +159,8 @@ fn insert_arms(
     failed: &impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<(), StoreError> {
     let sql = "INSERT INTO arm (trial, arm, label, primitive, role, status, reason, \
-               copies_sender, copies_end_to_end, latency_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+               copies_sender, copies_end_to_end, latency_json, server_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, \
+               ?, ?, ?)";
     let mut statement = transaction.prepare_cached(sql).map_err(failed)?;
     for (index, outcome) in arms.iter().enumerate() {
         let values = params![
@@ -173,6 +174,7 @@ fn insert_arms(
             row::real("copies_sender", outcome.copies_sender)?,
             row::real("copies_end_to_end", outcome.copies_end_to_end)?,
             outcome.latency.as_ref().map(|l| row::json("latency", l)).transpose()?,
+            outcome.server.as_ref().map(|s| row::json("what came of a server", s)).transpose()?,
         ];
         statement.execute(values).map_err(failed)?;
     }

@@ -157,6 +157,41 @@ pub fn run_delay_ns(schedstat: &str) -> Option<u64> {
     (on_cpu_ns > 0 || turns > 0).then_some(delay_ns)
 }
 
+/// What a process that may be another one was charged, from its files in /proc.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Charged {
+    /// On a CPU, ns: the first number of schedstat.
+    pub cpu_ns: u64,
+    /// Switches because it waited, `voluntary_ctxt_switches` of status.
+    pub voluntary_switches: u64,
+    /// Switches because the scheduler took the CPU, `nonvoluntary_ctxt_switches`.
+    pub involuntary_switches: u64,
+    /// Page faults without I/O, the tenth field of stat.
+    pub minor_faults: u64,
+    /// Page faults that waited for I/O, the twelfth.
+    pub major_faults: u64,
+}
+
+/// What a process of one thread was charged; null where it has gone, or a file does not
+/// tell. One that has ended and was not waited for still tells.
+///
+/// Source: proc_pid_stat(5), proc_pid_status(5); Documentation/scheduler/sched-stats.rst.
+#[must_use]
+pub fn charged(root: &Root, id: u32) -> Option<Charged> {
+    let read = |file: &str| root.read(&format!("proc/{id}/{file}")).ok();
+    let (schedstat, status, stat) = (read("schedstat")?, read("status")?, read("stat")?);
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
+    // Behind the name comes the third field.
+    let field = |number: usize| fields.get(number - 3)?.parse().ok();
+    Some(Charged {
+        cpu_ns: schedstat.split_whitespace().next()?.parse().ok()?,
+        voluntary_switches: io_number(&status, "voluntary_ctxt_switches")?,
+        involuntary_switches: io_number(&status, "nonvoluntary_ctxt_switches")?,
+        minor_faults: field(10)?,
+        major_faults: field(12)?,
+    })
+}
+
 /// Whether a process runs, and when it was started, in clock ticks since boot,
 /// from its /proc/PID/stat: the third field and the 22nd, proc_pid_stat(5).
 /// The second is the program's name, which may hold anything, in parentheses.

@@ -25,20 +25,52 @@ pub struct ThreadUsage {
 /// Errors: none on Linux since 2.6.26; passed on if there is one.
 /// Source: getrusage(2), `RUSAGE_THREAD`.
 pub fn thread_usage() -> Result<ThreadUsage, Errno> {
-    // SAFETY: an all-zero rusage is a valid value of that plain C struct.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a live, writable rusage for the length of the call.
-    let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    if result != 0 {
-        return Err(Errno::last());
+    usage(libc::RUSAGE_THREAD).map(|usage| ThreadUsage::of(&usage))
+}
+
+impl ThreadUsage {
+    fn of(usage: &libc::rusage) -> ThreadUsage {
+        // The kernel's counters are unsigned; the C struct's `long` is history.
+        ThreadUsage {
+            voluntary_switches: usage.ru_nvcsw.cast_unsigned(),
+            involuntary_switches: usage.ru_nivcsw.cast_unsigned(),
+            minor_faults: usage.ru_minflt.cast_unsigned(),
+            major_faults: usage.ru_majflt.cast_unsigned(),
+        }
     }
-    // The kernel's counters are unsigned; the C struct's `long` is history.
-    Ok(ThreadUsage {
-        voluntary_switches: usage.ru_nvcsw.cast_unsigned(),
-        involuntary_switches: usage.ru_nivcsw.cast_unsigned(),
-        minor_faults: usage.ru_minflt.cast_unsigned(),
-        major_faults: usage.ru_majflt.cast_unsigned(),
-    })
+}
+
+/// What was charged to all threads of a process, or to children that have ended and
+/// were waited for, and theirs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProcessUsage {
+    /// CPU time, user and kernel, in steps of 2 µs.
+    pub cpu_ns: u64,
+    /// What is counted of threads.
+    pub counts: ThreadUsage,
+}
+
+/// Reads what was charged to this process.
+///
+/// Errors: none on Linux; passed on if there is one.
+/// Source: getrusage(2), `RUSAGE_SELF`.
+pub fn process_usage() -> Result<ProcessUsage, Errno> {
+    usage(libc::RUSAGE_SELF).map(|usage| ProcessUsage::of(&usage))
+}
+
+/// Reads what was charged to its children that were waited for.
+///
+/// Errors: as [`process_usage`].
+/// Source: getrusage(2), `RUSAGE_CHILDREN`.
+pub fn children_usage() -> Result<ProcessUsage, Errno> {
+    usage(libc::RUSAGE_CHILDREN).map(|usage| ProcessUsage::of(&usage))
+}
+
+impl ProcessUsage {
+    fn of(usage: &libc::rusage) -> ProcessUsage {
+        let ProcessCpu { user_ns, system_ns } = ProcessCpu::of(usage);
+        ProcessUsage { cpu_ns: user_ns + system_ns, counts: ThreadUsage::of(usage) }
+    }
 }
 
 /// CPU time of all threads of the process since it began. The kernel keeps
@@ -82,17 +114,26 @@ pub fn process_cpu_with_children() -> Result<ProcessCpu, Errno> {
 }
 
 fn cpu(whose: libc::c_int) -> Result<ProcessCpu, Errno> {
+    usage(whose).map(|usage| ProcessCpu::of(&usage))
+}
+
+impl ProcessCpu {
+    fn of(usage: &libc::rusage) -> ProcessCpu {
+        let ns = |time: libc::timeval| {
+            time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1_000
+        };
+        ProcessCpu { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+    }
+}
+
+fn usage(whose: libc::c_int) -> Result<libc::rusage, Errno> {
     // SAFETY: an all-zero rusage is a valid value of that plain C struct.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a live, writable rusage for the length of the call.
-    let result = unsafe { libc::getrusage(whose, &raw mut usage) };
-    if result != 0 {
-        return Err(Errno::last());
+    match unsafe { libc::getrusage(whose, &raw mut usage) } {
+        0 => Ok(usage),
+        _ => Err(Errno::last()),
     }
-    let ns = |time: libc::timeval| {
-        time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1_000
-    };
-    Ok(ProcessCpu { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) })
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Material {
         stop: impl Fn() -> bool,
     ) -> Result<Option<Material>, String> {
         Ok(match &plan.axes {
-            Axes::Net(_) | Axes::Syscall(_) => None,
+            Axes::Net(_) | Axes::Syscall(_) | Axes::Server(_) => None,
             Axes::File(axes) => Some(Material::Read(Read::of(axes, host, plan.seed, stop)?)),
             Axes::Write(axes) => {
                 Some(Material::Written(Destinations::make(plan, axes, host, &stop)?))

@@ -273,6 +273,12 @@ impl Running {
         self.context.tallies.mishaps()
     }
 
+    /// Why it has ended by itself; null while it goes on.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        self.context.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Ends it: nobody listens, requests under way are answered or cut off, all
     /// connections are closed, and no thread and no child is left.
     pub fn stop(self) -> Served {

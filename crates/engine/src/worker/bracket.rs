@@ -33,13 +33,13 @@ pub(crate) struct Bracket {
 
 /// Instruments of the CPUs of an end.
 #[derive(Debug)]
-struct Shared {
+pub(super) struct Shared {
     stat: Option<ProcFile>,
     /// The CPUs that the end's threads run on, each once.
     cpus: Vec<u32>,
     /// Their lines of /proc/stat.
     lines: Vec<String>,
-    counters: Counters<Everywhere>,
+    pub(super) counters: Counters<Everywhere>,
 }
 
 /// Readings that take microseconds: taken while no thread of the end is in the
@@ -98,7 +98,11 @@ fn number_file(
 }
 
 impl Shared {
-    fn open(cpus: &[u32], probes: Probes, note: &mut impl FnMut(&str, String)) -> Shared {
+    pub(super) fn open(
+        cpus: &[u32],
+        probes: Probes,
+        note: &mut impl FnMut(&str, String),
+    ) -> Shared {
         let mut cpus = cpus.to_vec();
         cpus.sort_unstable();
         cpus.dedup();
@@ -111,7 +115,15 @@ impl Shared {
         Shared { stat, cpus, lines, counters }
     }
 
-    fn softirq_ticks(&mut self) -> Option<u64> {
+    /// Opens or closes the counters.
+    pub(super) fn count(&mut self, open: bool) {
+        match open {
+            true => self.counters.reopen(&self.cpus),
+            false => self.counters.close(),
+        }
+    }
+
+    pub(super) fn softirq_ticks(&mut self) -> Option<u64> {
         let text = self.stat.as_mut()?.read()?;
         let ticks = |cpu: &String| cpu_ticks(text, cpu).map(|ticks| ticks.softirq);
         self.lines.iter().map(ticks).sum()
@@ -147,10 +159,7 @@ impl Bracket {
             return;
         }
         if let Some(shared) = &mut self.shared {
-            match open {
-                true => shared.counters.reopen(&shared.cpus),
-                false => shared.counters.close(),
-            }
+            shared.count(open);
         }
         match open {
             true => self.counters.reopen(),
@@ -282,7 +291,7 @@ fn between(inner: [&Inner; 2], outer: [&Outer; 2]) -> Counts {
 }
 
 /// A thread's counts with those of CPUs, which are nobody's and everybody's.
-fn with_cpus(own: &KernelCounts, cpus: &KernelCounts) -> KernelCounts {
+pub(super) fn with_cpus(own: &KernelCounts, cpus: &KernelCounts) -> KernelCounts {
     KernelCounts {
         cpu_clock_ns: cpus.cpu_clock_ns,
         cpu_context_switches: cpus.cpu_context_switches,

@@ -5,6 +5,7 @@
 pub(crate) mod bracket;
 mod crew;
 mod facts;
+mod family;
 mod gate;
 mod last_word;
 pub(crate) mod lead;
@@ -14,10 +15,12 @@ mod report;
 pub(crate) mod requests;
 mod rx;
 mod sampling;
+mod serving;
 mod tx;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolens_model::trial::Trial;
@@ -71,6 +74,7 @@ pub fn serve(
     say(&FromWorker::Hello { protocol: PROTOCOL_VERSION, build: BUILD.to_owned() })?;
     let mut buffer = FrameBuffer::default();
     let go = Arc::new(Latch::default());
+    let mut turns = None;
     // Made here, before this process moves into another network namespace: both
     // ends can reach each other with it, wherever they go.
     let unix = Arc::new(unix::socket().ok());
@@ -92,6 +96,12 @@ pub fn serve(
                 });
             }
             ToWorker::Run => go.open(),
+            ToWorker::Serve(task) => turns = Some(serving::serve(*task, say.clone())),
+            ToWorker::Visit(task) => turns = Some(serving::visit(*task, say.clone())),
+            ToWorker::Turn(turn) => {
+                // Who has ended has said why.
+                let _ = turns.as_ref().map(|turns: &Sender<_>| turns.send(turn));
+            }
         }
     }
     Ok(())

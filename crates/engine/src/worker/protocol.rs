@@ -2,12 +2,15 @@
 //! length before them, over the worker's stdin and stdout.
 
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 
 use iolens_model::latency::Histogram;
+use iolens_model::load::{Connects, Load, NetworkCounts};
 use iolens_model::outcome::{Counts, EndFacts};
 use iolens_model::plan::NetworkOptions;
 use iolens_model::profile::Samples;
 use iolens_model::reading::NotMeasured;
+use iolens_model::served::Served;
 use iolens_model::trial::Trial;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -15,7 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use super::link::Peer;
 
 /// Version of this protocol; another one is refused by either side.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// Longest frame either side accepts. A report of 100 000 slices has 40 MB.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
@@ -70,6 +73,48 @@ pub enum ToWorker {
     Prepare(Box<Task>),
     /// Go. Answered by [`FromWorker::Finished`].
     Run,
+    /// Serve as one arm of the trial. Answered by [`FromWorker::Serving`].
+    Serve(Box<ServerTask>),
+    /// Be the client of all arms of the trial. Answered by [`FromWorker::Ready`].
+    Visit(Box<ClientTask>),
+    /// To a worker that serves or visits.
+    Turn(Turn),
+}
+
+/// What a server is, in a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerTask {
+    /// The trial.
+    pub trial: Trial,
+    /// The arm that it is, by its index.
+    pub arm: usize,
+}
+
+/// What the client is to do in a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientTask {
+    /// The trial.
+    pub trial: Trial,
+    /// Where each arm listens.
+    pub addresses: Vec<SocketAddr>,
+}
+
+/// What comes next in a trial of servers: the coordinator has one do a slice at a
+/// time, so that no server works but the one whose slice it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Turn {
+    /// To a server: a slice of its arm is about to begin. Answered by
+    /// [`FromWorker::Begun`].
+    Begin,
+    /// To the client: offer what this slice is, by its position. Answered by
+    /// [`FromWorker::Offered`].
+    Offer(usize),
+    /// To a server: the slice is over. Answered by [`FromWorker::Counted`].
+    End,
+    /// To all: nothing more comes. Answered by [`FromWorker::Served`] or
+    /// [`FromWorker::Visited`].
+    Conclude,
 }
 
 /// A step towards network namespaces of our own. For a veth pair both workers
@@ -152,6 +197,37 @@ pub enum FromWorker {
     },
     /// Everything is connected, allocated and warm.
     Ready,
+    /// A server answers here.
+    Serving {
+        /// Its address.
+        address: SocketAddr,
+    },
+    /// A server has taken its readings before a slice.
+    Begun,
+    /// The client has offered a slice, and all of its requests have ended.
+    Offered {
+        /// What it counted and saw.
+        slice: Box<ClientSlice>,
+    },
+    /// A server has taken its readings after a slice.
+    Counted {
+        /// What it counted.
+        slice: Box<ServerSlice>,
+    },
+    /// A server has ended.
+    Served {
+        /// What it says of itself.
+        facts: Box<EndFacts>,
+        /// What it did.
+        served: Box<Served>,
+    },
+    /// The client has closed its connections.
+    Visited {
+        /// What it says of itself.
+        facts: Box<EndFacts>,
+        /// Its connections to each arm.
+        connects: Vec<Connects>,
+    },
     /// The trial is over.
     Finished {
         /// What this end counted.
@@ -162,6 +238,30 @@ pub enum FromWorker {
         /// Where and why.
         failure: Failure,
     },
+}
+
+/// What a server counted in a slice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerSlice {
+    /// Requests answered, and what its threads and processes spent; its time is what
+    /// lies between the readings, and not the slice's.
+    pub counts: Counts,
+    /// Threads and processes that serve.
+    pub tasks: u64,
+    /// What the kernel counted in its network namespace.
+    pub network: Option<NetworkCounts>,
+    /// Processes in /proc.
+    pub processes: Option<u64>,
+}
+
+/// What the client counted and saw in a slice.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientSlice {
+    /// Requests answered; its time is the slice's: from when the first request was due
+    /// to the last reply.
+    pub counts: Counts,
+    /// The load, and what became of it.
+    pub load: Load,
 }
 
 /// Where and why an end gave up.

@@ -91,6 +91,7 @@ fn open_senders<'a>(
             Setting::Syscall(_) => open_call(trial, arm),
             Setting::File(_) | Setting::Write(_) => open_engine(crew, thread, arm),
             Setting::Copy(_) => open_copier(crew, thread, arm),
+            Setting::Server(_) => Err(Stop::cause("a server is a worker of its own".to_owned())),
         };
         senders[arm] = Some(opened.inspect_err(|_| {
             *current = trial.slices.iter().position(|slice| slice.arm == arm);

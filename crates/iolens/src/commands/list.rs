@@ -103,6 +103,10 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
                 Study::Copy => {
                     json!({"name": study.word(), "summary": "copies of whole files, beside dd and cp"})
                 }
+                Study::Server => {
+                    let summary = "requests to one service under every concurrency model";
+                    json!({"name": study.word(), "summary": summary})
+                }
             })
             .collect(),
         Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),

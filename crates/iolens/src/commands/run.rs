@@ -135,7 +135,7 @@ fn engines_of(plan: &Plan) -> Vec<EngineFacts> {
         Axes::File(_) => ids.filter_map(|id| Some(read::engines::find(id)?.facts())).collect(),
         Axes::Write(_) => ids.filter_map(|id| Some(write::engines::find(id)?.facts())).collect(),
         Axes::Copy(axes) => ids.filter_map(|id| copiers::facts(id, axes)).collect(),
-        Axes::Net(_) | Axes::Syscall(_) => Vec::new(),
+        Axes::Net(_) | Axes::Syscall(_) | Axes::Server(_) => Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use iolens_engine::host;
-use iolens_engine::server::models::{self, Entry, MODELS};
+use iolens_engine::server::models::MODELS;
 use iolens_engine::server::{News, Offer, Running, Server};
 use iolens_model::served::Mishap;
 use iolens_report::served;
@@ -13,7 +13,7 @@ use crate::args;
 use crate::commands::net::{catch, first_that_works};
 use crate::commands::report::style;
 use crate::failure::Failure;
-use crate::values::unknown;
+use crate::request::known_model;
 use crate::{output, runner};
 
 /// Serves until the user ends it.
@@ -84,11 +84,4 @@ fn watch(running: &Running, interrupts: &iolens_engine::Interrupts) -> Result<()
             }
         }
     }
-}
-
-fn known_model(id: &str) -> Result<&'static Entry, String> {
-    models::find(id).ok_or_else(|| {
-        let known: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
-        unknown("model", id, &known, "`iolens list models` shows all of them")
-    })
 }

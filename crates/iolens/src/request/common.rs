@@ -11,17 +11,33 @@ use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// Keys that not every study has, and whose they are.
-const KEYS: [(&[Study], &[&str]); 9] = [
+const KEYS: [(&[Study], &[&str]); 11] = [
     (&[Study::Net, Study::File, Study::Write, Study::Copy], &["sizes"]),
     (&[Study::File, Study::Write, Study::Copy], &["dir"]),
     (&[Study::File, Study::Write], &["pattern", "depth", "file_bytes"]),
     (&[Study::File, Study::Copy], &["cache", "file", "evict"]),
     (&[Study::Write], &["destination"]),
     (&[Study::Copy], &["block", "sync", "external"]),
+    (&[Study::Net, Study::Server], &["topologies"]),
+    (
+        &[Study::Server],
+        &[
+            "services",
+            "connections",
+            "length",
+            "load",
+            "arrivals",
+            "in_flight",
+            "phase",
+            "server_cpus",
+            "client_cpus",
+            "client_threads",
+            "backlog",
+        ],
+    ),
     (
         &[Study::Net],
         &[
-            "topologies",
             "modes",
             "working_set",
             "receivers",

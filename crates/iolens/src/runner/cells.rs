@@ -1,23 +1,24 @@
 //! A cell while a run goes on: its arms, the work of their slices, and who
 //! has dropped out.
 
-use iolens_engine::files::copy;
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
-use iolens_engine::{calls, registry, transports, work};
+use iolens_engine::{calls, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::cell::{Cell, Setting};
+use iolens_model::cell::Cell;
 use iolens_model::file::FileFacts;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
+use iolens_model::server::ServerSetting;
 use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
+use super::arms::{allowed, guess_ns, refused_row};
 use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
-use super::is_compared;
-use super::{calls as calls_of, writes};
+use super::servers::Rates;
+use super::{is_compared, servers, writes};
 
 /// Failed trials after which an arm is left out of its cell.
 const FAILURES_MAX: u32 = 2;
@@ -104,6 +105,8 @@ pub(crate) struct CellState {
     /// The file that is read or written; null in other studies, and where there is no
     /// file yet.
     file: Option<FileFacts>,
+    /// What is offered in an open loop.
+    rates: Rates,
 }
 
 /// Where a trial stands in the run.
@@ -145,9 +148,10 @@ impl CellState {
         CellState {
             groups,
             impossible: Vec::into_iter(impossible).map(Group::all_refused).collect(),
-            placement: layout::placement(cpus, cell.is_alone()),
+            placement: servers::placement(plan, layout::placement(cpus, cell.is_alone())),
             ring_messages: layout::ring_messages(&cell, host),
             file: None,
+            rates: Rates::default(),
             target: layout::slice_target(slice, cell.workers(), cpus.len()),
             cell,
         }
@@ -235,6 +239,9 @@ impl CellState {
             Schedule::Window { window } => return window.0 + layout::lead(window).0,
             Schedule::Messages { messages } => messages,
         };
+        if let Some((axes, _)) = plan.server().zip(self.open_loop()) {
+            return axes.phase.0;
+        }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let ns = (messages as f64 * arm.message_ns) as u64;
         ns
@@ -281,6 +288,9 @@ impl CellState {
         let Schedule::Slices { slice, discarded_rounds, rounds } = plan.schedule else {
             return plan.schedule;
         };
+        if let Some((axes, setting)) = plan.server().zip(self.cell.server()) {
+            return servers::schedule(axes, setting, plan.schedule);
+        }
         if self.cell.copy().is_none() {
             return plan.schedule;
         }
@@ -309,7 +319,19 @@ impl CellState {
         let visit = visit.fold(0, u64::saturating_add);
         let layout = Layout { schedule, target: self.target, longest, visit };
         let isolated = only.is_some();
-        Trial { isolated, ..self.laid_out(plan, place, &arms, &layout, rng) }
+        let mut trial = Trial { isolated, ..self.laid_out(plan, place, &arms, &layout, rng) };
+        let phase = plan.server().zip(self.open_loop()).map(|(axes, _)| axes.phase);
+        if let (Some(phase), Some(servers)) = (phase, &mut trial.servers) {
+            let group = &self.groups[group];
+            servers.rate = self.rates.of(servers::kind(group.arms.iter().map(|arm| &arm.arm)));
+            servers::as_phases(&mut trial.slices, phase);
+        }
+        trial
+    }
+
+    /// The setting of a cell whose requests are due by a schedule.
+    fn open_loop(&self) -> Option<&ServerSetting> {
+        self.cell.server().filter(|setting| setting.is_open_loop())
     }
 
     /// A short trial that finds how long a message of each arm takes.
@@ -328,9 +350,10 @@ impl CellState {
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let longest = target.0.max(least as u64);
-        let rounds = match self.cell.copy() {
-            Some(_) => rounds_of_probes(longest.saturating_mul(arms.len() as u64), ROUNDS),
-            None => ROUNDS,
+        let rounds = match (self.cell.copy(), self.cell.server()) {
+            (Some(_), _) => rounds_of_probes(longest.saturating_mul(arms.len() as u64), ROUNDS),
+            (_, Some(_)) => servers::PROBE_ROUNDS,
+            _ => ROUNDS,
         };
         let layout = Layout {
             schedule: Schedule::Slices { slice: target, discarded_rounds: 1, rounds },
@@ -352,6 +375,8 @@ impl CellState {
         let work: Vec<u64> = arms.iter().map(|arm| self.messages(arm, layout.target)).collect();
         let round = Nanos(layout.longest.saturating_mul(arms.len() as u64));
         let net = plan.net().zip(self.cell.net());
+        let servers = plan.server().zip(self.cell.server());
+        let seed = rng.next_u64();
         Trial {
             pass: place.pass,
             position: place.position,
@@ -367,6 +392,9 @@ impl CellState {
             ring_messages: self.ring_messages,
             file: None,
             copies: None,
+            servers: servers.map(|(axes, setting)| {
+                servers::of_trial(axes, setting, &self.placement, None, seed)
+            }),
             sampling: None,
             stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
             trial_limit: Nanos(TRIAL_MIN.0.saturating_add(layout.visit.saturating_mul(10))),
@@ -384,11 +412,23 @@ impl CellState {
                 arm.message_ns = message_ns;
             }
         }
+        self.learn_rate(group);
+        let arms = &mut self.groups[group].arms;
         let baseline = arms.iter().find(|arm| arm.arm.role == Role::Baseline);
         let Some(message_ns) = baseline.map(|arm| arm.message_ns) else { return };
         for double in arms.iter_mut().filter(|arm| arm.arm.role == Role::SelfCheck) {
             double.message_ns = message_ns;
         }
+    }
+
+    /// Finds what is offered to the models of a group's kind in an open loop.
+    fn learn_rate(&mut self, group: usize) {
+        let Some(setting) = self.open_loop().cloned() else { return };
+        let kind_of = |group: &Group| servers::kind(group.arms.iter().map(|arm| &arm.arm));
+        let kind = kind_of(&self.groups[group]);
+        let same = self.groups.iter().filter(|group| kind_of(group) == kind);
+        let request_ns = same.flat_map(|group| &group.arms).map(|arm| arm.message_ns);
+        self.rates.learn(kind, &setting, request_ns);
     }
 
     /// Rows for the arms that could not take part in a trial of these arms, so
@@ -449,6 +489,9 @@ impl CellState {
             Status::Failed | Status::Skipped => self.note_failure(group, outcome),
             // The probes of pass 0 are stored only when they fail.
             Status::Ok => {
+                let rate = outcome.arms.iter().find_map(|arm| arm.server.as_ref()?.rate);
+                let kind = servers::kind(outcome.arms.iter().map(|arm| &arm.arm));
+                rate.into_iter().for_each(|rate| self.rates.set(kind, rate));
                 for (index, arm) in outcome.arms.iter().enumerate() {
                     match arm.status {
                         // What was refused stays out, whatever is allowed now.
@@ -533,54 +576,6 @@ impl CellState {
             state.arms.remove(index);
         }
     }
-}
-
-/// The row of an arm that took no part.
-fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
-    ArmOutcome {
-        arm: arm.clone(),
-        status: Status::Skipped,
-        reason: Some(why.clone()),
-        copies_sender: None,
-        copies_end_to_end: None,
-        latency: None,
-    }
-}
-
-/// The time of a message, or of a call, before anything was measured, ns.
-fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
-    match cell.setting {
-        Setting::Net(_) => work::guessed_message_ns(cell),
-        Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
-        Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
-        Setting::Write(_) => writes::guessed_ns(arm, cell),
-        Setting::Copy(setting) => {
-            let is_program = copy::engines::find(&arm.primitive).is_none();
-            work::guessed_copy_ns(cell, setting, is_program)
-        }
-    }
-}
-
-/// Whether an arm can take part in a cell: by its transport, and by this machine's
-/// limits.
-///
-/// Errors: why not, with the arithmetic.
-fn allowed(arm: &Arm, cell: &Cell, plan: &Plan, limits: &Limits) -> Result<(), String> {
-    if cell.study().has_blocks() {
-        // What an engine refuses depends on the file, and is asked in the worker.
-        return Ok(());
-    }
-    if cell.copy().is_some() {
-        return copy::copiers::allow(&arm.primitive, cell.threads);
-    }
-    if let Some(setting) = cell.syscall() {
-        return calls_of::allowed(arm, setting, plan);
-    }
-    let Some(entry) = registry::find(&arm.primitive) else { return Ok(()) };
-    if let Some(net) = cell.net() {
-        transports::allow(entry, cell, net.tuning.network(), cell.receive_size().0)?;
-    }
-    if entry.locks_memory { limits.allow(cell) } else { Ok(()) }
 }
 
 /// How the slices of a trial are to be, and how long they take, about, in ns.

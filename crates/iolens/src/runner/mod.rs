@@ -1,12 +1,14 @@
 //! The run itself: slice work, passes over all cells in random order, every
 //! trial stored as it ends, until a stopping rule says enough.
 
+mod arms;
 mod calls;
 mod cells;
 mod copies;
 mod explain;
 mod preflight;
 mod resume;
+mod servers;
 mod writes;
 
 use std::path::PathBuf;

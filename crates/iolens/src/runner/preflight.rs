@@ -69,7 +69,7 @@ fn cells(plan: &Plan, host: &HostFacts) -> impl Iterator<Item = CellState> {
 pub(crate) fn both_ways(plan: &Plan, cells: usize) -> Option<usize> {
     let shared = plan.schedule.is_sliced() && !plan.isolate && plan.primitives.len() > 1;
     // A first look at thirty calls has no time for each of them twice.
-    let quick = plan.quick && plan.study() == Study::Syscall;
+    let quick = plan.quick && matches!(plan.study(), Study::Syscall | Study::Server);
     (shared && !quick && cells > 0).then_some(plan.sizes.len() / 2)
 }
 
@@ -122,6 +122,11 @@ fn check_budget(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
 fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     let available = host::descriptors_hard_max();
     let connections = |cell: &CellState| {
+        if let Some(server) = cell.cell.server() {
+            // The client has those of all servers of a trial.
+            let arms = cell.groups.iter().map(|group| group.arms.len() as u64).max().unwrap_or(0);
+            return arms * u64::from(server.connections);
+        }
         // One per arm, and what it opens itself; the signals of leads and files
         // of /proc besides. An event that gets no descriptor is not counted, and
         // says so. Without a receiver, messages go over a socket beside it.

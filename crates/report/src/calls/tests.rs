@@ -73,6 +73,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
             copies_sender: None,
             copies_end_to_end: None,
             latency: None,
+            server: None,
         });
         for round in 0..if refused { 0 } else { 2 } {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]

@@ -86,6 +86,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
             copies_sender: None,
             copies_end_to_end: None,
             latency: None,
+            server: None,
         });
         for round in 0..2 {
             let copy_ns = start + per_byte * cell.size.0 as f64;

@@ -62,7 +62,7 @@ impl Along {
         match plan.study() {
             Study::File | Study::Write => Along::Blocks,
             Study::Copy => Along::Files,
-            Study::Net | Study::Syscall => Along::Sizes,
+            Study::Net | Study::Syscall | Study::Server => Along::Sizes,
         }
     }
 

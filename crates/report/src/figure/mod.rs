@@ -148,6 +148,7 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
             }
         }
         Study::Syscall => figures.extend(crate::calls::figures(run, analysis)),
+        Study::Server => {}
     }
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
     let mut sampled = attribution::figures(run, &explained);
@@ -389,7 +390,7 @@ fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
         Setting::Net(NetSetting { topology, mode, working_set, .. }) => {
             format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}")
         }
-        Setting::Syscall(_) => format!("{study}-{metric}{rest}"),
+        Setting::Syscall(_) | Setting::Server(_) => format!("{study}-{metric}{rest}"),
         Setting::Copy(CopySetting { cache, .. }) => format!("{study}-{metric}-{cache}{rest}"),
         Setting::File(FileSetting { cache, pattern, consumer, .. }) => {
             format!("{study}-{metric}-{cache}-{pattern}-{consumer}{rest}")

@@ -128,6 +128,7 @@ pub(crate) fn trial_of(
             copies_sender: None,
             copies_end_to_end: None,
             latency: None,
+            server: None,
         });
         for round in 0..2 {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]

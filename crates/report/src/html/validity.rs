@@ -213,6 +213,9 @@ fn harness(run: &Run) -> Markup {
             ["one block of an engine that does nothing", "one slice of such a block"]
         }
         Study::Copy => ["one copy of an engine that does nothing", "one slice of such a copy"],
+        Study::Server => {
+            ["one request of a client that does nothing", "one slice of such requests"]
+        }
         Study::Syscall => ["one call of the loop around nothing", "one slice of one such call"],
     };
     let receipt = calibration.receipt_round_trip_ns.map_or_else(|| NONE.to_owned(), ns);

@@ -23,6 +23,7 @@ use iolens_model::plan::{Passes, Plan, Probes, Schedule};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::server::{OfferedSlice, ServerArm};
 use iolens_model::transport::Transport;
 use iolens_model::trial::SliceKind;
 use iolens_model::tuning::Tuning;
@@ -332,10 +333,17 @@ prop_compose! {
         copies_sender in option::of(number()),
         copies_end_to_end in option::of(number()),
         buckets in option::of(vec((any::<u64>(), any::<u64>()), 0..4)),
+        rate in option::of(number()),
     ) -> ArmOutcome {
         let arm = Arm { label, primitive, role };
         let latency = buckets.map(|buckets| Histogram { buckets });
-        ArmOutcome { arm, status, reason, copies_sender, copies_end_to_end, latency }
+        let server = rate.map(|rate| Box::new(ServerArm {
+            rate: Some(rate),
+            from_sent: latency.clone().unwrap_or_default(),
+            offered: vec![OfferedSlice { seq: 3, ..OfferedSlice::default() }],
+            ..ServerArm::default()
+        }));
+        ArmOutcome { arm, status, reason, copies_sender, copies_end_to_end, latency, server }
     }
 }
 

@@ -25,6 +25,7 @@ const STEPS: [&str; SCHEMA_VERSION as usize - 1] = [
     include_str!("../../src/schema_7.sql"),
     include_str!("../../src/schema_8.sql"),
     include_str!("../../src/schema_9.sql"),
+    include_str!("../../src/schema_10.sql"),
 ];
 
 /// A plan as builds before version 7 wrote it: of most axes it named one value,
@@ -184,7 +185,7 @@ fn the_trials_of_version_7_keep_their_keys_arms_and_slices() {
 fn no_calls_of_a_program_are_none_that_anybody_counted() {
     let directory = tempfile::tempdir().expect("a directory for the test");
     let path = directory.path().join("results.db");
-    of_version(&path, 9);
+    of_version(&path, 10);
     let connection = Connection::open(&path).expect("it opens");
     let copies = "INSERT INTO run (id, started_unix_ns, build, study, command_json, plan_json, \
                   primitives_json, host_json, calibration_json) \

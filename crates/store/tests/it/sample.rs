@@ -128,6 +128,7 @@ pub(crate) fn trial(pass: u32, position: u32) -> TrialOutcome {
             copies_sender: Some(2.0),
             copies_end_to_end: None,
             latency: None,
+            server: None,
         }],
         slices: vec![slice(0), slice(1)],
         environment: Environment::unknown("not looked at"),

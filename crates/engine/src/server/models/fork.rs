@@ -28,6 +28,9 @@ pub(super) static ENTRY: Entry = Entry {
     needs: "processes: RLIMIT_NPROC, kernel.pid_max, a cgroup's pids.max",
     since: None,
     waiting: BLOCKING,
+    many_that_stay: Err(
+        "its children live as long as their connections: `prefork` is the same with long ones",
+    ),
     others_wait: false,
     run,
 };

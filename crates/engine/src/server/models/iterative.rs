@@ -20,6 +20,7 @@ pub(super) static ENTRY: Entry = Entry {
     needs: "short connections, or one",
     since: None,
     waiting: BLOCKING,
+    many_that_stay: Err("it serves one connection until that ends, and the others wait"),
     others_wait: true,
     run,
 };

@@ -23,6 +23,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use iolens_model::kernel::KernelVersion;
+use iolens_model::load::Length;
+use iolens_model::server::ServerSetting;
 use iolens_sys::tcp_server::Waiting;
 
 use super::services::Spec;
@@ -95,6 +97,10 @@ pub struct Entry {
     pub since: Option<KernelVersion>,
     /// Whether it calls in a way that waits.
     pub waiting: Waiting,
+    /// Whether many connections that stay can be measured with it.
+    ///
+    /// Errors: why not.
+    pub many_that_stay: Result<(), &'static str>,
     /// Whether other clients wait while one does not move, so that there has to be
     /// a limit.
     pub others_wait: bool,
@@ -114,6 +120,7 @@ const fn never_waits(id: &'static str, summary: &'static str, run: Run) -> Entry
         needs: "descriptors: RLIMIT_NOFILE",
         since: None,
         waiting: NEVER,
+        many_that_stay: Ok(()),
         others_wait: false,
         run,
     }
@@ -149,6 +156,18 @@ pub fn find(id: &str) -> Option<&'static Entry> {
 const TRY_LIMIT: Duration = Duration::from_secs(5);
 
 impl Entry {
+    /// Whether it can be measured with so many connections: what serves one at a time,
+    /// or forgets one that it has served, is no answer to many that stay.
+    ///
+    /// Errors: why not.
+    pub fn allow(&self, setting: &ServerSetting) -> Result<(), String> {
+        let stays = setting.length == Length::Long && setting.connections > 1;
+        match (stays, self.many_that_stay) {
+            (true, Err(why)) => Err(format!("by design: {why}")),
+            _ => Ok(()),
+        }
+    }
+
     /// Tries it: one request over loopback.
     ///
     /// Errors: why it does not work here, and the kernel that it needs where this

@@ -28,6 +28,7 @@ pub(super) static ENTRY: Entry = Entry {
     needs: "processes: RLIMIT_NPROC, kernel.pid_max, a cgroup's pids.max",
     since: None,
     waiting: BLOCKING,
+    many_that_stay: Ok(()),
     others_wait: false,
     run,
 };

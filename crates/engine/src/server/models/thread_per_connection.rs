@@ -22,6 +22,7 @@ pub(super) static ENTRY: Entry = Entry {
     needs: "threads: RLIMIT_NPROC, kernel.threads-max, a cgroup's pids.max",
     since: None,
     waiting: BLOCKING,
+    many_that_stay: Ok(()),
     others_wait: false,
     run,
 };

@@ -1,0 +1,300 @@
+//! A trial of servers: one worker for each arm, which serves, and one for the client
+//! of all of them. The coordinator has them take turns, so that it knows of every
+//! failure which slice ran.
+
+use std::net::SocketAddr;
+
+use iolens_model::arm::ArmOutcome;
+use iolens_model::axes::Topology;
+use iolens_model::latency::Histogram;
+use iolens_model::load::{Connects, Load};
+use iolens_model::outcome::{Counts, EndFacts, SliceOutcome};
+use iolens_model::served::Served;
+use iolens_model::server::{OfferedSlice, ServerArm};
+use iolens_model::trial::{Slice, SliceKind, Trial};
+use iolens_sys::clock;
+use iolens_sys::signal::Interrupts;
+
+use super::Launch;
+use super::workers::{Trouble, Workers};
+use crate::worker::protocol::{
+    ClientSlice, ClientTask, FromWorker, ServerSlice, ServerTask, Side, StageStep, ToWorker, Turn,
+};
+
+/// What came of a trial of servers.
+pub(crate) struct Outcome {
+    pub(crate) slices: Vec<SliceOutcome>,
+    pub(crate) arms: Vec<ServerArm>,
+    /// Times from when requests were due, over the measured slices of each arm.
+    pub(crate) latency: Vec<Histogram>,
+    pub(crate) tx: EndFacts,
+    pub(crate) rx: EndFacts,
+}
+
+/// The servers in the order of the arms, and the client behind them.
+struct Cast<'a> {
+    workers: Workers<'a>,
+    trial: &'a Trial,
+    deadline_ns: u64,
+}
+
+/// Runs a trial to its end.
+pub(crate) fn conduct(
+    trial: &Trial,
+    launch: &Launch,
+    interrupts: Option<&Interrupts>,
+) -> Result<Outcome, Trouble> {
+    let mut workers = Workers::none(interrupts);
+    for arm in &trial.arms {
+        workers.start(&format!("`{}` server's", arm.label), Side::Tx, launch)?;
+    }
+    workers.start("client's", Side::Rx, launch)?;
+    workers.greet()?;
+    let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
+    let mut cast = Cast { workers, trial, deadline_ns };
+    cast.stage()?;
+    cast.open()?;
+    let mut done = Vec::with_capacity(trial.slices.len());
+    for (seq, slice) in trial.slices.iter().enumerate() {
+        done.push(cast.slice(seq, slice).map_err(|trouble| within(trouble, seq))?);
+    }
+    cast.conclude(&done)
+}
+
+/// The trouble of a slice that ran.
+fn within(trouble: Trouble, seq: usize) -> Trouble {
+    match trouble {
+        Trouble::Failed { slice, what, refused } => {
+            Trouble::Failed { slice: slice.or(Some(seq)), what, refused }
+        }
+        other => other,
+    }
+}
+
+/// Both ends of a slice.
+type BothSlices = (ServerSlice, ClientSlice);
+
+impl Cast<'_> {
+    fn client(&self) -> usize {
+        self.trial.arms.len()
+    }
+
+    /// Puts all servers into one network namespace and the client into another one,
+    /// where the topology says so.
+    fn stage(&mut self) -> Result<(), Trouble> {
+        if self.trial.cell.topology() != Some(Topology::Veth) {
+            return Ok(());
+        }
+        let (client, network) = (self.client(), self.trial.network);
+        let user_namespace = self.workers.stage_veth([0, client], network, self.deadline_ns)?;
+        let pid = self.workers.pid(0);
+        for server in 1..client {
+            let step = StageStep::Join { pid, user_namespace };
+            self.workers.stage(server, step, self.deadline_ns)?;
+        }
+        Ok(())
+    }
+
+    /// Has all servers answer, one after another in the order in which they are to run,
+    /// and the client connect.
+    fn open(&mut self) -> Result<(), Trouble> {
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut addresses = vec![nowhere; self.trial.arms.len()];
+        for arm in self.trial.arms_as_they_run() {
+            let task = ServerTask { trial: self.trial.clone(), arm };
+            addresses[arm] = self
+                .ask(arm, ToWorker::Serve(Box::new(task)), |answer| match answer {
+                    FromWorker::Serving { address } => Some(address),
+                    _ => None,
+                })
+                .map_err(|trouble| self.of_arm(trouble, arm))?;
+        }
+        let task = ClientTask { trial: self.trial.clone(), addresses };
+        self.ask(self.client(), ToWorker::Visit(Box::new(task)), |answer| match answer {
+            FromWorker::Ready => Some(()),
+            _ => None,
+        })
+    }
+
+    /// Blames an arm that could not begin: it has a slice, its first.
+    fn of_arm(&self, trouble: Trouble, arm: usize) -> Trouble {
+        match self.trial.slices.iter().position(|slice| slice.arm == arm) {
+            Some(seq) => within(trouble, seq),
+            None => trouble,
+        }
+    }
+
+    fn slice(&mut self, seq: usize, slice: &Slice) -> Result<BothSlices, Trouble> {
+        let (server, client) = (slice.arm, self.client());
+        self.ask(server, ToWorker::Turn(Turn::Begin), |answer| match answer {
+            FromWorker::Begun => Some(()),
+            _ => None,
+        })?;
+        let offered =
+            self.ask(client, ToWorker::Turn(Turn::Offer(seq)), |answer| match answer {
+                FromWorker::Offered { slice } => Some(*slice),
+                _ => None,
+            })?;
+        let counted = self.ask(server, ToWorker::Turn(Turn::End), |answer| match answer {
+            FromWorker::Counted { slice } => Some(*slice),
+            _ => None,
+        })?;
+        Ok((counted, offered))
+    }
+
+    fn conclude(mut self, done: &[BothSlices]) -> Result<Outcome, Trouble> {
+        let client = self.client();
+        let (rx, connects) =
+            self.ask(client, ToWorker::Turn(Turn::Conclude), |answer| match answer {
+                FromWorker::Visited { facts, connects } => Some((*facts, connects)),
+                _ => None,
+            })?;
+        let mut ends = Vec::with_capacity(client);
+        for server in 0..client {
+            let end = self.ask(server, ToWorker::Turn(Turn::Conclude), |answer| match answer {
+                FromWorker::Served { facts, served } => Some((*facts, *served)),
+                _ => None,
+            });
+            ends.push(end.map_err(|trouble| self.of_arm(trouble, server))?);
+        }
+        let slices = self.trial.slices.iter().zip(done).enumerate();
+        let stored = slices.filter(|(_, (slice, _))| slice.kind != SliceKind::Warm);
+        let slices = stored.map(|(seq, (slice, both))| joined(seq, slice, both)).collect();
+        let arm = |arm: usize| server_arm(self.trial, arm, done, &ends[arm].1, connects.get(arm));
+        let latency = (0..client).map(|arm| sum_of(self.trial, arm, done, |l| &l.from_due));
+        Ok(Outcome {
+            slices,
+            latency: latency.collect(),
+            arms: (0..client).map(arm).collect(),
+            tx: facts_of_all(ends.into_iter().map(|(facts, _)| facts)),
+            rx,
+        })
+    }
+
+    /// Says something to a worker and hears the answer.
+    fn ask<T>(
+        &mut self,
+        index: usize,
+        message: ToWorker,
+        expected: impl FnOnce(FromWorker) -> Option<T>,
+    ) -> Result<T, Trouble> {
+        self.workers.say(index, message);
+        let (from, answer) = self.workers.answer(self.deadline_ns)?;
+        let answer = Some(answer).filter(|_| from == index).and_then(expected);
+        answer.ok_or_else(|| self.workers.out_of_turn(from))
+    }
+}
+
+/// Both ends' counts of a slice. The client has its clock, and counted what a server
+/// has sent it.
+fn joined(seq: usize, slice: &Slice, (server, client): &BothSlices) -> SliceOutcome {
+    let time_ns = client.counts.time_ns;
+    SliceOutcome {
+        seq: u32::try_from(seq).unwrap_or(u32::MAX),
+        round: slice.round,
+        kind: slice.kind,
+        arm: slice.arm,
+        all_active_ns: time_ns,
+        tx: Counts {
+            time_ns,
+            bytes: client.counts.bytes,
+            retransmits: server.network.map(|network| network.retransmits),
+            ..server.counts
+        },
+        rx: Some(client.counts),
+    }
+}
+
+/// The slices of an arm that are stored, each with its position.
+fn of_arm<'a>(
+    trial: &'a Trial,
+    arm: usize,
+    done: &'a [BothSlices],
+) -> impl Iterator<Item = (usize, &'a Slice, &'a BothSlices)> {
+    let slices = trial.slices.iter().zip(done).enumerate();
+    slices
+        .filter(move |(_, (slice, _))| slice.arm == arm && slice.kind != SliceKind::Warm)
+        .map(|(seq, (slice, both))| (seq, slice, both))
+}
+
+/// Some times of an arm over its measured slices.
+fn sum_of(
+    trial: &Trial,
+    arm: usize,
+    done: &[BothSlices],
+    of: fn(&Load) -> &Histogram,
+) -> Histogram {
+    let mut sum = Histogram::default();
+    for (_, slice, (_, client)) in of_arm(trial, arm, done) {
+        if slice.kind == SliceKind::Measured {
+            sum.add(of(&client.load));
+        }
+    }
+    sum
+}
+
+fn server_arm(
+    trial: &Trial,
+    arm: usize,
+    done: &[BothSlices],
+    served: &Served,
+    connects: Option<&Connects>,
+) -> ServerArm {
+    let mut failures: Vec<(String, u64)> = Vec::new();
+    for (_, _, (_, client)) in of_arm(trial, arm, done) {
+        for (text, count) in &client.load.failures {
+            match failures.iter_mut().find(|(known, _)| known == text) {
+                Some((_, sum)) => *sum += count,
+                None => failures.push((text.clone(), *count)),
+            }
+        }
+    }
+    let apart = trial.cell.topology() != Some(Topology::Loopback);
+    let offered = of_arm(trial, arm, done).map(|(seq, _, (server, client))| OfferedSlice {
+        seq: u32::try_from(seq).unwrap_or(u32::MAX),
+        scheduled: client.load.scheduled,
+        outcomes: client.load.outcomes,
+        replies_in_window: client.load.replies_in_window,
+        window: client.load.window,
+        late_replies: client.load.late_replies,
+        threads: client.load.threads.clone(),
+        network: client.load.network,
+        server_network: server.network.filter(|_| apart),
+        processes: server.processes,
+    });
+    ServerArm {
+        rate: trial.servers.as_ref().and_then(|servers| servers.rate),
+        offered: offered.collect(),
+        from_sent: sum_of(trial, arm, done, |load| &load.from_sent),
+        lag: sum_of(trial, arm, done, |load| &load.lag),
+        connects: connects.copied().unwrap_or_default(),
+        failures,
+        mishaps: served.mishaps.clone(),
+        requests_by_task: served.requests_by_task.clone(),
+        tasks_max: of_arm(trial, arm, done).map(|(_, _, (s, _))| s.tasks).max().unwrap_or(0),
+    }
+}
+
+/// The facts of one server, and what any of them could not read.
+fn facts_of_all(ends: impl Iterator<Item = EndFacts>) -> EndFacts {
+    let joined = |mut all: EndFacts, other: EndFacts| {
+        all.bracket_ns += other.bracket_ns;
+        for missing in other.not_measured {
+            if !all.not_measured.contains(&missing) {
+                all.not_measured.push(missing);
+            }
+        }
+        all
+    };
+    let all: Option<EndFacts> = ends.reduce(joined);
+    all.expect("a trial has an arm")
+}
+
+/// Hands each arm what came of it.
+pub(crate) fn hand_out(arms: &mut [ArmOutcome], outcome: &mut Outcome) {
+    let all = std::mem::take(&mut outcome.arms).into_iter().zip(&outcome.latency);
+    for (arm, (server, times)) in arms.iter_mut().zip(all) {
+        arm.server = Some(Box::new(server));
+        arm.latency = (times.total() > 0).then(|| times.clone());
+    }
+}

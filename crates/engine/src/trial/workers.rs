@@ -1,0 +1,343 @@
+//! The worker processes of a trial and the conversation with them, on one thread:
+//! every wait is a poll over all pipes and the user's interrupt, and has an end.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Read;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::mpsc::{Sender, channel};
+
+use iolens_model::plan::NetworkOptions;
+use iolens_sys::errno::Errno;
+use iolens_sys::signal::Interrupts;
+use iolens_sys::{clock, poll};
+
+use super::{END_VARIABLE, Launch};
+use crate::spawn::{Spawned, describe, spawn};
+use crate::worker::protocol::{
+    Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, ToWorker, write_frame,
+};
+
+/// A worker that has not said hello by then is not one.
+const HELLO_LIMIT_NS: u64 = 10_000_000_000;
+
+/// How long the survivor may take to say which slice ran when the other died.
+const GRACE_NS: u64 = 1_000_000_000;
+
+/// Why a trial has no reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// Something failed.
+    Failed {
+        /// The slice that ran, if it is known.
+        slice: Option<usize>,
+        /// What happened, one clause.
+        what: String,
+        /// Whether the machine's limits do not allow the arm at all.
+        refused: bool,
+    },
+    /// It took longer than it may.
+    TimeUp,
+    /// The user wants to stop.
+    Interrupted,
+}
+
+pub(super) fn failed(what: impl Into<String>) -> Trouble {
+    Trouble::Failed { slice: None, what: what.into(), refused: false }
+}
+
+/// One worker process.
+struct Worker {
+    /// What messages to the user call it: `sending`.
+    name: String,
+    child: Child,
+    orders: Option<Sender<ToWorker>>,
+    stdout: ChildStdout,
+    buffer: FrameBuffer,
+    ended: bool,
+}
+
+/// What a wait ended with.
+enum Event {
+    Message(usize, FromWorker),
+    /// The worker's stdout has ended.
+    Gone(usize),
+    TimeUp,
+    Interrupted,
+}
+
+/// Worker processes, known by their place in the order in which they were started;
+/// killed and reaped when dropped.
+pub(crate) struct Workers<'a> {
+    workers: Vec<Worker>,
+    interrupts: Option<&'a Interrupts>,
+    /// Moves the stacks of all of them.
+    random: u64,
+}
+
+impl Drop for Workers<'_> {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            // Closing its control pipe asks it to end; killing makes sure, and
+            // ends the thread that may still be writing to it.
+            worker.orders = None;
+            let _ = worker.child.kill();
+            let _ = worker.child.wait();
+        }
+    }
+}
+
+impl Worker {
+    fn start(name: String, end: Side, launch: &Launch, random: u64) -> Result<Worker, Trouble> {
+        // An environment of random length moves the stack: the memory layout
+        // is sampled over trials instead of frozen (Mytkowicz et al. 2009).
+        let padding = "x".repeat(usize::from((random & 0xfff) as u16));
+        let environment = [("IOLENS_PADDING", padding.as_str()), (END_VARIABLE, end.short())];
+        let Spawned { child, stdin, stdout } = spawn(launch, &environment).map_err(failed)?;
+        Ok(Worker {
+            name,
+            child,
+            orders: Some(writer(stdin)),
+            stdout,
+            buffer: FrameBuffer::default(),
+            ended: false,
+        })
+    }
+
+    /// Hands a message to the thread that writes to the worker. If the worker
+    /// has gone, its stdout has ended too, which is where that is noticed.
+    fn say(&mut self, message: ToWorker) {
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(message);
+        }
+    }
+
+    /// How the process ended, in words.
+    fn obituary(&mut self) -> String {
+        let name = &self.name;
+        // Its stdout is closed: it is dead, or must be.
+        let _ = self.child.kill();
+        match self.child.wait().map(describe) {
+            Ok(how) => format!("the {name} worker {how}"),
+            Err(e) => format!("the {name} worker cannot be waited for: {}", Errno::from(e)),
+        }
+    }
+}
+
+/// A thread that writes orders to a worker, so that nobody else can be held
+/// up by a worker that does not read. Dropping the sender closes the pipe.
+fn writer(mut stdin: ChildStdin) -> Sender<ToWorker> {
+    let (orders, to_write) = channel::<ToWorker>();
+    std::thread::spawn(move || {
+        for message in to_write {
+            if write_frame(&mut stdin, &message).is_err() {
+                return;
+            }
+        }
+    });
+    orders
+}
+
+impl<'a> Workers<'a> {
+    /// No worker yet.
+    pub(crate) fn none(interrupts: Option<&'a Interrupts>) -> Workers<'a> {
+        Workers { workers: Vec::new(), interrupts, random: token() }
+    }
+
+    /// Starts one more. `name` is what messages call it, `end` what others find it by.
+    pub(crate) fn start(&mut self, name: &str, end: Side, launch: &Launch) -> Result<(), Trouble> {
+        self.random = self.random.rotate_right(12);
+        self.workers.push(Worker::start(name.to_owned(), end, launch, self.random)?);
+        Ok(())
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.workers.len()
+    }
+
+    /// Hears a hello of each, and checks that it speaks our protocol.
+    pub(crate) fn greet(&mut self) -> Result<(), Trouble> {
+        let deadline_ns = clock::monotonic_ns() + HELLO_LIMIT_NS;
+        for _ in 0..self.workers.len() {
+            let answer = self.answer(deadline_ns).map_err(|trouble| match trouble {
+                Trouble::TimeUp => failed("a worker did not say hello within 10 s of its start"),
+                other => other,
+            });
+            match answer? {
+                (index, FromWorker::Hello { protocol: PROTOCOL_VERSION, .. }) => {
+                    self.say(index, ToWorker::Hello { protocol: PROTOCOL_VERSION });
+                }
+                (index, FromWorker::Hello { protocol, build }) => {
+                    return Err(failed(format!(
+                        "the {} worker (build {build}) speaks protocol {protocol}, this iolens \
+                         speaks {PROTOCOL_VERSION}: use the same build at both ends",
+                        self.workers[index].name
+                    )));
+                }
+                (index, _) => return Err(self.out_of_turn(index)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands a message to a worker.
+    pub(crate) fn say(&mut self, index: usize, message: ToWorker) {
+        self.workers[index].say(message);
+    }
+
+    /// The process of a worker.
+    pub(crate) fn pid(&self, index: usize) -> u32 {
+        self.workers[index].child.id()
+    }
+
+    /// What is said of one that says something that it was not asked for.
+    pub(crate) fn out_of_turn(&self, index: usize) -> Trouble {
+        failed(format!("the {} worker spoke out of turn", self.workers[index].name))
+    }
+
+    /// Puts a sending and a receiving worker into a network namespace each, with a veth
+    /// pair between them; whether the first one made a user namespace.
+    pub(crate) fn stage_veth(
+        &mut self,
+        [tx, rx]: [usize; 2],
+        network: NetworkOptions,
+        deadline_ns: u64,
+    ) -> Result<bool, Trouble> {
+        let [tx_pid, far_pid] = [self.pid(tx), self.pid(rx)];
+        let made = self.stage(tx, StageStep::Enter { beside: None }, deadline_ns)?;
+        let beside = made.then_some(tx_pid);
+        self.stage(rx, StageStep::Enter { beside }, deadline_ns)?;
+        self.stage(tx, StageStep::Pair { far_pid, network }, deadline_ns)?;
+        for (index, side) in [(rx, Side::Rx), (tx, Side::Tx)] {
+            self.stage(index, StageStep::Open { side, network }, deadline_ns)?;
+        }
+        Ok(made)
+    }
+
+    /// Has a worker take a step; returns whether it made a user namespace.
+    pub(crate) fn stage(
+        &mut self,
+        index: usize,
+        step: StageStep,
+        deadline_ns: u64,
+    ) -> Result<bool, Trouble> {
+        self.say(index, ToWorker::Stage(step));
+        match self.answer(deadline_ns)? {
+            (from, FromWorker::Staged { user_namespace }) if from == index => Ok(user_namespace),
+            (from, _) => Err(self.out_of_turn(from)),
+        }
+    }
+
+    /// The next message that is not a failure.
+    pub(crate) fn answer(&mut self, deadline_ns: u64) -> Result<(usize, FromWorker), Trouble> {
+        match self.next(deadline_ns)? {
+            Event::Message(_, FromWorker::Failed { failure }) => {
+                Err(self.explain(Some(failure), None))
+            }
+            Event::Message(index, message) => Ok((index, message)),
+            Event::Gone(index) => Err(self.explain(None, Some(index))),
+            Event::TimeUp => Err(Trouble::TimeUp),
+            Event::Interrupted => Err(Trouble::Interrupted),
+        }
+    }
+
+    /// Brings together what a survivor says and how the other one died: one
+    /// knows the slice, the other one is the reason.
+    fn explain(&mut self, first: Option<Failure>, gone: Option<usize>) -> Trouble {
+        let deadline_ns = clock::monotonic_ns() + GRACE_NS;
+        let mut failures: Vec<Failure> = first.into_iter().collect();
+        let mut gone = gone;
+        // A cause of its own is told by nobody else; a consequence has a cause
+        // that the other side tells, or was.
+        while failures.len() < self.workers.len() && !failures.iter().any(|f| !f.consequence) {
+            let is_told = gone.is_some() && !failures.is_empty();
+            if is_told || self.workers.iter().all(|worker| worker.ended) {
+                break;
+            }
+            match self.next(deadline_ns) {
+                Ok(Event::Message(_, FromWorker::Failed { failure })) => failures.push(failure),
+                Ok(Event::Message(..)) => {}
+                Ok(Event::Gone(index)) => gone = Some(index),
+                Ok(Event::Interrupted) => return Trouble::Interrupted,
+                Ok(Event::TimeUp) | Err(_) => break,
+            }
+        }
+        let slice = failures.iter().find_map(|failure| failure.slice);
+        let told = failures.iter().min_by_key(|failure| failure.consequence);
+        let what = match (gone, told) {
+            (_, Some(failure)) if !failure.consequence => failure.what.clone(),
+            (Some(index), _) => self.workers[index].obituary(),
+            (None, Some(failure)) => failure.what.clone(),
+            (None, None) => "the workers fell silent".to_owned(),
+        };
+        let refused = told.is_some_and(|failure| failure.refused);
+        Trouble::Failed { slice, what, refused }
+    }
+
+    /// Waits for whatever comes first.
+    fn next(&mut self, deadline_ns: u64) -> Result<Event, Trouble> {
+        loop {
+            for (index, worker) in self.workers.iter_mut().enumerate() {
+                match worker.buffer.take() {
+                    Ok(Some(message)) => return Ok(Event::Message(index, message)),
+                    Ok(None) => {}
+                    Err(e) => {
+                        return Err(failed(format!(
+                            "the {} worker speaks nonsense: {e}",
+                            worker.name
+                        )));
+                    }
+                }
+            }
+            if self.interrupts.is_some_and(Interrupts::came) {
+                return Ok(Event::Interrupted);
+            }
+            let now_ns = clock::monotonic_ns();
+            if now_ns >= deadline_ns {
+                return Ok(Event::TimeUp);
+            }
+            if let Some(gone) = self.wait(deadline_ns - now_ns)? {
+                return Ok(Event::Gone(gone));
+            }
+        }
+    }
+
+    /// Waits once and takes in what has come; a worker whose stdout ended is
+    /// returned, once.
+    fn wait(&mut self, timeout_ns: u64) -> Result<Option<usize>, Trouble> {
+        let open: Vec<usize> =
+            (0..self.workers.len()).filter(|&w| !self.workers[w].ended).collect();
+        let mut fds: Vec<BorrowedFd<'_>> =
+            open.iter().map(|&index| self.workers[index].stdout.as_fd()).collect();
+        fds.extend(self.interrupts.map(AsFd::as_fd));
+        let ready = match poll::readable(&fds, timeout_ns) {
+            Ok(ready) => ready,
+            Err(Errno::EINTR) => return Ok(None),
+            Err(e) => return Err(failed(format!("cannot wait for the workers: {e}"))),
+        };
+        let mut piece = vec![0; 64 << 10];
+        for (&index, _) in open.iter().zip(&ready).filter(|(_, ready)| **ready) {
+            let worker = &mut self.workers[index];
+            match worker.stdout.read(&mut piece) {
+                Ok(0) => {
+                    worker.ended = true;
+                    return Ok(Some(index));
+                }
+                Ok(n) => worker.buffer.extend(&piece[..n]),
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => {
+                    let what = format!("cannot hear the {} worker: {e}", worker.name);
+                    return Err(failed(what));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A number nobody else has: the standard library seeds its hashers from the
+/// kernel's random pool.
+pub(super) fn token() -> u64 {
+    RandomState::new().build_hasher().finish()
+}

@@ -1,0 +1,307 @@
+//! A worker in a trial of servers: one process for each server, and one for the client
+//! of all of them. The coordinator has them take turns, a slice at a time: what a
+//! server reads before and after a slice is not in the client's clock, and a server
+//! whose slice it is not has nothing to do.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use iolens_model::cell::Cell;
+use iolens_model::load::Pace;
+use iolens_model::outcome::{Counts, EndFacts, Status};
+use iolens_model::reading::NotMeasured;
+use iolens_model::server::{ServerSetting, TrialServers};
+use iolens_model::trial::{Trial, Work};
+use iolens_model::units::Nanos;
+use iolens_sys::affinity;
+use iolens_sys::proc::Root;
+
+use super::family::Family;
+use super::protocol::{
+    BUILD, ClientSlice, ClientTask, Failure, FromWorker, ServerSlice, ServerTask, Side, Turn,
+};
+use crate::load::{Count, Expected, Form, Offered, Portion, Session, Settings, Stop};
+use crate::server::services::Spec;
+use crate::server::{Close, Offer, Running, Server, models};
+use crate::stage::Place;
+
+/// A request that has no reply after this is a timeout.
+const TIMEOUT: Nanos = Nanos(10 * Nanos::SECOND.0);
+
+/// How long a client may keep a model waiting that serves nobody else meanwhile.
+const STALL_LIMIT: Duration = Duration::from_secs(30);
+
+/// What a worker answers with.
+type Say<'a> = &'a (dyn Fn(&FromWorker) -> io::Result<()> + Sync);
+
+/// Starts a thread that serves; it takes its turns from what is returned.
+pub(super) fn serve(
+    task: ServerTask,
+    say: impl Fn(&FromWorker) -> io::Result<()> + Send + Sync + 'static,
+) -> Sender<Turn> {
+    in_thread(say, move |turns, say| be_server(&task, turns, say))
+}
+
+/// Starts a thread that is the client.
+pub(super) fn visit(
+    task: ClientTask,
+    say: impl Fn(&FromWorker) -> io::Result<()> + Send + Sync + 'static,
+) -> Sender<Turn> {
+    in_thread(say, move |turns, say| be_client(&task, turns, say))
+}
+
+fn in_thread(
+    say: impl Fn(&FromWorker) -> io::Result<()> + Send + Sync + 'static,
+    work: impl FnOnce(&Receiver<Turn>, Say<'_>) -> Result<FromWorker, Failure> + Send + 'static,
+) -> Sender<Turn> {
+    let (tells, hears) = channel();
+    std::thread::spawn(move || {
+        let last = work(&hears, &say).unwrap_or_else(|failure| FromWorker::Failed { failure });
+        // If nobody listens any more, there is nobody to tell.
+        let _ = say(&last);
+    });
+    tells
+}
+
+/// The axes and the rest of a trial of servers.
+fn parts(trial: &Trial) -> Result<(&ServerSetting, &TrialServers), Failure> {
+    let (setting, servers) = (trial.cell.server(), trial.servers.as_ref());
+    setting.zip(servers).ok_or_else(|| Failure::cause("the trial is not one of servers"))
+}
+
+/// Waits until the place of an end is usable.
+fn usable(trial: &Trial, side: Side) -> Result<Place, Failure> {
+    let place = Place::of(trial, side).ok_or_else(|| Failure::cause("the trial has no network"))?;
+    place.wait_until_usable(super::link::stall_limit(trial))?;
+    Ok(place)
+}
+
+/// Restricts the calling thread, and all that it starts, to processors.
+fn stay_on(cpus: &[u32]) -> Result<(), Failure> {
+    affinity::restrict_thread(cpus)
+        .map_err(|e| Failure::cause(format!("cannot run on the processors {cpus:?}: {e}")))
+}
+
+fn gone() -> Failure {
+    Failure { consequence: true, ..Failure::cause("the coordinator has gone") }
+}
+
+/// One server from its first connection to its last.
+fn be_server(
+    task: &ServerTask,
+    turns: &Receiver<Turn>,
+    say: Say<'_>,
+) -> Result<FromWorker, Failure> {
+    let trial = &task.trial;
+    let (setting, servers) = parts(trial)?;
+    let place = usable(trial, Side::Tx)?;
+    stay_on(&trial.tx_cpus)?;
+    // Before the server's first thread: those that it starts are counted with it.
+    let mut family = Family::open(&trial.tx_cpus, trial.pass, trial.probes, trial.counts(task.arm));
+    let server = Server::open(offer(trial, task.arm, setting, servers, place)?);
+    let running = server.and_then(Server::start).map_err(Failure::cause)?;
+    let address = running.address();
+    say(&FromWorker::Serving { address }).map_err(|_| gone())?;
+    let mut begun = None;
+    loop {
+        match turns.recv().map_err(|_| gone())? {
+            Turn::Begin => {
+                begun = Some((requests(&running), family.before(&tasks(&running))));
+                say(&FromWorker::Begun).map_err(|_| gone())?;
+            }
+            Turn::End => {
+                let Some((answered, before)) = begun.take() else { continue };
+                let tasks = tasks(&running);
+                let after = family.after(&tasks);
+                if let Some(why) = running.failure() {
+                    return Err(Failure::cause(why));
+                }
+                let mut counts = family.between([&before, &after]);
+                counts.messages = requests(&running).saturating_sub(answered);
+                let slice = ServerSlice {
+                    counts,
+                    tasks: tasks.len() as u64,
+                    network: after.network_since(&before),
+                    processes: processes(setting),
+                };
+                say(&FromWorker::Counted { slice: Box::new(slice) }).map_err(|_| gone())?;
+            }
+            Turn::Conclude => break,
+            Turn::Offer(_) => {}
+        }
+    }
+    let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);
+    place.describe(&mut facts);
+    let served = running.stop();
+    match served.failure {
+        Some(why) => Err(Failure::cause(why)),
+        None => Ok(FromWorker::Served { facts: Box::new(facts), served: Box::new(served) }),
+    }
+}
+
+/// What an arm serves.
+fn offer(
+    trial: &Trial,
+    arm: usize,
+    setting: &ServerSetting,
+    servers: &TrialServers,
+    place: Place,
+) -> Result<Offer, Failure> {
+    let id = &trial.arms[arm].primitive;
+    let unknown = || Failure::cause(format!("this build has no model `{id}`"));
+    Ok(Offer {
+        model: models::find(id).ok_or_else(unknown)?,
+        service: Spec::parse(&setting.service).map_err(Failure::cause)?,
+        address: SocketAddr::from((place.address(), 0)),
+        backlog: servers.backlog,
+        workers: trial.cell.threads,
+        // Whoever closes first keeps the port for a minute, and the client has many.
+        close: Close::Client,
+        stall_limit: STALL_LIMIT,
+        cpus: Some(trial.tx_cpus.clone()),
+    })
+}
+
+/// Threads and processes that serve at the moment.
+fn tasks(running: &Running) -> Vec<u32> {
+    running.tasks().iter().filter_map(|task| task.id).collect()
+}
+
+fn requests(running: &Running) -> u64 {
+    running.tasks().iter().map(|task| task.requests).sum()
+}
+
+/// Processes in /proc, for a service that reads them all.
+fn processes(setting: &ServerSetting) -> Option<u64> {
+    let reads = setting.service.starts_with("top2");
+    let is_one = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
+    reads.then(|| Root::real().names("proc").iter().filter(|name| is_one(name)).count() as u64)
+}
+
+/// The client of all arms from its first connection to its last.
+fn be_client(
+    task: &ClientTask,
+    turns: &Receiver<Turn>,
+    say: Say<'_>,
+) -> Result<FromWorker, Failure> {
+    let trial = &task.trial;
+    let (setting, servers) = parts(trial)?;
+    let place = usable(trial, Side::Rx)?;
+    stay_on(&trial.rx_cpus)?;
+    let mut family = Family::open(&trial.rx_cpus, trial.pass, trial.probes, trial.counts(0));
+    let stop = Stop::default();
+    let connect = |&address: &SocketAddr| {
+        let settings = settings(trial, setting, servers, address)?;
+        settings.check().and_then(|()| Session::open(settings, &stop)).map_err(Failure::cause)
+    };
+    let mut sessions =
+        task.addresses.iter().map(connect).collect::<Result<Vec<Session>, Failure>>()?;
+    say(&FromWorker::Ready).map_err(|_| gone())?;
+    loop {
+        match turns.recv().map_err(|_| gone())? {
+            Turn::Offer(seq) => {
+                let arm = trial.slices.get(seq).map(|slice| slice.arm);
+                let session = arm.and_then(|arm| sessions.get_mut(arm));
+                let session = session.ok_or_else(|| Failure::cause("there is no such slice"))?;
+                let before = family.before(&[]);
+                let offered = session.offer(&portion(trial, servers, seq), &stop, None);
+                let after = family.after(&[]);
+                if offered.load.status != Status::Ok {
+                    let why = offered.load.reason.unwrap_or_else(|| "the load failed".to_owned());
+                    return Err(Failure { slice: Some(seq), ..Failure::cause(why) });
+                }
+                let counts = client_counts(family.between([&before, &after]), &offered);
+                let slice = Box::new(ClientSlice { counts, load: offered.load });
+                say(&FromWorker::Offered { slice }).map_err(|_| gone())?;
+            }
+            Turn::Conclude => break,
+            Turn::Begin | Turn::End => {}
+        }
+    }
+    let mut facts = facts(&trial.cell, &family, &trial.rx_cpus);
+    place.describe(&mut facts);
+    let connects = sessions.iter().map(Session::connects).collect();
+    Ok(FromWorker::Visited { facts: Box::new(facts), connects })
+}
+
+/// What is offered to one server, in all slices.
+fn settings(
+    trial: &Trial,
+    setting: &ServerSetting,
+    servers: &TrialServers,
+    address: SocketAddr,
+) -> Result<Settings, Failure> {
+    let expected = Expected::of_service(&setting.service, &[]).map_err(Failure::cause)?;
+    Ok(Settings {
+        connections: setting.connections,
+        in_flight: servers.in_flight,
+        length: setting.length,
+        timeout: TIMEOUT,
+        threads: servers.client_threads,
+        cpus: Some(trial.rx_cpus.clone()),
+        form: Form::Line { text: Vec::new() },
+        expected,
+        ..Settings::closed_loop(address)
+    })
+}
+
+/// What is offered in a slice.
+fn portion(trial: &Trial, servers: &TrialServers, seq: usize) -> Portion {
+    let seed = servers.seed.wrapping_add(seq as u64);
+    let (count, warmup) = match trial.slices[seq].work {
+        Work::Messages(requests) => (Count::Requests(requests), Nanos(0)),
+        Work::Window(window) => {
+            let dropped = servers.dropped.min(window);
+            (Count::Time(Nanos(window.0 - dropped.0)), dropped)
+        }
+    };
+    let pace = match servers.rate {
+        Some(rate) => Pace::Open { rate, arrivals: servers.arrivals },
+        None => Pace::Closed { think: Nanos(0) },
+    };
+    Portion { pace, count, warmup, seed }
+}
+
+/// What the client counted of what it offered, warm-up and all, beside what it spent.
+/// The slice's clock goes from its first request to the last reply.
+fn client_counts(spent: Counts, offered: &Offered) -> Counts {
+    let load = &offered.load;
+    let clock = offered.first_sent_ns.zip(offered.last_right_ns);
+    Counts {
+        messages: load.outcomes.ok + load.warmup,
+        bytes: load.received_bytes,
+        time_ns: clock.map_or(load.window.0, |(first, last)| last.saturating_sub(first)),
+        calls: Some(offered.calls.sends + offered.calls.receives),
+        retransmits: load.network.map(|network| network.retransmits),
+        ..spent
+    }
+}
+
+/// What a worker says of itself.
+fn facts(cell: &Cell, family: &Family, cpus: &[u32]) -> EndFacts {
+    let why = "a server has connections of its own, whose segments nobody adds up";
+    let mut not_measured = family.missing();
+    not_measured.push(NotMeasured { metric: "segments_out".to_owned(), why: why.to_owned() });
+    EndFacts {
+        build: BUILD.to_owned(),
+        message_bytes: 0,
+        threads: cell.threads,
+        thread_cpus: vec![cpus.to_vec()],
+        congestion: None,
+        send_buffer_bytes: None,
+        receive_buffer_bytes: None,
+        nodelay: None,
+        mss_bytes: None,
+        mtu_bytes: None,
+        packet_taps: None,
+        ring_bytes: None,
+        bracket_ns: family.spent_ns(),
+        thread_pmus: family.pmu().map(str::to_owned).into_iter().collect(),
+        by_pmu: Vec::new(),
+        arm_facts: Vec::new(),
+        starts: Vec::new(),
+        not_measured,
+    }
+}

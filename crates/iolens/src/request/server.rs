@@ -1,0 +1,136 @@
+//! A plan of the study `server`.
+
+use iolens_engine::server::models::{self, MODELS};
+use iolens_model::load::{Arrivals, Length};
+use iolens_model::plan::{Axes, Schedule};
+use iolens_model::server::ServerAxes;
+use iolens_model::units::Nanos;
+
+use super::{ALL, Available, Chosen, Request, stated, topologies};
+use crate::failure::Failure;
+use crate::values::unknown;
+use crate::wishes::Wishes;
+
+/// The baseline of the study, unless another one is named.
+const BASELINE: &str = "epoll_lt";
+
+/// Rounds of slices that are thrown away: connections and memory are warm after one.
+const DISCARDED_ROUNDS: u32 = 1;
+
+/// How long a slice is meant to last, and how many count, where a plan says nothing.
+const SLICE: Nanos = Nanos(100_000_000);
+const ROUNDS: u32 = 10;
+
+/// Connections that may wait to be taken; the kernel has a limit of its own.
+const BACKLOG: u32 = 65_535;
+
+/// The plan of these wishes.
+pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
+    let (primitives, baseline) = arms(&asked)?;
+    let mut notes = Vec::new();
+    let stands = stated(asked.topologies.clone(), "topologies")?.0;
+    let axes = ServerAxes {
+        topologies: topologies(&stands, available, &mut notes)?,
+        services: stated(asked.services.clone(), "services")?.0,
+        lengths: asked.length.clone().map_or(vec![Length::Long], |lengths| lengths.0),
+        loads: stated(asked.load.clone(), "load")?.0,
+        connections: stated(asked.connections.clone(), "connections")?.0,
+        arrivals: asked.arrivals.unwrap_or(Arrivals::Poisson),
+        in_flight: asked.in_flight.unwrap_or(1),
+        phase: stated(asked.phase, "phase")?,
+        backlog: asked.backlog.unwrap_or(BACKLOG),
+        client_threads: asked.client_threads,
+        server_cpus: asked.server_cpus.clone().map(|cpus| cpus.0),
+        client_cpus: asked.client_cpus.clone().map(|cpus| cpus.0),
+        external: Vec::new(),
+    };
+    check(&asked, &axes)?;
+    let schedule = Schedule::Slices {
+        slice: asked.slice.unwrap_or(SLICE),
+        discarded_rounds: DISCARDED_ROUNDS,
+        rounds: asked.rounds.unwrap_or(ROUNDS),
+    };
+    let axes = Axes::Server(axes);
+    let chosen = Chosen { axes, primitives, baseline, sizes: Vec::new(), schedule };
+    Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
+}
+
+/// Refuses what does not go together.
+fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
+    if asked.is_classic() {
+        return Err(Failure::usage(
+            "--window and --messages are not of the study server: --slice is how long requests are \
+             offered to one server at a time, and --phase the same at a rate\n  leave them out",
+        ));
+    }
+    let sink = iolens_model::axes::Topology::Sink;
+    if axes.topologies.contains(&sink) {
+        return Err(Failure::usage(
+            "the topology sink drops all that is sent, and a server answers\n  take --topologies \
+             veth or loopback",
+        ));
+    }
+    if axes.in_flight > 1 && axes.lengths.contains(&Length::Short) {
+        return Err(Failure::usage(format!(
+            "--in-flight {} and short connections do not go together: each carries one request\n  \
+             leave --in-flight out, or take --length long",
+            axes.in_flight
+        )));
+    }
+    let (server, client) = (axes.server_cpus.as_ref(), axes.client_cpus.as_ref());
+    if server.is_some() != client.is_some() {
+        return Err(Failure::usage(
+            "--server-cpus and --client-cpus go together: name both, or neither",
+        ));
+    }
+    let shared = server.zip(client).and_then(|(s, c)| s.iter().find(|cpu| c.contains(cpu)));
+    match shared {
+        Some(cpu) => Err(Failure::usage(format!(
+            "CPU {cpu} is in --server-cpus and in --client-cpus: each would wait for the other, and \
+             neither cost could be told\n  name different ones"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// The models and the baseline, which is always measured.
+fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
+    let mut listed: Vec<String> = Vec::new();
+    for word in stated(asked.primitives.clone(), "primitives")?.0 {
+        let found: Vec<&str> = match &*word {
+            ALL => MODELS.iter().map(|entry| entry.id).collect(),
+            id => vec![known_model(id).map_err(Failure::usage)?.id],
+        };
+        for id in found {
+            if !listed.iter().any(|known| known == id) {
+                listed.push(id.to_owned());
+            }
+        }
+    }
+    let baseline = match (&asked.baseline, &listed[..]) {
+        (Some(id), _) => known_model(id).map_err(Failure::usage)?.id.to_owned(),
+        (None, [single]) => single.clone(),
+        (None, _) => BASELINE.to_owned(),
+    };
+    let others = listed.into_iter().filter(|id| *id != baseline);
+    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
+}
+
+/// The model of an id.
+pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
+    models::find(id).ok_or_else(|| {
+        let known: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
+        let hint = format!("`iolens list models` shows all of them; --primitives takes {ALL} too");
+        unknown("model", id, &known, &hint)
+    })
+}
+
+/// Whether there is such an id under a key of a plan.
+pub(super) fn known(key: &str, id: &str) -> Result<(), String> {
+    match key {
+        "primitives" if id == ALL => Ok(()),
+        "primitives" | "baseline" => known_model(id).map(|_| ()),
+        // Said of the key, whatever stands under it.
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,265 @@
+//! The study `server`: its axes, what a trial tells its workers, and what came of an
+//! arm besides the counts of its slices.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::axes::{Topology, crossed};
+use crate::copy::External;
+use crate::latency::Histogram;
+use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outcomes};
+use crate::served::Mishap;
+use crate::units::Nanos;
+
+/// How much is offered to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum LoadLevel {
+    /// As much as it takes: every reply makes the next request due.
+    Closed,
+    /// Requests by a schedule, at this share of what the slowest of the models that are
+    /// compared took in a closed loop, in percent, 1 to 100.
+    Percent(u8),
+}
+
+impl fmt::Display for LoadLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadLevel::Closed => f.write_str("closed"),
+            LoadLevel::Percent(share) => write!(f, "{share}%"),
+        }
+    }
+}
+
+impl FromStr for LoadLevel {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LoadLevel, String> {
+        let refused = || {
+            format!(
+                "`{text}` is no load: write closed, or a share of what the slowest model takes, \
+                 1% to 100%"
+            )
+        };
+        if text == "closed" {
+            return Ok(LoadLevel::Closed);
+        }
+        let share = text.strip_suffix('%').and_then(|share| share.parse().ok());
+        share.filter(|share| (1..=100).contains(share)).map(LoadLevel::Percent).ok_or_else(refused)
+    }
+}
+
+impl TryFrom<String> for LoadLevel {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<LoadLevel, String> {
+        text.parse()
+    }
+}
+
+impl From<LoadLevel> for String {
+    fn from(level: LoadLevel) -> String {
+        level.to_string()
+    }
+}
+
+/// One setting of the axes that `server` alone has.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ServerSetting {
+    /// Where the client and the servers stand.
+    pub topology: Topology,
+    /// What a server does for a request, as it is written.
+    pub service: String,
+    /// How many requests a connection carries.
+    pub length: Length,
+    /// How much is offered.
+    pub load: LoadLevel,
+    /// Connections at a time, at least 1.
+    pub connections: u32,
+}
+
+impl ServerSetting {
+    /// `16 connections`.
+    #[must_use]
+    pub fn connections_in_words(&self) -> String {
+        let plural = if self.connections == 1 { "" } else { "s" };
+        format!("{} connection{plural}", self.connections)
+    }
+
+    /// `closed loop`, or `offered 50% of the slowest`.
+    #[must_use]
+    pub fn load_in_words(&self) -> String {
+        match self.load {
+            LoadLevel::Closed => "closed loop".to_owned(),
+            LoadLevel::Percent(_) => format!("offered {} of the slowest", self.load),
+        }
+    }
+
+    /// `long connections`.
+    #[must_use]
+    pub fn length_in_words(&self) -> String {
+        format!("{} connections", self.length.word())
+    }
+
+    /// Whether requests are due by a schedule.
+    #[must_use]
+    pub fn is_open_loop(&self) -> bool {
+        self.load != LoadLevel::Closed
+    }
+}
+
+/// The axes of `server`, and what all its cells have in common.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ServerAxes {
+    /// Where the client and the servers stand.
+    pub topologies: Vec<Topology>,
+    /// Services, as they are written.
+    pub services: Vec<String>,
+    /// How many requests a connection carries.
+    pub lengths: Vec<Length>,
+    /// How much is offered.
+    pub loads: Vec<LoadLevel>,
+    /// Connections at a time.
+    pub connections: Vec<u32>,
+    /// How requests of an open loop follow each other.
+    pub arrivals: Arrivals,
+    /// Requests in flight on each connection, at most.
+    pub in_flight: u32,
+    /// How long a phase of an open loop is, what is thrown away of it included.
+    pub phase: Nanos,
+    /// Connections that may wait to be taken.
+    pub backlog: u32,
+    /// Threads of the client; null for as many as it has processors.
+    pub client_threads: Option<u32>,
+    /// Processors of the servers; null for the first half.
+    pub server_cpus: Option<Vec<u32>>,
+    /// Processors of the client; null for the other half.
+    pub client_cpus: Option<Vec<u32>>,
+    /// Programs of the user's that are arms.
+    pub external: Vec<External>,
+}
+
+impl ServerAxes {
+    /// Every setting, in the order of the axes.
+    pub(crate) fn settings(&self) -> Vec<ServerSetting> {
+        let first = ServerSetting {
+            topology: Topology::Loopback,
+            service: String::new(),
+            length: Length::Long,
+            load: LoadLevel::Closed,
+            connections: 1,
+        };
+        let all = crossed(vec![first], &self.topologies, |one, &place| one.topology = place);
+        let all = crossed(all, &self.services, |one, service| one.service.clone_from(service));
+        let all = crossed(all, &self.lengths, |one, &length| one.length = length);
+        let all = crossed(all, &self.loads, |one, &load| one.load = load);
+        crossed(all, &self.connections, |one, &connections| one.connections = connections)
+    }
+
+    /// What tells a setting from others of the plan besides its connections.
+    pub(crate) fn told_apart(&self, server: &ServerSetting) -> Vec<String> {
+        let rows = [
+            (self.topologies.len(), server.topology.to_string()),
+            (self.services.len(), server.service.clone()),
+            (self.lengths.len(), server.length_in_words()),
+            (self.loads.len(), server.load_in_words()),
+            (self.connections.len(), server.connections_in_words()),
+        ];
+        rows.into_iter().filter(|(values, _)| *values > 1).map(|(_, word)| word).collect()
+    }
+}
+
+/// What the workers of a trial of servers are told besides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialServers {
+    /// Requests per second of an open loop, over all threads of the client; null in a
+    /// closed one.
+    pub rate: Option<f64>,
+    /// How they follow each other.
+    pub arrivals: Arrivals,
+    /// What random gaps come from.
+    pub seed: u64,
+    /// Requests in flight on each connection, at most.
+    pub in_flight: u32,
+    /// Time at the beginning of a phase that does not count.
+    pub dropped: Nanos,
+    /// Connections that may wait to be taken.
+    pub backlog: u32,
+    /// Threads of the client, at least 1 and no more than connections.
+    pub client_threads: u32,
+    /// Programs that are arms, by their names.
+    pub programs: Vec<External>,
+}
+
+/// Trials compare bit for bit; a rate is never NaN.
+impl Eq for TrialServers {}
+
+/// What came of an arm of a trial of servers besides the counts of its slices.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ServerArm {
+    /// Requests per second that an open loop was to make; null in a closed one.
+    pub rate: Option<f64>,
+    /// What the client saw of each slice that is stored, in their order.
+    pub offered: Vec<OfferedSlice>,
+    /// Times from when a request was sent, over the measured slices; those from when
+    /// it was due are the arm's latency.
+    pub from_sent: Histogram,
+    /// How long after they were due requests were taken up, likewise; empty in a closed
+    /// loop.
+    pub lag: Histogram,
+    /// Connections that the client made to it.
+    pub connects: Connects,
+    /// What the client saw go wrong, and how often, in all slices.
+    pub failures: Vec<(String, u64)>,
+    /// What the server saw go wrong.
+    pub mishaps: Vec<(Mishap, u64)>,
+    /// Requests of each of its threads or processes that answered any.
+    pub requests_by_task: Vec<u64>,
+    /// Threads or processes that it had at the end of a slice, at most.
+    pub tasks_max: u64,
+}
+
+/// What the client saw of one slice.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct OfferedSlice {
+    /// Position of the slice in the trial.
+    pub seq: u32,
+    /// Requests that were due.
+    pub scheduled: u64,
+    /// How they ended.
+    pub outcomes: Outcomes,
+    /// Right replies that came in the window.
+    pub replies_in_window: u64,
+    /// The time in which requests were due.
+    pub window: Nanos,
+    /// Replies to requests that had timed out.
+    pub late_replies: u64,
+    /// What each thread of the client spent.
+    pub threads: Vec<ClientThread>,
+    /// What the kernel counted in the client's network namespace.
+    pub network: Option<NetworkCounts>,
+    /// The same in the servers'; null where both are in one.
+    pub server_network: Option<NetworkCounts>,
+    /// Entries of /proc that are processes, for a service that reads them all.
+    pub processes: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_load_is_written_as_it_is_read() {
+        for text in ["closed", "1%", "50%", "100%"] {
+            let level: LoadLevel = text.parse().unwrap();
+            assert_eq!(level.to_string(), text);
+            let stored = serde_json::to_string(&level).unwrap();
+            assert_eq!(serde_json::from_str::<LoadLevel>(&stored).unwrap(), level);
+        }
+        for text in ["", "open", "0%", "101%", "50", "-5%", "5.5%"] {
+            assert!(text.parse::<LoadLevel>().unwrap_err().contains("1% to 100%"), "{text}");
+        }
+    }
+}
