@@ -396,7 +396,6 @@ pub(super) fn cannot_wait(errno: Errno) -> String {
 }
 
 /// What is said where no connection stands, with why the first one does not.
-pub(super) fn nobody_there(address: &dyn std::fmt::Display, why: Option<String>) -> String {
-    let why = why.unwrap_or_else(|| format!("cannot connect to {address}"));
+pub(super) fn nobody_there(why: &str) -> String {
     format!("{why}\n  no connection could be made; is the server running?")
 }

@@ -109,7 +109,9 @@ fn ending(
         }
         (None, None) if load.outcomes.ok > 0 => (Status::Ok, None),
         (None, None) if meeting.begun().is_none() => {
-            (Status::Failed, Some(nobody_there(&load.address, first_failure())))
+            let why = first_failure();
+            let why = why.unwrap_or_else(|| format!("cannot connect to {}", load.address));
+            (Status::Failed, Some(nobody_there(&why)))
         }
         (None, None) => {
             let why = first_failure().unwrap_or_else(|| "no request was due".to_owned());

@@ -85,7 +85,7 @@ impl Session {
         let is_empty = session.hands.iter().all(|hand| hand.links.open_count() == 0);
         if session.settings.length == Length::Long && is_empty {
             let why = why.unwrap_or_else(|| "interrupted".to_owned());
-            return Err(nobody_there(&session.settings.address, Some(why)));
+            return Err(nobody_there(&why));
         }
         Ok(session)
     }

@@ -1,3 +1,5 @@
+//! Each gate of servers on an arm that breaks it, and on one that does not.
+
 use iolens_model::arm::ArmOutcome;
 use iolens_model::load::NetworkCounts;
 use iolens_model::outcome::SliceOutcome;
