@@ -46,6 +46,8 @@ struct Pmu {
     is_dead: fn(&Event) -> bool,
     /// Whether tracepoints have numbers.
     has_tracefs: bool,
+    /// Whether groups that are not pinned take turns, as the kernel has them do.
+    rotates: bool,
     /// The machine that explains refusals.
     root: Root,
     /// The part of the time, in percent, in which it is somebody else's.
@@ -66,6 +68,7 @@ impl Pmu {
             refuses: Box::new(|_, _| None),
             is_dead: |_| false,
             has_tracefs: true,
+            rotates: false,
             root: Root::at(std::path::Path::new("/nowhere")),
             stolen_percent: Cell::new(0),
             broken: Cell::new(None),
@@ -73,6 +76,11 @@ impl Pmu {
             opened: Cell::new(0),
             asked: RefCell::default(),
         }
+    }
+
+    /// Where not all that is not pinned has room, each has it for a part of the time.
+    fn rotating(self) -> Pmu {
+        Pmu { rotates: true, ..self }
     }
 
     /// With room for everything, and an event refused where `refuses` says so.
@@ -96,12 +104,32 @@ impl Pmu {
         unreachable!("the group is open")
     }
 
+    fn has_room_for_all(&self) -> bool {
+        self.groups.borrow().iter().map(|(_, _, events)| events).sum::<usize>() <= self.room
+    }
+
     fn counters(self, turn: u32) -> (Rc<Pmu>, Counters<Scripted>) {
         self.counters_of(&all(), Scope::Thread, None, turn)
     }
 
+    /// Those of a thread with all that it starts.
+    fn family(self) -> (Rc<Pmu>, Counters<Scripted>) {
+        self.reaching(Reach::Family, &all(), Scope::Thread, None, 1)
+    }
+
     fn counters_of(
         self,
+        table: &[GroupPlan],
+        scope: Scope,
+        number: Option<u32>,
+        turn: u32,
+    ) -> (Rc<Pmu>, Counters<Scripted>) {
+        self.reaching(Reach::One, table, scope, number, turn)
+    }
+
+    fn reaching(
+        self,
+        reach: Reach,
         table: &[GroupPlan],
         scope: Scope,
         number: Option<u32>,
@@ -115,7 +143,7 @@ impl Pmu {
             true => Ok(name.len() as u64),
             false => tracefs::number(&pmu.root, name),
         };
-        let source = Source { pmu: number, lead: &lead, tracepoint: &tracepoint, why: &why };
+        let source = Source { pmu: number, lead: &lead, tracepoint: &tracepoint, why: &why, reach };
         let counters = Counters::with(&source, table, turn);
         (pmu, counters)
     }
@@ -187,7 +215,14 @@ impl EventGroup for Scripted {
         }
         let on_pmu = self.events.iter().any(|event| event.kind.is_hardware());
         let stolen = if on_pmu { self.pmu.stolen_percent.get() } else { 0 };
-        let percent = if is_on { 100 - stolen } else { 0 };
+        let turns = self.pmu.rotates && !pinned && on_pmu && !self.pmu.has_room_for_all();
+        let percent = if turns {
+            50
+        } else if is_on {
+            100 - stolen
+        } else {
+            0
+        };
         self.times.enabled_ns += STEP_NS;
         self.times.running_ns += STEP_NS / 100 * percent;
         for (value, event) in self.values.iter_mut().zip(&self.events) {
@@ -306,6 +341,31 @@ fn a_pinned_group_without_room_is_null_and_says_so() {
         assert!(entry.why.starts_with("could not be kept on the PMU"), "{}", entry.why);
         assert!(entry.why.contains("kernel.nmi_watchdog"), "{}", entry.why);
     }
+}
+
+#[test]
+fn a_family_inherits_every_group_and_pins_none_that_needs_the_pmu() {
+    let (pmu, mut counters) = Pmu::with_room_for(PmuCounts::COUNT).family();
+    check_missing(&mut counters, &[], "");
+    let options = |open: &Open<Scripted>| open.group().unwrap().options;
+    assert!(counters.groups.iter().all(|open| options(open).inherit));
+    let pinned = counters.groups.iter().filter(|open| options(open).pinned);
+    let pinned: Vec<&str> = pinned.map(|open| open.plan.name).collect();
+    assert_eq!(pinned, [SOFTWARE.name, TRACEPOINTS.name], "a child has always room for them");
+    // A child that had to wait for the PMU shows in the times.
+    pmu.stolen_percent.set(10);
+    assert_eq!(slice(&mut counters)[..PmuCounts::COUNT], [None; PmuCounts::COUNT]);
+}
+
+#[test]
+fn a_family_keeps_its_cycles_where_the_pmu_has_room_for_nothing_else() {
+    for room in [4, 5] {
+        let (pmu, mut counters) = Pmu::with_room_for(room).rotating().family();
+        check_missing(&mut counters, &absent(&[]), "no room for it beside cycles");
+        assert_eq!(pmu.groups.borrow().len(), 3, "the others are closed");
+    }
+    let (_pmu, mut counters) = Pmu::with_room_for(6).rotating().family();
+    check_missing(&mut counters, &absent(&[1]), "they take turns by pass");
 }
 
 #[test]
@@ -524,7 +584,8 @@ fn real_counters() -> Option<Counters> {
         String::new()
     };
     let tracepoint = |_: &str| Err("none is asked for".to_owned());
-    let source = Source { pmu: None, lead: &Group::lead, tracepoint: &tracepoint, why: &why };
+    let (lead, reach) = (&Group::lead, Reach::One);
+    let source = Source { pmu: None, lead, tracepoint: &tracepoint, why: &why, reach };
     let counters = Counters::with(&source, &REAL, 1);
     (!refused.get()).then_some(counters)
 }

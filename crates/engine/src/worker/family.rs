@@ -20,6 +20,13 @@ use iolens_sys::{clock, process};
 use super::bracket::{Shared, with_cpus};
 use crate::counters::{self, Counters, Snapshot, Wanted};
 
+/// The metric that has the migrations of all tasks, where events are counted.
+const EVENTS: &str = "perf_migrations";
+
+const OF_THREADS: &str = "each thread of the client says its own, beside its CPU time";
+const CAME_AND_WENT: &str =
+    "threads or processes of a server began or ended in a slice, and nobody keeps what they waited";
+
 /// The instruments of a process. Made before it starts any thread that counts.
 #[derive(Debug)]
 pub(super) struct Family {
@@ -27,6 +34,8 @@ pub(super) struct Family {
     counters: Counters,
     shared: Shared,
     missing: Vec<NotMeasured>,
+    /// Why there was a slice whose run delay is not known.
+    delay_lost: Option<&'static str>,
     spent_ns: u64,
 }
 
@@ -44,22 +53,43 @@ pub(super) struct Edge {
 }
 
 impl Family {
-    /// The instruments of this process, whose threads run on `cpus`.
+    /// The instruments of this process, whose threads run on `cpus`; `counts` says whether
+    /// events are open, where the plan has them open in some arms and closed in others.
     pub(super) fn open(cpus: &[u32], pass: u32, probes: Probes, counts: bool) -> Family {
         let root = Root::real();
         let mut missing = Vec::new();
         let mut note = |metric: &str, why: String| {
             missing.push(NotMeasured { metric: metric.to_owned(), why });
         };
-        note("migrations", "of a whole process only --software-events counts them".to_owned());
-        let probes = match counts {
-            true => probes,
-            false => Probes { counting: Counting::Off, ..probes },
-        };
+        let closed = !counts && probes.counting == Counting::Alternate;
         let shared = Shared::open(cpus, probes, &mut note);
         let cpu = cpus.first().copied().unwrap_or(0);
-        let counters = Counters::of_family(&root, Wanted { cpu, turn: pass, probes });
-        Family { root, counters, shared, missing, spent_ns: 0 }
+        let counters = match closed {
+            true => Counters::closed(),
+            false => Counters::of_family(&root, Wanted { cpu, turn: pass, probes }),
+        };
+        let mut family = Family { root, counters, shared, missing, delay_lost: None, spent_ns: 0 };
+        if closed {
+            family.shared.count(false);
+        }
+        family.missing.extend(family.why_no_migrations(closed));
+        family
+    }
+
+    /// Nobody but the events knows how often the tasks of a process moved: of those that
+    /// have ended there is no account.
+    fn why_no_migrations(&self, closed: bool) -> Option<NotMeasured> {
+        let of_events = self.counters.missing().into_iter().find(|m| m.metric == EVENTS);
+        let why = match of_events {
+            _ if closed => return None,
+            Some(missing) if missing.why == counters::NO_SOFTWARE => {
+                "of all threads and processes of a server only --software-events counts them"
+                    .to_owned()
+            }
+            Some(missing) => missing.why,
+            None => return None,
+        };
+        Some(NotMeasured { metric: "migrations".to_owned(), why })
     }
 
     /// The readings before a slice, what is nearest to it last; `tasks` are the threads
@@ -99,13 +129,19 @@ impl Family {
             let (before, after) = (edges[0].usage.as_ref()?, edges[1].usage.as_ref()?);
             Some(of(after).saturating_sub(of(before)))
         };
+        let run_delay_ns = delay_between(&edges[0].delays, &edges[1].delays);
+        if run_delay_ns.is_none() {
+            let has_none = edges.iter().all(|edge| edge.delays.is_empty());
+            self.delay_lost = Some(if has_none { OF_THREADS } else { CAME_AND_WENT });
+        }
         Counts {
             task_clock_ns: spent(|usage| usage.cpu_ns),
             voluntary_switches: spent(|usage| usage.counts.voluntary_switches),
             involuntary_switches: spent(|usage| usage.counts.involuntary_switches),
             minor_faults: spent(|usage| usage.counts.minor_faults),
             major_faults: spent(|usage| usage.counts.major_faults),
-            run_delay_ns: delay_between(&edges[0].delays, &edges[1].delays),
+            migrations: kernel.perf_migrations,
+            run_delay_ns,
             softirq_ticks: edges[0]
                 .softirq_ticks
                 .zip(edges[1].softirq_ticks)
@@ -160,6 +196,8 @@ impl Family {
         let mut missing = self.missing.clone();
         missing.extend(self.counters.missing());
         missing.extend(self.shared.counters.missing());
+        let lost = |why: &str| NotMeasured { metric: "run_delay_ns".into(), why: why.into() };
+        missing.extend(self.delay_lost.map(lost));
         missing
     }
 }
@@ -206,9 +244,15 @@ fn network_counts(root: &Root) -> Option<NetworkCounts> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use iolens_sys::fork::{self, Patience};
+    use iolens_sys::shared::SharedNumbers;
+    use iolens_sys::usage::ThreadUsage;
+    use iolens_sys::{affinity, fault, poll};
 
     use super::*;
+    use crate::skip;
 
     /// Spends this much CPU time on the calling thread.
     fn spend(ns: u64) {
@@ -243,5 +287,86 @@ mod tests {
         let all = family.between([&before, &ended]).task_clock_ns.unwrap();
         assert!(all >= spent - 4_000, "{all} ns once it has ended, {spent} ns before");
         assert!(family.between([&before, &ended]).run_delay_ns.is_none(), "tasks came and went");
+    }
+
+    /// Turns of a task that has no rest: in each it moves, waits, and touches fresh memory.
+    const TURNS: usize = 8;
+    const PAGES: usize = 16;
+
+    /// What the calling thread, or process of one thread, was charged when it has ended.
+    fn rests_nowhere(cpus: &[u32]) -> ThreadUsage {
+        for turn in 0..TURNS {
+            affinity::pin_thread(cpus[turn % cpus.len()]).unwrap();
+            fault::touch_fresh_pages(PAGES).unwrap();
+            poll::readable(&[], 1).unwrap();
+        }
+        usage::thread_usage().unwrap()
+    }
+
+    fn near(counted: Option<u64>, charged: u64, what: &str) {
+        // Beside the readings themselves, each task ends behind its last one.
+        let slack = 40 + charged / 50;
+        let counted = counted.unwrap();
+        assert!(counted.abs_diff(charged) <= slack, "{what}: counted {counted}, {charged} charged");
+    }
+
+    #[test]
+    fn events_of_later_threads_and_of_children_are_counted() {
+        const THREADS: usize = 3;
+        let cpus = affinity::thread_cpus().unwrap();
+        let probes = Probes { software: true, ..Probes::default() };
+        let mut family = Family::open(&cpus, 1, probes, true);
+        if family.missing().iter().any(|missing| missing.metric == EVENTS) {
+            let test = "worker::family::tests::events_of_later_threads_and_of_children_are_counted";
+            return skip::note(test, "may not count at all");
+        }
+        let own = usage::thread_usage().unwrap();
+        let before = family.before(&[]);
+        let threads = [(); THREADS].map(|()| {
+            let cpus = cpus.clone();
+            std::thread::spawn(move || rests_nowhere(&cpus))
+        });
+        let mut charged = threads.map(|thread| thread.join().unwrap()).to_vec();
+        let told = SharedNumbers::new(1).unwrap();
+        let child = fork::start(|| {
+            let usage = rests_nowhere(&cpus);
+            let fields = [usage.minor_faults, usage.voluntary_switches, usage.involuntary_switches];
+            let places = told.rows()[0].iter().zip(fields);
+            places.for_each(|(place, field)| place.store(field, Ordering::SeqCst));
+            0
+        });
+        child.unwrap();
+        while !matches!(fork::ended(Patience::Waits), Ok(Some(_))) {}
+        let field = |place: usize| told.rows()[0][place].load(Ordering::SeqCst);
+        let [minor_faults, voluntary_switches, involuntary_switches] = [0, 1, 2].map(field);
+        let child = ThreadUsage { minor_faults, voluntary_switches, involuntary_switches, ..own };
+        let after = family.after(&[]);
+        let now = usage::thread_usage().unwrap();
+        let counts = family.between([&before, &after]);
+        charged.push(child);
+        let sum =
+            |of: fn(&ThreadUsage) -> u64| charged.iter().map(of).sum::<u64>() + of(&now) - of(&own);
+        let faults = sum(|usage| usage.minor_faults);
+        let switches = sum(|usage| usage.voluntary_switches + usage.involuntary_switches);
+        let tasks = THREADS as u64 + 1;
+        assert!(faults >= tasks * (TURNS * PAGES) as u64 && switches >= tasks * TURNS as u64);
+        near(counts.kernel.perf_minor_faults, faults, "faults");
+        near(counts.kernel.perf_context_switches, switches, "switches");
+        let moves = if cpus.len() > 1 { tasks * (TURNS as u64 - 1) } else { 0 };
+        assert!(counts.migrations >= Some(moves), "{:?} of {moves}", counts.migrations);
+        assert!(family.missing().iter().all(|missing| missing.metric != "migrations"));
+    }
+
+    #[test]
+    fn counters_that_are_closed_for_the_comparison_leave_the_reason_to_the_others() {
+        let cpus = affinity::thread_cpus().unwrap();
+        let probes = Probes { counting: Counting::Alternate, software: true, tracepoints: false };
+        let mut closed = Family::open(&cpus, 1, probes, false);
+        let edges = [closed.before(&[]), closed.after(&[])];
+        let counts = closed.between([&edges[0], &edges[1]]);
+        assert_eq!(counts.kernel, Default::default());
+        assert!(counts.task_clock_ns.is_some());
+        let reasons = closed.missing();
+        assert!(reasons.iter().all(|missing| !missing.why.contains("off")), "{reasons:?}");
     }
 }
