@@ -144,8 +144,7 @@ impl Counters<Everywhere> {
 const OFF: &str = "the plan says `counters = off`";
 const ALTERNATING: &str = "the plan says `counters = alternate`: closed while the A/A arm runs";
 
-/// Why software events are not counted where nobody asked for them.
-pub(crate) const NO_SOFTWARE: &str =
+const NO_SOFTWARE: &str =
     "not asked for: --software-events counts them; getrusage(2) and /proc have the same";
 const NO_TRACEPOINTS: &str = "not asked for: --tracepoints counts them";
 

@@ -75,24 +75,52 @@ impl Root {
 pub struct CpuTicks {
     /// All columns that do not repeat another one.
     pub total: u64,
-    /// Taken by the hypervisor for somebody else.
-    pub steal: u64,
+    /// In user mode, with those of low priority (`nice`).
+    pub user: u64,
+    /// In the kernel, interrupts left out.
+    pub system: u64,
+    /// Nobody wanted it, or who did waits for storage (`iowait`).
+    pub idle: u64,
+    /// In interrupts.
+    pub irq: u64,
     /// In softirq.
     pub softirq: u64,
+    /// Taken by the hypervisor for somebody else.
+    pub steal: u64,
 }
 
 /// Reads the line of `cpu` (`cpu` for all, `cpu3` for one) in /proc/stat.
 #[must_use]
 pub fn cpu_ticks(stat: &str, cpu: &str) -> Option<CpuTicks> {
     let line = stat.lines().find(|line| line.split(' ').next() == Some(cpu))?;
+    ticks_of(line)
+}
+
+/// The ticks of every processor by itself, with its number.
+#[must_use]
+pub fn every_cpu(stat: &str) -> Vec<(u32, CpuTicks)> {
+    let of_line = |line: &str| {
+        let number = line.strip_prefix("cpu")?.split(' ').next()?.parse().ok()?;
+        Some((number, ticks_of(line)?))
+    };
+    stat.lines().filter_map(of_line).collect()
+}
+
+fn ticks_of(line: &str) -> Option<CpuTicks> {
     // user nice system idle iowait irq softirq steal guest guest_nice; the
     // guest columns are contained in user and nice.
     let ticks: Vec<u64> =
         line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();
-    if ticks.len() < 8 {
-        return None;
-    }
-    Some(CpuTicks { total: ticks[..8].iter().sum(), steal: ticks[7], softirq: ticks[6] })
+    let &[user, nice, system, idle, iowait, irq, softirq, steal] = ticks.first_chunk()?;
+    Some(CpuTicks {
+        total: ticks[..8].iter().sum(),
+        user: user + nice,
+        system,
+        idle: idle + iowait,
+        irq,
+        softirq,
+        steal,
+    })
 }
 
 /// A number behind a word in /proc/stat, such as `procs_running`.

@@ -20,12 +20,15 @@ use iolens_sys::{clock, process};
 use super::bracket::{Shared, with_cpus};
 use crate::counters::{self, Counters, Snapshot, Wanted};
 
-/// The metric that has the migrations of all tasks, where events are counted.
-const EVENTS: &str = "perf_migrations";
+/// What is known of tasks only that live as long as a slice and longer.
+const LOST: [&str; 2] = ["run_delay_ns", "migrations"];
+const CAME_AND_WENT: &str = "threads or processes began or ended in a slice, and the kernel keeps no account of theirs; \
+     --software-events counts migrations";
 
-const OF_THREADS: &str = "each thread of the client says its own, beside its CPU time";
-const CAME_AND_WENT: &str =
-    "threads or processes of a server began or ended in a slice, and nobody keeps what they waited";
+const TOO_MANY: &str = "of more than 1024 threads or processes only --software-events counts them";
+
+/// Tasks whose migrations are read, at most: each file of them takes the kernel long.
+const MOVES_MAX: usize = 1024;
 
 /// The instruments of a process. Made before it starts any thread that counts.
 #[derive(Debug)]
@@ -34,8 +37,10 @@ pub(super) struct Family {
     counters: Counters,
     shared: Shared,
     missing: Vec<NotMeasured>,
-    /// Why there was a slice whose run delay is not known.
-    delay_lost: Option<&'static str>,
+    /// Whether events count migrations.
+    counts_moves: bool,
+    /// Why there was a slice whose run delay, or whose migrations, are not known.
+    lost: [Option<&'static str>; 2],
     spent_ns: u64,
 }
 
@@ -45,6 +50,8 @@ pub(super) struct Edge {
     usage: Option<ProcessUsage>,
     /// Time for which each task was ready to run and had no CPU, by its id.
     delays: BTreeMap<u32, u64>,
+    /// How often each moved to another CPU, likewise.
+    moves: BTreeMap<u32, u64>,
     softirq_ticks: Option<u64>,
     own: Snapshot,
     everybody: Snapshot,
@@ -62,34 +69,17 @@ impl Family {
             missing.push(NotMeasured { metric: metric.to_owned(), why });
         };
         let closed = !counts && probes.counting == Counting::Alternate;
-        let shared = Shared::open(cpus, probes, &mut note);
+        let mut shared = Shared::open(cpus, probes, &mut note);
         let cpu = cpus.first().copied().unwrap_or(0);
         let counters = match closed {
             true => Counters::closed(),
             false => Counters::of_family(&root, Wanted { cpu, turn: pass, probes }),
         };
-        let mut family = Family { root, counters, shared, missing, delay_lost: None, spent_ns: 0 };
         if closed {
-            family.shared.count(false);
+            shared.count(false);
         }
-        family.missing.extend(family.why_no_migrations(closed));
-        family
-    }
-
-    /// Nobody but the events knows how often the tasks of a process moved: of those that
-    /// have ended there is no account.
-    fn why_no_migrations(&self, closed: bool) -> Option<NotMeasured> {
-        let of_events = self.counters.missing().into_iter().find(|m| m.metric == EVENTS);
-        let why = match of_events {
-            _ if closed => return None,
-            Some(missing) if missing.why == counters::NO_SOFTWARE => {
-                "of all threads and processes of a server only --software-events counts them"
-                    .to_owned()
-            }
-            Some(missing) => missing.why,
-            None => return None,
-        };
-        Some(NotMeasured { metric: "migrations".to_owned(), why })
+        let counts_moves = counters.counted().contains(&"perf_migrations");
+        Family { root, counters, shared, missing, counts_moves, lost: [None; 2], spent_ns: 0 }
     }
 
     /// The readings before a slice, what is nearest to it last; `tasks` are the threads
@@ -99,6 +89,7 @@ impl Family {
         let mut edge = Edge { softirq_ticks: self.shared.softirq_ticks(), ..Edge::default() };
         edge.network = network_counts(&self.root);
         edge.delays = self.delays(tasks);
+        edge.moves = self.moves(tasks);
         edge.everybody = self.shared.counters.read_before();
         edge.usage = self.usage(tasks);
         edge.own = self.counters.read_before();
@@ -113,6 +104,7 @@ impl Family {
         edge.usage = self.usage(tasks);
         edge.everybody = self.shared.counters.read_after();
         edge.delays = self.delays(tasks);
+        edge.moves = self.moves(tasks);
         edge.network = network_counts(&self.root);
         edge.softirq_ticks = self.shared.softirq_ticks();
         self.spent_ns += clock::monotonic_ns() - begin_ns;
@@ -129,10 +121,15 @@ impl Family {
             let (before, after) = (edges[0].usage.as_ref()?, edges[1].usage.as_ref()?);
             Some(of(after).saturating_sub(of(before)))
         };
-        let run_delay_ns = delay_between(&edges[0].delays, &edges[1].delays);
+        let run_delay_ns = of_the_same(&edges[0].delays, &edges[1].delays);
+        let migrations =
+            kernel.perf_migrations.or_else(|| of_the_same(&edges[0].moves, &edges[1].moves));
         if run_delay_ns.is_none() {
-            let has_none = edges.iter().all(|edge| edge.delays.is_empty());
-            self.delay_lost = Some(if has_none { OF_THREADS } else { CAME_AND_WENT });
+            self.lost[0] = Some(CAME_AND_WENT);
+        }
+        if migrations.is_none() {
+            let too_many = edges.iter().any(|edge| edge.delays.len() > MOVES_MAX);
+            self.lost[1] = Some(if too_many { TOO_MANY } else { CAME_AND_WENT });
         }
         Counts {
             task_clock_ns: spent(|usage| usage.cpu_ns),
@@ -140,7 +137,7 @@ impl Family {
             involuntary_switches: spent(|usage| usage.counts.involuntary_switches),
             minor_faults: spent(|usage| usage.counts.minor_faults),
             major_faults: spent(|usage| usage.counts.major_faults),
-            migrations: kernel.perf_migrations,
+            migrations,
             run_delay_ns,
             softirq_ticks: edges[0]
                 .softirq_ticks
@@ -181,6 +178,19 @@ impl Family {
         tasks.iter().filter_map(delay).collect()
     }
 
+    /// The migrations of each task, unless events count them: those cost where threads or
+    /// processes begin and end, and this does not.
+    fn moves(&self, tasks: &[u32]) -> BTreeMap<u32, u64> {
+        if self.counts_moves || tasks.len() > MOVES_MAX {
+            return BTreeMap::new();
+        }
+        let moves = |&id: &u32| {
+            let text = self.root.read(&format!("proc/{id}/sched")).ok()?;
+            Some((id, proc::sched_number(&text, "se.nr_migrations")?))
+        };
+        tasks.iter().filter_map(moves).collect()
+    }
+
     /// Time spent with readings so far.
     pub(super) fn spent_ns(&self) -> u64 {
         self.spent_ns
@@ -196,8 +206,10 @@ impl Family {
         let mut missing = self.missing.clone();
         missing.extend(self.counters.missing());
         missing.extend(self.shared.counters.missing());
-        let lost = |why: &str| NotMeasured { metric: "run_delay_ns".into(), why: why.into() };
-        missing.extend(self.delay_lost.map(lost));
+        for (metric, why) in LOST.iter().zip(self.lost) {
+            let note = |why: &str| NotMeasured { metric: (*metric).into(), why: why.into() };
+            missing.extend(why.map(note));
+        }
         missing
     }
 }
@@ -222,13 +234,13 @@ fn add(sum: &mut ProcessUsage, part: &ProcessUsage) {
     sum.counts.major_faults += part.counts.major_faults;
 }
 
-/// The delay of tasks that were there at both edges and have not changed; null where
+/// What tasks were charged that were there at both edges and have not changed; null where
 /// any came or went, whose part is not known.
-fn delay_between(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> Option<u64> {
+fn of_the_same(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> Option<u64> {
     if before.is_empty() || !before.keys().eq(after.keys()) {
         return None;
     }
-    Some(before.iter().map(|(id, delay)| after[id].saturating_sub(*delay)).sum())
+    Some(before.iter().map(|(id, charged)| after[id].saturating_sub(*charged)).sum())
 }
 
 /// What the kernel has counted in this network namespace.
@@ -316,7 +328,7 @@ mod tests {
         let cpus = affinity::thread_cpus().unwrap();
         let probes = Probes { software: true, ..Probes::default() };
         let mut family = Family::open(&cpus, 1, probes, true);
-        if family.missing().iter().any(|missing| missing.metric == EVENTS) {
+        if !family.counts_moves {
             let test = "worker::family::tests::events_of_later_threads_and_of_children_are_counted";
             return skip::note(test, "may not count at all");
         }

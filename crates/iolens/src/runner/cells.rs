@@ -376,7 +376,7 @@ impl CellState {
         let round = Nanos(layout.longest.saturating_mul(arms.len() as u64));
         let net = plan.net().zip(self.cell.net());
         let servers = plan.server().zip(self.cell.server());
-        let seed = rng.next_u64();
+        let (seed, slice) = (rng.next_u64(), (place.pass > 0).then_some(layout.target));
         Trial {
             pass: place.pass,
             position: place.position,
@@ -393,7 +393,7 @@ impl CellState {
             file: None,
             copies: None,
             servers: servers.map(|(axes, setting)| {
-                servers::of_trial(axes, setting, &self.placement, None, seed)
+                servers::of_trial(axes, setting, &self.placement, slice, seed)
             }),
             sampling: None,
             stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
