@@ -11,7 +11,7 @@ use iolens_model::load::{Connects, Load};
 use iolens_model::outcome::{Counts, EndFacts, SliceOutcome};
 use iolens_model::served::Served;
 use iolens_model::server::{CpuTime, CpuUse, OfferedSlice, ServerArm};
-use iolens_model::trial::{Slice, SliceKind, Trial};
+use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::Nanos;
 use iolens_sys::clock;
 use iolens_sys::proc::Root;
@@ -20,6 +20,7 @@ use iolens_sys::signal::Interrupts;
 use super::Launch;
 use super::cpus::{self, Ticks};
 use super::workers::{Trouble, Workers};
+use crate::server::models::{self, Makes};
 use crate::worker::protocol::{
     ClientSlice, ClientTask, FromWorker, ServerSlice, ServerTask, Side, StageStep, ToWorker, Turn,
 };
@@ -156,11 +157,17 @@ impl Cast<'_> {
             _ => None,
         })?;
         let before = Ticks::read(&self.root);
-        let offered =
-            self.ask(client, ToWorker::Turn(Turn::Offer(seq)), |answer| match answer {
-                FromWorker::Offered { slice } => Some(*slice),
-                _ => None,
-            })?;
+        let limit = self.trial.stall_limit;
+        let deadline_ns = self.deadline_ns.min(clock::monotonic_ns() + limit.0);
+        let turn = ToWorker::Turn(Turn::Offer(seq));
+        let offered = self.ask_until(deadline_ns, client, turn, |answer| match answer {
+            FromWorker::Offered { slice } => Some(*slice),
+            _ => None,
+        });
+        let offered = offered.map_err(|trouble| match trouble {
+            Trouble::TimeUp => self.too_slow(slice, limit),
+            other => other,
+        })?;
         let cpus = Ticks::read(&self.root).since(&before);
         let counted = self.ask(server, ToWorker::Turn(Turn::End), |answer| match answer {
             FromWorker::Counted { slice } => Some(*slice),
@@ -186,7 +193,8 @@ impl Cast<'_> {
         }
         let slices = self.trial.slices.iter().zip(done).enumerate();
         let stored = slices.filter(|(_, (slice, _))| slice.kind != SliceKind::Warm);
-        let slices = stored.map(|(seq, (slice, both))| joined(seq, slice, both)).collect();
+        let slices = stored.map(|(seq, (slice, both))| joined(self.trial, seq, slice, both));
+        let slices = slices.collect();
         let arm = |arm: usize| ServerArm {
             cpus: CpuUse {
                 before: self.before.clone(),
@@ -205,6 +213,25 @@ impl Cast<'_> {
         })
     }
 
+    /// Why an arm is left out whose slice does not end.
+    fn too_slow(&self, slice: &Slice, limit: Nanos) -> Trouble {
+        let asked = match slice.work {
+            Work::Messages(requests) => format!("{requests} requests"),
+            Work::Window(window) => format!("a load of {window}"),
+        };
+        let mut what = format!("too slow to be measured here: {asked} did not end within {limit}");
+        let setting = self.trial.cell.server();
+        let entry = models::find(&self.trial.arms[slice.arm].primitive);
+        let keeps = entry.is_some_and(|entry| entry.makes != Makes::Nothing);
+        if keeps && setting.is_some_and(|setting| setting.service.starts_with("top2")) {
+            what.push_str(
+                "; each request reads all of /proc, where this model has a process or thread for \
+                 each connection: the work grows with their square",
+            );
+        }
+        Trouble::Failed { slice: None, what, refused: true }
+    }
+
     /// Says something to a worker and hears the answer.
     fn ask<T>(
         &mut self,
@@ -212,8 +239,18 @@ impl Cast<'_> {
         message: ToWorker,
         expected: impl FnOnce(FromWorker) -> Option<T>,
     ) -> Result<T, Trouble> {
+        self.ask_until(self.deadline_ns, index, message, expected)
+    }
+
+    fn ask_until<T>(
+        &mut self,
+        deadline_ns: u64,
+        index: usize,
+        message: ToWorker,
+        expected: impl FnOnce(FromWorker) -> Option<T>,
+    ) -> Result<T, Trouble> {
         self.workers.say(index, message);
-        let (from, answer) = self.workers.answer(self.deadline_ns)?;
+        let (from, answer) = self.workers.answer(deadline_ns)?;
         let answer = Some(answer).filter(|_| from == index).and_then(expected);
         answer.ok_or_else(|| self.workers.out_of_turn(from))
     }
@@ -221,8 +258,18 @@ impl Cast<'_> {
 
 /// Both ends' counts of a slice. The client has its clock, and counted what a server
 /// has sent it.
-fn joined(seq: usize, slice: &Slice, Done { server, client, .. }: &Done) -> SliceOutcome {
+fn joined(
+    trial: &Trial,
+    seq: usize,
+    slice: &Slice,
+    Done { server, client, .. }: &Done,
+) -> SliceOutcome {
     let time_ns = client.counts.time_ns;
+    // A program of others counts for nobody.
+    let id = &trial.arms[slice.arm].primitive;
+    let is_program =
+        trial.servers.iter().flat_map(|servers| &servers.programs).any(|own| own.name == *id);
+    let messages = if is_program { client.counts.messages } else { server.counts.messages };
     SliceOutcome {
         seq: u32::try_from(seq).unwrap_or(u32::MAX),
         round: slice.round,
@@ -231,6 +278,7 @@ fn joined(seq: usize, slice: &Slice, Done { server, client, .. }: &Done) -> Slic
         all_active_ns: time_ns,
         tx: Counts {
             time_ns,
+            messages,
             bytes: client.counts.bytes,
             retransmits: server.network.map(|network| network.retransmits),
             ..server.counts

@@ -13,6 +13,7 @@ use iolens_model::load::NetworkCounts;
 use iolens_model::outcome::Counts;
 use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
+use iolens_sys::kin::{self, Tree};
 use iolens_sys::proc::{self, Root};
 use iolens_sys::usage::{self, ProcessUsage};
 use iolens_sys::{clock, process};
@@ -20,8 +21,7 @@ use iolens_sys::{clock, process};
 use super::bracket::{Shared, with_cpus};
 use crate::counters::{self, Counters, Snapshot, Wanted};
 
-/// What is known of tasks only that live as long as a slice and longer.
-const LOST: [&str; 2] = ["run_delay_ns", "migrations"];
+/// Why what is known only of tasks that live as long as a slice is not known.
 const CAME_AND_WENT: &str = "threads or processes began or ended in a slice, and the kernel keeps no account of theirs; \
      --software-events counts migrations";
 
@@ -39,8 +39,10 @@ pub(super) struct Family {
     missing: Vec<NotMeasured>,
     /// Whether events count migrations.
     counts_moves: bool,
-    /// Why there was a slice whose run delay, or whose migrations, are not known.
-    lost: [Option<&'static str>; 2],
+    /// Metrics that are not known of some slice, and why.
+    lost: BTreeMap<&'static str, &'static str>,
+    /// A program that serves in place of this process.
+    program: Option<u32>,
     spent_ns: u64,
 }
 
@@ -52,6 +54,8 @@ pub(super) struct Edge {
     delays: BTreeMap<u32, u64>,
     /// How often each moved to another CPU, likewise.
     moves: BTreeMap<u32, u64>,
+    /// Switches of each thread of a program, because it waited and because it had to go.
+    switches: [BTreeMap<u32, u64>; 2],
     softirq_ticks: Option<u64>,
     own: Snapshot,
     everybody: Snapshot,
@@ -79,7 +83,16 @@ impl Family {
             shared.count(false);
         }
         let counts_moves = counters.counted().contains(&"perf_migrations");
-        Family { root, counters, shared, missing, counts_moves, lost: [None; 2], spent_ns: 0 }
+        Family {
+            root,
+            counters,
+            shared,
+            missing,
+            counts_moves,
+            lost: BTreeMap::new(),
+            program: None,
+            spent_ns: 0,
+        }
     }
 
     /// The readings before a slice, what is nearest to it last; `tasks` are the threads
@@ -90,6 +103,7 @@ impl Family {
         edge.network = network_counts(&self.root);
         edge.delays = self.delays(tasks);
         edge.moves = self.moves(tasks);
+        edge.switches = self.switches(tasks);
         edge.everybody = self.shared.counters.read_before();
         edge.usage = self.usage(tasks);
         edge.own = self.counters.read_before();
@@ -105,6 +119,7 @@ impl Family {
         edge.everybody = self.shared.counters.read_after();
         edge.delays = self.delays(tasks);
         edge.moves = self.moves(tasks);
+        edge.switches = self.switches(tasks);
         edge.network = network_counts(&self.root);
         edge.softirq_ticks = self.shared.softirq_ticks();
         self.spent_ns += clock::monotonic_ns() - begin_ns;
@@ -124,17 +139,23 @@ impl Family {
         let run_delay_ns = of_the_same(&edges[0].delays, &edges[1].delays);
         let migrations =
             kernel.perf_migrations.or_else(|| of_the_same(&edges[0].moves, &edges[1].moves));
-        if run_delay_ns.is_none() {
-            self.lost[0] = Some(CAME_AND_WENT);
-        }
-        if migrations.is_none() {
-            let too_many = edges.iter().any(|edge| edge.delays.len() > MOVES_MAX);
-            self.lost[1] = Some(if too_many { TOO_MANY } else { CAME_AND_WENT });
+        let [voluntary_switches, involuntary_switches] = self.switches_between(edges);
+        let too_many = edges.iter().any(|edge| edge.delays.len() > MOVES_MAX);
+        for (metric, value) in [
+            ("run_delay_ns", run_delay_ns),
+            ("migrations", migrations),
+            ("voluntary_switches", voluntary_switches),
+            ("involuntary_switches", involuntary_switches),
+        ] {
+            let many = too_many && metric == "migrations";
+            if value.is_none() {
+                self.lost.insert(metric, if many { TOO_MANY } else { CAME_AND_WENT });
+            }
         }
         Counts {
             task_clock_ns: spent(|usage| usage.cpu_ns),
-            voluntary_switches: spent(|usage| usage.counts.voluntary_switches),
-            involuntary_switches: spent(|usage| usage.counts.involuntary_switches),
+            voluntary_switches,
+            involuntary_switches,
             minor_faults: spent(|usage| usage.counts.minor_faults),
             major_faults: spent(|usage| usage.counts.major_faults),
             migrations,
@@ -149,8 +170,56 @@ impl Family {
         }
     }
 
+    /// From now on it is a program that counts, with all that it starts, and not this
+    /// process; the instruments were open when it was started.
+    pub(super) fn is_program(&mut self, id: u32) {
+        self.program = Some(id);
+    }
+
+    /// What a program was charged: its processes with all their threads, and the children
+    /// that they have waited for. Switches are known of threads alone.
+    fn usage_of_program(&self, id: u32) -> Option<ProcessUsage> {
+        let tick_ns = 1_000_000_000 / process::ticks_per_second();
+        let mut sum = ProcessUsage::default();
+        for id in Tree::below(&self.root, id).processes {
+            // One that has gone was waited for, and is with its parent from then on.
+            let Ok(cpu_ns) = usage::cpu_ns_of(id) else { continue };
+            let Some(whole) = kin::whole(&self.root, id) else { continue };
+            sum.cpu_ns += cpu_ns + whole.children_ticks * tick_ns;
+            sum.counts.minor_faults += whole.minor_faults;
+            sum.counts.major_faults += whole.major_faults;
+        }
+        Some(sum)
+    }
+
+    /// Switches of each thread of a program; of this process the usage has them.
+    fn switches(&self, tasks: &[u32]) -> [BTreeMap<u32, u64>; 2] {
+        let tasks = if self.program.is_some() { tasks } else { &[] };
+        let of_each = tasks.iter().filter_map(|&id| Some((id, kin::switches(&self.root, id)?)));
+        let all: Vec<(u32, [u64; 2])> = of_each.collect();
+        [0, 1].map(|kind| all.iter().map(|(id, both)| (*id, both[kind])).collect())
+    }
+
+    fn switches_between(&self, edges: [&Edge; 2]) -> [Option<u64>; 2] {
+        if self.program.is_some() {
+            let [before, after] = edges.map(|edge| &edge.switches);
+            return [0, 1].map(|kind| of_the_same(&before[kind], &after[kind]));
+        }
+        let (Some(before), Some(after)) = (&edges[0].usage, &edges[1].usage) else {
+            return [None; 2];
+        };
+        let spent = |of: fn(&ProcessUsage) -> u64| Some(of(after).saturating_sub(of(before)));
+        [
+            spent(|usage| usage.counts.voluntary_switches),
+            spent(|usage| usage.counts.involuntary_switches),
+        ]
+    }
+
     /// The process, its ended children, and those that live.
     fn usage(&self, tasks: &[u32]) -> Option<ProcessUsage> {
+        if let Some(id) = self.program {
+            return self.usage_of_program(id);
+        }
         let mut sum = usage::process_usage().ok()?;
         add(&mut sum, &usage::children_usage().ok()?);
         for &id in tasks.iter().filter(|&&id| self.is_child(id)) {
@@ -206,9 +275,8 @@ impl Family {
         let mut missing = self.missing.clone();
         missing.extend(self.counters.missing());
         missing.extend(self.shared.counters.missing());
-        for (metric, why) in LOST.iter().zip(self.lost) {
-            let note = |why: &str| NotMeasured { metric: (*metric).into(), why: why.into() };
-            missing.extend(why.map(note));
+        for (&metric, &why) in &self.lost {
+            missing.push(NotMeasured { metric: metric.to_owned(), why: why.to_owned() });
         }
         missing
     }

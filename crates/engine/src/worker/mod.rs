@@ -9,6 +9,7 @@ mod family;
 mod gate;
 pub(crate) mod lead;
 pub mod link;
+mod program;
 pub mod protocol;
 mod report;
 pub(crate) mod requests;

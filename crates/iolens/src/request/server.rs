@@ -6,9 +6,10 @@ use iolens_model::plan::{Axes, Schedule};
 use iolens_model::server::ServerAxes;
 use iolens_model::units::Nanos;
 
+use super::common::{arms_with_programs, check_external};
 use super::{ALL, Available, Chosen, Request, stated, topologies};
 use crate::failure::Failure;
-use crate::values::unknown;
+use crate::values::{OF_SERVERS, unknown};
 use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.
@@ -42,7 +43,7 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         client_threads: asked.client_threads,
         server_cpus: asked.server_cpus.clone().map(|cpus| cpus.0),
         client_cpus: asked.client_cpus.clone().map(|cpus| cpus.0),
-        external: Vec::new(),
+        external: asked.external.clone(),
     };
     check(&asked, &axes)?;
     let schedule = Schedule::Slices {
@@ -77,6 +78,7 @@ fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
             axes.in_flight
         )));
     }
+    check_external(&axes.external, |id| models::find(id).is_some(), OF_SERVERS)?;
     let (server, client) = (axes.server_cpus.as_ref(), axes.client_cpus.as_ref());
     if server.is_some() != client.is_some() {
         return Err(Failure::usage(
@@ -93,44 +95,30 @@ fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
     }
 }
 
-/// The models and the baseline, which is always measured.
+/// The models and programs, and the baseline.
 fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let mut listed: Vec<String> = Vec::new();
-    for word in stated(asked.primitives.clone(), "primitives")?.0 {
-        let found: Vec<&str> = match &*word {
-            ALL => MODELS.iter().map(|entry| entry.id).collect(),
-            id => vec![known_model(id).map_err(Failure::usage)?.id],
-        };
-        for id in found {
-            if !listed.iter().any(|known| known == id) {
-                listed.push(id.to_owned());
-            }
-        }
-    }
-    let baseline = match (&asked.baseline, &listed[..]) {
-        (Some(id), _) => known_model(id).map_err(Failure::usage)?.id.to_owned(),
-        (None, [single]) => single.clone(),
-        (None, _) => BASELINE.to_owned(),
+    let all: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
+    let known = |id: &str| match asked.external.iter().any(|external| external.name == id) {
+        true => Ok(id.to_owned()),
+        false => known_model(id).map(|entry| entry.id.to_owned()),
     };
-    let others = listed.into_iter().filter(|id| *id != baseline);
-    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
+    arms_with_programs(asked, &all, known, BASELINE)
 }
 
 /// The model of an id.
 pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
     models::find(id).ok_or_else(|| {
         let known: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
-        let hint = format!("`iolens list models` shows all of them; --primitives takes {ALL} too");
+        let hint = format!(
+            "`iolens list models` shows all of them; --primitives takes {ALL} too, and --external \
+             adds a program"
+        );
         unknown("model", id, &known, &hint)
     })
 }
 
-/// Whether there is such an id under a key of a plan.
-pub(super) fn known(key: &str, id: &str) -> Result<(), String> {
-    match key {
-        "primitives" if id == ALL => Ok(()),
-        "primitives" | "baseline" => known_model(id).map(|_| ()),
-        // Said of the key, whatever stands under it.
-        _ => Ok(()),
-    }
+/// Whether there may be such an id under a key of a plan: one that is no model may stand
+/// under `external`, which is known when all of the plan is.
+pub(super) fn known(_: &str, _: &str) -> Result<(), String> {
+    Ok(())
 }
