@@ -130,7 +130,8 @@ mod tests {
             assert!(tree.processes.contains(&child) && tree.threads.contains(&child));
         }
         assert!(tree.threads.contains(&crate::process::thread_id()));
-        assert!(whole(&root, child).unwrap().minor_faults > 0);
+        assert!(whole(&root, std::process::id()).unwrap().minor_faults > 0);
+        assert!(whole(&root, child).is_some());
         assert!(switches(&root, crate::process::thread_id()).is_some());
         fork::kill(child).unwrap();
         while !matches!(fork::ended(Patience::Waits), Ok(Some(_))) {}

@@ -285,8 +285,11 @@ mod tests {
 
     #[test]
     fn stat_lines_are_found_by_their_whole_word() {
-        let all = CpuTicks { total: 353, steal: 7, softirq: 6 };
+        let (user, system, idle) = (11, 20, 304);
+        let all = CpuTicks { total: 353, user, system, idle, irq: 5, softirq: 6, steal: 7 };
         assert_eq!(cpu_ticks(STAT, "cpu"), Some(all));
+        let each = every_cpu(STAT);
+        assert_eq!((each.len(), each[0].0, each[0].1.idle), (1, 0, 152));
         assert_eq!(cpu_ticks(STAT, "cpu0").map(|t| t.softirq), Some(3));
         assert_eq!(cpu_ticks(STAT, "cpu1"), None);
         assert_eq!(cpu_ticks("cpu 1 2", "cpu"), None);

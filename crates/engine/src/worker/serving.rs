@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
 use iolens_model::load::Pace;
@@ -31,8 +32,19 @@ use crate::server::services::Spec;
 use crate::server::{Close, Offer, Running, Server, models};
 use crate::stage::Place;
 
-/// A request that has no reply after this is a timeout.
-const TIMEOUT: Nanos = Nanos(10 * Nanos::SECOND.0);
+/// A request that has no reply after this is a timeout: ten thousand that wait for one
+/// thread, a millisecond each, are none.
+const TIMEOUT: Nanos = Nanos(30 * Nanos::SECOND.0);
+
+/// Sysctls of our own network namespaces that many connections at a time need, and many
+/// one after another; see ip-sysctl.rst of the kernel.
+const ROOM: [(&str, &str); 4] = [
+    ("net/core/somaxconn", "65535"),
+    ("net/ipv4/tcp_max_syn_backlog", "65535"),
+    ("net/ipv4/ip_local_port_range", "1024 65535"),
+    // Who closes keeps the port: it may be used again after a second.
+    ("net/ipv4/tcp_tw_reuse", "1"),
+];
 
 /// How long a client may keep a model waiting that serves nobody else meanwhile.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
@@ -79,6 +91,13 @@ fn parts(trial: &Trial) -> Result<(&ServerSetting, &TrialServers), Failure> {
 
 /// Waits until the place of an end is usable.
 fn usable(trial: &Trial, side: Side) -> Result<Place, Failure> {
+    if trial.cell.topology() == Some(Topology::Veth) {
+        for (name, value) in ROOM {
+            // Where /proc/sys may not be written, or an unprivileged user does not see one
+            // of them, it is as it is, and what overflows is counted.
+            let _ = std::fs::write(Root::real().path(&format!("proc/sys/{name}")), value);
+        }
+    }
     let place = Place::of(trial, side).ok_or_else(|| Failure::cause("the trial has no network"))?;
     place.wait_until_usable(super::link::stall_limit(trial))?;
     Ok(place)

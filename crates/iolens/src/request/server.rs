@@ -1,6 +1,7 @@
 //! A plan of the study `server`.
 
-use iolens_engine::server::models::{self, MODELS};
+use iolens_engine::host;
+use iolens_engine::server::models::{self, MODELS, Makes};
 use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::{Axes, Schedule};
 use iolens_model::server::ServerAxes;
@@ -46,6 +47,14 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         external: asked.external.clone(),
     };
     check(&asked, &axes)?;
+    let why = why_isolated(&axes, &primitives, host::descriptors_hard_max());
+    let asked = match why.filter(|_| !asked.isolate) {
+        Some(why) => {
+            notes.push(format!("every server is measured by itself, as with --isolate: {why}"));
+            Wishes { isolate: true, ..asked }
+        }
+        None => asked,
+    };
     let schedule = Schedule::Slices {
         slice: asked.slice.unwrap_or(SLICE),
         discarded_rounds: DISCARDED_ROUNDS,
@@ -55,6 +64,29 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     let chosen = Chosen { axes, primitives, baseline, sizes: Vec::new(), schedule };
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
 }
+
+/// Why servers may not stand beside each other in a trial.
+fn why_isolated(axes: &ServerAxes, models: &[String], descriptors: u64) -> Option<String> {
+    let most = u64::from(axes.connections.iter().copied().max().unwrap_or(0));
+    let keeps = |id: &&String| models::find(id).is_some_and(|e| e.makes != Makes::Nothing);
+    let reads_all = axes.services.iter().any(|service| service.starts_with("top2"));
+    if let Some(id) = models.iter().find(keeps).filter(|_| reads_all && most > 1) {
+        return Some(format!(
+            "top2 reads all of /proc, and others would find the processes and threads of `{id}` \
+             there"
+        ));
+    }
+    let at_once = most * TOGETHER_LEAST;
+    (at_once > descriptors && most < descriptors).then(|| {
+        format!(
+            "connections to {TOGETHER_LEAST} of them at a time need {at_once} descriptors, and \
+             RLIMIT_NOFILE allows {descriptors}"
+        )
+    })
+}
+
+/// Servers of a trial at least: the baseline, its double and another one.
+const TOGETHER_LEAST: u64 = 3;
 
 /// Refuses what does not go together.
 fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
