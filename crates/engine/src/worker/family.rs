@@ -20,10 +20,14 @@ use iolens_sys::{clock, process};
 
 use super::bracket::{Shared, with_cpus};
 use crate::counters::{self, Counters, Snapshot, Wanted};
+use crate::load::{network_between, network_counts};
 
 /// Why what is known only of tasks that live as long as a slice is not known.
 const CAME_AND_WENT: &str = "threads or processes began or ended in a slice, and the kernel keeps no account of theirs; \
      --software-events counts migrations";
+
+const OF_CLIENT: &str = "the client's threads last for a slice: each says its own run delay, and only \
+     --software-events counts their migrations";
 
 const TOO_MANY: &str = "of more than 1024 threads or processes only --software-events counts them";
 
@@ -100,7 +104,7 @@ impl Family {
     pub(super) fn before(&mut self, tasks: &[u32]) -> Edge {
         let begin_ns = clock::monotonic_ns();
         let mut edge = Edge { softirq_ticks: self.shared.softirq_ticks(), ..Edge::default() };
-        edge.network = network_counts(&self.root);
+        edge.network = network_counts();
         edge.delays = self.delays(tasks);
         edge.moves = self.moves(tasks);
         edge.switches = self.switches(tasks);
@@ -120,7 +124,7 @@ impl Family {
         edge.delays = self.delays(tasks);
         edge.moves = self.moves(tasks);
         edge.switches = self.switches(tasks);
-        edge.network = network_counts(&self.root);
+        edge.network = network_counts();
         edge.softirq_ticks = self.shared.softirq_ticks();
         self.spent_ns += clock::monotonic_ns() - begin_ns;
         edge
@@ -140,6 +144,7 @@ impl Family {
         let migrations =
             kernel.perf_migrations.or_else(|| of_the_same(&edges[0].moves, &edges[1].moves));
         let [voluntary_switches, involuntary_switches] = self.switches_between(edges);
+        let is_client = edges.iter().all(|edge| edge.delays.is_empty());
         let too_many = edges.iter().any(|edge| edge.delays.len() > MOVES_MAX);
         for (metric, value) in [
             ("run_delay_ns", run_delay_ns),
@@ -147,9 +152,13 @@ impl Family {
             ("voluntary_switches", voluntary_switches),
             ("involuntary_switches", involuntary_switches),
         ] {
-            let many = too_many && metric == "migrations";
             if value.is_none() {
-                self.lost.insert(metric, if many { TOO_MANY } else { CAME_AND_WENT });
+                let why = match metric {
+                    "migrations" if too_many => TOO_MANY,
+                    _ if is_client => OF_CLIENT,
+                    _ => CAME_AND_WENT,
+                };
+                self.lost.insert(metric, why);
             }
         }
         Counts {
@@ -285,12 +294,7 @@ impl Family {
 impl Edge {
     /// What the kernel counted in the network namespace since `earlier`.
     pub(super) fn network_since(&self, earlier: &Edge) -> Option<NetworkCounts> {
-        let (now, before) = (self.network?, earlier.network?);
-        Some(NetworkCounts {
-            listen_overflows: now.listen_overflows.saturating_sub(before.listen_overflows),
-            listen_drops: now.listen_drops.saturating_sub(before.listen_drops),
-            retransmits: now.retransmits.saturating_sub(before.retransmits),
-        })
+        Some(network_between(earlier.network?, self.network?))
     }
 }
 
@@ -309,17 +313,6 @@ fn of_the_same(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> Optio
         return None;
     }
     Some(before.iter().map(|(id, charged)| after[id].saturating_sub(*charged)).sum())
-}
-
-/// What the kernel has counted in this network namespace.
-fn network_counts(root: &Root) -> Option<NetworkCounts> {
-    let read = |path| root.read(path).ok();
-    let (netstat, snmp) = (read("proc/self/net/netstat")?, read("proc/self/net/snmp")?);
-    Some(NetworkCounts {
-        listen_overflows: proc::net_counter(&netstat, "TcpExt", "ListenOverflows")?,
-        listen_drops: proc::net_counter(&netstat, "TcpExt", "ListenDrops")?,
-        retransmits: proc::net_counter(&snmp, "Tcp", "RetransSegs")?,
-    })
 }
 
 #[cfg(test)]
