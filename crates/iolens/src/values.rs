@@ -176,18 +176,6 @@ pub(crate) fn copy_syncs(text: &str) -> Parsed<List<CopySync>> {
     list(text, "end of a copy", CopySync::ALL, CopySync::word)
 }
 
-/// What a program that copies must be told, or it copies nothing that we know of.
-pub(crate) const OF_COPIES: &[&str] = &["{src}", "{dst}"];
-
-/// What a program that serves must be told, or nobody finds it.
-pub(crate) const OF_SERVERS: &[&str] = &["{port}"];
-
-/// The first of some placeholders that a program is not told.
-pub(crate) fn lacking(argv: &[String], placeholders: &[&'static str]) -> Option<&'static str> {
-    let lacks = |key: &&&str| !argv.iter().any(|argument| argument.contains(**key));
-    placeholders.iter().find(lacks).copied()
-}
-
 /// `NAME=prog {src} {dst}` or `NAME=prog {port}`, split as a shell would split it, of
 /// which there is none.
 pub(crate) fn external(text: &str) -> Parsed<External> {
@@ -206,7 +194,9 @@ pub(crate) fn external(text: &str) -> Parsed<External> {
     if argv.is_empty() {
         return Err(format!("`{name}` names no program: {advice}"));
     }
-    if let Some(key) = lacking(&argv, OF_COPIES).filter(|_| lacking(&argv, OF_SERVERS).is_some()) {
+    if let Some(key) = server::lacking(&argv, server::OF_COPIES)
+        .filter(|_| server::lacking(&argv, server::OF_SERVERS).is_some())
+    {
         return Err(format!(
             "`{command}` lacks {key}, or of a server {{port}}: it would not know what to work on; \
              {advice}"

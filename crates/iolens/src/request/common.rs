@@ -8,7 +8,8 @@ use iolens_model::units::Bytes;
 use super::{ALL, stated};
 use crate::failure::Failure;
 use crate::plan_file;
-use crate::values::{lacking, unknown};
+use crate::values::server::lacking;
+use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// Keys that not every study has, and whose they are.

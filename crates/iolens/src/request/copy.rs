@@ -12,7 +12,8 @@ use iolens_model::units::Bytes;
 use super::common::{arms_with_programs, check_external};
 use super::{ALL, Chosen, Request, schedule, stated};
 use crate::failure::Failure;
-use crate::values::{OF_COPIES, unknown};
+use crate::values::server::OF_COPIES;
+use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named: what any program does that

@@ -10,7 +10,8 @@ use iolens_model::units::Nanos;
 use super::common::{arms_with_programs, check_external};
 use super::{ALL, Available, Chosen, Request, stated, topologies};
 use crate::failure::Failure;
-use crate::values::{OF_SERVERS, unknown};
+use crate::values::server::OF_SERVERS;
+use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.
