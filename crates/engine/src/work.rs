@@ -158,6 +158,10 @@ pub fn copies(target: Nanos, copy_ns: f64, cell: &Cell) -> u64 {
 pub fn messages(target: Nanos, message_ns: f64, cell: &Cell) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let messages = (target.0 as f64 / message_ns) as u64;
+    if let Some(server) = cell.server() {
+        // Fewer requests would leave connections without any.
+        return messages.max(u64::from(server.connections)).max(MESSAGES_PER_THREAD_MIN);
+    }
     let least = match cell.is_alone() && cell.threads > 1 {
         true => TOGETHER_MIN,
         false => MESSAGES_PER_THREAD_MIN,

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::mpsc::{Sender, channel};
 
 use iolens_model::plan::NetworkOptions;
+use iolens_model::units::Nanos;
 use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
@@ -238,6 +239,21 @@ impl<'a> Workers<'a> {
             Event::Message(index, message) => Ok((index, message)),
             Event::Gone(index) => Err(self.explain(None, Some(index))),
             Event::TimeUp => Err(Trouble::TimeUp),
+            Event::Interrupted => Err(Trouble::Interrupted),
+        }
+    }
+
+    /// Leaves all workers alone for a time.
+    ///
+    /// Errors: one of them did not stay.
+    pub(crate) fn rest(&mut self, time: Nanos) -> Result<(), Trouble> {
+        match self.next(clock::monotonic_ns() + time.0)? {
+            Event::TimeUp => Ok(()),
+            Event::Message(_, FromWorker::Failed { failure }) => {
+                Err(self.explain(Some(failure), None))
+            }
+            Event::Message(index, _) => Err(self.out_of_turn(index)),
+            Event::Gone(index) => Err(self.explain(None, Some(index))),
             Event::Interrupted => Err(Trouble::Interrupted),
         }
     }

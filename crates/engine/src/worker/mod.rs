@@ -10,6 +10,7 @@ mod gate;
 mod last_word;
 pub(crate) mod lead;
 pub mod link;
+mod program;
 pub mod protocol;
 mod report;
 pub(crate) mod requests;

@@ -27,6 +27,7 @@ mod plans;
 mod receivers;
 mod resume;
 mod serve;
+mod server_run;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 mod storage;
