@@ -12,12 +12,14 @@ use crate::arm_facts;
 use crate::number::{self, NONE};
 use crate::parts;
 use crate::results;
+use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
 use crate::wrap;
 
 mod calls;
 mod files;
 mod grouped;
+mod servers;
 
 /// How the terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,9 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
     }
+    if run.header.plan.server().is_some() {
+        return servers::whole(run, analysis, style);
+    }
     match parts::is_grouped(analysis) {
         true => grouped::run(run, analysis, style),
         false => whole(run, analysis, style),
@@ -68,6 +73,9 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     }
     if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
+    }
+    if run.header.plan.server().is_some() {
+        return servers::whole(run, analysis, style);
     }
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
@@ -146,9 +154,11 @@ fn painted(table: &str, style: &Style) -> String {
     if !style.colour {
         return table.to_owned();
     }
-    const COLOURS: [(&str, &str); 7] = [
+    const COLOURS: [(&str, &str); 9] = [
         ("FASTER", "32"),
         ("SLOWER", "35"),
+        ("CHEAPER", "32"),
+        ("DEARER", "35"),
         ("EQUIVALENT", "36"),
         ("INCONCLUSIVE", YELLOW),
         ("INVALID", RED),
@@ -198,7 +208,9 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
             results::files::curve(run, &[cell], style.columns())
         }
         Study::Syscall => crate::calls::by_cost(run, cell, false),
-        Study::Server => crate::servers::by_cost(run, cell),
+        Study::Server => {
+            crate::servers::by_cost(run, &Kinds::of(run, analysis), cell, style.columns())
+        }
     };
     out.push_str(&painted(&table.text(style.columns()), style));
     for arm in &cell.arms {

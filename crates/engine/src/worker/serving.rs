@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use iolens_model::cell::Cell;
 use iolens_model::load::Pace;
-use iolens_model::outcome::{Counts, EndFacts, Status};
+use iolens_model::outcome::{ArmFact, Counts, EndFacts, Status};
 use iolens_model::reading::NotMeasured;
-use iolens_model::server::{ServerSetting, TrialServers};
+use iolens_model::server::{MAKES, ServerSetting, TrialServers};
 use iolens_model::trial::{Trial, Work};
 use iolens_model::units::Nanos;
 use iolens_sys::affinity;
@@ -134,6 +134,7 @@ fn be_server(
     }
     let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);
     place.describe(&mut facts);
+    facts.arm_facts.extend(makes(trial, task.arm));
     let served = running.stop();
     match served.failure {
         Some(why) => Err(Failure::cause(why)),
@@ -162,6 +163,13 @@ fn offer(
         stall_limit: STALL_LIMIT,
         cpus: Some(trial.tx_cpus.clone()),
     })
+}
+
+/// What the model makes for each connection; nothing of a program that this build does
+/// not know.
+fn makes(trial: &Trial, arm: usize) -> Option<ArmFact> {
+    let model = models::find(&trial.arms.get(arm)?.primitive)?;
+    Some(ArmFact { arm, name: MAKES.to_owned(), value: model.makes.word().to_owned() })
 }
 
 /// Threads and processes that serve at the moment.
