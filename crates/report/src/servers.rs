@@ -15,7 +15,6 @@ use crate::arm_facts;
 use crate::figure::metric::Metric;
 use crate::parts::{self, Part};
 
-mod counted;
 mod counters;
 mod decision;
 mod metrics;
@@ -29,7 +28,7 @@ pub(crate) use self::counters::{counters, per_request};
 pub(crate) use self::decision::decision;
 pub(crate) use self::metrics::{COST, COUNTERS, LATENCY, THROUGHPUT};
 pub(crate) use self::sentences::sentences;
-pub(crate) use self::tables::{by_cost, offered, reading};
+pub(crate) use self::tables::{by_cost, further, lines, offered, reading};
 
 /// The two kinds of models, each of which is offered a rate of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -194,7 +193,7 @@ pub(crate) fn is_open(cell: &CellAnalysis) -> bool {
 
 /// The contrast of what a request costs, server CPU time against server CPU time.
 pub(crate) fn cost_contrast(arm: &ArmAnalysis) -> Option<&Contrast> {
-    arm.contrast.as_ref()
+    arm.cpu_contrast.as_ref()
 }
 
 /// A cell whose contrasts are those of what a request costs.
@@ -203,7 +202,11 @@ pub(crate) fn of_cost(cell: &CellAnalysis) -> CellAnalysis {
         contrast: cost_contrast(arm).cloned(),
         ..arm.clone()
     };
-    CellAnalysis { arms: cell.arms.iter().map(arm).collect(), ..cell.clone() }
+    CellAnalysis {
+        arms: cell.arms.iter().map(arm).collect(),
+        pairs: cell.cpu_pairs.clone(),
+        ..cell.clone()
+    }
 }
 
 /// The models of a cell that can be read: the baseline and those that are compared.

@@ -242,7 +242,11 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
         }
     }
     if let Some(times) = &arm.latency {
-        line(round_trips(times));
+        line(round_trips(times, plan.study()));
+    }
+    if arm.server.is_some() {
+        crate::servers::lines(arm).into_iter().for_each(line);
+        return;
     }
     let Some(figures) = &arm.figures else { return };
     let (unit, scale) = match figures.goodput_bits_per_s {
@@ -266,9 +270,13 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
 }
 
 /// `round trip, µs: mean 13.2 [12.9, 13.5], p50 …; 1200 of them`.
-fn round_trips(times: &LatencyFigures) -> String {
+fn round_trips(times: &LatencyFigures, study: Study) -> String {
+    let what = match study {
+        Study::Server => "from when due to the reply",
+        _ => "round trip",
+    };
     format!(
-        "round trip, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
+        "{what}, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
         results::interval_text(Some(times.mean_ns), 1e3),
         results::percentile(times, times.p50_ns, 0.5),
         results::percentile(times, times.p99_ns, 0.99),

@@ -119,7 +119,7 @@ fn answer(contrast: &Contrast, is_of_arm: bool, delta: f64) -> String {
         Verdict::Small => format!("no, by less than δ = {}", percent(delta)),
         Verdict::Equivalent => format!("a tie within δ = {}", percent(delta)),
         Verdict::Inconclusive => "not decided".to_owned(),
-        Verdict::Invalid => "not usable".to_owned(),
+        Verdict::Invalid | Verdict::Unranked => "not usable".to_owned(),
     }
 }
 

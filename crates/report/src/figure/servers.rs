@@ -87,7 +87,7 @@ fn of_place(
     figures.extend(draw.by_connections(&THROUGHPUT, &closed, Group::Main, stem));
     figures.extend(draw.latency_by_offered());
     figures.extend(draw.latency_by_connections());
-    for (metric, stem) in COUNTERS {
+    for (metric, stem, _) in &COUNTERS {
         let stem = format!("{stem}-by-connections");
         figures.extend(draw.by_connections(metric, &place.loads, Group::Time, &stem));
     }

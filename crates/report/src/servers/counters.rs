@@ -3,35 +3,29 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::cell::Cell;
-use iolens_model::outcome::Counts;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, EndFigures, Estimate, Spent};
 
-use super::counted::{Counted, End};
 use super::models;
-use crate::number::{NONE, list, percent};
+use crate::number::{NONE, list};
 use crate::table::{Column, Entry, Table, Tone};
 
-type Of = fn(&Counts) -> Option<u64>;
-
-/// How a row is made of counts.
+/// How a row is made of what an end spent.
 #[derive(Clone, Copy)]
 enum Make {
     /// A count, and so many per request.
-    Count(Of),
+    Count(fn(&EndFigures) -> Option<Spent>),
     /// A time, ns; per request in µs.
-    Time(Of),
-    /// One count over another, in percent: there is nothing per request.
-    Share(Of, Of),
-    /// One count over another.
-    Over(Of, Of),
-    /// A time over that of the slices.
-    Utilized(Of),
+    Time(fn(&EndFigures) -> Option<Spent>),
+    /// One count over another, of which there is nothing per request.
+    Over(fn(&EndFigures) -> Option<Estimate>),
+    /// The same in percent.
+    Share(fn(&EndFigures) -> Option<Estimate>),
 }
 
-/// A row: its name, the metric that it is missing with, and how it is made.
+/// A row: its name, what the ends call it where they could not count it, and how it is
+/// made.
 struct Row {
     name: &'static str,
     metric: &'static str,
@@ -42,136 +36,101 @@ const fn row(name: &'static str, metric: &'static str, make: Make) -> Row {
     Row { name, metric, make }
 }
 
-fn cycles(c: &Counts) -> Option<u64> {
-    Some(c.pmu.cycles_user? + c.pmu.cycles_kernel?)
-}
-
-fn instructions(c: &Counts) -> Option<u64> {
-    Some(c.pmu.instructions_user? + c.pmu.instructions_kernel?)
-}
-
-fn switches(c: &Counts) -> Option<u64> {
-    Some(c.voluntary_switches? + c.involuntary_switches?)
-}
-
 /// In the order of perf stat.
-const ROWS: [Row; 22] = [
-    row("task-clock", "task_clock", Make::Time(|c| c.task_clock_ns)),
-    row("CPUs utilized", "task_clock", Make::Utilized(|c| c.task_clock_ns)),
-    row("context switches", "voluntary_switches", Make::Count(switches)),
-    row("of them involuntary", "involuntary_switches", Make::Count(|c| c.involuntary_switches)),
-    row("migrations", "migrations", Make::Count(|c| c.migrations.or(c.kernel.perf_migrations))),
-    row("page faults, minor", "minor_faults", Make::Count(|c| c.minor_faults)),
-    row("page faults, major", "major_faults", Make::Count(|c| c.major_faults)),
-    row("ready without a CPU", "run_delay", Make::Time(|c| c.run_delay_ns)),
-    row("cycles", "cycles_user", Make::Count(cycles)),
-    row("clock (cycles per ns)", "cycles_user", Make::Over(cycles, |c| c.task_clock_ns)),
-    row("instructions", "instructions_user", Make::Count(instructions)),
-    row("IPC (instructions per cycle)", "instructions_user", Make::Over(instructions, cycles)),
-    row(
-        "cycles with a stalled front end",
-        "stalled_cycles_frontend",
-        Make::Count(|c| c.pmu.stalled_cycles_frontend),
-    ),
-    row(
-        "cycles with a stalled back end",
-        "stalled_cycles_backend",
-        Make::Count(|c| c.pmu.stalled_cycles_backend),
-    ),
-    row("branches", "branches", Make::Count(|c| c.pmu.branches)),
-    row("branch misses", "branch_misses", Make::Count(|c| c.pmu.branch_misses)),
-    row(
-        "branch misses of branches",
-        "branch_misses",
-        Make::Share(|c| c.pmu.branch_misses, |c| c.pmu.branches),
-    ),
-    row("L1d loads", "l1d_loads", Make::Count(|c| c.pmu.l1d_loads)),
-    row("L1d misses", "l1d_misses", Make::Count(|c| c.pmu.l1d_misses)),
-    row("L1d misses of loads", "l1d_misses", Make::Share(|c| c.pmu.l1d_misses, |c| c.pmu.l1d_loads)),
-    row("LLC misses", "llc_misses", Make::Count(|c| c.pmu.llc_misses)),
-    row(
-        "LLC misses of references",
-        "llc_misses",
-        Make::Share(|c| c.pmu.llc_misses, |c| c.pmu.llc_references),
-    ),
+const ROWS: [Row; 21] = [
+    row("task-clock", "task_clock", Make::Time(|end| end.task_clock_ns)),
+    row("CPUs utilized", "task_clock", Make::Over(|end| end.cpus_utilized)),
+    row("context switches", "voluntary_switches", Make::Count(|end| end.context_switches)),
+    row("of them involuntary", "involuntary_switches", Make::Count(|end| end.involuntary_switches)),
+    row("migrations", "migrations", Make::Count(|end| end.migrations)),
+    row("page faults, minor", "minor_faults", Make::Count(|end| end.minor_faults)),
+    row("page faults, major", "major_faults", Make::Count(|end| end.major_faults)),
+    row("ready without a CPU", "run_delay", Make::Time(|end| end.run_delay_ns)),
+    row("cycles", "cycles_user", Make::Count(|end| end.cycles)),
+    row("clock, GHz", "cycles_user", Make::Over(|end| end.clock_ghz)),
+    row("stalled cycles, front end", STALLED[0], Make::Count(|end| end.stalled_cycles_frontend)),
+    row("stalled cycles, back end", STALLED[1], Make::Count(|end| end.stalled_cycles_backend)),
+    row("instructions", "instructions_user", Make::Count(|end| end.instructions)),
+    row("instructions per cycle", "instructions_user", Make::Over(|e| e.instructions_per_cycle)),
+    row("branches", "branches", Make::Count(|end| end.branches)),
+    row("branch misses", "branch_misses", Make::Count(|end| end.branch_misses)),
+    row("branch misses of branches", "branch_misses", Make::Share(|end| end.branch_miss_rate)),
+    row("L1d loads", "l1d_loads", Make::Count(|end| end.l1d_loads)),
+    row("L1d misses", "l1d_misses", Make::Count(|end| end.l1d_misses)),
+    row("LLC references", "llc_references", Make::Count(|end| end.llc_references)),
+    row("LLC misses", "llc_misses", Make::Count(|end| end.llc_misses)),
 ];
 
-/// Value in total, and per request.
+const STALLED: [&str; 2] = ["stalled_cycles_frontend", "stalled_cycles_backend"];
+
+/// In total, and per request.
 struct Found {
     total: String,
     per_request: String,
 }
 
 impl Row {
-    fn of(&self, counted: &Counted<'_>, end: End) -> Option<Found> {
-        let sum = |of: Of| counted.sum(end, of);
-        let over = |a: Of, b: Of| Some((sum(a)?, sum(b).filter(|&b| b > 0.0)?));
-        let per = |total: f64, scale: f64| {
-            let each = counted.requests(end).map(|requests| total / scale / requests);
-            each.map_or_else(|| NONE.to_owned(), small)
-        };
+    fn of(&self, end: &EndFigures) -> Option<Found> {
         let alone = |total: String| Found { total, per_request: String::new() };
-        match self.make {
+        Some(match self.make {
             Make::Count(of) => {
-                let total = sum(of)?;
-                Some(Found { total: whole(total), per_request: per(total, 1.0) })
+                let spent = of(end)?;
+                Found { total: whole(spent.total), per_request: each(spent.per_request, 1.0) }
             }
             Make::Time(of) => {
-                let total = sum(of)?;
-                let text = format!("{} ms", three_digits(total / 1e6));
-                Some(Found { total: text, per_request: format!("{} µs", per(total, 1e3)) })
+                let spent = of(end)?;
+                let total = format!("{} ms", three_digits(spent.total as f64 / 1e6));
+                Found { total, per_request: format!("{} µs", each(spent.per_request, 1e3)) }
             }
-            Make::Share(a, b) => over(a, b).map(|(a, b)| alone(percent(a / b))),
-            Make::Over(a, b) => over(a, b).map(|(a, b)| alone(three_digits(a / b))),
-            Make::Utilized(of) => Some(alone(three_digits(sum(of)? / counted.time_ns()?))),
-        }
+            Make::Over(of) => alone(each(of(end)?, 1.0)),
+            Make::Share(of) => alone(format!("{} %", each(of(end)?, 0.01))),
+        })
     }
 }
 
-/// A count with thin blanks between thousands, as perf stat sets them apart.
-fn whole(count: f64) -> String {
-    let digits = format!("{count:.0}");
+/// A count with narrow blanks between thousands, as perf stat sets them apart.
+fn whole(count: u64) -> String {
+    let digits = count.to_string();
     let apart = |(i, digit): (usize, char)| {
-        let left = digits.len() - i;
-        let blank = (i > 0 && left % 3 == 0).then_some('\u{202f}');
-        blank.into_iter().chain([digit])
+        let is_between = i > 0 && (digits.len() - i).is_multiple_of(3);
+        is_between.then_some('\u{202f}').into_iter().chain([digit])
     };
     digits.chars().enumerate().flat_map(apart).collect()
 }
 
-/// Three significant digits, however few there are per request.
+/// Three significant digits with the interval, however few there are per request.
+fn each(estimate: Estimate, scale: f64) -> String {
+    let value = small(estimate.value / scale);
+    match estimate.interval {
+        Some(i) => format!("{value} [{}, {}]", small(i.low / scale), small(i.high / scale)),
+        None => value,
+    }
+}
+
 fn small(value: f64) -> String {
     if value == 0.0 || value >= 0.1 {
         return three_digits(value);
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "3 to 12")]
-    let decimals = (2.0 - value.log10().floor()).clamp(3.0, 12.0) as usize;
+    let decimals = (2.0 - value.abs().log10().floor()).clamp(3.0, 12.0) as usize;
     format!("{value:.decimals$}")
 }
 
 /// The counters of one model in one cell; null where none of its trials is used.
-pub(crate) fn counters(run: &Run, analysis: &Analysis, cell: &Cell, label: &str) -> Option<Table> {
-    let counted = Counted::of(run, analysis, cell, label)?;
+pub(crate) fn counters(run: &Run, arm: &ArmAnalysis) -> Option<Table> {
+    let server = arm.server.as_ref()?;
     let columns = vec![
-        Column::left(label, ""),
+        Column::left(&arm.arm.label, ""),
         Column::right("server", "total"),
-        Column::right("server", "per request"),
+        Column::right("server", "per request [95 %]"),
         Column::right("client", "total"),
-        Column::right("client", "per request"),
+        Column::right("client", "per request [95 %]"),
     ];
     let mut table = Table::new("", columns);
-    let requests = |end| counted.requests(end).map_or_else(|| NONE.to_owned(), whole);
-    table.push(vec![
-        "requests".into(),
-        requests(End::Server).into(),
-        "".into(),
-        requests(End::Client).into(),
-        "".into(),
-    ]);
     let reasons = crate::json::not_measured(run);
     let mut missing: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in &ROWS {
-        let found = [End::Server, End::Client].map(|end| row.of(&counted, end));
+        let found = [&server.server, &server.client].map(|end| row.of(end));
         if found.iter().all(Option::is_none) {
             let why = reasons.get(row.metric).map_or("not counted in this run", String::as_str);
             missing.entry(why).or_default().push(row.name.to_owned());
@@ -192,36 +151,35 @@ pub(crate) fn counters(run: &Run, analysis: &Analysis, cell: &Cell, label: &str)
     Some(table)
 }
 
-/// One line of [`per_request`]: a model and its values per request at one end.
-fn line(counted: &Counted<'_>, rows: &[&Row], end: End) -> Vec<Entry> {
-    let of = |row: &&Row| {
-        let found = row.of(counted, end);
-        let text = found.map(|found| match found.per_request.is_empty() {
-            true => found.total,
-            false => found.per_request,
-        });
-        text.unwrap_or_else(|| NONE.to_owned()).into()
-    };
-    rows.iter().map(of).collect()
-}
-
-/// The models of a cell side by side: every counter that any of them has, per request, at
-/// the server; null where there is nothing.
-pub(crate) fn per_request(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Option<Table> {
-    let all: Vec<(&str, &str, Counted)> = models(cell)
-        .filter_map(|arm| {
-            let counted = Counted::of(run, analysis, &cell.cell, &arm.arm.label)?;
-            Some((arm.arm.label.as_str(), arm.arm.primitive.as_str(), counted))
-        })
-        .collect();
-    let has = |row: &&Row| all.iter().any(|(.., counted)| row.of(counted, End::Server).is_some());
+/// The models of a cell side by side: every counter of the server that any of them has,
+/// per request; null where there is nothing.
+pub(crate) fn per_request(cell: &CellAnalysis) -> Option<Table> {
+    let all: Vec<(&ArmAnalysis, &EndFigures)> =
+        models(cell).filter_map(|arm| Some((arm, &arm.server.as_ref()?.server))).collect();
+    let has = |row: &&Row| all.iter().any(|(_, end)| row.of(end).is_some());
     let rows: Vec<&Row> = ROWS.iter().filter(has).collect();
-    let mut columns = vec![Column::left("model", "server, per request")];
-    columns.extend(rows.iter().map(|row| Column::right(row.name, "")));
+    let mut columns = vec![Column::left("model", "server")];
+    let unit = |row: &Row| match row.make {
+        Make::Count(_) => "per request",
+        Make::Time(_) => "µs per request",
+        Make::Over(_) => "ratio",
+        Make::Share(_) => "%",
+    };
+    columns.extend(rows.iter().map(|row| Column::right(row.name, unit(row))));
     let mut table = Table::new("", columns);
-    for (label, primitive, counted) in &all {
-        let mut entries = vec![Entry::toned(*label, Tone::Arm((*primitive).to_owned()))];
-        entries.extend(line(counted, &rows, End::Server));
+    for (arm, end) in &all {
+        let value = |row: &&Row| {
+            let value = match row.make {
+                Make::Count(of) => of(end).map(|spent| spent.per_request.value),
+                Make::Time(of) => of(end).map(|spent| spent.per_request.value / 1e3),
+                Make::Over(of) => of(end).map(|estimate| estimate.value),
+                Make::Share(of) => of(end).map(|estimate| estimate.value * 100.0),
+            };
+            value.map_or_else(|| NONE.to_owned(), small).into()
+        };
+        let mut entries =
+            vec![Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone()))];
+        entries.extend(rows.iter().map(value));
         table.push(entries);
     }
     (!table.rows.is_empty()).then_some(table)

@@ -3,16 +3,19 @@
 
 use std::collections::BTreeMap;
 
+use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Saturated,
+};
 
 use super::why;
 use super::{COST, Kind, Kinds, THROUGHPUT, is_open, models, of_cost, read};
 use crate::answers::{Kind as Sort, Sentence};
 use crate::figure::metric::Metric;
-use crate::number::{list, percent, range, ratio};
+use crate::number::{list, optional, percent, range, ratio};
 use crate::results::interval_text;
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
@@ -50,6 +53,10 @@ struct Quantity {
     unit: &'static str,
     /// `less than`.
     than: &'static str,
+    /// Why a model is not ranked by it; null where it is.
+    unranked: fn(&ArmAnalysis) -> Option<&str>,
+    /// What is said of a model that is not.
+    floor: fn(&ArmAnalysis, &str) -> String,
 }
 
 const CPU: Quantity = Quantity {
@@ -58,6 +65,8 @@ const CPU: Quantity = Quantity {
     metric: COST,
     unit: "µs of server CPU",
     than: "less than",
+    unranked: |arm| arm.server.as_ref()?.limits.rate_not_kept.as_deref(),
+    floor: |arm, why| format!("{} ({why})", arm.arm.label),
 };
 
 const RATE: Quantity = Quantity {
@@ -66,6 +75,11 @@ const RATE: Quantity = Quantity {
     metric: THROUGHPUT,
     unit: "per second",
     than: "as many as",
+    unranked: |arm| arm.server.as_ref()?.limits.client_busy.as_deref(),
+    floor: |arm, why| {
+        let rate = read(&THROUGHPUT, arm).map(|rate| rate.value);
+        format!("{} ≥ {} per second (client-limited: {why})", arm.arm.label, optional(rate))
+    },
 };
 
 impl Speaker<'_> {
@@ -92,11 +106,33 @@ impl Speaker<'_> {
 
     fn throughput(&self, cell: &CellAnalysis) -> Sentence {
         let subject = words::subject(&self.run.header, &cell.cell);
-        let claim = format!("{}.", self.claim(&RATE, cell));
+        let saturated = saturated(cell);
+        let claim = format!("{}{saturated}.", self.claim(&RATE, cell));
         Sentence::about(self.run, Sort::Answer, subject, &claim)
     }
 
+    /// Who is best among the models that can be ranked, and who cannot be.
     fn claim(&self, of: &Quantity, cell: &CellAnalysis) -> String {
+        let (ranked, unranked): (Vec<_>, Vec<_>) =
+            cell.arms.iter().cloned().partition(|arm| (of.unranked)(arm).is_none());
+        let view = CellAnalysis { arms: ranked, ..cell.clone() };
+        let without: Vec<String> = unranked
+            .iter()
+            .filter(|arm| arm.arm.role != Role::SelfCheck && arm.status == Status::Ok)
+            .map(|arm| (of.floor)(arm, (of.unranked)(arm).unwrap_or_default()))
+            .collect();
+        let is_baseline = |arm: &ArmAnalysis| arm.arm.role == Role::Baseline;
+        let claim = match unranked.iter().any(is_baseline) {
+            true => format!("{}: not ranked", of.best),
+            false => self.among(of, &view),
+        };
+        match without.as_slice() {
+            [] => claim,
+            without => format!("{claim}; not ranked: {}", without.join(", ")),
+        }
+    }
+
+    fn among(&self, of: &Quantity, cell: &CellAnalysis) -> String {
         let named = |candidate: &Candidate| self.named(of, cell, candidate);
         let rivals = |others: &[Candidate]| list(&others.iter().map(named).collect::<Vec<_>>());
         let claim = match standing(cell, self.analysis.delta) {
@@ -162,6 +198,25 @@ impl Speaker<'_> {
         let (ratio, than) = (ratio(contrast.ratio), of.than);
         format!("{ratio}× {than} {baseline}{interval}")
     }
+}
+
+/// `; no time left: the server with poll and select, neither with prefork`.
+fn saturated(cell: &CellAnalysis) -> String {
+    const ALL: [(Saturated, &str); 4] = [
+        (Saturated::Server, "the server"),
+        (Saturated::Client, "the client"),
+        (Saturated::Both, "both ends"),
+        (Saturated::Neither, "neither end"),
+    ];
+    let with = |(which, name): &(Saturated, &str)| {
+        let own = |arm: &&ArmAnalysis| {
+            arm.server.as_ref().is_some_and(|server| server.saturated == Some(*which))
+        };
+        let labels: Vec<String> = models(cell).filter(own).map(|a| a.arm.label.clone()).collect();
+        (!labels.is_empty()).then(|| format!("{name} with {}", list(&labels)))
+    };
+    let parts: Vec<String> = ALL.iter().filter_map(with).collect();
+    if parts.is_empty() { String::new() } else { format!("; saturated: {}", parts.join(", ")) }
 }
 
 /// `12.3 µs of server CPU [12.1, 12.5]`.

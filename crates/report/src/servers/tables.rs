@@ -1,15 +1,16 @@
 //! The table of a cell: its models, the cheapest request first.
 
 use iolens_model::arm::Role;
+use iolens_model::load::Outcomes;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Verdict};
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, LatencyFigures, Verdict};
 
 use super::metrics::SWITCHES;
-use super::{COST, Kind, Kinds, LATENCY, THROUGHPUT, cost_contrast, is_open, read};
+use super::{COST, Kind, Kinds, LATENCY, THROUGHPUT, cost_contrast, is_open, models, read};
 use crate::figure::metric::Metric;
-use crate::number::{NONE, narrow, optional, ratio};
-use crate::results::{self, interval_text};
+use crate::number::{NONE, count, narrow, optional, percent, ratio};
+use crate::results::{self, interval_text, percentile};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
 
@@ -184,4 +185,78 @@ pub(crate) fn offered(kinds: &Kinds<'_>, cell: &CellAnalysis) -> Vec<String> {
 pub(crate) fn rate_words((least, most): (f64, f64)) -> String {
     let (least, most) = (optional(Some(least)), optional(Some(most)));
     if least == most { least } else { format!("{least} to {most}") }
+}
+
+/// What is said of one model besides its row.
+pub(crate) fn lines(arm: &ArmAnalysis) -> Vec<String> {
+    let Some(server) = &arm.server else { return Vec::new() };
+    let mut lines = vec![format!(
+        "requests: {} per second; {}",
+        interval_text(Some(server.requests_per_s), 1.0),
+        ended(&server.outcomes)
+    )];
+    let busy = |share: Option<Estimate>| {
+        share.map_or_else(|| NONE.to_owned(), |share| percent(share.value))
+    };
+    let saturated = server.saturated.map_or(NONE, |saturated| saturated.word());
+    lines.push(format!(
+        "busy: server {}, busiest thread of the client {}; saturated: {saturated}; at most {} at \
+         the server",
+        busy(server.server_busy),
+        busy(server.client_busy),
+        count(u32::try_from(server.tasks_max).unwrap_or(u32::MAX), "thread or process")
+            .replace("processs", "processes"),
+    ));
+    let limits = &server.limits;
+    let all = [&limits.client_busy, &limits.client_late, &limits.rate_not_kept];
+    lines.extend(all.into_iter().flatten().map(|limit| format!("limit: {limit}")));
+    lines
+}
+
+/// `120000 ok, 3 reset`.
+pub(crate) fn ended(outcomes: &Outcomes) -> String {
+    let all = [
+        (outcomes.ok, "ok"),
+        (outcomes.timeout, "timed out"),
+        (outcomes.refused, "refused"),
+        (outcomes.reset, "reset"),
+        (outcomes.invalid, "with a wrong reply"),
+        (outcomes.abandoned, "abandoned"),
+    ];
+    let said = all.iter().enumerate().filter(|(i, (count, _))| *i == 0 || *count > 0);
+    said.map(|(_, (count, word))| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Latency of a cell's models with intervals, from when requests were due and from when
+/// they were sent; null without any.
+pub(crate) fn further(cell: &CellAnalysis) -> Option<Table> {
+    let columns = vec![
+        Column::left("model", ""),
+        Column::left("mean", "µs [95 %]"),
+        Column::left("p50", "µs [95 %]"),
+        Column::left("p99", "µs [95 %]"),
+        Column::left("p99.9", "µs [95 %]"),
+        Column::left("p99 from sent", "µs [95 %]"),
+        Column::left("client late, p99", "µs [95 %]"),
+        Column::right("requests timed", ""),
+    ];
+    let mut table = Table::new("Latency, from when a request was due to its reply", columns);
+    for arm in models(cell) {
+        let Some(times) = &arm.latency else { continue };
+        let server = arm.server.as_ref();
+        let p99 = |times: Option<&LatencyFigures>| {
+            times.map_or_else(|| NONE.to_owned(), |times| percentile(times, times.p99_ns, 0.99))
+        };
+        table.push(vec![
+            Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
+            interval_text(Some(times.mean_ns), 1e3).into(),
+            percentile(times, times.p50_ns, 0.5).into(),
+            p99(Some(times)).into(),
+            percentile(times, times.p999_ns, 0.999).into(),
+            p99(server.and_then(|server| server.from_sent.as_ref())).into(),
+            p99(server.and_then(|server| server.lag.as_ref())).into(),
+            times.samples.to_string().into(),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
 }

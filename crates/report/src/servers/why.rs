@@ -22,7 +22,7 @@ pub(super) fn sentences(run: &Run, kinds: &Kinds<'_>, cell: &CellAnalysis) -> Ve
     let subject = words::subject(&run.header, &cell.cell);
     let one = |(kind, view): (Option<Kind>, CellAnalysis)| {
         let parts: Vec<String> =
-            COUNTERS.iter().filter_map(|(metric, _)| against(&view, metric)).collect();
+            COUNTERS.iter().filter_map(|(metric, ..)| against(&view, metric)).collect();
         let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind.name()));
         let claim = format!("per request: {}.", parts.join("; "));
         (!parts.is_empty())
@@ -99,22 +99,14 @@ fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
 
 /// The counters that no model has, with the reason that the ends gave.
 pub(super) fn not_counted(run: &Run, analysis: &Analysis) -> Option<Sentence> {
-    const WANTED: [(&str, &str); 7] = [
-        ("cycles", "cycles_user"),
-        ("instructions and IPC", "instructions_user"),
-        ("branches", "branches"),
-        ("branch misses", "branch_misses"),
-        ("L1d misses", "l1d_misses"),
-        ("LLC misses", "llc_misses"),
-        ("migrations", "migrations"),
-    ];
     let usable = |arm: &&ArmAnalysis| arm.status == Status::Ok;
     analysis.cells.iter().flat_map(models).find(usable)?;
     let reasons = crate::json::not_measured(run);
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for (name, metric) in WANTED {
-        if let Some(why) = reasons.get(metric) {
-            by_reason.entry(why).or_default().push(name.to_owned());
+    for (metric, _, named) in &COUNTERS {
+        let is_read = analysis.cells.iter().flat_map(models).any(|arm| read(metric, arm).is_some());
+        if let Some(why) = reasons.get(named).filter(|_| !is_read) {
+            by_reason.entry(why).or_default().push(metric.name.to_owned());
         }
     }
     let parts: Vec<String> =
