@@ -1,5 +1,7 @@
 //! Figures of one arm: totals over totals of its trials.
 
+pub(crate) mod servers;
+
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Counts, MultishotCounts, ZerocopyCounts};
 

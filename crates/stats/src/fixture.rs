@@ -1,5 +1,7 @@
 //! Runs for tests, made from times per message.
 
+pub(crate) mod servers;
+
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
 use iolens_model::cell::Cell;

@@ -2,7 +2,7 @@
 
 use iolens_model::outcome::Counts;
 
-use super::{Case, Check, Flag, speedup};
+use super::{Case, Check, Flag, copies, parallel, speedup};
 use crate::physics;
 
 /// A CPU that copies every byte cannot move bytes faster than the machine's
@@ -20,11 +20,11 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
     let calibration = &case.header.calibration;
     // Where files are copied, somebody copies each byte at least once.
     let is_of_files = case.trial.cell.copy().is_some();
-    let copies = is_of_files || case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
-    if !copies || tx.time_ns == 0 {
+    if !(is_of_files || copies(case)) || tx.time_ns == 0 {
         return Check::Pass;
     }
-    let threads = case.trial.cell.threads.min(calibration.threads).max(1);
+    let at_once = parallel(case).map_or(case.trial.cell.threads, |[server, _]| server);
+    let threads = at_once.min(calibration.threads).max(1);
     let one = calibration.memcpy_hot_bytes_per_s;
     let all = (one * f64::from(threads)).max(calibration.memcpy_hot_all_bytes_per_s);
     let together = if threads > 1 { all } else { one };
@@ -32,7 +32,7 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
     let Some(breach) = physics::copy_rate(rate, together * speedup(case)) else {
         return Check::Pass;
     };
-    if tx.calls == 0 && !is_of_files {
+    if tx.calls == 0 && case.trial.cell.server().is_none() && !is_of_files {
         let what = "the copy bandwidth measured before the run";
         return Check::Flag(Flag::Excess { what, ratio: rate / breach.high });
     }
@@ -48,7 +48,7 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
 ///
 /// CPU time where it was measured, since a thread that waits pays nothing
 /// meanwhile; else wall time of all threads, which is never less. Ends without
-/// calls are exempt. Where calls are what is studied, an empty call is the
+/// calls are exempt, and so are servers, whose calls nobody counts. Where calls are what is studied, an empty call is the
 /// yardstick itself: comparing it with itself only shows how steady the machine
 /// was, so it is flagged.
 pub(super) fn call_cost(case: &Case<'_>) -> Check {
