@@ -36,14 +36,11 @@ fn places(analysis: &Analysis) -> Vec<Place<'_>> {
     let mut places: Vec<Place> = Vec::new();
     for cell in &analysis.cells {
         let Some(server) = cell.cell.server() else { continue };
-        let same = |place: &&mut Place| is_beside(place.first, &cell.cell);
-        let at = match places.iter_mut().position(|mut place| same(&&mut place)) {
-            Some(at) => at,
-            None => {
-                places.push(Place { first: &cell.cell, loads: Vec::new() });
-                places.len() - 1
-            }
-        };
+        let known = places.iter().position(|place| is_beside(place.first, &cell.cell));
+        let at = known.unwrap_or(places.len());
+        if at == places.len() {
+            places.push(Place { first: &cell.cell, loads: Vec::new() });
+        }
         let loads = &mut places[at].loads;
         let title = server.load_in_words();
         match loads.iter_mut().find(|(known, _)| *known == title) {
