@@ -52,6 +52,7 @@ fn trial() -> Trial {
         ring_messages: 1,
         file: None,
         copies: None,
+        servers: None,
         sampling: None,
         stall_limit: Nanos(1_000_000_000),
         trial_limit: Nanos(1_000_000_000),

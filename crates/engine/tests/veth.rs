@@ -198,6 +198,7 @@ fn trial_of(
         ring_messages: 2,
         file: None,
         copies: None,
+        servers: None,
         sampling: None,
         stall_limit: Nanos(5_000_000_000),
         trial_limit: Nanos(60_000_000_000),

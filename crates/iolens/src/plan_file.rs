@@ -9,8 +9,8 @@ use std::ops::Range;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches};
 use iolens_model::axes::Study;
-use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use toml::{Spanned, Value};
 
 use crate::values::{self, unknown};
 use crate::wishes::Wishes;
@@ -247,16 +247,11 @@ pub(crate) fn write(wishes: &Wishes) -> String {
 
 /// What is stated, key by key, in the order of the flags.
 pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
-    use toml::Value::{self, Array, Boolean, Integer, String as Text};
+    use toml::Value::{Array, Boolean, Integer, String as Text};
 
-    fn list<T>(values: &Option<values::List<T>>, one: impl Fn(&T) -> Value) -> Option<Value> {
-        values.as_ref().map(|list| Array(list.0.iter().map(one).collect()))
-    }
     fn several<T>(values: &[T], one: impl Fn(&T) -> Value) -> Option<Value> {
         (!values.is_empty()).then(|| Array(values.iter().map(one).collect()))
     }
-    let text = |text: &str| Text(text.to_owned());
-    let number = |n: u32| Integer(i64::from(n));
     let switch = |on: bool| on.then_some(Boolean(true));
     // TOML's integers have a sign; the largest seeds and counts do not fit.
     let large = |n: u64| i64::try_from(n).map_or_else(|_| Text(n.to_string()), Integer);
@@ -312,7 +307,38 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("allow_sysctl", switch(w.allow_sysctl)),
         ("seed", w.seed.map(large)),
     ];
-    rows.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    let rows = rows.into_iter().chain(of_servers(w));
+    rows.filter_map(|(key, value)| Some((key, value?))).collect()
+}
+
+/// The same of the keys that only plans of servers have.
+fn of_servers(w: &Wishes) -> [(&'static str, Option<Value>); 11] {
+    let span = |span| Value::String(values::written_span(span));
+    [
+        ("services", list(&w.services, |service| text(service))),
+        ("connections", list(&w.connections, |&n| number(n))),
+        ("length", list(&w.length, |length| text(length.word()))),
+        ("load", list(&w.load, |load| Value::String(load.to_string()))),
+        ("arrivals", w.arrivals.map(|arrivals| text(arrivals.word()))),
+        ("in_flight", w.in_flight.map(number)),
+        ("phase", w.phase.map(span)),
+        ("server_cpus", list(&w.server_cpus, |&cpu| number(cpu))),
+        ("client_cpus", list(&w.client_cpus, |&cpu| number(cpu))),
+        ("client_threads", w.client_threads.map(number)),
+        ("backlog", w.backlog.map(number)),
+    ]
+}
+
+fn list<T>(values: &Option<values::List<T>>, one: impl Fn(&T) -> Value) -> Option<Value> {
+    values.as_ref().map(|list| Value::Array(list.0.iter().map(one).collect()))
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.to_owned())
+}
+
+fn number(n: u32) -> Value {
+    Value::Integer(i64::from(n))
 }
 
 #[cfg(test)]
@@ -398,6 +424,9 @@ mod tests {
             drop_caches = [1, \"3\"]\ndestination = \"new\"\n\
             block = \"4KiB,128KiB\"\nsync = \"none,fsync\"\n\
             external = [\"mine='a b' {src} {dst}\"]\n\
+            services = \"echo,payload:64\"\nconnections = [1, 10000]\nlength = \"short,long\"\n\
+            load = \"closed,50%\"\narrivals = \"fixed\"\nin_flight = 2\nphase = \"2s\"\n\
+            server_cpus = [0]\nclient_cpus = [1]\nclient_threads = 1\nbacklog = 128\n\
             seed = \"18446744073709551615\"\n";
         let wishes = read(text).unwrap();
         assert_eq!(read(&write(&wishes)).unwrap(), wishes);
@@ -427,7 +456,7 @@ mod tests {
             value in "([0-9a-zA-Z\"'\\[\\]{},.%_=\\- é\n]{0,24})",
         ) {
             let _ = read(&format!("{key} = {value}"));
-            let quoted = toml::Value::String(value);
+            let quoted = Value::String(value);
             if let Ok(wishes) = read(&format!("{key} = {quoted}")) {
                 prop_assert_eq!(read(&write(&wishes)), Ok(wishes));
             }

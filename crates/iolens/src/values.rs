@@ -2,18 +2,16 @@
 //! each with its limits; and how each is written back.
 
 pub(crate) mod load;
+pub(crate) mod server;
 
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_engine::server::Close;
-use iolens_engine::server::services::Spec;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
 use iolens_model::copy::{CopySync, External};
 use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
-use iolens_model::load::Length;
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
-use iolens_model::server::LoadLevel;
 use iolens_model::tune::CacheWish;
 use iolens_model::units::{Bytes, Nanos};
 
@@ -239,35 +237,6 @@ pub(crate) fn threads(text: &str) -> Parsed<List<u32>> {
         }
         None => Ok(List(threads)),
     }
-}
-
-/// Services of a server, each as it is written.
-pub(crate) fn services(text: &str) -> Parsed<List<String>> {
-    let items = words(text)?;
-    items.0.iter().try_for_each(|item| Spec::parse(item).map(drop))?;
-    Ok(items)
-}
-
-/// Connections of servers.
-pub(crate) fn server_connections(text: &str) -> Parsed<List<u32>> {
-    let items = parse::items(text).map_err(|e| e.to_string())?;
-    let all: Vec<u32> = items.into_iter().map(load::connections).collect::<Parsed<_>>()?;
-    Ok(List(distinct(all)))
-}
-
-pub(crate) fn lengths(text: &str) -> Parsed<List<Length>> {
-    list(text, "length of connections", Length::ALL, Length::word)
-}
-
-/// How much is offered to servers.
-pub(crate) fn loads(text: &str) -> Parsed<List<LoadLevel>> {
-    let items = parse::items(text).map_err(|e| e.to_string())?;
-    let all: Vec<LoadLevel> = items.into_iter().map(str::parse).collect::<Parsed<_>>()?;
-    Ok(List(distinct(all)))
-}
-
-pub(crate) fn in_flight(text: &str) -> Parsed<u32> {
-    at_most(text, 1024, "requests in flight on a connection").and_then(narrow)
 }
 
 /// Connections of one end, each with a thread.

@@ -127,26 +127,26 @@ pub(crate) struct Wishes {
           help_heading = COMPARE)]
     pub(crate) external: Vec<External>,
 
-    /// Of server: what is asked for: echo, payload:BYTES, burn:MICROSECONDS, top2 (see `iolens serve
-    /// --help`) [default: echo]
-    #[arg(long, value_name = "LIST", value_parser = values::services, help_heading = COMPARE)]
+    /// Of server: what is asked for: echo, payload:BYTES, burn:MICROSECONDS, top2 (see `iolens
+    /// serve --help`) [default: echo]
+    #[arg(long, value_name = "LIST", value_parser = values::server::services, help_heading = COMPARE)]
     pub(crate) services: Option<List<String>>,
     /// Of server: connections at a time [default: 1,16,256]
-    #[arg(long, value_name = "LIST", value_parser = values::server_connections,
+    #[arg(long, value_name = "LIST", value_parser = values::server::connections,
           help_heading = COMPARE)]
     pub(crate) connections: Option<List<u32>>,
     /// Of server: requests of a connection: short (one), long (many) [default: long]
-    #[arg(long, value_name = "LIST", value_parser = values::lengths, help_heading = COMPARE)]
+    #[arg(long, value_name = "LIST", value_parser = values::server::lengths, help_heading = COMPARE)]
     pub(crate) length: Option<List<Length>>,
     /// Of server: closed (as much as it takes), or a rate as a share of what the slowest model
     /// takes, like 50% [default: closed,50%]
-    #[arg(long, value_name = "LIST", value_parser = values::loads, help_heading = COMPARE)]
+    #[arg(long, value_name = "LIST", value_parser = values::server::loads, help_heading = COMPARE)]
     pub(crate) load: Option<List<LoadLevel>>,
     /// Of server: how requests of a rate follow each other: poisson, fixed [default: poisson]
     #[arg(long, value_name = "WHICH", value_parser = values::load::arrivals, help_heading = COMPARE)]
     pub(crate) arrivals: Option<Arrivals>,
     /// Of server: requests in flight on each connection, at most [default: 1]
-    #[arg(long, value_name = "N", value_parser = values::in_flight, help_heading = COMPARE)]
+    #[arg(long, value_name = "N", value_parser = values::server::in_flight, help_heading = COMPARE)]
     pub(crate) in_flight: Option<u32>,
 
     /// Of server: how long requests are offered at a rate, the first quarter thrown away
@@ -247,12 +247,7 @@ impl Wishes {
     /// These wishes, and where they are silent what `below` says. A way to lay
     /// out trials that is stated here takes the place of another one below.
     pub(crate) fn or(self, mut below: Wishes) -> Wishes {
-        if self.is_classic() {
-            below.forget_slices();
-            (below.window, below.messages) = (None, None);
-        } else if self.slice.is_some() || self.rounds.is_some() || self.isolate {
-            (below.window, below.messages) = (None, None);
-        }
+        self.take_the_place_of(&mut below);
         Wishes {
             study: self.study.or(below.study),
             quick: self.quick || below.quick,
@@ -282,10 +277,7 @@ impl Wishes {
             destination: self.destination.or(below.destination),
             block: self.block.or(below.block),
             sync: self.sync.or(below.sync),
-            external: match self.external.is_empty() {
-                true => below.external,
-                false => self.external,
-            },
+            external: stated_or(self.external, below.external),
             services: self.services.or(below.services),
             connections: self.connections.or(below.connections),
             length: self.length.or(below.length),
@@ -318,6 +310,16 @@ impl Wishes {
             allow_sysctl: self.allow_sysctl || below.allow_sysctl,
             seed: self.seed.or(below.seed),
             name: self.name.or(below.name),
+        }
+    }
+
+    /// Forgets of `below` how trials are laid out, where these wishes say it another way.
+    fn take_the_place_of(&self, below: &mut Wishes) {
+        if self.is_classic() {
+            below.forget_slices();
+        }
+        if self.is_classic() || self.slice.is_some() || self.rounds.is_some() || self.isolate {
+            (below.window, below.messages) = (None, None);
         }
     }
 
@@ -459,4 +461,9 @@ impl Wishes {
             ..Wishes::default()
         }
     }
+}
+
+/// A list that may be stated, or what stands below it.
+fn stated_or<T>(own: Vec<T>, below: Vec<T>) -> Vec<T> {
+    if own.is_empty() { below } else { own }
 }

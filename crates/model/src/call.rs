@@ -38,3 +38,11 @@ pub struct CallFacts {
     /// Units that a thread's slice has at most; null where there is no end.
     pub most: Option<u32>,
 }
+
+/// The axes of `syscall`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyscallAxes {
+    /// Calls in a row that a slice is; null for as many as fill it. A number is
+    /// a question about one thread: its cells have the first thread count alone.
+    pub in_a_row: Vec<Option<u64>>,
+}

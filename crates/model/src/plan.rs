@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use crate::call::SyscallAxes;
+
 use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet, crossed};
 use crate::cell::{Cell, NetSetting, Setting, SyscallSetting};
 use crate::copy::CopyAxes;
@@ -66,14 +68,6 @@ pub enum Axes {
     Copy(CopyAxes),
     /// Requests to a server.
     Server(ServerAxes),
-}
-
-/// The axes of `syscall`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SyscallAxes {
-    /// Calls in a row that a slice is; null for as many as fill it. A number is
-    /// a question about one thread: its cells have the first thread count alone.
-    pub in_a_row: Vec<Option<u64>>,
 }
 
 /// The axes of `net`.

@@ -34,8 +34,8 @@ impl Offset {
     }
 }
 
-/// The slope of ln time per message (or of what else is compared) over the hours of the run, by least
-/// squares with a level of its own for each arm in each cell; null with too
+/// The slope of ln time per message (or of what else is compared) over the hours of the
+/// run, by least squares with a level of its own for each arm in each cell; null with too
 /// few trials or a run that is too short.
 ///
 /// The arms of a trial share the machine's mood, so a trial is one value, and
@@ -167,11 +167,14 @@ mod tests {
     #[test]
     fn slope_and_interval_follow_the_formula() {
         let lns = [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
+        let parts =
+            |i: usize| crate::interval::Parts { over: (lns[i] / 100.0f64).exp(), under: 1.0 };
         let point = |i: usize| Point {
             pass: count(i),
             position: 0,
             started_unix_ns: i as u64 * 36_000_000_000,
-            time: crate::interval::Parts { over: (lns[i] / 100.0f64).exp(), under: 1.0 },
+            time: parts(i),
+            compared: parts(i),
             bytes: 1.0,
             switches: None,
             slices: 1,

@@ -38,6 +38,7 @@ use crate::by_hand::watch::watched;
 pub use crate::by_hand::watch::Insistence;
 pub use reply::{Expected, record};
 pub use run::run;
+pub(crate) use run::{network_between, network_counts};
 pub use session::{Offered, Portion, Session};
 
 /// As [`run`], until the user interrupts: the first time requests that were sent

@@ -26,7 +26,7 @@ pub fn run(settings: &Settings, stop: &Stop, watch: Option<&Watch<'_>>) -> Load 
 }
 
 /// What the kernel has counted in this network namespace.
-pub(super) fn network_counts() -> Option<NetworkCounts> {
+pub(crate) fn network_counts() -> Option<NetworkCounts> {
     let read = |path| Root::real().read(path).ok();
     let (netstat, snmp) = (read("proc/self/net/netstat")?, read("proc/self/net/snmp")?);
     Some(NetworkCounts {
@@ -38,12 +38,16 @@ pub(super) fn network_counts() -> Option<NetworkCounts> {
 
 /// What it has counted since then.
 pub(super) fn network_since(before: NetworkCounts) -> Option<NetworkCounts> {
-    let after = network_counts()?;
-    Some(NetworkCounts {
+    network_counts().map(|after| network_between(before, after))
+}
+
+/// What it has counted between two readings.
+pub(crate) fn network_between(before: NetworkCounts, after: NetworkCounts) -> NetworkCounts {
+    NetworkCounts {
         listen_overflows: after.listen_overflows.saturating_sub(before.listen_overflows),
         listen_drops: after.listen_drops.saturating_sub(before.listen_drops),
         retransmits: after.retransmits.saturating_sub(before.retransmits),
-    })
+    }
 }
 
 /// The sum over all threads; what the session knows of its connections, and the

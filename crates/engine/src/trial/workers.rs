@@ -146,8 +146,8 @@ impl<'a> Workers<'a> {
 
     /// Starts one more. `name` is what messages call it, `end` what others find it by.
     pub(crate) fn start(&mut self, name: &str, end: Side, launch: &Launch) -> Result<(), Trouble> {
-        let random = self.random.rotate_right(12 * self.workers.len() as u32);
-        self.workers.push(Worker::start(name.to_owned(), end, launch, random)?);
+        self.random = self.random.rotate_right(12);
+        self.workers.push(Worker::start(name.to_owned(), end, launch, self.random)?);
         Ok(())
     }
 

@@ -19,6 +19,7 @@ use iolens_sys::{clock, process};
 
 use super::bracket::{Shared, with_cpus};
 use crate::counters::{self, Counters, Snapshot, Wanted};
+use crate::load::{network_between, network_counts};
 
 /// The instruments of a process. Made before it starts any thread that counts.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl Family {
     pub(super) fn before(&mut self, tasks: &[u32]) -> Edge {
         let begin_ns = clock::monotonic_ns();
         let mut edge = Edge { softirq_ticks: self.shared.softirq_ticks(), ..Edge::default() };
-        edge.network = network_counts(&self.root);
+        edge.network = network_counts();
         edge.delays = self.delays(tasks);
         edge.everybody = self.shared.counters.read_before();
         edge.usage = self.usage(tasks);
@@ -83,7 +84,7 @@ impl Family {
         edge.usage = self.usage(tasks);
         edge.everybody = self.shared.counters.read_after();
         edge.delays = self.delays(tasks);
-        edge.network = network_counts(&self.root);
+        edge.network = network_counts();
         edge.softirq_ticks = self.shared.softirq_ticks();
         self.spent_ns += clock::monotonic_ns() - begin_ns;
         edge
@@ -167,12 +168,7 @@ impl Family {
 impl Edge {
     /// What the kernel counted in the network namespace since `earlier`.
     pub(super) fn network_since(&self, earlier: &Edge) -> Option<NetworkCounts> {
-        let (now, before) = (self.network?, earlier.network?);
-        Some(NetworkCounts {
-            listen_overflows: now.listen_overflows.saturating_sub(before.listen_overflows),
-            listen_drops: now.listen_drops.saturating_sub(before.listen_drops),
-            retransmits: now.retransmits.saturating_sub(before.retransmits),
-        })
+        Some(network_between(earlier.network?, self.network?))
     }
 }
 
@@ -191,17 +187,6 @@ fn delay_between(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> Opt
         return None;
     }
     Some(before.iter().map(|(id, delay)| after[id].saturating_sub(*delay)).sum())
-}
-
-/// What the kernel has counted in this network namespace.
-fn network_counts(root: &Root) -> Option<NetworkCounts> {
-    let read = |path| root.read(path).ok();
-    let (netstat, snmp) = (read("proc/self/net/netstat")?, read("proc/self/net/snmp")?);
-    Some(NetworkCounts {
-        listen_overflows: proc::net_counter(&netstat, "TcpExt", "ListenOverflows")?,
-        listen_drops: proc::net_counter(&netstat, "TcpExt", "ListenDrops")?,
-        retransmits: proc::net_counter(&snmp, "Tcp", "RetransSegs")?,
-    })
 }
 
 #[cfg(test)]

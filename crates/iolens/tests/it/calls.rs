@@ -104,7 +104,7 @@ fn what_is_of_another_study_is_refused() {
         assert_eq!(done.code, Some(2), "{line}: {}", done.stdout);
         assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
     };
-    refused("run syscall --topologies veth", "--topologies is of the study net");
+    refused("run syscall --topologies veth", "--topologies is of the studies net and server");
     refused(
         "run syscall --sizes 64",
         "--sizes is of the studies net, file, write and copy: syscall has no such axis",

@@ -77,7 +77,10 @@ fn somebodys_file_is_only_read() {
     refused("--evict", "no --file is named");
     refused("--sizes 128MiB", "the largest is 64 MiB");
     refused("--primitives raed", "did you mean `read`?");
-    refused("--topologies veth", "--topologies is of the study net: file has no such axis");
+    refused(
+        "--topologies veth",
+        "--topologies is of the studies net and server: file has no such axis",
+    );
     refused("--cache luke", "there is: warm, cold");
 }
 

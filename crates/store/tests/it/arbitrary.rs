@@ -23,6 +23,7 @@ use iolens_model::plan::{Passes, Plan, Probes, Schedule};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::server::{OfferedSlice, ServerArm};
 use iolens_model::transport::Transport;
 use iolens_model::trial::SliceKind;
 use iolens_model::tuning::Tuning;

@@ -23,7 +23,7 @@ fn on_a_machine_without_limits_everything_is_possible() {
     let built: Vec<&str> =
         diagnosis.studies.iter().filter(|o| o.built).map(|o| o.study.as_str()).collect();
     let of_net = built.iter().filter(|study| **study == "net").count();
-    assert_eq!((of_net, &built[of_net..]), (8, &["file", "copy", "syscall"][..]));
+    assert_eq!((of_net, &built[of_net..]), (8, &["file", "copy", "syscall", "server"][..]));
 }
 
 #[test]

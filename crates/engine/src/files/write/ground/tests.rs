@@ -45,6 +45,7 @@ fn trial(file: &TestFile, id: &str, setting: WriteSetting, threads: u32, size: u
             regions: Some(TrialRegions { bytes: REGION, count: 2 }),
         }),
         copies: None,
+        servers: None,
         tx_cpus: Vec::new(),
         rx_cpus: Vec::new(),
         ring_messages: 0,

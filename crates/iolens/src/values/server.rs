@@ -1,0 +1,37 @@
+//! The values of a study of servers as users write them.
+
+use iolens_engine::server::services::Spec;
+use iolens_model::load::Length;
+use iolens_model::parse;
+use iolens_model::server::LoadLevel;
+
+use super::{List, Parsed, at_most, distinct, list, load, narrow};
+
+/// Services of a server, each as it is written.
+pub(crate) fn services(text: &str) -> Parsed<List<String>> {
+    let items = super::words(text)?;
+    items.0.iter().try_for_each(|item| Spec::parse(item).map(drop))?;
+    Ok(items)
+}
+
+/// Connections of servers.
+pub(crate) fn connections(text: &str) -> Parsed<List<u32>> {
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    let all: Vec<u32> = items.into_iter().map(load::connections).collect::<Parsed<_>>()?;
+    Ok(List(distinct(all)))
+}
+
+pub(crate) fn lengths(text: &str) -> Parsed<List<Length>> {
+    list(text, "length of connections", Length::ALL, Length::word)
+}
+
+/// How much is offered to servers.
+pub(crate) fn loads(text: &str) -> Parsed<List<LoadLevel>> {
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    let all: Vec<LoadLevel> = items.into_iter().map(str::parse).collect::<Parsed<_>>()?;
+    Ok(List(distinct(all)))
+}
+
+pub(crate) fn in_flight(text: &str) -> Parsed<u32> {
+    at_most(text, 1024, "requests in flight on a connection").and_then(narrow)
+}
