@@ -230,16 +230,16 @@ fn said(value: Estimate, unit: &str) -> String {
 
 /// Models without numbers, by the reason: in which cells.
 fn left_out(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
-    let mut by_reason: BTreeMap<(Status, &str), BTreeMap<&str, Vec<&Cell>>> = BTreeMap::new();
+    let mut by_reason: BTreeMap<(&str, &str), BTreeMap<&str, Vec<&Cell>>> = BTreeMap::new();
     for cell in &analysis.cells {
         let without = |arm: &&ArmAnalysis| arm.status != Status::Ok;
         for arm in models(cell).filter(without) {
             let why = arm.reason.as_deref().unwrap_or("no reason was stored");
-            let cells = by_reason.entry((arm.status, why)).or_default();
+            let cells = by_reason.entry((arm.status.word(), why)).or_default();
             cells.entry(arm.arm.label.as_str()).or_default().push(&cell.cell);
         }
     }
-    let of = |((status, why), models): ((Status, &str), BTreeMap<&str, Vec<&Cell>>)| {
+    let of = |((status, why), models): ((&str, &str), BTreeMap<&str, Vec<&Cell>>)| {
         let model = |(label, cells): (&str, Vec<&Cell>)| {
             if cells.len() == analysis.cells.len() {
                 return label.to_owned();
@@ -248,7 +248,7 @@ fn left_out(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
             format!("{label} ({})", cells.collect::<Vec<_>>().join("; "))
         };
         let models: Vec<String> = models.into_iter().map(model).collect();
-        let text = format!("Without numbers: {}: {}: {why}.", list(&models), status.word());
+        let text = format!("Without numbers: {}: {status}: {why}.", list(&models));
         Sentence::plain(Sort::Caution, text)
     };
     by_reason.into_iter().map(of).collect()
