@@ -20,9 +20,9 @@ mod decision;
 mod metrics;
 mod sentences;
 mod tables;
-mod why;
 #[cfg(test)]
 mod tests;
+mod why;
 
 pub(crate) use self::counters::{counters, per_request};
 pub(crate) use self::decision::decision;
@@ -122,7 +122,8 @@ impl<'a> Kinds<'a> {
     pub(crate) fn cells(&self, cell: &CellAnalysis) -> Vec<(Option<Kind>, CellAnalysis)> {
         let split = |&kind: &Kind| {
             let own = self.at_rate(cell, kind);
-            let has = |arm: &ArmAnalysis| arm.arm.role == Role::Compared && arm.status == Status::Ok;
+            let has =
+                |arm: &ArmAnalysis| arm.arm.role == Role::Compared && arm.status == Status::Ok;
             own.arms.iter().any(has).then_some((Some(kind), own))
         };
         match self.of_kind.is_empty() || !is_open(cell) {
@@ -198,10 +199,8 @@ pub(crate) fn cost_contrast(arm: &ArmAnalysis) -> Option<&Contrast> {
 
 /// A cell whose contrasts are those of what a request costs.
 pub(crate) fn of_cost(cell: &CellAnalysis) -> CellAnalysis {
-    let arm = |arm: &ArmAnalysis| ArmAnalysis {
-        contrast: cost_contrast(arm).cloned(),
-        ..arm.clone()
-    };
+    let arm =
+        |arm: &ArmAnalysis| ArmAnalysis { contrast: cost_contrast(arm).cloned(), ..arm.clone() };
     CellAnalysis {
         arms: cell.arms.iter().map(arm).collect(),
         pairs: cell.cpu_pairs.clone(),

@@ -222,7 +222,11 @@ pub(crate) fn settings(plan: &Plan) -> String {
         }
         Axes::Server(server) => parts.extend([
             values(&server.services),
-            format!("{} connections, {} at a time", values(&server.lengths), values(&server.connections)),
+            format!(
+                "{} connections, {} at a time",
+                values(&server.lengths),
+                values(&server.connections)
+            ),
             values(&server.topologies),
         ]),
         Axes::Syscall(_) => {

@@ -233,8 +233,7 @@ fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
 #[must_use]
 pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
     let parts = parts::parts(analysis).into_iter();
-    let mut families: Vec<_> =
-        parts.map(|part| (part.id, part.group())).collect();
+    let mut families: Vec<_> = parts.map(|part| (part.id, part.group())).collect();
     families.dedup();
     families
 }

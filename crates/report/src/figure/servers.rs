@@ -66,12 +66,7 @@ fn is_beside(a: &Cell, b: &Cell) -> bool {
     place(a) == place(b)
 }
 
-fn of_place(
-    run: &Run,
-    analysis: &Analysis,
-    place: &Place<'_>,
-    part: Option<&Part>,
-) -> Vec<Figure> {
+fn of_place(run: &Run, analysis: &Analysis, place: &Place<'_>, part: Option<&Part>) -> Vec<Figure> {
     let sweep = Sweep { setting: place.first.clone(), curves: Vec::new(), part };
     let draw = Draw { run, analysis, place, sweep };
     let mut figures = Vec::new();
@@ -79,7 +74,8 @@ fn of_place(
     figures.extend(cost);
     figures.extend(draw.ratio());
     let is_closed = |cells: &[&CellAnalysis]| !cells.iter().any(|cell| is_open(cell));
-    let closed: Vec<_> = place.loads.iter().filter(|(_, cells)| is_closed(cells)).cloned().collect();
+    let closed: Vec<_> =
+        place.loads.iter().filter(|(_, cells)| is_closed(cells)).cloned().collect();
     let stem = "throughput-by-connections";
     figures.extend(draw.by_connections(&THROUGHPUT, &closed, Group::Main, stem));
     figures.extend(draw.latency_by_offered());
@@ -160,8 +156,7 @@ impl Draw<'_> {
         let cells: Vec<Titled<'_>> =
             costs.iter().map(|(title, cells)| (title.clone(), cells.iter().collect())).collect();
         let titled = cells.iter().map(|(title, cells)| (title.clone(), cells.as_slice()));
-        let mut panels =
-            ratio::panels(self.run, self.analysis.delta, Along::Connections, titled);
+        let mut panels = ratio::panels(self.run, self.analysis.delta, Along::Connections, titled);
         panels.retain(Panel::has_compared);
         if panels.is_empty() {
             return None;
@@ -169,7 +164,8 @@ impl Draw<'_> {
         let how = format!("{INTERVALS}{}", ratio::how_to_read(self.run, &panels));
         let how = how.replace("above 1 is faster", "above 1 is cheaper");
         let baseline = &self.run.header.plan.baseline;
-        let title = format!("Cost of a request: {baseline}'s over the model's, by connections (ratio)");
+        let title =
+            format!("Cost of a request: {baseline}'s over the model's, by connections (ratio)");
         let mut chart = self.chart(&title, &how, Along::Connections, panels);
         chart.apart = 3.5;
         Some(self.sweep.figure(self.run, Group::Crossover, "ratio-by-connections", chart))

@@ -45,9 +45,8 @@ fn of_two_ends(columns: Named) -> Named {
         "rx_time_ns",
     ];
     const UNCOUNTED: [&str; 2] = ["tx_bytes", "tx_calls"];
-    let own = |name: &str| {
-        !FOREIGN.iter().any(|word| name.contains(word)) && !UNCOUNTED.contains(&name)
-    };
+    let own =
+        |name: &str| !FOREIGN.iter().any(|word| name.contains(word)) && !UNCOUNTED.contains(&name);
     let named = |(name, value): (Cow<'static, str>, Value)| -> (Cow<'static, str>, Value) {
         let name = match (name.strip_prefix("tx_"), name.strip_prefix("rx_")) {
             (Some("messages"), _) => "server_requests".to_owned(),
@@ -244,8 +243,11 @@ fn percentiles(what: &'static str, times: Option<&LatencyFigures>) -> Named {
     let value = |of: fn(&LatencyFigures) -> Option<Estimate>| {
         json!(times.and_then(of).map(|estimate| estimate.value))
     };
-    let columns =
-        [("p50_ns", value(|t| t.p50_ns)), ("p99_ns", value(|t| t.p99_ns)), ("p999_ns", value(|t| t.p999_ns))];
+    let columns = [
+        ("p50_ns", value(|t| t.p50_ns)),
+        ("p99_ns", value(|t| t.p99_ns)),
+        ("p999_ns", value(|t| t.p999_ns)),
+    ];
     columns.into_iter().map(|(name, value)| (Cow::Owned(format!("{what}_{name}")), value)).collect()
 }
 

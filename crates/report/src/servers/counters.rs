@@ -177,8 +177,7 @@ pub(crate) fn per_request(cell: &CellAnalysis) -> Option<Table> {
             };
             value.map_or_else(|| NONE.to_owned(), small).into()
         };
-        let mut entries =
-            vec![Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone()))];
+        let mut entries = vec![Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone()))];
         entries.extend(rows.iter().map(value));
         table.push(entries);
     }

@@ -118,12 +118,12 @@ fn row(load: &str, steps: &[Step]) -> Vec<Entry> {
         [first, last] => format!("{first} to {last}"),
     };
     let bests = || steps.iter().filter_map(|step| step.best.as_ref());
-    let over = |of: fn(&Best) -> Option<f64>, text: fn(f64) -> String| {
-        match span(bests().filter_map(of)) {
-            Some((low, high)) if text(low) == text(high) => text(low),
-            Some((low, high)) => format!("{} to {}", text(low), text(high)),
-            None => NONE.to_owned(),
-        }
+    let over = |of: fn(&Best) -> Option<f64>, text: fn(f64) -> String| match span(
+        bests().filter_map(of),
+    ) {
+        Some((low, high)) if text(low) == text(high) => text(low),
+        Some((low, high)) => format!("{} to {}", text(low), text(high)),
+        None => NONE.to_owned(),
     };
     let digits = |value: f64| optional(Some(value));
     let choice = steps.first().map(|step| step.choice.clone()).unwrap_or_default();

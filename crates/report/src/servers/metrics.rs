@@ -77,11 +77,7 @@ pub(crate) const COUNTERS: [(Metric, &str, &str); 15] = [
         "run-delay",
         "run_delay",
     ),
-    (
-        plain("Cycles", "per request", |arm| spent(arm, |end| end.cycles)),
-        "cycles",
-        "cycles_user",
-    ),
+    (plain("Cycles", "per request", |arm| spent(arm, |end| end.cycles)), "cycles", "cycles_user"),
     (
         plain("Instructions", "per request", |arm| spent(arm, |end| end.instructions)),
         "instructions",

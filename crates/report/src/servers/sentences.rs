@@ -7,9 +7,7 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Saturated,
-};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Saturated};
 
 use super::why;
 use super::{COST, Kind, Kinds, THROUGHPUT, is_open, models, of_cost, read};

@@ -197,8 +197,18 @@ fn run() -> (Run, Analysis) {
 
 /// Words of messages, blocks and copies have no place where requests are answered.
 const FOREIGN: [&str; 12] = [
-    "message", "goodput", "gbit/s", "receiver", "per block", "block size", "ns/msg", "0 b,", "copies",
-    "thread pairs", "round trip", "zero-copy",
+    "message",
+    "goodput",
+    "gbit/s",
+    "receiver",
+    "per block",
+    "block size",
+    "ns/msg",
+    "0 b,",
+    "copies",
+    "thread pairs",
+    "round trip",
+    "zero-copy",
 ];
 
 #[test]
@@ -289,9 +299,8 @@ fn columns_are_those_of_the_study_and_each_end_has_its_own() {
         serde_json::from_str(&json::cells(&run, &analysis)).expect("our own JSON");
     let rows = cells["cells"].as_array().expect("rows");
     let is_closed = |row: &&serde_json::Value| row["load"] == "closed" && row["connections"] == 16;
-    let of = |id: &str| {
-        rows.iter().filter(is_closed).find(|row| row["primitive"] == id).expect("a row")
-    };
+    let of =
+        |id: &str| rows.iter().filter(is_closed).find(|row| row["primitive"] == id).expect("a row");
     let cost = of("uring")["server_cpu_ns_per_request"].as_f64().expect("measured");
     assert!((cost / 8_016.0 - 1.0).abs() < 0.01, "{cost}");
     let ratio = of("uring")["cpu_ratio"].as_f64().expect("compared");

@@ -45,8 +45,10 @@ fn against(cell: &CellAnalysis, metric: &Metric) -> Option<String> {
         Some((arm.arm.label.clone(), count, cost))
     };
     let all: Vec<(String, f64, f64)> = models(cell).filter_map(point).collect();
-    let all: Vec<Point> =
-        all.iter().map(|(label, count, cost)| Point { label, count: *count, cost: *cost }).collect();
+    let all: Vec<Point> = all
+        .iter()
+        .map(|(label, count, cost)| Point { label, count: *count, cost: *cost })
+        .collect();
     let by_count = |a: &&Point, b: &&Point| a.count.total_cmp(&b.count);
     let (least, most) = (all.iter().min_by(by_count)?, all.iter().max_by(by_count)?);
     if all.len() < 2 {
