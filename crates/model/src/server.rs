@@ -13,6 +13,13 @@ use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outco
 use crate::served::Mishap;
 use crate::units::Nanos;
 
+/// The fact of an arm that says what its model makes for each connection: `process`,
+/// `thread` or `nothing`. See [`ArmFact`](crate::outcome::ArmFact).
+pub const MAKES: &str = "for each connection it makes";
+
+/// The value of [`MAKES`] of a model whose connections share what there is.
+pub const MAKES_NOTHING: &str = "nothing";
+
 /// How much is offered to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

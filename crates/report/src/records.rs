@@ -22,6 +22,7 @@ use crate::totals::{Totals, totals};
 mod calls;
 mod copies;
 mod files;
+mod servers;
 
 /// One row. All rows of an export have the same names in the same order.
 pub(crate) struct Record {
@@ -67,6 +68,9 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     }
     if let Some(setting) = trial.cell.copy() {
         return copies::arm_row(run, trial, setting, index);
+    }
+    if let Some(setting) = trial.cell.server() {
+        return servers::arm_row(run, trial, setting, index);
     }
     let outcome = &trial.arms[index];
     let cell = &trial.cell;
@@ -199,6 +203,9 @@ fn axes(cell: &Cell) -> Named {
     if let Some(setting) = cell.copy() {
         return copies::axes(cell, setting);
     }
+    if let Some(setting) = cell.server() {
+        return servers::axes(cell, setting);
+    }
     fixed([
         ("receiver", json!(cell.receiver())),
         ("fields", json!(cell.net().map(|net| net.fields))),
@@ -330,6 +337,11 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
         ("time_ns", json!(slice.tx.time_ns)),
         ("all_active_ns", json!(slice.all_active_ns)),
     ]));
+    if trial.cell.server().is_some() {
+        row.extend(servers::offered(trial, slice));
+        row.extend(servers::counts(slice));
+        return Record { columns: row, whole: Vec::new() };
+    }
     if trial.cell.net().is_none() {
         let counts = [ends(slice), pmu_of_ends(slice), later_of_ends(slice)].concat();
         if trial.cell.write().is_some() {
@@ -481,6 +493,10 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     }
     if cell.cell.copy().is_some() {
         row.extend(copies::figures(run, arm));
+        return Record { columns: row, whole: Vec::new() };
+    }
+    if cell.cell.server().is_some() {
+        row.extend(servers::figures(arm));
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(figures(arm));

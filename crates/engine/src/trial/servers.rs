@@ -374,6 +374,7 @@ fn facts_of_all(ends: impl Iterator<Item = EndFacts>) -> EndFacts {
                 all.not_measured.push(missing);
             }
         }
+        all.arm_facts.extend(other.arm_facts);
         all
     };
     let all: Option<EndFacts> = ends.reduce(joined);

@@ -13,10 +13,10 @@ use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
 use iolens_model::load::Pace;
-use iolens_model::outcome::{Counts, EndFacts, Status};
+use iolens_model::outcome::{ArmFact, Counts, EndFacts, Status};
 use iolens_model::reading::NotMeasured;
 use iolens_model::served::Served;
-use iolens_model::server::{ServerSetting, TrialServers};
+use iolens_model::server::{MAKES, ServerSetting, TrialServers};
 use iolens_model::trial::{Trial, Work};
 use iolens_model::units::Nanos;
 use iolens_sys::proc::Root;
@@ -166,6 +166,7 @@ fn be_server(
     take_turns(setting, &mut family, &running, (turns, say))?;
     let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);
     place.describe(&mut facts);
+    facts.arm_facts.extend(makes(trial, task.arm));
     let served = running.stop();
     match served.failure {
         Some(why) => Err(Failure::cause(why)),
@@ -279,6 +280,13 @@ fn offer(
         stall_limit: STALL_LIMIT,
         cpus: Some(trial.tx_cpus.clone()),
     })
+}
+
+/// What the model makes for each connection; nothing of a program that this build does
+/// not know.
+fn makes(trial: &Trial, arm: usize) -> Option<ArmFact> {
+    let model = models::find(&trial.arms.get(arm)?.primitive)?;
+    Some(ArmFact { arm, name: MAKES.to_owned(), value: model.makes.word().to_owned() })
 }
 
 /// Processes in /proc, for a service that reads them all.
