@@ -48,9 +48,9 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
 ///
 /// CPU time where it was measured, since a thread that waits pays nothing
 /// meanwhile; else wall time of all threads, which is never less. Ends without
-/// calls are exempt, and so are servers, whose calls nobody counts. Where calls are what is studied, an empty call is the
-/// yardstick itself: comparing it with itself only shows how steady the machine
-/// was, so it is flagged.
+/// calls are exempt, and so are servers, whose calls nobody counts. Where calls are
+/// what is studied, an empty call is the yardstick itself: comparing it with itself
+/// only shows how steady the machine was, so it is flagged.
 pub(super) fn call_cost(case: &Case<'_>) -> Check {
     let empty_call_ns = case.header.calibration.empty_call_ns / speedup(case);
     let threads = f64::from(case.trial.cell.threads.max(1));

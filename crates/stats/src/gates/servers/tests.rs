@@ -1,3 +1,5 @@
+//! The gates of servers, each with what it lets pass and what it finds.
+
 use iolens_model::arm::ArmOutcome;
 use iolens_model::load::NetworkCounts;
 use iolens_model::outcome::SliceOutcome;
