@@ -112,8 +112,8 @@ pub(super) fn ran(case: &Case<'_>) -> Check {
         for (name, value) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()) {
             let exempt = ["llc_", "stalled_"].iter().any(|part| name.starts_with(part))
                 || name.ends_with("_misses");
-            let asleep = !calls(counts) && case.trial.cell.server().is_none();
-            let idle = name.ends_with("_kernel") && asleep;
+            let calls = calls(counts) || case.trial.cell.server().is_some();
+            let idle = name.ends_with("_kernel") && !calls;
             if value == Some(0) && !exempt && !idle && !still.contains(&name) {
                 still.push(name);
             }

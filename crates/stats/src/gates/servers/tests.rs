@@ -1,4 +1,4 @@
-//! Each gate of servers on an arm that breaks it, and on one that does not.
+//! The gates of servers, each with what it lets pass and what it finds.
 
 use iolens_model::arm::ArmOutcome;
 use iolens_model::load::NetworkCounts;
