@@ -117,7 +117,8 @@ fn last_line(mut errors: &File) -> Option<String> {
 pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal::BUS), _) => {
-            "was killed by SIGBUS: a file was truncated while it was mapped, or its device failed"
+            "was killed by SIGBUS: a mapped file had lost a page or had no room for one, or its device \
+             failed"
                 .to_owned()
         }
         (Some(signal), _) => format!("was killed by signal {signal}"),

@@ -338,11 +338,7 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
         if trial.cell.cache().is_some() {
             row.extend(files::found(slice.tx.file.as_ref()));
         }
-        let mut counts = calls::of_one_end(counts, run.header.plan.study().units());
-        if arm.is_some_and(|arm| copies::is_program(run, &arm.primitive)) {
-            copies::forget_calls(&mut counts);
-        }
-        row.extend(counts);
+        row.extend(calls::of_one_end(counts, run.header.plan.study().units()));
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(ends(slice));
@@ -370,7 +366,7 @@ fn ends(slice: &SliceOutcome) -> Named {
         ("tx_softirq_ticks", json!(tx.softirq_ticks)),
         ("rx_messages", json!(rx.map(|c| c.messages))),
         ("rx_bytes", json!(rx.map(|c| c.bytes))),
-        ("rx_calls", json!(rx.map(|c| c.calls))),
+        ("rx_calls", json!(rx.and_then(|c| c.calls))),
         ("rx_time_ns", json!(rx.map(|c| c.time_ns))),
         ("rx_cpu_ns", json!(rx.and_then(|c| c.task_clock_ns))),
         ("rx_voluntary_switches", json!(rx.and_then(|c| c.voluntary_switches))),
@@ -545,7 +541,7 @@ fn figures(arm: &ArmAnalysis) -> Named {
         ("ns_per_byte", value(figures.and_then(|f| f.ns_per_byte))),
         ("tx_cpu_ns_per_byte", value(figures.and_then(|f| f.tx_cpu_ns_per_byte))),
         ("rx_cpu_ns_per_byte", value(figures.and_then(|f| f.rx_cpu_ns_per_byte))),
-        ("tx_calls_per_message", value(figures.map(|f| f.tx_calls_per_message))),
+        ("tx_calls_per_message", value(figures.and_then(|f| f.tx_calls_per_message))),
         (
             "context_switches_per_message",
             value(figures.and_then(|f| f.context_switches_per_message)),

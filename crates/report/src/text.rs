@@ -248,7 +248,7 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     let calls = if unit == "call" { "system calls" } else { "calls" };
     line(format!(
         "{} {calls}/{unit}, {} context switches/{unit}",
-        three_digits(figures.tx_calls_per_message.value),
+        number::optional(figures.tx_calls_per_message.map(|e| e.value)),
         number::optional(figures.context_switches_per_message.map(|e| e.value))
     ));
 }

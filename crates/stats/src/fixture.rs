@@ -174,7 +174,7 @@ fn slice(seq: usize, round: usize, arm: usize, cell: &Cell, ns: f64) -> SliceOut
     let counts = Counts {
         messages: MESSAGES,
         bytes: MESSAGES * cell.size.0,
-        calls: MESSAGES,
+        calls: Some(MESSAGES),
         time_ns,
         task_clock_ns: Some(time_ns / 10 * 9),
         voluntary_switches: Some(2),

@@ -126,7 +126,7 @@ fn plus(a: &Counts, b: &Counts) -> Counts {
     Counts {
         messages: a.messages.saturating_add(b.messages),
         bytes: a.bytes.saturating_add(b.bytes),
-        calls: a.calls.saturating_add(b.calls),
+        calls: both(a.calls, b.calls),
         time_ns: a.time_ns.saturating_add(b.time_ns),
         task_clock_ns: both(a.task_clock_ns, b.task_clock_ns),
         voluntary_switches: both(a.voluntary_switches, b.voluntary_switches),

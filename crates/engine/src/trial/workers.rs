@@ -267,7 +267,8 @@ impl<'a> Workers<'a> {
         // A cause of its own is told by nobody else; a consequence has a cause
         // that the other side tells, or was.
         while failures.len() < self.workers.len() && !failures.iter().any(|f| !f.consequence) {
-            if gone.is_some() && !failures.is_empty() {
+            let is_told = gone.is_some() && !failures.is_empty();
+            if is_told || self.workers.iter().all(|worker| worker.ended) {
                 break;
             }
             match self.next(deadline_ns) {

@@ -384,7 +384,7 @@ fn client_counts(spent: Counts, offered: &Offered) -> Counts {
         messages: load.outcomes.ok + load.warmup,
         bytes: load.received_bytes,
         time_ns: clock.map_or(load.window.0, |(first, last)| last.saturating_sub(first)),
-        calls: offered.calls.sends + offered.calls.receives,
+        calls: Some(offered.calls.sends + offered.calls.receives),
         retransmits: load.network.map(|network| network.retransmits),
         ..spent
     }

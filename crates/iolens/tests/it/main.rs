@@ -12,6 +12,7 @@ mod counters;
 mod doctor;
 mod explain;
 mod faults;
+mod file_faults;
 mod file_read;
 mod file_run;
 mod file_write;

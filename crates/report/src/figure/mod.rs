@@ -71,6 +71,9 @@ pub struct Figure {
     /// The same for the width of a page, without styles, which come from the
     /// page around it.
     pub inline: String,
+    /// The same again for a screen that is narrow, its panels one below the other; null
+    /// for figures that keep their width there and scroll.
+    pub narrow: Option<String>,
     /// The same numbers as a table.
     pub table: Table,
     /// Whether it is one of those that are read first.
@@ -170,6 +173,7 @@ pub(crate) fn of_calls(
         group,
         svg: draw(Medium::Paper).standalone(),
         inline: draw(Medium::Page).inline(),
+        narrow: None,
         table,
         family: None,
         lines: 0,
@@ -339,7 +343,9 @@ impl<'a> Sweep<'a> {
         let titled = chart::Chart { title: self.title(&chart.title), ..chart };
         let draw = |medium| draw::draw(&titled, medium);
         let figure = self.finish(run, group, metric, &titled.title, draw, titled.table());
-        Figure { lines: titled.lines(), ..figure }
+        // Pages of `net` have too many figures to draw each twice.
+        let narrow = words::is_of_files(&run.header.plan).then(|| draw(Medium::Narrow).inline());
+        Figure { lines: titled.lines(), narrow, ..figure }
     }
 
     /// A title that says of which arms the figure is.
@@ -368,6 +374,7 @@ impl<'a> Sweep<'a> {
             group,
             svg: draw(Medium::Paper).standalone(),
             inline: draw(Medium::Page).inline(),
+            narrow: None,
             table,
             family: self.part.map(|part| parts::id(part.family)),
             lines: 0,

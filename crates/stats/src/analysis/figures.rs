@@ -30,8 +30,8 @@ pub struct Figures {
     pub tx_cpu_ns_per_byte: Option<Estimate>,
     /// CPU time of the receiving threads per payload byte, ns.
     pub rx_cpu_ns_per_byte: Option<Estimate>,
-    /// System calls of the sender per message.
-    pub tx_calls_per_message: Estimate,
+    /// System calls of the sender per message; null where nobody counts them.
+    pub tx_calls_per_message: Option<Estimate>,
     /// Messages of the sender per system call; null where it makes none.
     pub tx_messages_per_call: Option<Estimate>,
     /// Segments that the sender's kernel sent per message, those that only

@@ -22,12 +22,17 @@ pub(crate) fn retired(counts: &Counts) -> Option<u64> {
     both(counts, counts.pmu.instructions_user, counts.pmu.instructions_kernel)
 }
 
+/// Whether an end is known to have called the kernel.
+fn calls(counts: &Counts) -> bool {
+    counts.calls.is_some_and(|calls| calls > 0)
+}
+
 /// User and kernel together. A counter that stood still while its end worked
 /// did not run (gate 10), so its zero is no count; in the kernel works only
 /// an end that calls it.
 fn both(counts: &Counts, user: Option<u64>, kernel: Option<u64>) -> Option<u64> {
     let user = user.filter(|&n| n > 0)?;
-    let kernel = kernel.filter(|&n| n > 0 || counts.calls == 0)?;
+    let kernel = kernel.filter(|&n| n > 0 || !calls(counts))?;
     Some(user.saturating_add(kernel))
 }
 
@@ -107,7 +112,7 @@ pub(super) fn ran(case: &Case<'_>) -> Check {
         for (name, value) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()) {
             let exempt = ["llc_", "stalled_"].iter().any(|part| name.starts_with(part))
                 || name.ends_with("_misses");
-            let idle = name.ends_with("_kernel") && counts.calls == 0;
+            let idle = name.ends_with("_kernel") && !calls(counts);
             if value == Some(0) && !exempt && !idle && !still.contains(&name) {
                 still.push(name);
             }
@@ -280,7 +285,7 @@ mod tests {
             ["gate 10 (counters that ran): llc_misses counted in some slices only: not used"]
         );
         let no_calls = warnings(|slice| {
-            (slice.tx.calls, slice.tx.pmu.cycles_kernel) = (0, Some(0));
+            (slice.tx.calls, slice.tx.pmu.cycles_kernel) = (Some(0), Some(0));
             slice.tx.pmu.instructions_kernel = Some(0);
         });
         assert_eq!(no_calls, [""; 0]);
