@@ -23,11 +23,11 @@ use crate::counters::{self, Counters, Snapshot, Wanted};
 use crate::load::{network_between, network_counts};
 
 /// Why what is known only of tasks that live as long as a slice is not known.
-const CAME_AND_WENT: &str = "threads or processes began or ended in a slice, and the kernel keeps no account of theirs; \
-     --software-events counts migrations";
+const CAME_AND_WENT: &str = "threads or processes began or ended in a slice, and nobody keeps an \
+                             account of them; --software-events counts migrations";
 
-const OF_CLIENT: &str = "the client's threads last for a slice: each says its own run delay, and only \
-     --software-events counts their migrations";
+const OF_CLIENT: &str = "the client's threads last for a slice: each says its own run delay, and \
+                         only --software-events counts migrations";
 
 const TOO_MANY: &str = "of more than 1024 threads or processes only --software-events counts them";
 
