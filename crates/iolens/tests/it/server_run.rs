@@ -56,7 +56,7 @@ fn requests(place: &Place) -> Vec<u64> {
     let csv = place.run("export last --format csv --rows slices").stdout;
     let mut lines = csv.lines();
     let header: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let at = header.iter().position(|column| *column == "requests").unwrap();
+    let at = header.iter().position(|column| *column == "requests_due").unwrap();
     lines.map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
 }
 

@@ -100,6 +100,7 @@ fn slice(round: u32, arm: usize, requests: f64, cpu: f64, switches: f64) -> Slic
     let count = |value: f64| value as u64;
     let server = Counts {
         messages: count(requests),
+        bytes: count(requests * 8.0),
         time_ns: 1_000_000_000,
         task_clock_ns: Some(count(requests * cpu)),
         voluntary_switches: Some(count(requests * switches)),
@@ -108,7 +109,7 @@ fn slice(round: u32, arm: usize, requests: f64, cpu: f64, switches: f64) -> Slic
         major_faults: Some(0),
         ..Counts::default()
     };
-    let client = Counts { task_clock_ns: Some(count(requests * 4_000.0)), bytes: 1, ..server };
+    let client = Counts { task_clock_ns: Some(count(requests * 4_000.0)), ..server };
     let mut slice = alone::slice(&[], round % 2, arm, server);
     slice.seq = round;
     SliceOutcome { rx: Some(client), ..slice }
@@ -126,7 +127,7 @@ fn outcome(
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
     let ok = requests as u64;
     // By Little's law, in a closed loop.
-    let each = if rate.is_some() { 1e5 } else { f64::from(connections) / requests * 1e9 };
+    let each = if rate.is_some() { 4e4 } else { f64::from(connections) / requests * 1e9 };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
     let times = Histogram { buckets: vec![(each as u64, 2 * ok)] };
     let seen = |seq: u32| OfferedSlice {
