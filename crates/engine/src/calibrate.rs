@@ -25,6 +25,12 @@ use crate::worker::link;
 /// nothing but disturbance can make a fixed piece of work slower.
 const REPETITIONS: usize = 7;
 
+/// Calls in a repetition of what costs nanoseconds, and how many there are of them: as
+/// long together as a few long ones, and none so long that on a machine with other work
+/// every one of them is interrupted.
+const CALLS: u32 = 1000;
+const SHORT_REPETITIONS: usize = 700;
+
 /// Threads that copy at once, at most: what saturates memory everywhere, and
 /// the cold buffers stay within two GiB.
 const THREADS_MAX: usize = 16;
@@ -61,10 +67,10 @@ fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
     let one = Bandwidths::measure(cpus, 1, room.memory_bytes);
     let all = Bandwidths::measure(cpus, threads, room.memory_bytes);
     Calibration {
-        empty_call_ns: fastest_ns_per(100_000, || {
+        empty_call_ns: fastest_ns_per(CALLS, SHORT_REPETITIONS, || {
             std::hint::black_box(null_call::getppid());
         }),
-        clock_read_ns: clock_read_ns(100_000),
+        clock_read_ns: clock_read_ns(CALLS, SHORT_REPETITIONS),
         loop_ns: (0..REPETITIONS).map(|_| fixed_loop_ns()).min().unwrap_or(0),
         harness_message_ns: harness_ns(1_000_000) / 1e6,
         harness_slice_ns: harness_ns(1),
@@ -80,10 +86,9 @@ fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
     }
 }
 
-/// Nanoseconds of one reading of the clock, fastest of several repetitions of
-/// `readings`.
-pub(crate) fn clock_read_ns(readings: u32) -> f64 {
-    fastest_ns_per(readings, || {
+/// Nanoseconds of one reading of the clock, fastest of some repetitions of `readings`.
+pub(crate) fn clock_read_ns(readings: u32, repetitions: usize) -> f64 {
+    fastest_ns_per(readings, repetitions, || {
         std::hint::black_box(clock::monotonic_ns());
     })
 }
@@ -92,7 +97,7 @@ fn costs(cpus: &[u32], room: &Room, probes: Probes, bandwidths: [&Bandwidths; 2]
     let [one, all] = bandwidths;
     let mut bracket = Bracket::open(0, cpus, 0, probes);
     Costs {
-        inner_readings_ns: Some(fastest_ns_per(EDGES, || {
+        inner_readings_ns: Some(fastest_ns_per(EDGES, REPETITIONS, || {
             std::hint::black_box(bracket.inner_before());
         })),
         outer_readings_ns: outer_readings_ns(&mut bracket),
@@ -113,13 +118,13 @@ const EDGES: u32 = 500;
 /// The slower readings at one edge, those of a connection among them.
 fn outer_readings_ns(bracket: &mut Bracket) -> Option<f64> {
     let (tx, _rx) = link::connected_pair().ok()?;
-    Some(fastest_ns_per(EDGES, || {
+    Some(fastest_ns_per(EDGES, REPETITIONS, || {
         std::hint::black_box(bracket.outer_before(Some(tx.as_fd())));
     }))
 }
 
-/// Nanoseconds per call of `work`, fastest of several repetitions.
-fn fastest_ns_per(calls: u32, mut work: impl FnMut()) -> f64 {
+/// Nanoseconds per call of `work`, fastest of some repetitions of `calls`.
+fn fastest_ns_per(calls: u32, repetitions: usize, mut work: impl FnMut()) -> f64 {
     let mut once = || {
         let begin = clock::monotonic_ns();
         for _ in 0..calls {
@@ -127,7 +132,7 @@ fn fastest_ns_per(calls: u32, mut work: impl FnMut()) -> f64 {
         }
         (clock::monotonic_ns() - begin) as f64 / f64::from(calls)
     };
-    (0..REPETITIONS).map(|_| once()).fold(f64::INFINITY, f64::min)
+    (0..repetitions).map(|_| once()).fold(f64::INFINITY, f64::min)
 }
 
 /// Nanoseconds of one slice of the `null` primitive.

@@ -17,11 +17,11 @@ use iolens_model::outcome::PmuCounts;
 use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
 use iolens_sys::errno::Errno;
-use iolens_sys::perf_event::{Event, Group, Kind, Options, Scope};
+use iolens_sys::perf_event::{Group, Kind, Scope};
 use iolens_sys::proc::Root;
 
 pub(crate) use self::group::Everywhere;
-use self::group::{EventGroup, GroupReading, Lead, Open, Source};
+use self::group::{EventGroup, GroupReading, Lead, Open, Reach, Source};
 pub(crate) use self::machine::{CorePmu, core_pmus, not_permitted, pmu_of};
 use self::table::{GROUPS_MAX, GroupPlan, METRICS_MAX};
 pub(crate) use self::table::{Values, split};
@@ -55,16 +55,22 @@ pub(crate) struct Wanted {
 impl Counters {
     /// The counters of the calling thread; they count from now on.
     pub(crate) fn of_thread(root: &Root, wanted: Wanted) -> Counters {
-        Counters::led_by(root, wanted, &Group::lead)
+        Counters::reaching(Reach::One, root, wanted)
     }
 
     /// The same of the calling thread with all threads and processes that it starts from
-    /// now on, and those that they start.
+    /// now on, and those that they start. They cannot be closed for a while: those who
+    /// live by then would not be counted again.
     pub(crate) fn of_family(root: &Root, wanted: Wanted) -> Counters {
-        Counters::led_by(root, wanted, &lead_family)
+        Counters::reaching(Reach::Family, root, wanted)
     }
 
-    fn led_by(root: &Root, wanted: Wanted, lead: Lead<'_, Group>) -> Counters {
+    /// None, of an arm whose counters are closed while others count: they say why.
+    pub(crate) fn closed() -> Counters {
+        Counters::none([], ALTERNATING)
+    }
+
+    fn reaching(reach: Reach, root: &Root, wanted: Wanted) -> Counters {
         if wanted.probes.counting == Counting::Off {
             return Counters::none(table::metrics(), OFF);
         }
@@ -90,7 +96,8 @@ impl Counters {
         }
         let source = Source {
             pmu: pmu.as_ref().and_then(|pmu| pmu.number),
-            lead,
+            lead: &Group::lead,
+            reach,
             tracepoint: &|name| tracefs::number(root, name),
             why: &|event, errno| machine::refused(root, event, Scope::Thread, errno),
         };
@@ -119,6 +126,7 @@ impl Counters<Everywhere> {
         let source = Source {
             pmu: None,
             lead: &|event, options| Everywhere::lead(cpus, event, options),
+            reach: Reach::One,
             tracepoint: &|name| tracefs::number(root, name),
             why: &|event, errno| machine::refused(root, event, Scope::Cpu(0), errno),
         };
@@ -131,11 +139,6 @@ impl Counters<Everywhere> {
     pub(crate) fn reopen(&mut self, cpus: &[u32]) {
         self.open_again(&|event, options| Everywhere::lead(cpus, event, options));
     }
-}
-
-/// Leads a group that counts those too whom the calling thread starts.
-fn lead_family(event: &Event, options: Options) -> Result<Group, Errno> {
-    Group::lead(event, Options { inherit: true, ..options })
 }
 
 const OFF: &str = "the plan says `counters = off`";
@@ -273,7 +276,7 @@ impl<G: EventGroup> Counters<G> {
         let partial = |result: &Result<GroupReading, Errno>| {
             result.as_ref().is_ok_and(|reading| !reading.is_whole())
         };
-        let sharing = || self.groups.iter().zip(tested).filter(|(open, _)| !open.plan.pinned);
+        let sharing = || self.groups.iter().zip(tested).filter(|(open, _)| open.shares());
         sharing().count() > 1 && sharing().any(|(_, result)| partial(result))
     }
 
@@ -295,20 +298,23 @@ impl<G: EventGroup> Counters<G> {
         sharing.iter_mut().for_each(Open::close);
         let always = pinned.len();
         self.groups = pinned;
-        for room in (1..plans.len()).rev() {
+        // Nothing keeps the groups of a family on the PMU that come before the others.
+        let least = if source.reach == Reach::Family { 0 } else { 1 };
+        for room in (least..plans.len()).rev() {
             let mut refused = Vec::new();
             let opened = plans[..room].iter().filter_map(|p| Open::new(source, p, &mut refused));
             self.groups.extend(opened);
             let tested = self.test();
-            if room > 1 && self.is_crowded(&tested) {
+            if room > least && self.is_crowded(&tested) {
                 self.groups.truncate(always);
                 continue;
             }
             // The first opening has noted the same.
             refused.retain(|entry| !self.missing.contains(entry));
             self.missing.extend(refused);
+            let why = if room == 0 { NO_ROOM } else { TURNS };
             for open in sharing.iter().filter(|open| plans[room..].contains(&open.plan)) {
-                open.note_all(TURNS, &mut self.missing);
+                open.note_all(why, &mut self.missing);
             }
             return tested;
         }
@@ -326,6 +332,8 @@ impl<G: EventGroup> Counters<G> {
 
 const TURNS: &str = "groups of counters do not fit the PMU together: they take turns by pass, and in this one it \
      was not its turn";
+
+const NO_ROOM: &str = "the PMU has no room for it beside cycles and instructions";
 
 fn difference(edges: [&Snapshot; 2], index: usize) -> Option<Result<GroupReading, Errno>> {
     let [before, after] = edges.map(|snapshot| snapshot.0[index]);

@@ -103,7 +103,11 @@ fn role(plan: &Plan, cell: &Cell, id: &str) -> Option<Role> {
         }
         Setting::Write(_) => write::engines::find(id).map(|entry| entry.role(baseline)),
         Setting::Copy(_) => copiers::role(id, baseline, plan.copy()?),
-        Setting::Server(_) => models::find(id).map(|_| Role::against(id == baseline, false)),
+        Setting::Server(_) => {
+            let is_program = plan.server()?.external.iter().any(|external| external.name == id);
+            let is_known = models::find(id).is_some() || is_program;
+            is_known.then(|| Role::against(id == baseline, false))
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
+use std::io::{Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -60,7 +61,7 @@ pub(crate) fn run_to_end(arguments: &[String]) -> Result<String, String> {
     }
 }
 
-/// Gets ready to start a program that copies, looked for in `PATH` as a shell would.
+/// Gets ready to start a program that is an arm, looked for in `PATH` as a shell would.
 /// What it says of its errors goes to `errors`.
 ///
 /// Errors: why it cannot be started.
@@ -88,11 +89,36 @@ fn found(name: &Path) -> Option<PathBuf> {
     places.find(|place| storage::may_execute(place).is_ok() && place.is_file())
 }
 
+/// Bytes of a program's errors that are looked at, from the end.
+const ERRORS_BYTES_MAX: u64 = 4096;
+
+/// How a program ended, in words, and the last that it said.
+pub(crate) fn obituary(status: ExitStatus, errors: &File) -> String {
+    match last_line(errors) {
+        Some(line) => format!("{}: {line}", describe(status)),
+        None => format!("{}, and said nothing", describe(status)),
+    }
+}
+
+/// The last line of what a program has said, without what was not meant to be read.
+fn last_line(mut errors: &File) -> Option<String> {
+    let bytes = errors.metadata().ok()?.len();
+    let from = bytes.saturating_sub(ERRORS_BYTES_MAX);
+    errors.seek(std::io::SeekFrom::Start(from)).ok()?;
+    let mut text = Vec::new();
+    errors.take(ERRORS_BYTES_MAX).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    let shown = line.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+    Some(shown.collect())
+}
+
 /// How a process ended, in words.
 pub(crate) fn describe(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal::BUS), _) => {
-            "was killed by SIGBUS: a file was truncated while it was mapped, or its device failed"
+            "was killed by SIGBUS: a mapped file had lost a page or had no room for one, or its device \
+             failed"
                 .to_owned()
         }
         (Some(signal), _) => format!("was killed by signal {signal}"),

@@ -2,6 +2,7 @@
 //! them the trial, wait for their reports or for whatever goes wrong, and
 //! leave nothing behind.
 
+mod cpus;
 mod pair;
 mod profile;
 mod servers;

@@ -99,14 +99,17 @@ pub fn written_blocks(
 
 /// Blocks of a slice that is meant to last for `target`, of a file of `file_bytes`.
 /// No block is read twice in a cold slice: the second time it would be in the page cache.
+/// Threads share the blocks of a slice, each in a part of the file of its own, and one
+/// that finds a processor to itself may read nearly all of them: they are no more than a
+/// part has.
 /// Cold slices are long: one that were no longer than the kernel reads ahead would be
 /// a matter of where that began.
 #[must_use]
 pub fn blocks(target: Nanos, block_ns: f64, cell: &Cell, file_bytes: Bytes) -> u64 {
     let is_cold = cell.file().is_some_and(|file| file.cache.is_cold());
     let target = if is_cold { Nanos(target.0.saturating_mul(COLD_SLICES)) } else { target };
-    let whole = (file_bytes.0 / cell.size.0.max(1)).max(1);
-    let most = if is_cold { whole } else { u64::MAX };
+    let part = file_bytes.0 / cell.size.0.max(1) / u64::from(cell.threads.max(1));
+    let most = if is_cold { part.max(1) } else { u64::MAX };
     messages(target, block_ns, cell).min(most)
 }
 
@@ -155,6 +158,10 @@ pub fn copies(target: Nanos, copy_ns: f64, cell: &Cell) -> u64 {
 pub fn messages(target: Nanos, message_ns: f64, cell: &Cell) -> u64 {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let messages = (target.0 as f64 / message_ns) as u64;
+    if let Some(server) = cell.server() {
+        // Fewer requests would leave connections without any.
+        return messages.max(u64::from(server.connections)).max(MESSAGES_PER_THREAD_MIN);
+    }
     let least = match cell.is_alone() && cell.threads > 1 {
         true => TOGETHER_MIN,
         false => MESSAGES_PER_THREAD_MIN,
@@ -172,4 +179,27 @@ pub fn measured_message_ns(probe: &TrialOutcome, arm: usize) -> Option<f64> {
     let mut all: Vec<f64> = probe.slices.iter().filter_map(per_message).collect();
     all.sort_unstable_by(f64::total_cmp);
     all.get(all.len() / 2).copied().filter(|&ns| ns > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::cell::Setting;
+    use iolens_model::file::{Consumer, FileSetting, Pattern};
+
+    use super::*;
+
+    #[test]
+    fn no_thread_of_a_cold_slice_comes_to_its_beginning_again() {
+        let blocks = |cache, threads| {
+            let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
+            let setting = Setting::File(FileSetting { cache, pattern, consumer, depth: 1 });
+            let cell = Cell { setting, threads, size: Bytes(64 << 10) };
+            blocks(Nanos::SECOND, 10_000.0, &cell, Bytes(64 << 20))
+        };
+        // 1024 blocks, of which one thread has all and each of ten 102.
+        assert_eq!(blocks(CacheState::Cold, 1), 1024);
+        assert_eq!(blocks(CacheState::Cold, 10), 102);
+        assert_eq!(blocks(CacheState::Warm, 10), 100_000);
+        assert_eq!(blocks(CacheState::Cold, 2000), 1);
+    }
 }

@@ -59,7 +59,7 @@ pub(crate) const SERVER: BuiltIn = built_in!("server");
 pub(crate) const SERVER_QUICK: BuiltIn = built_in!("server-quick");
 
 /// Every plan, the studies' own first.
-pub(crate) const ALL: [BuiltIn; 22] = [
+pub(crate) const ALL: [BuiltIn; 24] = [
     NET,
     QUICK,
     SYSCALL,
@@ -72,6 +72,8 @@ pub(crate) const ALL: [BuiltIn; 22] = [
     COPY_QUICK,
     SERVER,
     SERVER_QUICK,
+    built_in!("server-models"),
+    built_in!("server-classic"),
     built_in!("copy-vs-dd"),
     built_in!("file-block-sizes"),
     built_in!("file-threads"),

@@ -176,12 +176,10 @@ pub(crate) fn copy_syncs(text: &str) -> Parsed<List<CopySync>> {
     list(text, "end of a copy", CopySync::ALL, CopySync::word)
 }
 
-/// What a program must be told, or it copies nothing that we know of.
-const PLACEHOLDERS: [&str; 2] = ["{src}", "{dst}"];
-
-/// `NAME=prog {src} {dst}`, split as a shell would split it, of which there is none.
+/// `NAME=prog {src} {dst}` or `NAME=prog {port}`, split as a shell would split it, of
+/// which there is none.
 pub(crate) fn external(text: &str) -> Parsed<External> {
-    let advice = "write NAME='prog {src} {dst} {block}'";
+    let advice = "write NAME='prog {src} {dst} {block}', or of a server NAME='prog {port}'";
     let (name, command) =
         text.split_once('=').ok_or_else(|| format!("`{text}` names no program: {advice}"))?;
     let name = name.trim();
@@ -196,10 +194,12 @@ pub(crate) fn external(text: &str) -> Parsed<External> {
     if argv.is_empty() {
         return Err(format!("`{name}` names no program: {advice}"));
     }
-    let lacks = |key: &&&str| !argv.iter().any(|argument| argument.contains(**key));
-    if let Some(key) = PLACEHOLDERS.iter().find(lacks) {
+    if let Some(key) = server::lacking(&argv, server::OF_COPIES)
+        .filter(|_| server::lacking(&argv, server::OF_SERVERS).is_some())
+    {
         return Err(format!(
-            "`{command}` lacks {key}: it would not know what to copy where; {advice}"
+            "`{command}` lacks {key}, or of a server {{port}}: it would not know what to work on; \
+             {advice}"
         ));
     }
     if argv[0].contains('{') {

@@ -121,8 +121,8 @@ pub(crate) struct Wishes {
     /// Of copy: what belongs to the time besides copying: none, fsync [default: none]
     #[arg(long, value_name = "LIST", value_parser = values::copy_syncs, help_heading = COMPARE)]
     pub(crate) sync: Option<List<CopySync>>,
-    /// Of copy: a program as an arm, such as 'mine=prog {src} {dst} {block}'; no shell; may be
-    /// repeated
+    /// A program as an arm, of copy 'mine=prog {src} {dst} {block}', of server
+    /// 'mine=prog {port}'; no shell; may be repeated
     #[arg(long, value_name = "NAME=COMMAND", value_parser = values::external,
           help_heading = COMPARE)]
     pub(crate) external: Vec<External>,

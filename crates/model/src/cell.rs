@@ -299,7 +299,9 @@ impl Cell {
     /// `4 threads`.
     #[must_use]
     pub fn threads_in_words(&self) -> String {
-        format!("{} thread{}", self.threads, if self.threads == 1 { "" } else { "s" })
+        // A model makes of them what it makes of them: threads, processes, shards.
+        let word = if self.server().is_some() { "worker" } else { "thread" };
+        format!("{} {word}{}", self.threads, if self.threads == 1 { "" } else { "s" })
     }
 
     /// `64 KiB × 4 threads`; without the size in studies that have none.

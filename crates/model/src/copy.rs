@@ -1,6 +1,8 @@
 //! The study `copy`: its axes, the programs that are its arms, and what starting
 //! them takes.
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{axis, crossed};
@@ -85,13 +87,14 @@ impl CopyAxes {
     }
 }
 
-/// A program that copies a file, as an arm.
+/// A program of the user's as an arm: one that copies a file, or one that serves.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct External {
     /// The arm's id.
     pub name: String,
-    /// Its argument list, the program first. Within an argument, `{src}`, `{dst}` and
-    /// `{block}` stand for the source, the destination and the bytes of a block.
+    /// Its argument list, the program first. Within an argument of one that copies,
+    /// `{src}`, `{dst}` and `{block}` stand for the source, the destination and the bytes
+    /// of a block; of one that serves, `{port}` and `{address}` for where it is to listen.
     pub argv: Vec<String>,
 }
 
@@ -101,7 +104,18 @@ impl External {
     pub fn with(&self, source: &[u8], destination: &[u8], block: Bytes) -> Vec<Vec<u8>> {
         let block = block.0.to_string();
         let values = [("{src}", source), ("{dst}", destination), ("{block}", block.as_bytes())];
-        self.argv.iter().map(|argument| replaced(argument.as_bytes(), &values)).collect()
+        self.with_values(&values)
+    }
+
+    /// The same of a program that serves.
+    #[must_use]
+    pub fn with_address(&self, address: SocketAddr) -> Vec<Vec<u8>> {
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        self.with_values(&[("{port}", port.as_bytes()), ("{address}", ip.as_bytes())])
+    }
+
+    fn with_values(&self, values: &[(&str, &[u8])]) -> Vec<Vec<u8>> {
+        self.argv.iter().map(|argument| replaced(argument.as_bytes(), values)).collect()
     }
 }
 

@@ -107,9 +107,9 @@ pub struct Counts {
     pub messages: u64,
     /// Payload bytes the kernel accepted, or delivered.
     pub bytes: u64,
-    /// System calls that moved, or tried to move, payload; 0 also for programs, whose
-    /// calls nobody counts: see [`crate::file::EngineFacts::program`].
-    pub calls: u64,
+    /// System calls that moved, or tried to move, payload; null for programs, whose calls
+    /// nobody counts: see [`crate::file::EngineFacts::program`].
+    pub calls: Option<u64>,
     /// First call of the first thread to the end of the last one.
     pub time_ns: u64,
     /// CPU time of the end's threads, user and kernel.

@@ -13,6 +13,13 @@ use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outco
 use crate::served::Mishap;
 use crate::units::Nanos;
 
+/// The fact of an arm that says what its model makes for each connection: `process`,
+/// `thread` or `nothing`. See [`ArmFact`](crate::outcome::ArmFact).
+pub const MAKES: &str = "for each connection it makes";
+
+/// The value of [`MAKES`] of a model whose connections share what there is.
+pub const MAKES_NOTHING: &str = "nothing";
+
 /// How much is offered to a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -191,6 +198,9 @@ pub struct TrialServers {
     pub client_threads: u32,
     /// Programs that are arms, by their names.
     pub programs: Vec<External>,
+    /// How long the use of processors is watched while nothing is asked: before the
+    /// servers start, and when they stand.
+    pub rest: Nanos,
 }
 
 /// Trials compare bit for bit; a rate is never NaN.
@@ -219,6 +229,40 @@ pub struct ServerArm {
     pub requests_by_task: Vec<u64>,
     /// Threads or processes that it had at the end of a slice, at most.
     pub tasks_max: u64,
+    /// What every processor did meanwhile.
+    #[serde(default)]
+    pub cpus: CpuUse,
+}
+
+/// What every processor of the machine did in a trial, from /proc/stat; empty where that
+/// could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// Before the trial's servers were started.
+    pub before: Vec<CpuTime>,
+    /// When all of them stood, connected, and nobody asked.
+    pub idle: Vec<CpuTime>,
+    /// In the measured slices of the arm.
+    pub slices: Vec<CpuTime>,
+}
+
+/// What one processor did for a time, in clock ticks (`USER_HZ`, 100 per second).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// Its number.
+    pub cpu: u32,
+    /// User mode, also of low priority.
+    pub user: u64,
+    /// The kernel for a thread.
+    pub system: u64,
+    /// Interrupts.
+    pub irq: u64,
+    /// Softirq, whoever it was for: on loopback and veth the packets of both ends.
+    pub softirq: u64,
+    /// Taken by the hypervisor for somebody else.
+    pub steal: u64,
+    /// Nothing, or waiting for storage.
+    pub idle: u64,
 }
 
 /// What the client saw of one slice.

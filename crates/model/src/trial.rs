@@ -108,6 +108,9 @@ impl Slice {
 pub struct TrialFile {
     /// Its path, as bytes: JSON has text only.
     pub path: Vec<u8>,
+    /// Its size when the run looked at it; null where trials change it.
+    #[serde(default)]
+    pub bytes: Option<u64>,
     /// What a random order of blocks follows from.
     pub seed: u64,
     /// The regions that arms write to; null where the file is only read.

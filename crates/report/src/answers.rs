@@ -109,9 +109,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
             out.extend(cautions::without_receiver(run));
         }
         Study::Syscall => out.extend(crate::calls::sentences(run, analysis)),
-        Study::Server => {
-            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
-        }
+        Study::Server => out.extend(crate::servers::sentences(run, analysis)),
     }
     out.extend(cautions::turns(run));
     out.push(cautions::noise_floor(run, analysis));

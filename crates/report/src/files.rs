@@ -196,13 +196,27 @@ pub(crate) fn knee(model: &CostModel) -> String {
 /// as many as the calibration had; for a number between there is none. In or out of
 /// the last-level cache, as the file fits it or does not.
 pub(crate) fn rooflines(run: &Run, threads: u32) -> Vec<(String, f64)> {
+    let file = run.header.file.as_ref().map(|file| file.bytes.0);
+    of_memory(run, threads, file.is_some_and(|file| fits_cache(run, file)))
+}
+
+/// What memory allows who copies a file of a size, which has a second one as large to
+/// write: in or out of the last-level cache, as both fit it or do not.
+pub(crate) fn copy_limit(run: &Run, threads: u32, file: Bytes) -> Option<(String, f64)> {
+    let fits = fits_cache(run, file.0.saturating_mul(2));
+    of_memory(run, threads, fits).into_iter().find(|(name, _)| name.contains("copy"))
+}
+
+/// Whether the last-level cache has room for so many bytes.
+fn fits_cache(run: &Run, bytes: u64) -> bool {
+    run.header.host.llc.value().is_some_and(|llc| bytes <= llc.0)
+}
+
+fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<(String, f64)> {
     let c = &run.header.calibration;
     if threads > 1 && threads < c.threads {
         return Vec::new();
     }
-    let llc = run.header.host.llc.value().map(|llc| llc.0);
-    let file = run.header.file.as_ref().map(|file| file.bytes.0);
-    let fits = file.zip(llc).is_some_and(|(file, llc)| file <= llc);
     let pick = |hot: f64, cold: f64| if fits { hot } else { cold };
     let (scan, copy) = match threads {
         1 => (

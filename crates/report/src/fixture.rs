@@ -11,7 +11,7 @@ use iolens_model::plan::{Passes, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, PairContrast, Rejected, SelfCheck,
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, PairContrast, Quantity, Rejected, SelfCheck,
 };
 
 // Paths, because an example includes this file from another directory.
@@ -340,7 +340,16 @@ fn cell_analysis(shape: &Shape, cell: &Cell, values: &[Vec<f64>]) -> CellAnalysi
         _ => Vec::new(),
     };
     let pairs = pairs(shape, cell, values);
-    CellAnalysis { cell: cell.clone(), trials_used: n, trials_started: n + 1, arms, pairs, notes }
+    CellAnalysis {
+        cell: cell.clone(),
+        trials_used: n,
+        trials_started: n + 1,
+        arms,
+        compared: Quantity::Time,
+        pairs,
+        cpu_pairs: Vec::new(),
+        notes,
+    }
 }
 
 fn arm_analysis(
@@ -366,6 +375,7 @@ fn arm_analysis(
         reason: trouble.map(|(_, why)| why.into()),
         figures: usable.then(|| measured::figures(shape, cell, &own, arm.role)),
         contrast: contrasted.then(|| measured::contrast(&ln)),
+        cpu_contrast: None,
         isolated: None,
         copies_sender: Some(arm.copies_sender),
         copies_end_to_end: Some(arm.copies_end_to_end()),
@@ -373,6 +383,7 @@ fn arm_analysis(
         mapped_share: None,
         multishot: None,
         latency: answers.then(|| measured::latency(&trips())),
+        server: None,
     }
 }
 

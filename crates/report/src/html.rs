@@ -53,6 +53,9 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
         ],
         Study::Server => vec![
             servers::answers(run, analysis),
+            servers::decision(run, analysis),
+            servers::figures(run, analysis),
+            servers::counters(run, analysis),
             validity::section(run, analysis),
             machine::section(run),
             servers::cells(run, analysis),

@@ -1,11 +1,13 @@
 //! A run with more arms than one figure can show, as parts: one for each
-//! family, or several where a family has more arms than that. Each is an
+//! family or kind of model, or several where one has more arms than that. Each is an
 //! analysis of its own, with the baseline and its A/A copy in it, so that
 //! whatever shows an analysis shows a part of it.
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::family::Family;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
+
+use crate::servers::Kind;
 
 /// Lines that a reader can tell apart in one figure: the arms that are
 /// compared, the baseline and its A/A copy.
@@ -17,9 +19,11 @@ const ARMS_MAX: usize = LINES_MAX - 2;
 /// Some arms of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Their family; null where the run does not say.
-    pub(crate) family: Option<Family>,
-    /// Which of how many parts of the family this is.
+    /// The word for what they have in common in file names and attributes.
+    pub(crate) id: &'static str,
+    /// What it is called in headings.
+    group: &'static str,
+    /// Which of how many parts of these this is.
     pub(crate) number: (usize, usize),
     /// Labels of the arms, without the baseline.
     labels: Vec<String>,
@@ -36,17 +40,37 @@ pub(crate) fn parts(analysis: &Analysis) -> Vec<Part> {
     if !is_grouped(analysis) {
         return Vec::new();
     }
-    let mut parts = Vec::new();
-    for (family, arms) in by_family(analysis) {
-        let of = arms.len().div_ceil(ARMS_MAX);
-        // As even as can be: no part of one arm beside a full one.
-        let size = arms.len().div_ceil(of.max(1)).max(1);
-        for (i, some) in arms.chunks(size).enumerate() {
-            let labels = some.iter().map(|arm| arm.arm.label.clone()).collect();
-            parts.push(Part { family, number: (i + 1, of), labels });
-        }
+    let of = |(family, arms)| divided(id(family), name(family), arms);
+    by_family(analysis).into_iter().flat_map(of).collect()
+}
+
+/// The word of models that make something for each connection.
+pub(crate) const ALONE: &str = "alone";
+
+/// The parts of a run of servers: the models that make a process or a thread for each
+/// connection, whose rates are apart, and the others; none where one figure can show
+/// all of one of these kinds.
+pub(crate) fn of_models(analysis: &Analysis, makes: impl Fn(&Arm) -> bool) -> Vec<Part> {
+    let (alone, shared): (Vec<_>, Vec<_>) =
+        compared(analysis).into_iter().partition(|arm| makes(&arm.arm));
+    if (alone.is_empty() || shared.is_empty()) && !is_grouped(analysis) {
+        return Vec::new();
     }
+    let mut parts = divided("shared", Kind::Shared.name(), shared);
+    parts.extend(divided(ALONE, Kind::Alone.name(), alone));
     parts
+}
+
+/// Arms that have something in common, as many as a figure can show together.
+fn divided(id: &'static str, group: &'static str, arms: Vec<&ArmAnalysis>) -> Vec<Part> {
+    let of = arms.len().div_ceil(ARMS_MAX);
+    // As even as can be: no part of one arm beside a full one.
+    let size = arms.len().div_ceil(of.max(1)).max(1);
+    let part = |(i, some): (usize, &[&ArmAnalysis])| {
+        let labels = some.iter().map(|arm| arm.arm.label.clone()).collect();
+        Part { id, group, number: (i + 1, of), labels }
+    };
+    arms.chunks(size).enumerate().map(part).collect()
 }
 
 /// The compared arms of a run by their families, in the order of these.
@@ -93,21 +117,27 @@ impl Part {
     /// `io_uring`, or `io_uring, 1 of 2`.
     pub(crate) fn name(&self) -> String {
         match self.number {
-            (_, 1) => name(self.family).to_owned(),
-            (i, of) => format!("{}, {i} of {of}", name(self.family)),
+            (_, 1) => self.group.to_owned(),
+            (i, of) => format!("{}, {i} of {of}", self.group),
         }
     }
 
     /// What tells its files from those of other parts: `-io-uring-1`.
     pub(crate) fn stem(&self) -> String {
-        let family = id(self.family).replace('_', "-");
+        let family = self.id.replace('_', "-");
         match self.number {
             (_, 1) => format!("-{family}"),
             (i, _) => format!("-{family}-{i}"),
         }
     }
 
-    fn has(&self, arm: &Arm) -> bool {
+    /// The family or kind alone.
+    pub(crate) fn group(&self) -> &'static str {
+        self.group
+    }
+
+    /// Whether it shows an arm.
+    pub(crate) fn has(&self, arm: &Arm) -> bool {
         let own = matches!(arm.role, Role::Baseline | Role::SelfCheck);
         own || self.labels.contains(&arm.label)
     }

@@ -22,6 +22,7 @@ use crate::totals::{Totals, totals};
 mod calls;
 mod copies;
 mod files;
+mod servers;
 
 /// One row. All rows of an export have the same names in the same order.
 pub(crate) struct Record {
@@ -67,6 +68,9 @@ fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     }
     if let Some(setting) = trial.cell.copy() {
         return copies::arm_row(run, trial, setting, index);
+    }
+    if let Some(setting) = trial.cell.server() {
+        return servers::arm_row(run, trial, setting, index);
     }
     let outcome = &trial.arms[index];
     let cell = &trial.cell;
@@ -199,6 +203,9 @@ fn axes(cell: &Cell) -> Named {
     if let Some(setting) = cell.copy() {
         return copies::axes(cell, setting);
     }
+    if let Some(setting) = cell.server() {
+        return servers::axes(cell, setting);
+    }
     fixed([
         ("receiver", json!(cell.receiver())),
         ("fields", json!(cell.net().map(|net| net.fields))),
@@ -330,6 +337,11 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
         ("time_ns", json!(slice.tx.time_ns)),
         ("all_active_ns", json!(slice.all_active_ns)),
     ]));
+    if trial.cell.server().is_some() {
+        row.extend(servers::offered(trial, slice));
+        row.extend(servers::counts(slice));
+        return Record { columns: row, whole: Vec::new() };
+    }
     if trial.cell.net().is_none() {
         let counts = [ends(slice), pmu_of_ends(slice), later_of_ends(slice)].concat();
         if trial.cell.write().is_some() {
@@ -338,11 +350,7 @@ fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
         if trial.cell.cache().is_some() {
             row.extend(files::found(slice.tx.file.as_ref()));
         }
-        let mut counts = calls::of_one_end(counts, run.header.plan.study().units());
-        if arm.is_some_and(|arm| copies::is_program(run, &arm.primitive)) {
-            copies::forget_calls(&mut counts);
-        }
-        row.extend(counts);
+        row.extend(calls::of_one_end(counts, run.header.plan.study().units()));
         return Record { columns: row, whole: Vec::new() };
     }
     row.extend(ends(slice));
@@ -370,7 +378,7 @@ fn ends(slice: &SliceOutcome) -> Named {
         ("tx_softirq_ticks", json!(tx.softirq_ticks)),
         ("rx_messages", json!(rx.map(|c| c.messages))),
         ("rx_bytes", json!(rx.map(|c| c.bytes))),
-        ("rx_calls", json!(rx.map(|c| c.calls))),
+        ("rx_calls", json!(rx.and_then(|c| c.calls))),
         ("rx_time_ns", json!(rx.map(|c| c.time_ns))),
         ("rx_cpu_ns", json!(rx.and_then(|c| c.task_clock_ns))),
         ("rx_voluntary_switches", json!(rx.and_then(|c| c.voluntary_switches))),
@@ -487,6 +495,10 @@ fn cell_row(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
         row.extend(copies::figures(run, arm));
         return Record { columns: row, whole: Vec::new() };
     }
+    if cell.cell.server().is_some() {
+        row.extend(servers::figures(arm));
+        return Record { columns: row, whole: Vec::new() };
+    }
     row.extend(figures(arm));
     row.extend(fixed([
         ("copies_sender", json!(arm.copies_sender)),
@@ -545,7 +557,7 @@ fn figures(arm: &ArmAnalysis) -> Named {
         ("ns_per_byte", value(figures.and_then(|f| f.ns_per_byte))),
         ("tx_cpu_ns_per_byte", value(figures.and_then(|f| f.tx_cpu_ns_per_byte))),
         ("rx_cpu_ns_per_byte", value(figures.and_then(|f| f.rx_cpu_ns_per_byte))),
-        ("tx_calls_per_message", value(figures.map(|f| f.tx_calls_per_message))),
+        ("tx_calls_per_message", value(figures.and_then(|f| f.tx_calls_per_message))),
         (
             "context_switches_per_message",
             value(figures.and_then(|f| f.context_switches_per_message)),

@@ -159,7 +159,7 @@ fn tapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
 }
 
 /// Why a row has no usable numbers.
-fn remark(arm: &ArmAnalysis) -> Option<String> {
+pub(crate) fn remark(arm: &ArmAnalysis) -> Option<String> {
     let invalid = |c: &&Contrast| c.verdict == Verdict::Invalid;
     match (arm.status, &arm.contrast) {
         (Status::Ok, Some(contrast)) => {

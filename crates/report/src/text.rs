@@ -12,12 +12,14 @@ use crate::arm_facts;
 use crate::number::{self, NONE};
 use crate::parts;
 use crate::results;
+use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
 use crate::wrap;
 
 mod calls;
 mod files;
 mod grouped;
+mod servers;
 
 /// How the terminal is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,9 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
     }
+    if run.header.plan.server().is_some() {
+        return servers::whole(run, analysis, style);
+    }
     match parts::is_grouped(analysis) {
         true => grouped::run(run, analysis, style),
         false => whole(run, analysis, style),
@@ -68,6 +73,9 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     }
     if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
+    }
+    if run.header.plan.server().is_some() {
+        return servers::whole(run, analysis, style);
     }
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
@@ -146,9 +154,11 @@ fn painted(table: &str, style: &Style) -> String {
     if !style.colour {
         return table.to_owned();
     }
-    const COLOURS: [(&str, &str); 7] = [
+    const COLOURS: [(&str, &str); 9] = [
         ("FASTER", "32"),
         ("SLOWER", "35"),
+        ("CHEAPER", "32"),
+        ("DEARER", "35"),
         ("EQUIVALENT", "36"),
         ("INCONCLUSIVE", YELLOW),
         ("INVALID", RED),
@@ -198,7 +208,9 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
             results::files::curve(run, &[cell], style.columns())
         }
         Study::Syscall => crate::calls::by_cost(run, cell, false),
-        Study::Server => crate::servers::by_cost(run, cell),
+        Study::Server => {
+            crate::servers::by_cost(run, &Kinds::of(run, analysis), cell, style.columns())
+        }
     };
     out.push_str(&painted(&table.text(style.columns()), style));
     for arm in &cell.arms {
@@ -230,7 +242,11 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
         }
     }
     if let Some(times) = &arm.latency {
-        line(round_trips(times));
+        line(round_trips(times, plan.study()));
+    }
+    if arm.server.is_some() {
+        crate::servers::lines(arm).into_iter().for_each(line);
+        return;
     }
     let Some(figures) = &arm.figures else { return };
     let (unit, scale) = match figures.goodput_bits_per_s {
@@ -248,15 +264,19 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     let calls = if unit == "call" { "system calls" } else { "calls" };
     line(format!(
         "{} {calls}/{unit}, {} context switches/{unit}",
-        three_digits(figures.tx_calls_per_message.value),
+        number::optional(figures.tx_calls_per_message.map(|e| e.value)),
         number::optional(figures.context_switches_per_message.map(|e| e.value))
     ));
 }
 
 /// `round trip, µs: mean 13.2 [12.9, 13.5], p50 …; 1200 of them`.
-fn round_trips(times: &LatencyFigures) -> String {
+fn round_trips(times: &LatencyFigures, study: Study) -> String {
+    let what = match study {
+        Study::Server => "from when due to the reply",
+        _ => "round trip",
+    };
     format!(
-        "round trip, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
+        "{what}, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
         results::interval_text(Some(times.mean_ns), 1e3),
         results::percentile(times, times.p50_ns, 0.5),
         results::percentile(times, times.p99_ns, 0.99),

@@ -47,7 +47,7 @@ pub(crate) struct Totals {
     /// Payload bytes delivered; null without a receiver.
     pub(crate) rx_bytes: Option<u64>,
     /// Calls of the sender.
-    pub(crate) tx_calls: u64,
+    pub(crate) tx_calls: Option<u64>,
     /// Calls of the receiver.
     pub(crate) rx_calls: Option<u64>,
     /// CPU time of the sender.
@@ -110,8 +110,8 @@ pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
         messages: tx(|c| c.messages),
         tx_bytes: tx(|c| c.bytes),
         rx_bytes: rx(|c| c.bytes),
-        tx_calls: tx(|c| c.calls),
-        rx_calls: rx(|c| c.calls),
+        tx_calls: slices.iter().map(|s| s.tx.calls).sum(),
+        rx_calls: rx_part(|c| c.calls),
         tx_cpu_ns: slices.iter().map(|s| s.tx.task_clock_ns).sum(),
         rx_cpu_ns: rx_part(|c| c.task_clock_ns),
         voluntary_switches: both(|c| c.voluntary_switches),

@@ -266,7 +266,7 @@ fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
         ));
     }
     let is_scan = verdict.limits.iter().any(|share| share.kind == LimitKind::Scan);
-    if let Some(share) = facts.huge_mapped_share.filter(|&share| is_scan && share < 0.5) {
+    if let Some(share) = facts.huge_mapped_share.filter(|&share| is_scan && share < 0.9) {
         notes.push(format!(
             "{} % of the file is in the page cache as huge pages; the rest is mapped 4 KiB at a \
              time, which costs a mapping part of its rate (a file that was read from its device \

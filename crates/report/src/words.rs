@@ -1,13 +1,14 @@
 //! Names for cells, curves and the machine, in words: the same in sentences,
 //! tables, figures and file names.
 
-use iolens_model::axes::{Topology, WorkingSet};
+use iolens_model::axes::{Study, Topology, WorkingSet};
 
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Axes, Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
+use iolens_model::server::ServerSetting;
 
 use crate::number::count;
 
@@ -31,9 +32,33 @@ pub(crate) fn curve(header: &RunHeader, cell: &Cell) -> String {
 }
 
 fn curve_in(plan: &Plan, cell: &Cell) -> String {
+    if let Some(server) = cell.server() {
+        let load = server.load_in_words();
+        return load_in(plan, cell, vec![server.connections_in_words(), load]);
+    }
     let mut parts = vec![threads(cell.threads)];
     parts.extend(plan.told_apart(cell));
     parts.join(", ")
+}
+
+/// These words of a load on a server, with what else tells it from others of the plan.
+fn load_in(plan: &Plan, cell: &Cell, mut parts: Vec<String>) -> String {
+    let connections = cell.server().map(ServerSetting::connections_in_words);
+    for word in plan.told_apart(cell) {
+        if Some(&word) != connections.as_ref() && !parts.contains(&word) {
+            parts.push(word);
+        }
+    }
+    if plan.threads.len() > 1 {
+        parts.push(count(cell.threads, "worker"));
+    }
+    parts.join(", ")
+}
+
+/// What the cells of a load on a server have in common that differ in their connections:
+/// `closed loop`.
+pub(crate) fn load(plan: &Plan, cell: &Cell) -> String {
+    load_in(plan, cell, cell.server().map(ServerSetting::load_in_words).into_iter().collect())
 }
 
 /// Cold in a virtual machine is what the guest has evicted and its host may
@@ -74,9 +99,13 @@ pub(crate) fn is_of_files(plan: &Plan) -> bool {
     plan.study().has_blocks() || plan.copy().is_some()
 }
 
-/// What an arm is in a study: `arm`, `engine`.
+/// What an arm is in a study: `arm`, `engine`, `model`.
 pub(crate) fn arm_of(plan: &Plan) -> &'static str {
-    if plan.study().has_blocks() { "engine" } else { "arm" }
+    match plan.study() {
+        study if study.has_blocks() => "engine",
+        Study::Server => "model",
+        _ => "arm",
+    }
 }
 
 /// What the sizes of a study are: `message size`, `block size`, `file size`.
@@ -112,6 +141,10 @@ pub(crate) fn threads(n: u32) -> String {
 /// the run has none. Each end has half of the CPUs, or both the only one.
 pub(crate) fn turns(run: &Run) -> Option<String> {
     let plan = &run.header.plan;
+    if plan.server().is_some() {
+        // Some models have a thread for each connection, whatever is asked for.
+        return None;
+    }
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
     let ends = if plan.net().is_some() { 2 } else { 1 };
     let per_end = u32::try_from((cpus / ends).max(1)).unwrap_or(u32::MAX);
@@ -189,7 +222,11 @@ pub(crate) fn settings(plan: &Plan) -> String {
         }
         Axes::Server(server) => parts.extend([
             values(&server.services),
-            format!("{} connections", values(&server.lengths)),
+            format!(
+                "{} connections, {} at a time",
+                values(&server.lengths),
+                values(&server.connections)
+            ),
             values(&server.topologies),
         ]),
         Axes::Syscall(_) => {

@@ -2,8 +2,11 @@
 //! and what is to be remarked.
 
 mod cell;
+mod limits;
 mod pairs;
 mod remarks;
+#[cfg(test)]
+mod server_tests;
 #[cfg(test)]
 mod tests;
 

@@ -2,16 +2,18 @@
 //! and never stored.
 
 mod figures;
+mod servers;
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
-use iolens_model::latency::Histogram;
 use iolens_model::outcome::{MultishotCounts, Status};
 use iolens_model::units::Bytes;
 use serde::Serialize;
 
-pub use self::figures::Figures;
+pub use self::figures::{Figures, LatencyFigures};
+pub use self::servers::{EndFigures, Limits, Saturated, ServerFigures, Spent};
+pub use crate::quantity::Quantity;
 
 /// The analysis of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -60,9 +62,13 @@ pub struct CellAnalysis {
     /// Arms: the baseline first, then the compared ones in the plan's order,
     /// then the self-check, then controls.
     pub arms: Vec<ArmAnalysis>,
+    /// What contrasts and pairs compare.
+    pub compared: Quantity,
     /// Every two compared arms against each other; with the baseline each has
     /// its contrast.
     pub pairs: Vec<PairContrast>,
+    /// The same of the CPU time of servers; empty in other studies.
+    pub cpu_pairs: Vec<PairContrast>,
     /// Remarks on the cell's numbers, each one sentence: gates that only
     /// flag, a ring that does not fit, the self-check excluding 1, …
     pub notes: Vec<String>,
@@ -85,6 +91,9 @@ pub struct ArmAnalysis {
     pub figures: Option<Figures>,
     /// The ratio to the baseline; null for the baseline and for controls.
     pub contrast: Option<Contrast>,
+    /// The same of the CPU time of servers per request, whatever the cell compares; null in
+    /// other studies.
+    pub cpu_contrast: Option<Contrast>,
     /// The same ratio from isolated trials, where there are any.
     pub isolated: Option<Contrast>,
     /// CPU copies of each payload byte at the sender.
@@ -97,8 +106,11 @@ pub struct ArmAnalysis {
     pub mapped_share: Option<f64>,
     /// Multishot receives over all used trials; null for receivers that make none.
     pub multishot: Option<MultishotCounts>,
-    /// Round-trip times pooled over all used trials; null without requests.
+    /// Round-trip times pooled over all used trials; null without requests. Of a server
+    /// from when each request was due.
     pub latency: Option<LatencyFigures>,
+    /// What a server was offered and spent; null in other studies.
+    pub server: Option<ServerFigures>,
 }
 
 /// Zero-copy sends of an arm in a cell, summed over its used trials.
@@ -124,37 +136,6 @@ impl ZerocopyFigures {
     #[must_use]
     pub fn is_copied(&self) -> bool {
         self.copied_share.is_some_and(|share| share > ZerocopyFigures::COPIED_SHARE_MAX)
-    }
-}
-
-/// Round-trip times of an arm in a cell. A percentile is null where there are
-/// fewer than 3.7 / (1 − q) times; its interval is null where one trial has
-/// fewer than that.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct LatencyFigures {
-    /// Times recorded.
-    pub samples: u64,
-    /// Mean, ns.
-    pub mean_ns: Estimate,
-    /// Median, ns.
-    pub p50_ns: Option<Estimate>,
-    /// 99th percentile, ns.
-    pub p99_ns: Option<Estimate>,
-    /// 99.9th percentile, ns.
-    pub p999_ns: Option<Estimate>,
-    /// All times, pooled by adding counts.
-    pub histogram: Histogram,
-}
-
-impl LatencyFigures {
-    /// Whether so many times are enough to show the quantile `q` (0 to 1):
-    /// 3.7 / (1 − q), which is 370 for p99. One set in forty of that size has
-    /// no time beyond its true quantile.
-    #[must_use]
-    pub fn enough(samples: u64, q: f64) -> bool {
-        // 1 − 0.99 is not quite 0.01, and 370 times are meant to do.
-        const ROUNDING: f64 = 1e-9;
-        samples as f64 * (1.0 - q) >= 3.7 * (1.0 - ROUNDING)
     }
 }
 
@@ -210,8 +191,8 @@ impl Interval {
     }
 }
 
-/// An arm against the baseline: time per message of the baseline over that of
-/// the arm, so above 1 the arm is faster.
+/// An arm against the baseline: time per message (or what else is compared) of the
+/// baseline over that of the arm, so above 1 the arm is faster (or costs less).
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Contrast {
     /// Geometric mean over trials of the trial's typical (median) ratio.
@@ -258,8 +239,8 @@ pub struct PairContrast {
     pub first: String,
     /// Label of a later one.
     pub second: String,
-    /// Time per message of the second over that of the first: above 1 the
-    /// first is faster.
+    /// Time per message (or what else is compared) of the second over that of the
+    /// first: above 1 the first is faster.
     pub ratio: f64,
     /// Trials.
     pub n: u32,
@@ -285,6 +266,9 @@ impl PairContrast {
 pub enum Verdict {
     /// The data cannot be used.
     Invalid,
+    /// The data shows who measured and not what was measured, as a floor: see
+    /// [`Limits`].
+    Unranked,
     /// The difference is smaller than δ, either way.
     Equivalent,
     /// Faster than the baseline by more than δ.
@@ -303,6 +287,7 @@ impl Verdict {
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Invalid => "INVALID",
+            Verdict::Unranked => "UNRANKED",
             Verdict::Equivalent => "EQUIVALENT",
             Verdict::Faster => "FASTER",
             Verdict::Slower => "SLOWER",

@@ -9,11 +9,11 @@ use crate::verdict::{self, Context};
 /// What one trial says of an arm against the baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pair {
-    /// Median over rounds of ln(baseline's time per message / the arm's).
+    /// Median over rounds of ln(the baseline's quantity per message / the arm's).
     pub(crate) typical_ln: f64,
-    /// Time over messages of the baseline, whole trial.
+    /// Quantity over messages of the baseline, whole trial.
     pub(crate) baseline: Parts,
-    /// Time over messages of the arm, whole trial.
+    /// Quantity over messages of the arm, whole trial.
     pub(crate) arm: Parts,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Measured {
     pub(crate) pointwise90: Option<Interval>,
     /// 95 % for all contrasts of the run together.
     pub(crate) simultaneous: Option<Interval>,
-    /// Ratio of total times per message.
+    /// Ratio of the totals per message.
     pub(crate) total_ratio: Estimate,
 }
 

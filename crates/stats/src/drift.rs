@@ -13,7 +13,7 @@ const TRIALS_MIN: usize = 8;
 /// Seconds that the trials must span.
 const SPAN_MIN_S: f64 = 60.0;
 
-/// One trial: hours and ln time per message, both less their means over the
+/// One trial: hours and ln of what is compared per message, both less their means over the
 /// trials of the same arm and cell, averaged over the trial's arms.
 #[derive(Clone, Copy, Default)]
 struct Offset {
@@ -34,8 +34,8 @@ impl Offset {
     }
 }
 
-/// The slope of ln time per message over the hours of the run, by least
-/// squares with a level of its own for each arm in each cell; null with too
+/// The slope of ln time per message (or of what else is compared) over the hours of the
+/// run, by least squares with a level of its own for each arm in each cell; null with too
 /// few trials or a run that is too short.
 ///
 /// The arms of a trial share the machine's mood, so a trial is one value, and
@@ -82,7 +82,7 @@ fn hours(ns: u64) -> f64 {
 fn offsets(tracks: &[Track], first_ns: u64) -> BTreeMap<(u32, u32), Offset> {
     let mut trials: BTreeMap<(u32, u32), Offset> = BTreeMap::new();
     let at = |point: &Point| hours(point.started_unix_ns - first_ns);
-    let ln = |point: &Point| point.ns_per_message().ln();
+    let ln = |point: &Point| point.compared_per_message().ln();
     for track in tracks {
         let n = track.points.len() as f64;
         let mean_h = track.points.iter().map(at).sum::<f64>() / n;
@@ -167,11 +167,14 @@ mod tests {
     #[test]
     fn slope_and_interval_follow_the_formula() {
         let lns = [0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 1.0];
+        let parts =
+            |i: usize| crate::interval::Parts { over: (lns[i] / 100.0f64).exp(), under: 1.0 };
         let point = |i: usize| Point {
             pass: count(i),
             position: 0,
             started_unix_ns: i as u64 * 36_000_000_000,
-            time: crate::interval::Parts { over: (lns[i] / 100.0f64).exp(), under: 1.0 },
+            time: parts(i),
+            compared: parts(i),
             bytes: 1.0,
             switches: None,
             slices: 1,

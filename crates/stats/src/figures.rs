@@ -1,5 +1,7 @@
 //! Figures of one arm: totals over totals of its trials.
 
+pub(crate) mod servers;
+
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Counts, MultishotCounts, ZerocopyCounts};
 
@@ -39,10 +41,10 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
             Some(parts(rx.task_clock_ns?, rx.bytes))
         }),
         tx_calls_per_message: estimate(&sums, table, |sums| {
-            Some(parts(sums.tx.calls, sums.tx.messages))
-        })?,
+            Some(parts(sums.tx.calls?, sums.tx.messages))
+        }),
         tx_messages_per_call: estimate(&sums, table, |sums| {
-            Some(parts(sums.tx.messages, sums.tx.calls))
+            Some(parts(sums.tx.messages, sums.tx.calls?))
         }),
         tx_segments_per_message: estimate(&sums, table, |sums| {
             Some(parts(sums.tx.segments_out?, sums.tx.messages))
@@ -83,7 +85,9 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
 
 /// Bytes of a file read in a second, or written.
 fn read_rate(sums: &Sums) -> Option<Parts> {
-    sums.tx.file.map(|_| parts(sums.tx.bytes, seconds(sums)))
+    // What shares blocks moves none, at no rate.
+    let moved = sums.tx.file.map(|_| sums.tx.bytes).filter(|&bytes| bytes > 0);
+    moved.map(|bytes| parts(bytes, seconds(sums)))
 }
 
 /// Bytes that storage delivered, over those that were read.

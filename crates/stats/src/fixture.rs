@@ -1,5 +1,7 @@
 //! Runs for tests, made from times per message.
 
+pub(crate) mod servers;
+
 use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
 use iolens_model::cell::Cell;
@@ -174,7 +176,7 @@ fn slice(seq: usize, round: usize, arm: usize, cell: &Cell, ns: f64) -> SliceOut
     let counts = Counts {
         messages: MESSAGES,
         bytes: MESSAGES * cell.size.0,
-        calls: MESSAGES,
+        calls: Some(MESSAGES),
         time_ns,
         task_clock_ns: Some(time_ns / 10 * 9),
         voluntary_switches: Some(2),

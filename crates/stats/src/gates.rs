@@ -16,6 +16,7 @@ mod file;
 mod physical;
 mod round_trips;
 mod scope;
+mod servers;
 mod zerocopy;
 
 pub(crate) use self::zerocopy::TAPPED;
@@ -24,6 +25,7 @@ use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 
+use crate::offered::Offered;
 use crate::values::{self, Sums};
 
 pub(crate) use across::of as across_cells;
@@ -73,8 +75,27 @@ pub(crate) enum Flag {
         /// Value over bound.
         ratio: f64,
     },
+    /// What bounded a load on a server: where it did in most trials, the arm gets no
+    /// verdict on what it bounds.
+    Limit {
+        /// What did.
+        limit: Limit,
+        /// How far, in the unit of the limit.
+        value: f64,
+    },
     /// Something that is the same in every trial: said once for the run.
     Once(String),
+}
+
+/// What else than the server a load may show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Limit {
+    /// The share of its time in which the client's busiest thread worked.
+    ClientBusy,
+    /// p99 of how late the client took requests up, ns.
+    ClientLate,
+    /// Replies in time over requests that were due.
+    RateNotKept,
 }
 
 /// One line of the table.
@@ -99,6 +120,7 @@ const GATES: &[Gate] = &[
     gate(3, "cost of a call", physical::call_cost),
     gate(4, "median round trip", round_trips::median),
     gate(5, "received bytes", counts::received_bytes),
+    gate(5, "replies = requests answered", servers::replies),
     gate(6, "messages × size = bytes", counts::bytes_sent),
     gate(6, "calls × system calls = calls counted", counts::system_calls),
     gate(6, "mapped bytes", counts::mapped_bytes),
@@ -106,6 +128,9 @@ const GATES: &[Gate] = &[
     gate(6, "parts ≤ whole", counts::time_within_trial),
     gate(6, "round trips = messages", round_trips::count),
     gate(6, "mean round trip × rate = connections", round_trips::little),
+    gate(6, "requests due = requests ended", servers::outcomes),
+    gate(6, "times = requests", servers::times),
+    gate(6, "mean time × rate = requests in flight", servers::little),
     gate(8, "cache state", file::state),
     gate(8, "around the page cache", file::direct),
     gate(8, "what is written to", file::written),
@@ -118,10 +143,21 @@ const GATES: &[Gate] = &[
     gate(14, "parameters as asked", scope::parameters),
     gate(14, "socket buffers as asked", scope::buffers),
     gate(14, "hot rings fit L2", scope::ring_size),
+    gate(14, "connections as asked", servers::connections),
     gate(15, "pinned threads stay", scope::migrations),
+    gate(15, "a client with time left", servers::client_busy),
+    gate(15, "a client in time", servers::client_late),
+    gate(15, "rate as offered", servers::rate),
     gate(16, "retransmits", scope::retransmits),
     gate(16, "major faults", scope::major_faults),
     gate(16, "stolen time", scope::steal),
+    gate(16, "right replies", servers::wrong),
+    gate(16, "timeouts", servers::timeouts),
+    gate(16, "resets", servers::resets),
+    gate(16, "refused connections", servers::refused),
+    gate(16, "abandoned requests", servers::abandoned),
+    gate(16, "listen overflows", servers::listen_overflows),
+    gate(16, "listen drops", servers::listen_drops),
 ];
 
 /// What all gates find in one arm.
@@ -181,6 +217,20 @@ fn speedup(case: &Case<'_>) -> f64 {
         Some(&now) if now > 0 => (case.header.calibration.loop_ns as f64 / now as f64).max(1.0),
         _ => 1.0,
     }
+}
+
+/// Processors of a server and of its client; null in studies whose threads are counted,
+/// and where they are not known.
+fn parallel(case: &Case<'_>) -> Option<[u32; 2]> {
+    let offered = Offered::of(case.trial, case.outcome)?;
+    offered.cpus.iter().all(|&cpus| cpus > 0).then_some(offered.cpus)
+}
+
+/// Whether a CPU copies the arm's bytes at least once. Nobody says so of a server, but
+/// its replies go to a stream, into which send(2) copies them.
+fn copies(case: &Case<'_>) -> bool {
+    case.trial.cell.server().is_some()
+        || case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0)
 }
 
 /// Bytes that the sender's and the receiver's socket buffers can hold, all

@@ -28,11 +28,13 @@ mod gates;
 mod interval;
 mod latency;
 pub mod load;
+mod offered;
 mod passes;
 pub mod physics;
 mod plateaus;
 #[cfg(test)]
 mod properties;
+mod quantity;
 mod reached;
 mod removed_copy;
 mod roster;

@@ -82,15 +82,15 @@ pub fn judge(load: &Load) -> Judgement {
     let achieved = (is_open && load.scheduled > 0)
         .then(|| load.replies_in_window as f64 / load.scheduled as f64);
     let busy = load.busiest_thread().filter(|&share| share >= BUSY_SHARE).map(ClientLimit::Busy);
-    let lag = slow_to_take_up(load).map(ClientLimit::Lag);
+    let lag = lag_limit(&load.lag, &load.from_due).map(ClientLimit::Lag);
     let client: Vec<ClientLimit> = busy.into_iter().chain(lag).collect();
     let late = if client.is_empty() { late(load) } else { None };
     Judgement { achieved, client, late }
 }
 
-/// The p99 of the lag, where it is a part of the p99 that was measured.
-fn slow_to_take_up(load: &Load) -> Option<Nanos> {
-    let (lag, time) = (quantile(&load.lag, 0.99)?, quantile(&load.from_due, 0.99)?);
+/// The p99 of the lag, where it is a part of the p99 of the times from due.
+pub(crate) fn lag_limit(lag: &Histogram, from_due: &Histogram) -> Option<Nanos> {
+    let (lag, time) = (quantile(lag, 0.99)?, quantile(from_due, 0.99)?);
     let is_much = lag >= LAG_P99_MIN && lag.0 as f64 >= LAG_SHARE * time.0 as f64;
     is_much.then_some(lag)
 }

@@ -182,8 +182,9 @@ fn contrast_is_sound(contrast: &Contrast) -> bool {
 fn arm_is_sound(arm: &ArmAnalysis) -> bool {
     let contrasts = [&arm.contrast, &arm.isolated].into_iter().flatten().all(contrast_is_sound);
     let figures = arm.figures.as_ref().is_none_or(|f| {
-        let always = [&f.ns_per_message, &f.tx_calls_per_message];
+        let always = [&f.ns_per_message];
         let some = [
+            &f.tx_calls_per_message,
             &f.ns_per_byte,
             &f.goodput_bits_per_s,
             &f.tx_cpu_ns_per_byte,

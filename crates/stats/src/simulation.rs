@@ -219,7 +219,8 @@ fn self_checks(
     table: &mut StudentTable,
     normal: &mut Normal,
 ) -> Vec<Contrast> {
-    let context = Context { role: Role::Compared, delta: 0.03, floor: None, invalid: None };
+    let context =
+        Context { role: Role::Compared, delta: 0.03, floor: None, invalid: None, unranked: None };
     let one = |_| {
         let measured = contrast(12, table, normal, |normal| {
             pair((sd * normal.draw()).exp(), (sd * normal.draw()).exp())

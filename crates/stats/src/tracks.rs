@@ -5,6 +5,7 @@ use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
 
 use crate::interval::Parts;
+use crate::quantity::Quantity;
 use crate::values::{ArmValues, TrialValues};
 
 /// One arm in one cell.
@@ -29,6 +30,8 @@ pub(crate) struct Point {
     pub(crate) started_unix_ns: u64,
     /// Nanoseconds over messages, both above zero.
     pub(crate) time: Parts,
+    /// What is compared in the cell, over messages, both above zero.
+    pub(crate) compared: Parts,
     /// Payload bytes sent.
     pub(crate) bytes: f64,
     /// Context switches of both ends.
@@ -38,22 +41,23 @@ pub(crate) struct Point {
 }
 
 impl Point {
-    /// What an arm's values in a trial say; null without a time per message.
+    /// What an arm's values in a trial say; null without what is compared.
     pub(crate) fn of(trial: &TrialValues, arm: &ArmValues) -> Option<Point> {
         Some(Point {
             pass: trial.pass,
             position: trial.position,
             started_unix_ns: trial.started_unix_ns,
             time: arm.sums.time_per_message()?,
+            compared: Quantity::of(&trial.cell).of_trial(&arm.sums)?,
             bytes: arm.sums.tx.bytes as f64,
             switches: arm.sums.switches(),
             slices: arm.sums.slices,
         })
     }
 
-    /// Nanoseconds per message.
-    pub(crate) fn ns_per_message(&self) -> f64 {
-        self.time.over / self.time.under
+    /// What is compared, per message.
+    pub(crate) fn compared_per_message(&self) -> f64 {
+        self.compared.over / self.compared.under
     }
 }
 

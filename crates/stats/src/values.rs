@@ -1,5 +1,5 @@
 //! What a trial says, extracted once: sums over its measured slices, the
-//! median ratio over its rounds, and what the gates think of each arm.
+//! median ratio over its rounds of each quantity, and what the gates think of each arm.
 //!
 //! An analysis needs nothing else of a trial, so a run that is analysed after
 //! every pass keeps these and reads each slice once.
@@ -14,6 +14,8 @@ use iolens_model::trial::SliceKind;
 
 use crate::gates::{self, Case, Flag};
 use crate::interval::{Parts, median};
+use crate::offered::Offered;
+use crate::quantity::Quantity;
 
 /// The values of one trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,16 +37,25 @@ pub struct TrialValues {
 pub(crate) struct ArmValues {
     pub(crate) outcome: ArmOutcome,
     pub(crate) sums: Sums,
+    /// What was offered to it, where it is a server.
+    pub(crate) offered: Option<Offered>,
     /// Ticks in softirq on the CPUs of both ends, each CPU once; null where
     /// they are not known.
     pub(crate) softirq_ticks: Option<u64>,
-    /// Median over measured rounds of ln(baseline's time per message / the
-    /// arm's); null without a baseline in the trial.
-    pub(crate) typical_ln: Option<f64>,
+    /// Of each quantity the median over measured rounds of ln(the baseline's per
+    /// message / the arm's); empty without a baseline in the trial.
+    pub(crate) typical_ln: Vec<(Quantity, f64)>,
     /// Why this arm's numbers cannot be used.
     pub(crate) refusal: Option<Refusal>,
     /// What gates remark without refusing.
     pub(crate) flags: Vec<Flag>,
+}
+
+impl ArmValues {
+    /// The trial's value for a contrast of this quantity.
+    pub(crate) fn typical(&self, quantity: Quantity) -> Option<f64> {
+        self.typical_ln.iter().find(|(known, _)| *known == quantity).map(|(_, ln)| *ln)
+    }
 }
 
 /// Why numbers are kept and not used.
@@ -72,9 +83,7 @@ pub(crate) struct Sums {
 impl Sums {
     /// Time over messages that arrived; null where either is zero.
     pub(crate) fn time_per_message(&self) -> Option<Parts> {
-        let under = arrived(&self.tx, self.received());
-        let parts = Parts { over: self.tx.time_ns as f64, under };
-        (parts.over > 0.0 && parts.under > 0.0).then_some(parts)
+        Quantity::Time.of_trial(self)
     }
 
     /// Voluntary and involuntary context switches of both ends; of the one
@@ -112,7 +121,7 @@ impl Sums {
 
 /// Messages that arrived: those that were sent, less the share of the bytes that
 /// was lost on the way, which only some transports may do. Without a receiver, all.
-fn arrived(tx: &Counts, rx: Option<&Counts>) -> f64 {
+pub(crate) fn arrived(tx: &Counts, rx: Option<&Counts>) -> f64 {
     let share = rx.filter(|rx| rx.bytes < tx.bytes).map_or(1.0, |rx| {
         // Smaller than what was sent, so that is not zero.
         rx.bytes as f64 / tx.bytes as f64
@@ -126,7 +135,7 @@ fn plus(a: &Counts, b: &Counts) -> Counts {
     Counts {
         messages: a.messages.saturating_add(b.messages),
         bytes: a.bytes.saturating_add(b.bytes),
-        calls: a.calls.saturating_add(b.calls),
+        calls: both(a.calls, b.calls),
         time_ns: a.time_ns.saturating_add(b.time_ns),
         task_clock_ns: both(a.task_clock_ns, b.task_clock_ns),
         voluntary_switches: both(a.voluntary_switches, b.voluntary_switches),
@@ -152,17 +161,27 @@ impl TrialValues {
     #[must_use]
     pub fn of(header: &RunHeader, trial: &TrialOutcome) -> TrialValues {
         let sums = sums(trial);
-        let typical = typical_ratios(trial, &sums, header.plan.schedule.is_sliced());
-        let arms = trial.arms.iter().zip(sums).zip(typical).enumerate();
+        let is_sliced = header.plan.schedule.is_sliced();
+        let typical = Quantity::all(&trial.cell)
+            .iter()
+            .map(|&quantity| (quantity, typical_ratios(trial, &sums, quantity, is_sliced)));
+        let typical: Vec<(Quantity, Vec<Option<f64>>)> = typical.collect();
+        let of_arm = |arm: usize| {
+            let of = |(quantity, lns): &(Quantity, Vec<Option<f64>>)| Some((*quantity, lns[arm]?));
+            let is_compared = Some(arm) != baseline_index(trial);
+            typical.iter().filter(|_| is_compared).filter_map(of).collect()
+        };
+        let arms = trial.arms.iter().zip(sums).enumerate();
         let arms: Vec<ArmValues> = arms
-            .map(|(index, ((outcome, sums), typical_ln))| {
+            .map(|(index, (outcome, sums))| {
                 let case = Case { header, trial, outcome, sums: &sums };
                 let findings = gates::examine(&case);
                 ArmValues {
                     outcome: outcome.clone(),
+                    offered: Offered::of(trial, outcome),
                     softirq_ticks: softirq_ticks(trial, &sums),
                     sums,
-                    typical_ln: typical_ln.filter(|_| Some(index) != baseline_index(trial)),
+                    typical_ln: of_arm(index),
                     refusal: arm_refusal(outcome, &sums, findings.invalid),
                     flags: findings.flags,
                 }
@@ -240,25 +259,31 @@ fn baseline_index(trial: &TrialOutcome) -> Option<usize> {
 
 /// Per arm, the median over rounds of ln(baseline / arm). Arms that run one
 /// after another share no round; there the totals are compared.
-fn typical_ratios(trial: &TrialOutcome, sums: &[Sums], sliced: bool) -> Vec<Option<f64>> {
+fn typical_ratios(
+    trial: &TrialOutcome,
+    sums: &[Sums],
+    quantity: Quantity,
+    is_sliced: bool,
+) -> Vec<Option<f64>> {
     let Some(baseline) = baseline_index(trial) else {
         return vec![None; sums.len()];
     };
-    if !sliced {
-        let of = |index: usize| sums[index].time_per_message().map(|p| p.over / p.under);
+    let per_message = |parts: Parts| parts.over / parts.under;
+    if !is_sliced {
+        let of = |index: usize| quantity.of_trial(&sums[index]).map(per_message);
         return (0..sums.len()).map(|arm| Some((of(baseline)? / of(arm)?).ln())).collect();
     }
-    let mut rounds: BTreeMap<u32, Vec<(u64, f64)>> = BTreeMap::new();
+    let mut rounds: BTreeMap<u32, Vec<Option<Parts>>> = BTreeMap::new();
     for slice in measured(trial) {
-        let round = rounds.entry(slice.round).or_insert_with(|| vec![(0, 0.0); sums.len()]);
-        if let Some((time_ns, messages)) = round.get_mut(slice.arm) {
-            *time_ns = time_ns.saturating_add(slice.tx.time_ns);
-            *messages += arrived(&slice.tx, slice.rx.as_ref());
+        let round = rounds.entry(slice.round).or_insert_with(|| vec![None; sums.len()]);
+        if let (Some(sum), Some(parts)) = (round.get_mut(slice.arm), quantity.of_slice(slice)) {
+            let before = sum.unwrap_or(Parts { over: 0.0, under: 0.0 });
+            let (over, under) = (before.over + parts.over, before.under + parts.under);
+            *sum = Some(Parts { over, under });
         }
     }
-    let per_message = |&(time_ns, messages): &(u64, f64)| time_ns as f64 / messages;
-    let ratio = |round: &Vec<(u64, f64)>, arm: usize| {
-        let ln = (per_message(&round[baseline]) / per_message(&round[arm])).ln();
+    let ratio = |round: &Vec<Option<Parts>>, arm: usize| {
+        let ln = (per_message(round[baseline]?) / per_message(round[arm]?)).ln();
         ln.is_finite().then_some(ln)
     };
     let typical = |arm| {

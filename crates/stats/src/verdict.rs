@@ -18,6 +18,8 @@ pub(crate) struct Context<'a> {
     pub(crate) floor: Option<&'a Measured>,
     /// Why the numbers cannot be used, where a gate says so.
     pub(crate) invalid: Option<&'a str>,
+    /// Why they show somebody else's limit.
+    pub(crate) unranked: Option<&'a str>,
 }
 
 /// A verdict with the rule and the numbers behind it.
@@ -39,6 +41,9 @@ pub(crate) fn conclude(
 ) -> Conclusion {
     if let Some(why) = context.invalid {
         return plain(Verdict::Invalid, why.to_owned());
+    }
+    if let Some(why) = context.unranked.filter(|_| context.role != Role::SelfCheck) {
+        return plain(Verdict::Unranked, why.to_owned());
     }
     let intervals = (measured.pointwise90, measured.simultaneous);
     let (Some(pointwise90), Some(simultaneous)) = intervals else {
@@ -234,7 +239,7 @@ mod tests {
     }
 
     fn context(floor: Option<&Measured>) -> Context<'_> {
-        Context { role: Role::Compared, delta: 0.03, floor, invalid: None }
+        Context { role: Role::Compared, delta: 0.03, floor, invalid: None, unranked: None }
     }
 
     fn check(mean: f64, sd: f64, floor_sd: f64, expect: Verdict) -> Conclusion {
@@ -299,6 +304,21 @@ mod tests {
         let conclusion = conclude(&measured(12, 0.2, 0.01, table), &context, table);
         assert_eq!(conclusion.verdict, Verdict::Invalid);
         assert_eq!(conclusion.reason, "gate 5: 3 of 4 passes");
+    }
+
+    /// A copy of the baseline is as limited as the baseline, so it stays the noise floor.
+    #[test]
+    fn what_somebody_else_limits_is_not_ranked() {
+        let table = &mut StudentTable::new(1);
+        let context = Context { unranked: Some("client-limited: 97 %"), ..context(None) };
+        let conclusion = conclude(&measured(12, 0.2, 0.01, table), &context, table);
+        assert_eq!(conclusion.verdict, Verdict::Unranked);
+        assert_eq!(conclusion.reason, "client-limited: 97 %");
+        let check = Context { role: Role::SelfCheck, ..context };
+        let conclusion = conclude(&measured(12, 0.0, 0.01, table), &check, table);
+        assert_eq!(conclusion.verdict, Verdict::Equivalent);
+        let invalid = Context { invalid: Some("gate 6"), ..context };
+        assert_eq!(conclude(&measured(1, 0.0, 0.0, table), &invalid, table).reason, "gate 6");
     }
 
     #[test]

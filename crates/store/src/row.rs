@@ -98,7 +98,8 @@ pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> ru
     rusqlite::Error::FromSqlConversionFailure(index, Type::Text, why.into())
 }
 
-/// Columns that no other place names; the first four are always counted.
+/// Columns that no other place names; of the first four, all but the calls of programs are
+/// always counted.
 const ACCOUNTS: [&str; 30] = [
     "messages",
     "bytes",
@@ -159,7 +160,7 @@ pub(crate) fn from_counts(counts: &Counts) -> [Option<u64>; COUNTS] {
     let accounts = [
         Some(counts.messages),
         Some(counts.bytes),
-        Some(counts.calls),
+        counts.calls,
         Some(counts.time_ns),
         counts.task_clock_ns,
         counts.voluntary_switches,

@@ -18,6 +18,7 @@ use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::errno::Errno;
@@ -95,11 +96,27 @@ impl Program {
     ///
     /// Errors: why it was not started: of clone(2), or of execve(2).
     pub fn run(&mut self) -> Result<Ended, Errno> {
-        let pid = self.start()?;
+        let pid = self.start(0)?;
         wait(pid)
     }
 
-    fn start(&mut self) -> Result<libc::pid_t, Errno> {
+    /// Starts it and does not wait. It is killed if the calling thread ends first. Where
+    /// that is allowed it is the first process of a pid namespace of its own
+    /// (pid_namespaces(7)), so that all that it starts is killed with it; elsewhere what
+    /// it has started may outlive it.
+    ///
+    /// Errors: as [`Self::run`].
+    pub fn begin(&mut self) -> Result<Begun, Errno> {
+        let pid = match self.start(libc::CLONE_NEWPID) {
+            // EPERM without rights, ENOSPC and EUSERS beyond limits, EINVAL without the
+            // kernel's option: whatever it was, one without a namespace tells of the rest.
+            Err(_) => self.start(0)?,
+            Ok(pid) => pid,
+        };
+        Ok(Begun { pid, ended: Mutex::new(None) })
+    }
+
+    fn start(&mut self, apart: c_int) -> Result<libc::pid_t, Errno> {
         let null = self.null.as_raw_fd();
         let mut job = Job {
             path: self.path.as_ptr(),
@@ -107,7 +124,7 @@ impl Program {
             envp: self.envp.as_ptr(),
             files: [null, null, self.errors.as_raw_fd()],
             // SAFETY: getpid(2) takes nothing and cannot fail.
-            parent: unsafe { libc::getpid() },
+            parent: if apart == 0 { unsafe { libc::getpid() } } else { 0 },
             mask: no_signals(),
             errno: 0,
         };
@@ -117,7 +134,7 @@ impl Program {
         let blocked = all_signals();
         // SAFETY: both sets are valid, and pthread_sigmask writes the second.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const blocked, &raw mut job.mask) };
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD | apart;
         // SAFETY: see the module's note. This thread goes on when the child has executed
         // or ended, so `job` and the stack outlive what the child does with them.
         let pid = unsafe { libc::clone(child, top, flags, (&raw mut job).cast()) };
@@ -141,6 +158,59 @@ impl Program {
     }
 }
 
+/// A program that was started.
+#[derive(Debug)]
+pub struct Begun {
+    pid: libc::pid_t,
+    /// How it ended, from when it was waited for and its id may be another's.
+    ended: Mutex<Option<Ended>>,
+}
+
+impl Begun {
+    /// Its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.pid.unsigned_abs()
+    }
+
+    /// Waits for its end.
+    ///
+    /// Errors: of waitid(2) and wait4(2), which are not documented for a child of ours.
+    pub fn wait(&self) -> Result<Ended, Errno> {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let pid = Pid::from_raw(self.pid).ok_or(Errno::ESRCH)?;
+        // It keeps its id until it is waited for below, where nobody kills it any more.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        if self.ended().is_none() {
+            rustix::io::retry_on_intr(|| waitid(WaitId::Pid(pid), options))?;
+        }
+        let mut ended = self.lock();
+        match *ended {
+            Some(ended) => Ok(ended),
+            None => Ok(*ended.insert(wait(self.pid)?)),
+        }
+    }
+
+    /// How it ended, once somebody has waited for it.
+    #[must_use]
+    pub fn ended(&self) -> Option<Ended> {
+        *self.lock()
+    }
+
+    /// Kills it, unless it has ended.
+    pub fn kill(&self) {
+        let ended = self.lock();
+        if ended.is_none() {
+            // It is still there, if only to be waited for.
+            let _ = crate::fork::kill(self.id());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Ended>> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// What the child needs, all of it made before.
 struct Job {
     path: *const c_char,
@@ -148,6 +218,7 @@ struct Job {
     envp: *const *const c_char,
     /// Its input, its output and its errors.
     files: [RawFd; 3],
+    /// The id of the parent as the child sees it: 0 from within another pid namespace.
     parent: libc::pid_t,
     /// The signals that the caller blocks.
     mask: libc::sigset_t,
@@ -277,6 +348,31 @@ mod tests {
         let (ended, _) = shell("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done");
         let ended = ended.unwrap();
         assert!(ended.cpu > Duration::from_millis(1) && ended.minor_faults > 0, "{ended:?}");
+    }
+
+    #[test]
+    fn one_that_goes_on_is_killed_with_what_it_started() {
+        let errors = crate::file::in_folder(&std::env::temp_dir()).unwrap();
+        let words = ["sh", "-c", "cat /dev/zero >/dev/null & wait"];
+        let words = words.map(|word| word.as_bytes().to_vec());
+        let begun = Program::new("/bin/sh".as_ref(), &words, errors).unwrap().begin().unwrap();
+        let root = crate::proc::Root::real();
+        let namespace = |id: u32| root.link(&format!("proc/{id}/ns/pid"));
+        let apart = namespace(begun.id()) != namespace(std::process::id());
+        assert!(apart || crate::process::effective_uid() != 0);
+        let tree = || crate::kin::Tree::below(&root, begun.id());
+        while root.read("proc/thread-self/children").is_ok() && tree().processes.len() < 2 {
+            std::thread::yield_now();
+        }
+        let started = tree().processes.get(1).copied();
+        begun.kill();
+        let ended = begun.wait().unwrap();
+        assert_eq!(ExitStatus::from_raw(ended.status).signal(), Some(9));
+        assert_eq!(begun.ended(), Some(ended));
+        begun.kill();
+        if let Some(started) = started.filter(|_| apart) {
+            assert_eq!(crate::kin::whole(&root, started), None, "it ended with it");
+        }
     }
 
     #[test]

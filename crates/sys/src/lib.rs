@@ -21,6 +21,8 @@ pub mod fifo;
 pub mod file;
 pub mod fork;
 pub mod io_uring;
+pub mod kin;
+pub mod last_word;
 pub mod launch;
 pub mod lock;
 pub mod netlink;

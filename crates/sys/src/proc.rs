@@ -75,24 +75,52 @@ impl Root {
 pub struct CpuTicks {
     /// All columns that do not repeat another one.
     pub total: u64,
-    /// Taken by the hypervisor for somebody else.
-    pub steal: u64,
+    /// In user mode, with those of low priority (`nice`).
+    pub user: u64,
+    /// In the kernel, interrupts left out.
+    pub system: u64,
+    /// Nobody wanted it, or who did waits for storage (`iowait`).
+    pub idle: u64,
+    /// In interrupts.
+    pub irq: u64,
     /// In softirq.
     pub softirq: u64,
+    /// Taken by the hypervisor for somebody else.
+    pub steal: u64,
 }
 
 /// Reads the line of `cpu` (`cpu` for all, `cpu3` for one) in /proc/stat.
 #[must_use]
 pub fn cpu_ticks(stat: &str, cpu: &str) -> Option<CpuTicks> {
     let line = stat.lines().find(|line| line.split(' ').next() == Some(cpu))?;
+    ticks_of(line)
+}
+
+/// The ticks of every processor by itself, with its number.
+#[must_use]
+pub fn every_cpu(stat: &str) -> Vec<(u32, CpuTicks)> {
+    let of_line = |line: &str| {
+        let number = line.strip_prefix("cpu")?.split(' ').next()?.parse().ok()?;
+        Some((number, ticks_of(line)?))
+    };
+    stat.lines().filter_map(of_line).collect()
+}
+
+fn ticks_of(line: &str) -> Option<CpuTicks> {
     // user nice system idle iowait irq softirq steal guest guest_nice; the
     // guest columns are contained in user and nice.
     let ticks: Vec<u64> =
         line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();
-    if ticks.len() < 8 {
-        return None;
-    }
-    Some(CpuTicks { total: ticks[..8].iter().sum(), steal: ticks[7], softirq: ticks[6] })
+    let &[user, nice, system, idle, iowait, irq, softirq, steal] = ticks.first_chunk()?;
+    Some(CpuTicks {
+        total: ticks[..8].iter().sum(),
+        user: user + nice,
+        system,
+        idle: idle + iowait,
+        irq,
+        softirq,
+        steal,
+    })
 }
 
 /// A number behind a word in /proc/stat, such as `procs_running`.
@@ -257,8 +285,11 @@ mod tests {
 
     #[test]
     fn stat_lines_are_found_by_their_whole_word() {
-        let all = CpuTicks { total: 353, steal: 7, softirq: 6 };
+        let (user, system, idle) = (11, 20, 304);
+        let all = CpuTicks { total: 353, user, system, idle, irq: 5, softirq: 6, steal: 7 };
         assert_eq!(cpu_ticks(STAT, "cpu"), Some(all));
+        let each = every_cpu(STAT);
+        assert_eq!((each.len(), each[0].0, each[0].1.idle), (1, 0, 152));
         assert_eq!(cpu_ticks(STAT, "cpu0").map(|t| t.softirq), Some(3));
         assert_eq!(cpu_ticks(STAT, "cpu1"), None);
         assert_eq!(cpu_ticks("cpu 1 2", "cpu"), None);

@@ -133,7 +133,7 @@ fn is_ignored(signal: libc::c_int) -> Result<bool, Errno> {
     if result == 0 { Ok(action.sa_sigaction == libc::SIG_IGN) } else { Err(Errno::last()) }
 }
 
-fn set_handler(signal: libc::c_int, handler: libc::sighandler_t) -> Result<(), Errno> {
+pub(crate) fn set_handler(signal: libc::c_int, handler: libc::sighandler_t) -> Result<(), Errno> {
     // SAFETY: an all-zero sigaction is valid; the handler is a function of the
     // right type or SIG_IGN, does only async-signal-safe work and never goes away.
     let result = unsafe {

@@ -1,5 +1,6 @@
 //! Issue 6: every plain tool and a run on each file system, in a mount namespace of its
-//! own, and on a device that fails.
+//! own, copies that share blocks and that go on where they were interrupted, a device
+//! that fails and a quota that is used up.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use super::process::{Job, need};
 use super::{Bench, Judged, Outcome};
 
 /// The kinds, and what makes them: a program and its package, where one is needed.
-const KINDS: [(&str, Option<(&str, &str)>); 7] = [
+const KINDS: [(&str, Option<(&str, &str)>); 8] = [
     ("ext4", Some(("mkfs.ext4", "e2fsprogs"))),
     ("xfs", Some(("mkfs.xfs", "xfsprogs"))),
     ("btrfs", Some(("mkfs.btrfs", "btrfs-progs"))),
@@ -18,6 +19,7 @@ const KINDS: [(&str, Option<(&str, &str)>); 7] = [
     ("overlay", None),
     ("fuse", Some(("bindfs", "bindfs"))),
     ("failing", Some(("mkfs.ext4", "e2fsprogs"))),
+    ("quota", Some(("mkfs.btrfs", "btrfs-progs"))),
 ];
 
 /// Mounts, uses the tool, and unmounts.
@@ -44,11 +46,11 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         let own = engines.filter(|engine| engine["task"] == task);
         own.filter_map(|engine| engine["name"].as_str()).collect::<Vec<_>>().join(" ")
     };
-    let (readers, copiers) = (of_task("read"), of_task("copy"));
+    let engines = ["read", "copy", "write"].map(of_task);
     let (mut evidence, mut passes) = (Vec::new(), true);
     for (kind, needed) in KINDS {
         let there = needed.map_or(Ok(()), |(program, package)| need(program, package));
-        let judged = there.and_then(|()| on(bench, kind, &readers, &copiers));
+        let judged = there.and_then(|()| on(bench, kind, &engines));
         passes &= judged.is_ok();
         let line = judged.unwrap_or_else(|why| format!("WRONG: {why}"));
         eprintln!("   {kind}: {line}");
@@ -59,7 +61,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
 }
 
 /// Uses the tool on one kind.
-fn on(bench: &Bench, kind: &str, readers: &str, copiers: &str) -> Result<String, String> {
+fn on(bench: &Bench, kind: &str, engines: &[String; 3]) -> Result<String, String> {
     let name = format!("file_systems-{kind}");
     let home = bench.home(&name)?;
     let content: Vec<u8> =
@@ -67,8 +69,9 @@ fn on(bench: &Bench, kind: &str, readers: &str, copiers: &str) -> Result<String,
     fs::write(home.join("source"), content).map_err(|e| format!("cannot write: {e}"))?;
     let (path, tool) = (home.display().to_string(), bench.tool.display().to_string());
     let args = ["--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh"];
-    let rest = [kind, path.as_str(), tool.as_str(), readers, copiers];
-    let job = Job::new("unshare").args(&args).args(&rest);
+    let rest = [kind, path.as_str(), tool.as_str()];
+    let engines = engines.each_ref().map(String::as_str);
+    let job = Job::new("unshare").args(&args).args(&rest).args(&engines);
     let finished = bench.at_home(&name, job)?.limit_minutes(5).run()?;
     if let Some(code) = finished.status.code().filter(|code| NOT_HERE.contains(code)) {
         let lines = finished.stderr_lines().iter().map(|(_, line)| line.as_str());
@@ -78,6 +81,7 @@ fn on(bench: &Bench, kind: &str, readers: &str, copiers: &str) -> Result<String,
     let said = said(&home.join("said"))?;
     match kind {
         "failing" => failing(&said),
+        "quota" => quota(&said, &left(&home.join("said"))),
         _ => judged(&said, &home.join("said")),
     }
 }
@@ -135,11 +139,11 @@ fn judged(said: &[Said], folder: &Path) -> Result<String, String> {
     if folder.join("changed").exists() {
         return Err("the user's file or a copy of it is not as it was".to_owned());
     }
-    let left = fs::read_to_string(folder.join("left")).unwrap_or_default();
-    if left.trim() != "f" {
+    let left = left(folder);
+    if left != "f" {
         return Err(format!("something was left behind: {left}"));
     }
-    let rows = rows(said)?;
+    let rows = format!("{}{}", rows(said)?, copies(said)?);
     let refused: Vec<String> = said
         .iter()
         .filter(|one| one.code != 0 && one.name != "run")
@@ -150,6 +154,66 @@ fn judged(said: &[Said], folder: &Path) -> Result<String, String> {
         "{readers} readers with one checksum, {copies} copiers; {rows}; {}",
         refused.join("; ")
     ))
+}
+
+/// What is in the folder of the runs after them.
+fn left(folder: &Path) -> String {
+    fs::read_to_string(folder.join("left")).unwrap_or_default().trim().to_owned()
+}
+
+/// What a run of copies said where there was one: of sources in the page cache and out of
+/// it, of what shares blocks, and of a run that was interrupted and gone on with.
+fn copies(said: &[Said]) -> Result<String, String> {
+    let find = |name: &str| said.iter().find(|one| one.name == name);
+    let Some((shown, resumed)) = find("shown").zip(find("resumed")) else {
+        return Ok(String::new());
+    };
+    let (shown, went_on) = (shown.json(), find("interrupted").is_some_and(|one| one.code == 130));
+    let cells = shown["cells"].as_array().ok_or("the run of copies has no cells")?;
+    for cache in ["warm", "cold"] {
+        let of = |id: &str| {
+            let mut own = cells.iter().filter(|row| row["cache"] == cache);
+            own.find(|row| row["primitive"] == id).ok_or(format!("no {cache} {id}"))
+        };
+        let (bytes, shares) = (of("read_write")?, of("reflink")?);
+        // Another program may have a processor when the yardsticks are measured.
+        let is_copied = bytes["status"] == "ok" && bytes["copied_bytes_per_s"].is_f64();
+        let is_apart = shares["copied_bytes_per_s"].is_null() && shares["verdict"].is_null();
+        let is_there = ["ok", "skipped"].iter().any(|&status| shares["status"] == status);
+        if !is_copied || !is_apart || !is_there {
+            return Err(format!("{cache} copies: {bytes}; {shares}"));
+        }
+    }
+    if !went_on || resumed.code != 0 || !resumed.err.contains("committed: ") {
+        return Err(format!("copies did not go on: {}: {}", resumed.code, resumed.err));
+    }
+    let shares = cells.iter().filter(|row| row["primitive"] == "reflink" && row["status"] == "ok");
+    Ok(format!("; copies warm and cold, {} of reflink, and gone on with", shares.count()))
+}
+
+/// Where a quota is used up: each tool and each run says so, and leaves nothing.
+fn quota(said: &[Said], left: &str) -> Result<String, String> {
+    let (mut used_up, mut elsewhere) = (0, 0);
+    for one in said {
+        if !one.is_clear() && !one.name.starts_with("run-") {
+            return Err(format!("{} ended with {}: {}", one.name, one.code, one.err));
+        }
+        let names = |word: &str| one.err.contains(word);
+        match (names("EDQUOT") || names("SIGBUS"), names("EXDEV") && one.name != "copy-read_write")
+        {
+            (true, _) if one.code == 4 => used_up += 1,
+            (_, true) if one.code == 4 => elsewhere += 1,
+            _ => return Err(format!("{} ended with {}: {}", one.name, one.code, one.err)),
+        }
+    }
+    match (used_up > elsewhere + 3, left) {
+        (true, "") => Ok(format!(
+            "{used_up} of {} tools and runs said EDQUOT, or SIGBUS of a mapping, and left nothing",
+            said.len()
+        )),
+        (true, left) => Err(format!("something was left behind: {left}")),
+        (false, _) => Err(format!("only {used_up} of {} met the quota", said.len())),
+    }
 }
 
 /// How many arms a run could use, each other one having its reason.
@@ -183,15 +247,18 @@ fn failing(said: &[Said]) -> Result<String, String> {
         }
         messages.push(one.err.lines().next().unwrap_or_default().to_owned());
     }
-    let run = said.iter().find(|one| one.name == "run").ok_or("no run")?;
-    let failed = run.err.lines().find(|line| line.contains("EIO"));
-    match failed {
-        Some(line) if run.code != 0 && messages.len() == 3 => {
-            messages.push(line.to_owned());
-            Ok(messages.join("; "))
+    for name in ["run", "midway"] {
+        let run = said.iter().find(|one| one.name == name).ok_or("no run")?;
+        let failed = run.err.lines().find(|line| line.contains("EIO") || line.contains("SIGBUS"));
+        // A run that had numbers before keeps them.
+        let has_numbers = run.err.lines().any(|line| line.contains(": ok, "));
+        let expected = if has_numbers { 0..=4 } else { 4..=4 };
+        match failed.filter(|_| expected.contains(&run.code) && messages.len() >= 3) {
+            Some(line) => messages.push(line.to_owned()),
+            None => return Err(format!("{name} ended with {}: {}", run.code, run.err)),
         }
-        _ => Err(format!("the run ended with {}: {}", run.code, run.err)),
     }
+    Ok(messages.join("; "))
 }
 
 #[cfg(test)]
@@ -223,12 +290,33 @@ mod tests {
     }
 
     #[test]
+    fn a_quota_is_named_by_all_and_nothing_stays() {
+        let met = |name: String| one(&name, 4, "iolens: cannot write w: EDQUOT\n", "");
+        let all = |last: Said| -> Vec<Said> {
+            (0..5).map(|n| met(format!("write-{n}"))).chain([last]).collect()
+        };
+        let other = |err: &str| one("copy-reflink", 4, err, "");
+        assert!(quota(&all(other("iolens: it failed: EXDEV\n")), "").is_ok());
+        assert!(quota(&all(other("iolens: it failed: EXDEV\n")), "w").is_err());
+        assert!(quota(&all(other("iolens: oh\n")), "").is_err());
+        assert!(quota(&all(one("write-x", 0, "", "")), "").is_err());
+    }
+
+    #[test]
     fn a_device_that_fails_is_named_by_all() {
         let named = |name| one(name, 4, "iolens: cannot read f: EIO\n", "");
         let mut all = vec![named("read-read"), named("read-direct"), named("read-mmap")];
         assert!(failing(&all).is_err(), "no run");
-        all.push(one("run", 4, "committed: failed: `read`: cannot read f: EIO\n", ""));
-        assert!(failing(&all).is_ok());
+        let failed = "committed: failed: `read`: cannot read f: EIO\n";
+        all.push(one("run", 4, failed, ""));
+        let midway = |code| one("midway", code, &format!("committed: : ok, \n{failed}"), "");
+        let both = |last: Said| {
+            let again = |one: &Said| super::tests::one(&one.name, one.code, &one.err, &one.out);
+            all.iter().map(again).chain([last]).collect::<Vec<_>>()
+        };
+        assert!(failing(&both(midway(0))).is_ok());
+        assert!(failing(&both(midway(101))).is_err());
+        assert!(failing(&both(one("midway", 0, "committed: : ok, \n", ""))).is_err());
         all[0].err = "iolens: oh\n".to_owned();
         assert!(failing(&all).is_err());
     }

@@ -1,6 +1,6 @@
 # Run by `unshare --mount`: what is mounted here goes with this process.
-# $1 kind of file system, $2 folder of ours, $3 the tool, $4 readers, $5 copiers
-kind=$1 home=$2 tool=$3 readers=$4 copiers=$5
+# $1 kind of file system, $2 folder of ours, $3 the tool, $4 readers, $5 copiers, $6 writers
+kind=$1 home=$2 tool=$3 readers=$4 copiers=$5 writers=$6
 place=$home/mount said=$home/said
 mkdir -p "$place" "$said" "$home/lower" "$home/layers" || exit 8
 
@@ -20,17 +20,24 @@ mounted() {
         truncate -s 1G "$home/image" && mkfs.ext4 -q "$home/image" >&2 &&
             mount -o loop "$home/image" "$place" && cp "$home/source" "$place/f" &&
             umount "$place" && mount -o loop,ro,noload "$home/image" "$place" ;;
+    quota)
+        truncate -s 4G "$home/image" && mkfs.btrfs -q "$home/image" >&2 &&
+            mount -o loop "$home/image" "$place" && btrfs -q quota enable "$place" &&
+            btrfs -q subvolume create "$place/limited" && mkdir "$home/top" &&
+            btrfs -q qgroup limit 20M "$place/limited" && mount --move "$place" "$home/top" &&
+            mount --bind "$home/top/limited" "$place" ;;
     esac
 }
 
 left() {
     cd /
     umount "$place" 2>/dev/null || fusermount3 -uz "$place" 2>/dev/null
+    [ ! -d "$home/top" ] || umount "$home/top"
 }
 trap left EXIT
 mounted || exit 9
 cd "$place" || exit 9
-[ "$kind" = failing ] || { cp "$home/source" f && sync -f f; } || exit 9
+[ "$kind" = failing ] || [ "$kind" = quota ] || { cp "$home/source" f && sync -f f; } || exit 9
 
 step() {
     name=$1
@@ -39,15 +46,53 @@ step() {
     echo $? >"$said/$name.code"
 }
 
+# Starts a run, and has the shell go on once one of its trials has ended.
+begin() {
+    name=$1
+    shift
+    : >"$said/$name.err"
+    "$tool" "$@" --quick --passes 1000 --budget 5m --rounds 3 --threads 1 --progress plain \
+        >"$said/$name.out" 2>"$said/$name.err" &
+    running=$!
+    until grep -q 'committed: pass [2-9]' "$said/$name.err"; do
+        kill -0 $running || break
+    done
+}
+
+finish() {
+    wait $running
+    echo $? >"$said/$name.code"
+}
+
 if [ "$kind" = failing ]; then
     step evicted file read f --block 4096 --evict --json
+    begin midway run file --file f --evict --cache cold --sizes 4KiB --primitives read,mmap
     # From now on nothing can be read: a loop device answers EIO behind the end of its file.
     truncate -s 0 "$home/image"
+    finish
     step read-read file read f --block 4096 --evict --checksum --json
     step read-direct file read f --block 4096 --engine direct --json
     step read-mmap file read f --block 4096 --evict --engine mmap --json
     step run run file --file f --evict --cache cold --quick --passes 1 --rounds 3 --sizes 4KiB \
-        --threads 1 --primitives read,direct --progress plain
+        --threads 1 --primitives read,direct,mmap --progress plain
+    exit 0
+fi
+if [ "$kind" = quota ]; then
+    head -c 30M /dev/urandom >"$home/large"
+    for engine in $writers; do
+        # One file is written with it by other words.
+        [ "$engine" != write_dsync ] || continue
+        step "write-$engine" file write w --block 64KiB --count 480 --engine "$engine" --json
+    done
+    for engine in $copiers; do
+        step "copy-$engine" file copy "$home/large" c --block 64KiB --engine "$engine" --json
+    done
+    again="--quick --passes 1 --rounds 3 --threads 1 --progress plain"
+    step run-file run file --dir "$place" --file-bytes 64MiB --sizes 4KiB $again
+    step run-write run write --dir "$place" --file-bytes 4MiB --sizes 64KiB \
+        --destination new,existing --primitives write,mmap,direct $again
+    step run-copy run copy --dir "$place" --sizes 12MiB --primitives read_write,dd $again
+    ls -A >"$said/left"
     exit 0
 fi
 for engine in $readers; do
@@ -64,6 +109,18 @@ step run run file --dir "$place" --file-bytes 16MiB --quick --passes 2 --rounds 
     --sizes 4KiB,64KiB --threads 1 --cache warm,cold --consumer scan --primitives all \
     --progress none
 step show show last --json
+case $kind in
+ext4 | xfs | btrfs)
+    step copies run copy --dir "$place" --sizes 4MiB --quick --passes 3 --rounds 3 --threads 1 \
+        --cache warm,cold --primitives all --progress none
+    step shown show last --json
+    begin interrupted run copy --dir "$place" --sizes 1MiB --primitives read_write,dd
+    # A shell has what it starts in the background ignore SIGINT.
+    kill -TERM $running
+    finish
+    step resumed run --resume last --budget 1s --progress plain
+    ;;
+esac
 cmp f "$home/source" || echo changed >"$said/changed"
 rm -rf lost+found
 ls -A >"$said/left"

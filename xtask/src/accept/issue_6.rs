@@ -76,8 +76,9 @@ pub(crate) const LINES: &[Line] = &[
         issue: 6,
         id: "j",
         promise: "file systems: ext4, xfs, btrfs, tmpfs, overlay and FUSE give each plain tool and \
-                  a run a result or a clear message, a device that fails one with EIO, and \
-                  nothing of the user's is lost",
+                  a run a result or a clear message, a device that fails one with EIO, a quota one \
+                  with EDQUOT, copies are cold, shared and gone on with, and nothing of the \
+                  user's is lost",
         check: file_systems::check,
     },
 ];

@@ -45,7 +45,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         Err(why) => return Ok(Outcome::Skip(format!("no liburing to compare with: {why}"))),
     };
     let namespace = Namespace::with_sink()?;
-    let pairs = Paired::of(&|| ours(bench), &|| namespace.send(&example, 1), "datagrams/s")?;
+    let pairs = Paired::of(PAIRS, &|| ours(bench), &|| namespace.send(&example, 1), "datagrams/s")?;
     let batches: Vec<f64> =
         (0..3).map(|_| namespace.send(&example, 8)).collect::<Result<_, _>>()?;
     let (ratio, [ours, theirs]) = (&pairs.ratio, pairs.medians());

@@ -5,8 +5,12 @@ use std::hash::BuildHasher;
 
 use super::iperf::Median;
 
-/// Pairs of runs; with 9 the ranks 2 and 8 cover the median with 96.1 %.
+/// Pairs of runs of a second or more; with 9 the ranks 2 and 8 cover the median with
+/// 96.1 %.
 pub(crate) const PAIRS: usize = 9;
+
+/// Pairs of runs of a tenth of a second, each of which says little.
+pub(crate) const SHORT_PAIRS: usize = 101;
 
 /// One run: what it reached.
 pub(crate) type Reached<'a> = &'a dyn Fn() -> Result<f64, String>;
@@ -23,16 +27,21 @@ pub(crate) struct Paired {
 pub(crate) type Served<'a> = &'a dyn Fn() -> Result<[f64; 2], String>;
 
 impl Paired {
-    /// Runs the pairs; `unit` is what is said of each.
-    pub(crate) fn of(ours: Reached<'_>, theirs: Reached<'_>, unit: &str) -> Result<Paired, String> {
-        let pairs = in_turn(ours, theirs, &|of| format!("{of:.0}"), unit)?;
+    /// Runs so many pairs; `unit` is what is said of each.
+    pub(crate) fn of(
+        count: usize,
+        ours: Reached<'_>,
+        theirs: Reached<'_>,
+        unit: &str,
+    ) -> Result<Paired, String> {
+        let pairs = in_turn(count, ours, theirs, &|of| format!("{of:.0}"), unit)?;
         Ok(Paired::new(pairs))
     }
 
     /// The same of two things: rates and costs.
     pub(crate) fn served(ours: Served<'_>, theirs: Served<'_>) -> Result<[Paired; 2], String> {
         let told = |[rate, cost]: &[f64; 2]| format!("{rate:.0} at {cost:.0} ns");
-        let pairs = in_turn(ours, theirs, &told, "requests/s")?;
+        let pairs = in_turn(PAIRS, ours, theirs, &told, "requests/s")?;
         let of = |at: usize| Paired::new(pairs.iter().map(|(a, b)| (a[at], b[at])).collect());
         Ok([of(0), of(1)])
     }
@@ -63,13 +72,14 @@ impl Paired {
 
 /// Both of them, so many times, in an order that is random each time.
 fn in_turn<T>(
+    count: usize,
     ours: &dyn Fn() -> Result<T, String>,
     theirs: &dyn Fn() -> Result<T, String>,
     told: &dyn Fn(&T) -> String,
     unit: &str,
 ) -> Result<Vec<(T, T)>, String> {
     let mut pairs = Vec::new();
-    for index in 0..PAIRS {
+    for index in 0..count {
         let (ours, theirs) = if is_heads() {
             let ours = ours()?;
             (ours, theirs()?)

@@ -51,13 +51,20 @@ fn found(json: &Value) -> Result<Found, String> {
     let ratio = &dd.ok_or("dd is not in the final")?["ratio"];
     // The lower end: as much at least.
     let over_dd = ratio["interval"]["low"].as_f64().ok_or("dd's ratio has no interval")?;
+    // Decides what mapping costs: a file in small pieces of the page cache is another one.
+    let huge = json["record"]["facts"]["huge_mapped_share"].as_f64();
     let words = format!(
-        "{class}: {}; bound {} {:.1} % of {}; {:.2} × dd bs=128K ({over_dd:.2} at least)",
+        "{class}: {}; bound {} {:.1} % of {}; {:.2} × dd bs=128K ({over_dd:.2} at least); {} of \
+         the file mapped by huge pages",
         json["command"].as_str().unwrap_or("no command"),
         verdict["limits"][0]["kind"].as_str().unwrap_or("none"),
         share * 100.0,
         scan["of"].as_str().unwrap_or("memory"),
         ratio["value"].as_f64().unwrap_or(f64::NAN),
+        huge.map_or_else(
+            || "unknown how much".to_owned(),
+            |share| format!("{:.0} %", share * 100.0)
+        ),
     );
     Ok(Found { class, words, share, over_dd })
 }

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::sync::Barrier;
 
+use iolens_sys::pages::PAGE_BYTES;
 use iolens_sys::scan::scan;
 use iolens_sys::{affinity, clock};
 
@@ -11,9 +12,13 @@ use iolens_sys::{affinity, clock};
 const HOT_BYTES: [usize; 4] = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
 /// Buffers out of cache.
 const COLD_BYTES: usize = 64 << 20;
-/// Bytes moved in one repetition in cache.
+/// Bytes that each of several threads moves in one repetition in cache: long enough that
+/// they are at it together.
 const HOT_TOTAL_BYTES: usize = 32 << 20;
 const REPETITIONS: usize = 3;
+/// One thread waits for nobody: as many bytes in shorter repetitions, some of which
+/// nothing interrupts even on a machine with other work.
+const ALONE_PARTS: usize = 16;
 
 /// Bytes per second that some threads together copy (counted once, where they
 /// are written) or read.
@@ -36,26 +41,31 @@ impl Bandwidths {
 }
 
 /// Times of the same repetition on one thread, copying and reading.
-type Spans = [[(u64, u64); REPETITIONS]; 2];
+type Spans = [Vec<(u64, u64)>; 2];
 
 /// Bytes per second that `threads` threads together copy between buffers of
 /// `bytes`, and read from one; the best of a few repetitions.
 fn bytes_per_s(cpus: &[u32], threads: usize, bytes: usize) -> [f64; 2] {
-    let rounds = (HOT_TOTAL_BYTES / bytes).max(1);
+    let parts =
+        if threads == 1 && bytes <= HOT_TOTAL_BYTES / ALONE_PARTS { ALONE_PARTS } else { 1 };
+    let (rounds, repetitions) = ((HOT_TOTAL_BYTES / parts / bytes).max(1), REPETITIONS * parts);
     let barrier = &Barrier::new(threads);
     let worker = |thread: usize| {
         // Unpinned is still a bound, only a looser one.
         let _ = affinity::pin_thread(cpus[thread % cpus.len()]);
-        let (source, mut destination) = (vec![1u8; bytes], vec![2u8; bytes]);
-        let copied = spans(barrier, || {
+        let (mut source, mut destination) =
+            (vec![1; bytes + PAGE_BYTES], vec![2; bytes + PAGE_BYTES]);
+        let (source, destination) =
+            (in_pages(&mut source, bytes), in_pages(&mut destination, bytes));
+        let copied = spans(barrier, repetitions, || {
             for _ in 0..rounds {
-                destination.copy_from_slice(black_box(&source));
-                black_box(&mut destination);
+                destination.copy_from_slice(black_box(source));
+                black_box(&mut *destination);
             }
         });
-        let read = spans(barrier, || {
+        let read = spans(barrier, repetitions, || {
             for _ in 0..rounds {
-                black_box(scan(&source));
+                black_box(scan(source));
             }
         });
         [copied, read]
@@ -71,15 +81,24 @@ fn bytes_per_s(cpus: &[u32], threads: usize, bytes: usize) -> [f64; 2] {
         let end = all.iter().map(|spans| spans[work][repetition].1).max().unwrap_or(0);
         total_bytes / (end.saturating_sub(begin).max(1) as f64 / 1e9)
     };
-    [0, 1].map(|work| (0..REPETITIONS).map(|i| rate(work, i)).fold(0.0, f64::max))
+    [0, 1].map(|work| (0..repetitions).map(|i| rate(work, i)).fold(0.0, f64::max))
 }
 
-/// When some work began and ended, a few times over, all threads at once.
-fn spans(barrier: &Barrier, mut work: impl FnMut()) -> [(u64, u64); REPETITIONS] {
-    [(); REPETITIONS].map(|()| {
+/// As many bytes from the first page on that begins in some memory. Where malloc puts two
+/// buffers one behind the other, the second begins 16 bytes further into its page than the
+/// first, which is where `rep movsb` of some processors is 30 times as slow as elsewhere.
+fn in_pages(memory: &mut [u8], bytes: usize) -> &mut [u8] {
+    let from = memory.as_ptr().align_offset(PAGE_BYTES).min(PAGE_BYTES);
+    &mut memory[from..from + bytes]
+}
+
+/// When some work began and ended, so many times over, all threads at once.
+fn spans(barrier: &Barrier, repetitions: usize, mut work: impl FnMut()) -> Vec<(u64, u64)> {
+    let once = || {
         barrier.wait();
         let begin = clock::monotonic_ns();
         work();
         (begin, clock::monotonic_ns())
-    })
+    };
+    std::iter::repeat_with(once).take(repetitions).collect()
 }

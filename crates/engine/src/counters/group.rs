@@ -81,6 +81,36 @@ pub(super) struct Source<'a, G> {
     pub(super) tracepoint: &'a dyn Fn(&str) -> Result<u64, String>,
     /// Explains a refusal.
     pub(super) why: &'a dyn Fn(Event, Errno) -> String,
+    /// Whose events they count.
+    pub(super) reach: Reach,
+}
+
+/// Whose events a group counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Of one thread, or of one CPU.
+    One,
+    /// Of a thread with all that it starts.
+    Family,
+}
+
+impl Reach {
+    /// How a group is opened.
+    ///
+    /// A pinned group that has no room on the PMU is in error and reads as such; but of
+    /// a child's nobody hears (`perf_event_update_time`, kernel/events/core.c, lets no
+    /// time pass in that state), and its counts would be too small without a word. Those
+    /// of a family are therefore not pinned: a child that had to wait for the PMU shows
+    /// in the times. Without the PMU there is always room.
+    fn options(self, plan: &GroupPlan) -> Options {
+        let has_hardware = plan.counters.iter().any(|counter| counter.kind.is_hardware());
+        let is_family = self == Reach::Family;
+        Options {
+            pinned: plan.pinned && !(is_family && has_hardware),
+            inherit: is_family,
+            ..Options::default()
+        }
+    }
 }
 
 /// Opens a group with its first event.
@@ -106,6 +136,7 @@ impl<G> Source<'_, G> {
 pub(super) struct Open<G> {
     group: Option<G>,
     pub(super) plan: GroupPlan,
+    options: Options,
     /// The counters that could be opened, in the order of their values.
     pub(super) slots: ArrayVec<Slot, COUNTERS_MAX>,
     loss: Loss,
@@ -145,10 +176,6 @@ impl GroupReading {
     pub(super) fn is_whole(&self) -> bool {
         self.times.enabled_ns > 0 && self.times.running_ns == self.times.enabled_ns
     }
-}
-
-fn options(plan: &GroupPlan) -> Options {
-    Options { pinned: plan.pinned, ..Options::default() }
 }
 
 /// Adds a counter to a group, which begins with the first that is given.
@@ -195,8 +222,9 @@ impl<G: EventGroup> Open<G> {
     ) -> Option<Open<G>> {
         let mut group: Option<G> = None;
         let mut slots = ArrayVec::new();
+        let options = source.reach.options(plan);
         for &counter in plan.counters {
-            match open(source, &mut group, options(plan), &counter) {
+            match open(source, &mut group, options, &counter) {
                 Ok(event) => {
                     let at = table::place(counter.metric);
                     slots.push(Slot { counter, event, at, believed: true });
@@ -204,7 +232,7 @@ impl<G: EventGroup> Open<G> {
                 Err(why) => missing.push(note(&counter, &why)),
             }
         }
-        let open = Open { group: Some(group?), plan: *plan, slots, loss: Loss::default() };
+        let open = Open { group: Some(group?), plan: *plan, options, slots, loss: Loss::default() };
         match open.group.as_ref()?.enable() {
             Ok(()) => Some(open),
             Err(errno) => {
@@ -224,7 +252,7 @@ impl<G: EventGroup> Open<G> {
     pub(super) fn reopen(&mut self, lead: Lead<'_, G>) {
         let Some((first, others)) = self.slots.split_first() else { return };
         let again = || {
-            let mut group = lead(&first.event, options(&self.plan))?;
+            let mut group = lead(&first.event, self.options)?;
             others.iter().try_for_each(|slot| group.add(&slot.event))?;
             group.enable()?;
             Ok(group)
@@ -233,6 +261,17 @@ impl<G: EventGroup> Open<G> {
             Ok(group) => self.group = Some(group),
             Err(errno) => self.loss.errno = Some(errno),
         }
+    }
+
+    /// Whether it may have to leave the PMU to others.
+    pub(super) fn shares(&self) -> bool {
+        !self.options.pinned
+    }
+
+    /// What is open.
+    #[cfg(test)]
+    pub(super) fn group(&self) -> Option<&G> {
+        self.group.as_ref()
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -11,6 +11,8 @@ use super::table::{self, CPU_WIDE, Counter, Llc, SOFTWARE, TRACEPOINTS};
 use super::*;
 use crate::skip;
 
+mod families;
+
 /// What every event counts from one reading to the next, and in what time.
 const COUNT: u64 = 500_000;
 const STEP_NS: u64 = 1_000_000;
@@ -46,6 +48,8 @@ struct Pmu {
     is_dead: fn(&Event) -> bool,
     /// Whether tracepoints have numbers.
     has_tracefs: bool,
+    /// Whether groups that are not pinned take turns, as the kernel has them do.
+    rotates: bool,
     /// The machine that explains refusals.
     root: Root,
     /// The part of the time, in percent, in which it is somebody else's.
@@ -66,6 +70,7 @@ impl Pmu {
             refuses: Box::new(|_, _| None),
             is_dead: |_| false,
             has_tracefs: true,
+            rotates: false,
             root: Root::at(std::path::Path::new("/nowhere")),
             stolen_percent: Cell::new(0),
             broken: Cell::new(None),
@@ -96,12 +101,27 @@ impl Pmu {
         unreachable!("the group is open")
     }
 
+    fn has_room_for_all(&self) -> bool {
+        self.groups.borrow().iter().map(|(_, _, events)| events).sum::<usize>() <= self.room
+    }
+
     fn counters(self, turn: u32) -> (Rc<Pmu>, Counters<Scripted>) {
         self.counters_of(&all(), Scope::Thread, None, turn)
     }
 
     fn counters_of(
         self,
+        table: &[GroupPlan],
+        scope: Scope,
+        number: Option<u32>,
+        turn: u32,
+    ) -> (Rc<Pmu>, Counters<Scripted>) {
+        self.reaching(Reach::One, table, scope, number, turn)
+    }
+
+    fn reaching(
+        self,
+        reach: Reach,
         table: &[GroupPlan],
         scope: Scope,
         number: Option<u32>,
@@ -115,7 +135,7 @@ impl Pmu {
             true => Ok(name.len() as u64),
             false => tracefs::number(&pmu.root, name),
         };
-        let source = Source { pmu: number, lead: &lead, tracepoint: &tracepoint, why: &why };
+        let source = Source { pmu: number, lead: &lead, tracepoint: &tracepoint, why: &why, reach };
         let counters = Counters::with(&source, table, turn);
         (pmu, counters)
     }
@@ -187,7 +207,14 @@ impl EventGroup for Scripted {
         }
         let on_pmu = self.events.iter().any(|event| event.kind.is_hardware());
         let stolen = if on_pmu { self.pmu.stolen_percent.get() } else { 0 };
-        let percent = if is_on { 100 - stolen } else { 0 };
+        let turns = self.pmu.rotates && !pinned && on_pmu && !self.pmu.has_room_for_all();
+        let percent = if turns {
+            50
+        } else if is_on {
+            100 - stolen
+        } else {
+            0
+        };
         self.times.enabled_ns += STEP_NS;
         self.times.running_ns += STEP_NS / 100 * percent;
         for (value, event) in self.values.iter_mut().zip(&self.events) {
@@ -524,7 +551,8 @@ fn real_counters() -> Option<Counters> {
         String::new()
     };
     let tracepoint = |_: &str| Err("none is asked for".to_owned());
-    let source = Source { pmu: None, lead: &Group::lead, tracepoint: &tracepoint, why: &why };
+    let (lead, reach) = (&Group::lead, Reach::One);
+    let source = Source { pmu: None, lead, tracepoint: &tracepoint, why: &why, reach };
     let counters = Counters::with(&source, &REAL, 1);
     (!refused.get()).then_some(counters)
 }

@@ -101,7 +101,7 @@ impl Tried {
             program: program.display().to_string(),
             program_is_nosuid: storage::is_nosuid(program).unwrap_or(false),
             hypervisor: cpuid::hypervisor(),
-            clock_read_ns: calibrate::clock_read_ns(CLOCK_READINGS),
+            clock_read_ns: calibrate::clock_read_ns(CLOCK_READINGS, CLOCK_REPETITIONS),
             count_user: count(Kind::TaskClock, Mode::User, Scope::Thread),
             count_kernel: count(Kind::TaskClock, Mode::Any, Scope::Thread),
             count_cpu: count(Kind::TaskClock, Mode::Any, Scope::Cpu(0)),
@@ -138,6 +138,7 @@ fn sample(reach: Reach) -> Result<(), Errno> {
 
 /// Enough to see what one costs, and no more than milliseconds on any clock.
 const CLOCK_READINGS: u32 = 200;
+const CLOCK_REPETITIONS: usize = 7;
 
 fn congestion(root: &Root) -> Vec<(String, Result<(), Errno>)> {
     let list = root.read("proc/sys/net/ipv4/tcp_available_congestion_control");

@@ -56,6 +56,10 @@ pub(crate) trait Ground: Sync {
     fn after(&self, trial: &Trial, arm: usize, before: &Before) -> FileCounts;
 }
 
+/// What messages call a file of the run's: it has no name but that of the runner's
+/// descriptor, which tells nobody anything.
+pub(crate) const OWN_FILE: &str = "the run's own file";
+
 /// Opens the file of a trial; null in studies without one.
 ///
 /// Errors: as [`Subject::open`].
@@ -182,10 +186,13 @@ impl ReadGround {
     pub(crate) fn open(file: &TrialFile) -> Result<ReadGround, String> {
         let path = FilePath::from_bytes(file.path.clone()).path();
         let subject = Subject::open(&path)?;
-        // Ours has no name but that of the runner's descriptor, which tells nobody anything.
         let subject = match path.starts_with("/proc") {
-            true => subject.called("the run's own file"),
+            true => subject.called(OWN_FILE),
             false => subject,
+        };
+        let subject = match file.bytes {
+            Some(bytes) => subject.limited_to(bytes)?,
+            None => subject,
         };
         Ok(ReadGround { file: file.clone(), subject, was_read: AtomicBool::new(false) })
     }

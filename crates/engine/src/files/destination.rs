@@ -20,6 +20,7 @@ use iolens_sys::{durable, file, storage};
 
 use crate::files::leftover::{Leftover, Leftovers};
 use crate::files::subject::Subject;
+use crate::files::test_file::no_files;
 
 /// What is to become of a file that stands there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,11 +214,7 @@ fn check_folder(path: &Path, folder: &Path) -> Result<(), String> {
             folder.display()
         )),
         Ok(_) => storage::may_write(folder).map_err(|errno| {
-            let why = match errno {
-                Errno::EROFS => "its file system is mounted read-only",
-                _ => "this user may make no files there",
-            };
-            format!("cannot make {name}: {errno} on {}: {why}", folder.display())
+            format!("cannot make {name}: {errno} on {}{}", folder.display(), no_files(errno))
         }),
     }
 }

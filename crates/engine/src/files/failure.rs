@@ -9,6 +9,14 @@ use iolens_sys::process;
 use crate::files::moved::{Broken, FileEnd};
 use crate::files::subject::Subject;
 
+/// What SIGBUS says of a file that is read.
+pub(crate) const LOST_PAGE: &str =
+    "the file was truncated while it was mapped (SIGBUS), or its device failed";
+
+/// What it says of one that is written.
+pub(crate) const NO_ROOM_FOR_PAGE: &str =
+    "there was no room for a page of the mapped file (SIGBUS), or its device failed";
+
 /// The files of what broke off.
 pub(crate) struct Ends<'a> {
     /// What was read; null where the bytes were made.
@@ -49,16 +57,6 @@ impl Ends<'_> {
     fn meaning(&self, errno: Errno, end: FileEnd) -> Option<String> {
         let file_system = self.file_system;
         Some(match errno {
-            Errno::ENOSPC => format!("its file system ({file_system}) is full"),
-            Errno::EDQUOT => "this user's disk quota is used up".to_owned(),
-            Errno::EFBIG => match process::file_size_limit_bytes() {
-                u64::MAX => format!("{file_system} takes no file so large"),
-                limit => format!(
-                    "this process may make no file larger than {} (ulimit -f)",
-                    Bytes(limit)
-                ),
-            },
-            Errno::EIO => "the device or its file system failed; `dmesg` may say more".to_owned(),
             Errno::EXDEV => {
                 let from = self.source.map_or("", Subject::file_system);
                 let between = match from == file_system {
@@ -76,7 +74,7 @@ impl Ends<'_> {
                     false => format!("{from} and {file_system} cannot do that together"),
                 }
             }
-            _ => return None,
+            _ => return of_writing(errno, file_system),
         })
     }
 
@@ -93,6 +91,34 @@ impl Ends<'_> {
             Some(instead) if is_refusal => format!("\n  use --engine {instead}"),
             _ => String::new(),
         }
+    }
+}
+
+/// What an errno says of writing to a file system, whatever the call.
+pub(crate) fn of_writing(errno: Errno, file_system: &str) -> Option<String> {
+    Some(match errno {
+        Errno::ENOSPC => format!("its file system ({file_system}) is full"),
+        Errno::EDQUOT => {
+            "a disk quota, of the user, the group or this part of the file system, is used up"
+                .to_owned()
+        }
+        Errno::EFBIG => match process::file_size_limit_bytes() {
+            u64::MAX => format!("{file_system} takes no file so large"),
+            limit => {
+                format!("this process may make no file larger than {} (ulimit -f)", Bytes(limit))
+            }
+        },
+        Errno::EIO => "the device or its file system failed; `dmesg` may say more".to_owned(),
+        Errno::EROFS => "its file system is mounted read-only".to_owned(),
+        _ => return None,
+    })
+}
+
+/// An errno, and what it says of writing to a file system.
+pub(crate) fn said_of_writing(errno: Errno, file_system: &str) -> String {
+    match of_writing(errno, file_system) {
+        Some(why) => format!("{errno}: {why}"),
+        None => errno.to_string(),
     }
 }
 

@@ -16,6 +16,7 @@ use iolens_sys::signal::{self, Interrupts};
 use serde::{Deserialize, Serialize};
 
 use crate::files::copy::by_hand as copy;
+use crate::files::failure::{LOST_PAGE, NO_ROOM_FOR_PAGE};
 use crate::files::read::by_hand as read;
 use crate::files::size;
 use crate::files::tune::{facts, limit, program};
@@ -184,7 +185,7 @@ impl Worker {
     /// How it ended that said nothing.
     fn obituary(&mut self, job: &Job) -> String {
         match self.0.wait() {
-            Ok(status) if status.signal() == Some(signal::BUS) => bus(job).to_owned(),
+            Ok(status) if status.signal() == Some(signal::BUS) => bus(job),
             Ok(status) => format!("the process that did it {}", describe(status)),
             Err(e) => format!("the process that did it cannot be waited for: {}", Errno::from(e)),
         }
@@ -192,18 +193,17 @@ impl Worker {
 }
 
 /// What SIGBUS says of a job.
-fn bus(job: &Job) -> &'static str {
+fn bus(job: &Job) -> String {
     match job {
         Job::Read(_) | Job::Size(_) | Job::Copy(_) | Job::Facts(_) => {
-            "the file was truncated while it was mapped (SIGBUS), or its device failed\n  an \
-             engine that does not map it, such as `pread`, says which"
+            format!("{LOST_PAGE}\n  an engine that does not map it, such as `pread`, says which")
         }
-        Job::Write(_) => {
-            "there was no room for a page of the mapped file (SIGBUS), or its device failed\n  an \
-             engine that does not map it, such as `pwrite`, says which; a new file is removed, \
-             one that was being written over (--overwrite) is left as it is now"
-        }
-        Job::Limit(_) | Job::Program(_) => "memory that it used has failed (SIGBUS)",
+        Job::Write(_) => format!(
+            "{NO_ROOM_FOR_PAGE}\n  an engine that does not map it, such as `pwrite`, says which; a \
+             new file is removed, one that was being written over (--overwrite) is left as it is \
+             now"
+        ),
+        Job::Limit(_) | Job::Program(_) => "memory that it used has failed (SIGBUS)".to_owned(),
     }
 }
 

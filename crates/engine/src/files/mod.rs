@@ -9,7 +9,7 @@ pub mod destination;
 mod direct;
 pub mod drop_caches;
 pub mod examine;
-mod failure;
+pub(crate) mod failure;
 pub mod job;
 pub mod leftover;
 pub mod material;

@@ -72,7 +72,8 @@ impl Prepared {
     /// It as a trial names it.
     #[must_use]
     pub fn of_trial(&self, seed: u64) -> TrialFile {
-        TrialFile { path: self.path.clone().into_bytes(), seed, regions: None }
+        let (path, bytes) = (self.path.clone().into_bytes(), Some(self.facts.bytes.0));
+        TrialFile { path, bytes, seed, regions: None }
     }
 }
 

@@ -43,7 +43,7 @@ pub struct Done {
     pub resident: Residency,
     /// The room that there was.
     pub free: Bytes,
-    /// Of it, what was to stay free.
+    /// What was to stay free.
     pub reserve: Bytes,
     /// Why it is not the time that ended the search.
     pub limit: Option<Limit>,
@@ -86,11 +86,9 @@ pub fn find(wish: &Wish, mut note: impl FnMut(&str)) -> Result<Done, String> {
     let largest = room.usable().0 / wish.block_bytes * wish.block_bytes;
     if largest == 0 {
         return Err(format!(
-            "{} has no room for a block of {}: {} are free, of which {} stay free",
+            "{} has no room for a block of {}: {room}",
             folder.display(),
-            Bytes(wish.block_bytes),
-            room.free,
-            room.reserve
+            Bytes(wish.block_bytes)
         ));
     }
     let random = random();

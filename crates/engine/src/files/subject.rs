@@ -5,6 +5,7 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
+use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::file;
 use iolens_sys::file::about::{About, Kind, about};
@@ -56,6 +57,22 @@ impl Subject {
     #[must_use]
     pub(crate) fn called(self, name: &str) -> Subject {
         Subject { name: name.to_owned(), ..self }
+    }
+
+    /// Its first bytes, as many as it had once: what it grew by is not read.
+    ///
+    /// Errors: it has fewer now.
+    pub(crate) fn limited_to(mut self, bytes: u64) -> Result<Subject, String> {
+        let now = self.about.bytes;
+        if now < bytes {
+            let (name, had) = (&self.name, Bytes(bytes));
+            return Err(format!(
+                "{name} was truncated: it had {had} when the run began and has {} now",
+                Bytes(now)
+            ));
+        }
+        self.about.bytes = bytes;
+        Ok(self)
     }
 
     /// Its name, for messages.
@@ -149,6 +166,18 @@ mod tests {
         check(Path::new("/proc/self/maps"), "is made while it is read");
         check(&path("none"), "ENOENT (no such file or directory)");
         check(&path("file/below"), "ENOTDIR");
+    }
+
+    #[test]
+    fn a_file_has_as_many_bytes_as_it_had_or_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "abc").unwrap();
+        let open = || Subject::open(&path).unwrap();
+        assert_eq!(open().limited_to(2).unwrap().bytes(), 2);
+        assert_eq!(open().limited_to(3).unwrap().bytes(), 3);
+        let why = open().limited_to(4).unwrap_err();
+        assert!(why.ends_with("file was truncated: it had 4 B when the run began and has 3 B now"));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! is gone with the process that made it, however that ends.
 
 use std::fs::File;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +13,7 @@ use iolens_sys::file::open::path_for_others;
 use iolens_sys::pages::{PageKind, Pages};
 use iolens_sys::{file, storage};
 
+use crate::files::failure::said_of_writing;
 use crate::files::part::stir;
 use crate::files::subject::Subject;
 
@@ -29,15 +31,19 @@ const RESERVE_PART: u64 = 10;
 pub struct Room {
     /// Free for this user.
     pub free: Bytes,
-    /// Of it, what stays free.
+    /// What is to stay free.
     pub reserve: Bytes,
 }
 
 impl Room {
     /// Of a folder, as statvfs(3) tells.
     ///
-    /// Errors: what the system said.
+    /// Errors: that no file can be made there, or what the system said.
     pub fn of(folder: &Path) -> Result<Room, String> {
+        storage::may_write(folder).map_err(|errno| {
+            let (name, why) = (folder.display(), no_files(errno));
+            format!("cannot make a file in {name}: {errno}{why}\n  name another folder")
+        })?;
         let free = storage::free_bytes(folder).map_err(|errno| {
             format!("cannot find out the free space of {}: {errno}", folder.display())
         })?;
@@ -45,7 +51,7 @@ impl Room {
     }
 
     fn of_free(free: u64) -> Room {
-        let reserve = (free / RESERVE_PART).max(RESERVE_MIN).min(free);
+        let reserve = (free / RESERVE_PART).max(RESERVE_MIN);
         Room { free: Bytes(free), reserve: Bytes(reserve) }
     }
 
@@ -57,18 +63,31 @@ impl Room {
             return Ok(());
         }
         Err(format!(
-            "a file of {bytes} does not fit into {}: {} are free there, of which {} stay free\n  \
-             --dir names another folder, --file-bytes another size",
-            folder.display(),
-            self.free,
-            self.reserve
+            "a file of {bytes} does not fit into {}: {self}\n  --dir names another folder, \
+             --file-bytes another size",
+            folder.display()
         ))
     }
 
     /// What a file may take.
     #[must_use]
     pub fn usable(self) -> Bytes {
-        Bytes(self.free.0 - self.reserve.0)
+        Bytes(self.free.0.saturating_sub(self.reserve.0))
+    }
+}
+
+impl std::fmt::Display for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} are free there, and {} are to stay free", self.free, self.reserve)
+    }
+}
+
+/// Why a folder takes no files, as the end of a message.
+pub(crate) fn no_files(errno: Errno) -> &'static str {
+    match errno {
+        Errno::EROFS => ": its file system is mounted read-only",
+        Errno::EACCES | Errno::EPERM => ": this user may make no files there",
+        _ => "",
     }
 }
 
@@ -145,7 +164,13 @@ impl TestFile {
     pub fn resize(&mut self, bytes: u64, stop: impl Fn() -> bool) -> Result<(), Stopped> {
         let folder = self.folder.display();
         let cannot = |what: &str, errno: Errno| {
-            Stopped::Failed(format!("cannot {what} a file in {folder}: {errno}"))
+            let file_system = file::file_system(self.file.as_fd());
+            let said = said_of_writing(errno, file_system.as_deref().unwrap_or("unknown"));
+            let advice = match errno {
+                Errno::ENOSPC | Errno::EDQUOT | Errno::EFBIG => "\n  ask for less, or elsewhere",
+                _ => "",
+            };
+            Stopped::Failed(format!("cannot {what} a file in {folder}: {said}{advice}"))
         };
         if bytes < self.bytes {
             self.file.set_len(bytes).map_err(|e| cannot("shorten", e.into()))?;
@@ -289,7 +314,10 @@ mod tests {
         let gib = Bytes::GIB;
         assert_eq!(Room::of_free(100 * gib).usable(), Bytes(90 * gib));
         assert_eq!(Room::of_free(5 * gib).usable(), Bytes(4 * gib));
-        assert_eq!(Room::of_free(gib / 2).usable(), Bytes(0));
+        let little = Room::of_free(gib / 2);
+        assert_eq!(little.usable(), Bytes(0));
+        let why = little.check(Path::new("here"), Bytes(1)).unwrap_err();
+        assert!(why.contains("512 MiB are free there, and 1 GiB are to stay free"), "{why}");
         assert!(Room::of(&std::env::temp_dir()).unwrap().free.0 > 0);
     }
 }

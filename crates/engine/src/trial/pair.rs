@@ -28,7 +28,8 @@ impl<'a> Pair<'a> {
         let mut workers = Workers::none(interrupts);
         let sides = if trial.cell.is_alone() { &[Side::Tx][..] } else { &[Side::Tx, Side::Rx] };
         for &side in sides {
-            workers.start(side.word(), side, launch)?;
+            let name = if trial.cell.net().is_some() { side.word() } else { "measuring" };
+            workers.start(name, side, launch)?;
         }
         workers.greet()?;
         Ok(Pair { workers })

@@ -10,13 +10,17 @@ use iolens_model::latency::Histogram;
 use iolens_model::load::{Connects, Load};
 use iolens_model::outcome::{Counts, EndFacts, SliceOutcome};
 use iolens_model::served::Served;
-use iolens_model::server::{OfferedSlice, ServerArm};
-use iolens_model::trial::{Slice, SliceKind, Trial};
+use iolens_model::server::{CpuTime, CpuUse, OfferedSlice, ServerArm};
+use iolens_model::trial::{Slice, SliceKind, Trial, Work};
+use iolens_model::units::Nanos;
 use iolens_sys::clock;
+use iolens_sys::proc::Root;
 use iolens_sys::signal::Interrupts;
 
 use super::Launch;
+use super::cpus::{self, Ticks};
 use super::workers::{Trouble, Workers};
+use crate::server::models::{self, Makes};
 use crate::worker::protocol::{
     ClientSlice, ClientTask, FromWorker, ServerSlice, ServerTask, Side, StageStep, ToWorker, Turn,
 };
@@ -36,6 +40,11 @@ struct Cast<'a> {
     workers: Workers<'a>,
     trial: &'a Trial,
     deadline_ns: u64,
+    root: Root,
+    /// What every processor did before any of them was there.
+    before: Vec<CpuTime>,
+    /// The same when all were, and nobody asked.
+    idle: Vec<CpuTime>,
 }
 
 /// Runs a trial to its end.
@@ -44,21 +53,34 @@ pub(crate) fn conduct(
     launch: &Launch,
     interrupts: Option<&Interrupts>,
 ) -> Result<Outcome, Trouble> {
-    let mut workers = Workers::none(interrupts);
+    let (mut workers, root) = (Workers::none(interrupts), Root::real());
+    let before = watched(&mut workers, trial, &root)?;
     for arm in &trial.arms {
         workers.start(&format!("`{}` server's", arm.label), Side::Tx, launch)?;
     }
     workers.start("client's", Side::Rx, launch)?;
     workers.greet()?;
     let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
-    let mut cast = Cast { workers, trial, deadline_ns };
+    let mut cast = Cast { workers, trial, deadline_ns, root, before, idle: Vec::new() };
     cast.stage()?;
     cast.open()?;
+    cast.idle = watched(&mut cast.workers, trial, &cast.root)?;
     let mut done = Vec::with_capacity(trial.slices.len());
     for (seq, slice) in trial.slices.iter().enumerate() {
         done.push(cast.slice(seq, slice).map_err(|trouble| within(trouble, seq))?);
     }
     cast.conclude(&done)
+}
+
+/// What every processor does while nothing of ours has anything to do.
+fn watched(workers: &mut Workers, trial: &Trial, root: &Root) -> Result<Vec<CpuTime>, Trouble> {
+    let rest = trial.servers.as_ref().map_or(Nanos(0), |servers| servers.rest);
+    if rest == Nanos(0) {
+        return Ok(Vec::new());
+    }
+    let before = Ticks::read(root);
+    workers.rest(rest)?;
+    Ok(Ticks::read(root).since(&before))
 }
 
 /// The trouble of a slice that ran.
@@ -71,8 +93,12 @@ fn within(trouble: Trouble, seq: usize) -> Trouble {
     }
 }
 
-/// Both ends of a slice.
-type BothSlices = (ServerSlice, ClientSlice);
+/// Both ends of a slice, and what every processor did in it.
+struct Done {
+    server: ServerSlice,
+    client: ClientSlice,
+    cpus: Vec<CpuTime>,
+}
 
 impl Cast<'_> {
     fn client(&self) -> usize {
@@ -124,25 +150,33 @@ impl Cast<'_> {
         }
     }
 
-    fn slice(&mut self, seq: usize, slice: &Slice) -> Result<BothSlices, Trouble> {
+    fn slice(&mut self, seq: usize, slice: &Slice) -> Result<Done, Trouble> {
         let (server, client) = (slice.arm, self.client());
         self.ask(server, ToWorker::Turn(Turn::Begin), |answer| match answer {
             FromWorker::Begun => Some(()),
             _ => None,
         })?;
-        let offered =
-            self.ask(client, ToWorker::Turn(Turn::Offer(seq)), |answer| match answer {
-                FromWorker::Offered { slice } => Some(*slice),
-                _ => None,
-            })?;
+        let before = Ticks::read(&self.root);
+        let limit = self.trial.stall_limit;
+        let deadline_ns = self.deadline_ns.min(clock::monotonic_ns() + limit.0);
+        let turn = ToWorker::Turn(Turn::Offer(seq));
+        let offered = self.ask_until(deadline_ns, client, turn, |answer| match answer {
+            FromWorker::Offered { slice } => Some(*slice),
+            _ => None,
+        });
+        let offered = offered.map_err(|trouble| match trouble {
+            Trouble::TimeUp => self.too_slow(slice, limit),
+            other => other,
+        })?;
+        let cpus = Ticks::read(&self.root).since(&before);
         let counted = self.ask(server, ToWorker::Turn(Turn::End), |answer| match answer {
             FromWorker::Counted { slice } => Some(*slice),
             _ => None,
         })?;
-        Ok((counted, offered))
+        Ok(Done { server: counted, client: offered, cpus })
     }
 
-    fn conclude(mut self, done: &[BothSlices]) -> Result<Outcome, Trouble> {
+    fn conclude(mut self, done: &[Done]) -> Result<Outcome, Trouble> {
         let client = self.client();
         let (rx, connects) =
             self.ask(client, ToWorker::Turn(Turn::Conclude), |answer| match answer {
@@ -159,8 +193,16 @@ impl Cast<'_> {
         }
         let slices = self.trial.slices.iter().zip(done).enumerate();
         let stored = slices.filter(|(_, (slice, _))| slice.kind != SliceKind::Warm);
-        let slices = stored.map(|(seq, (slice, both))| joined(seq, slice, both)).collect();
-        let arm = |arm: usize| server_arm(self.trial, arm, done, &ends[arm].1, connects.get(arm));
+        let slices = stored.map(|(seq, (slice, both))| joined(self.trial, seq, slice, both));
+        let slices = slices.collect();
+        let arm = |arm: usize| ServerArm {
+            cpus: CpuUse {
+                before: self.before.clone(),
+                idle: self.idle.clone(),
+                slices: cpus_of(self.trial, arm, done),
+            },
+            ..server_arm(self.trial, arm, done, &ends[arm].1, connects.get(arm))
+        };
         let latency = (0..client).map(|arm| sum_of(self.trial, arm, done, |l| &l.from_due));
         Ok(Outcome {
             slices,
@@ -171,6 +213,25 @@ impl Cast<'_> {
         })
     }
 
+    /// Why an arm is left out whose slice does not end.
+    fn too_slow(&self, slice: &Slice, limit: Nanos) -> Trouble {
+        let asked = match slice.work {
+            Work::Messages(requests) => format!("{requests} requests"),
+            Work::Window(window) => format!("a load of {window}"),
+        };
+        let mut what = format!("too slow to be measured here: {asked} did not end within {limit}");
+        let setting = self.trial.cell.server();
+        let entry = models::find(&self.trial.arms[slice.arm].primitive);
+        let keeps = entry.is_some_and(|entry| entry.makes != Makes::Nothing);
+        if keeps && setting.is_some_and(|setting| setting.service.starts_with("top2")) {
+            what.push_str(
+                "; each request reads all of /proc, where this model has a process or thread for \
+                 each connection: the work grows with their square",
+            );
+        }
+        Trouble::Failed { slice: None, what, refused: true }
+    }
+
     /// Says something to a worker and hears the answer.
     fn ask<T>(
         &mut self,
@@ -178,8 +239,18 @@ impl Cast<'_> {
         message: ToWorker,
         expected: impl FnOnce(FromWorker) -> Option<T>,
     ) -> Result<T, Trouble> {
+        self.ask_until(self.deadline_ns, index, message, expected)
+    }
+
+    fn ask_until<T>(
+        &mut self,
+        deadline_ns: u64,
+        index: usize,
+        message: ToWorker,
+        expected: impl FnOnce(FromWorker) -> Option<T>,
+    ) -> Result<T, Trouble> {
         self.workers.say(index, message);
-        let (from, answer) = self.workers.answer(self.deadline_ns)?;
+        let (from, answer) = self.workers.answer(deadline_ns)?;
         let answer = Some(answer).filter(|_| from == index).and_then(expected);
         answer.ok_or_else(|| self.workers.out_of_turn(from))
     }
@@ -187,8 +258,18 @@ impl Cast<'_> {
 
 /// Both ends' counts of a slice. The client has its clock, and counted what a server
 /// has sent it.
-fn joined(seq: usize, slice: &Slice, (server, client): &BothSlices) -> SliceOutcome {
+fn joined(
+    trial: &Trial,
+    seq: usize,
+    slice: &Slice,
+    Done { server, client, .. }: &Done,
+) -> SliceOutcome {
     let time_ns = client.counts.time_ns;
+    // A program of others counts for nobody.
+    let id = &trial.arms[slice.arm].primitive;
+    let is_program =
+        trial.servers.iter().flat_map(|servers| &servers.programs).any(|own| own.name == *id);
+    let messages = if is_program { client.counts.messages } else { server.counts.messages };
     SliceOutcome {
         seq: u32::try_from(seq).unwrap_or(u32::MAX),
         round: slice.round,
@@ -197,6 +278,7 @@ fn joined(seq: usize, slice: &Slice, (server, client): &BothSlices) -> SliceOutc
         all_active_ns: time_ns,
         tx: Counts {
             time_ns,
+            messages,
             bytes: client.counts.bytes,
             retransmits: server.network.map(|network| network.retransmits),
             ..server.counts
@@ -209,8 +291,8 @@ fn joined(seq: usize, slice: &Slice, (server, client): &BothSlices) -> SliceOutc
 fn of_arm<'a>(
     trial: &'a Trial,
     arm: usize,
-    done: &'a [BothSlices],
-) -> impl Iterator<Item = (usize, &'a Slice, &'a BothSlices)> {
+    done: &'a [Done],
+) -> impl Iterator<Item = (usize, &'a Slice, &'a Done)> {
     let slices = trial.slices.iter().zip(done).enumerate();
     slices
         .filter(move |(_, (slice, _))| slice.arm == arm && slice.kind != SliceKind::Warm)
@@ -218,16 +300,22 @@ fn of_arm<'a>(
 }
 
 /// Some times of an arm over its measured slices.
-fn sum_of(
-    trial: &Trial,
-    arm: usize,
-    done: &[BothSlices],
-    of: fn(&Load) -> &Histogram,
-) -> Histogram {
+fn sum_of(trial: &Trial, arm: usize, done: &[Done], of: fn(&Load) -> &Histogram) -> Histogram {
     let mut sum = Histogram::default();
-    for (_, slice, (_, client)) in of_arm(trial, arm, done) {
+    for (_, slice, Done { client, .. }) in of_arm(trial, arm, done) {
         if slice.kind == SliceKind::Measured {
             sum.add(of(&client.load));
+        }
+    }
+    sum
+}
+
+/// What every processor did in the measured slices of an arm.
+fn cpus_of(trial: &Trial, arm: usize, done: &[Done]) -> Vec<CpuTime> {
+    let mut sum = Vec::new();
+    for (_, slice, Done { cpus, .. }) in of_arm(trial, arm, done) {
+        if slice.kind == SliceKind::Measured {
+            cpus::add(&mut sum, cpus);
         }
     }
     sum
@@ -236,12 +324,12 @@ fn sum_of(
 fn server_arm(
     trial: &Trial,
     arm: usize,
-    done: &[BothSlices],
+    done: &[Done],
     served: &Served,
     connects: Option<&Connects>,
 ) -> ServerArm {
     let mut failures: Vec<(String, u64)> = Vec::new();
-    for (_, _, (_, client)) in of_arm(trial, arm, done) {
+    for (_, _, Done { client, .. }) in of_arm(trial, arm, done) {
         for (text, count) in &client.load.failures {
             match failures.iter_mut().find(|(known, _)| known == text) {
                 Some((_, sum)) => *sum += count,
@@ -250,18 +338,19 @@ fn server_arm(
         }
     }
     let apart = trial.cell.topology() != Some(Topology::Loopback);
-    let offered = of_arm(trial, arm, done).map(|(seq, _, (server, client))| OfferedSlice {
-        seq: u32::try_from(seq).unwrap_or(u32::MAX),
-        scheduled: client.load.scheduled,
-        outcomes: client.load.outcomes,
-        replies_in_window: client.load.replies_in_window,
-        window: client.load.window,
-        late_replies: client.load.late_replies,
-        threads: client.load.threads.clone(),
-        network: client.load.network,
-        server_network: server.network.filter(|_| apart),
-        processes: server.processes,
-    });
+    let offered =
+        of_arm(trial, arm, done).map(|(seq, _, Done { server, client, .. })| OfferedSlice {
+            seq: u32::try_from(seq).unwrap_or(u32::MAX),
+            scheduled: client.load.scheduled,
+            outcomes: client.load.outcomes,
+            replies_in_window: client.load.replies_in_window,
+            window: client.load.window,
+            late_replies: client.load.late_replies,
+            threads: client.load.threads.clone(),
+            network: client.load.network,
+            server_network: server.network.filter(|_| apart),
+            processes: server.processes,
+        });
     ServerArm {
         rate: trial.servers.as_ref().and_then(|servers| servers.rate),
         offered: offered.collect(),
@@ -271,7 +360,8 @@ fn server_arm(
         failures,
         mishaps: served.mishaps.clone(),
         requests_by_task: served.requests_by_task.clone(),
-        tasks_max: of_arm(trial, arm, done).map(|(_, _, (s, _))| s.tasks).max().unwrap_or(0),
+        tasks_max: of_arm(trial, arm, done).map(|(_, _, d)| d.server.tasks).max().unwrap_or(0),
+        cpus: CpuUse::default(),
     }
 }
 
@@ -284,6 +374,7 @@ fn facts_of_all(ends: impl Iterator<Item = EndFacts>) -> EndFacts {
                 all.not_measured.push(missing);
             }
         }
+        all.arm_facts.extend(other.arm_facts);
         all
     };
     let all: Option<EndFacts> = ends.reduce(joined);

@@ -8,6 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::mpsc::{Sender, channel};
 
 use iolens_model::plan::NetworkOptions;
+use iolens_model::units::Nanos;
 use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
@@ -242,6 +243,21 @@ impl<'a> Workers<'a> {
         }
     }
 
+    /// Leaves all workers alone for a time.
+    ///
+    /// Errors: one of them did not stay.
+    pub(crate) fn rest(&mut self, time: Nanos) -> Result<(), Trouble> {
+        match self.next(clock::monotonic_ns() + time.0)? {
+            Event::TimeUp => Ok(()),
+            Event::Message(_, FromWorker::Failed { failure }) => {
+                Err(self.explain(Some(failure), None))
+            }
+            Event::Message(index, _) => Err(self.out_of_turn(index)),
+            Event::Gone(index) => Err(self.explain(None, Some(index))),
+            Event::Interrupted => Err(Trouble::Interrupted),
+        }
+    }
+
     /// Brings together what a survivor says and how the other one died: one
     /// knows the slice, the other one is the reason.
     fn explain(&mut self, first: Option<Failure>, gone: Option<usize>) -> Trouble {
@@ -251,7 +267,8 @@ impl<'a> Workers<'a> {
         // A cause of its own is told by nobody else; a consequence has a cause
         // that the other side tells, or was.
         while failures.len() < self.workers.len() && !failures.iter().any(|f| !f.consequence) {
-            if gone.is_some() && !failures.is_empty() {
+            let is_told = gone.is_some() && !failures.is_empty();
+            if is_told || self.workers.iter().all(|worker| worker.ended) {
                 break;
             }
             match self.next(deadline_ns) {

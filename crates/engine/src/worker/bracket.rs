@@ -79,7 +79,7 @@ pub(crate) fn with_children(counts: &mut Counts, children: &Children) {
     counts.involuntary_switches = plus(counts.involuntary_switches, children.involuntary_switches);
     counts.minor_faults = plus(counts.minor_faults, children.minor_faults);
     counts.major_faults = plus(counts.major_faults, children.major_faults);
-    (counts.migrations, counts.run_delay_ns) = (None, None);
+    (counts.calls, counts.migrations, counts.run_delay_ns) = (None, None, None);
     (counts.pmu, counts.kernel) = (PmuCounts::default(), KernelCounts::default());
 }
 
@@ -310,7 +310,7 @@ pub(crate) fn add(sum: &mut Counts, part: &Counts, first: bool) {
     let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
     sum.messages += part.messages;
     sum.bytes += part.bytes;
-    sum.calls += part.calls;
+    sum.calls = both(sum.calls, part.calls);
     sum.task_clock_ns = both(sum.task_clock_ns, part.task_clock_ns);
     sum.voluntary_switches = both(sum.voluntary_switches, part.voluntary_switches);
     sum.involuntary_switches = both(sum.involuntary_switches, part.involuntary_switches);

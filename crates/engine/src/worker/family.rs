@@ -13,6 +13,7 @@ use iolens_model::load::NetworkCounts;
 use iolens_model::outcome::Counts;
 use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
+use iolens_sys::kin::{self, Tree};
 use iolens_sys::proc::{self, Root};
 use iolens_sys::usage::{self, ProcessUsage};
 use iolens_sys::{clock, process};
@@ -21,6 +22,18 @@ use super::bracket::{Shared, with_cpus};
 use crate::counters::{self, Counters, Snapshot, Wanted};
 use crate::load::{network_between, network_counts};
 
+/// Why what is known only of tasks that live as long as a slice is not known.
+const CAME_AND_WENT: &str = "threads or processes began or ended in a slice, and nobody keeps an \
+                             account of them; --software-events counts migrations";
+
+const OF_CLIENT: &str = "the client's threads last for a slice: each says its own run delay, and \
+                         only --software-events counts migrations";
+
+const TOO_MANY: &str = "of more than 1024 threads or processes only --software-events counts them";
+
+/// Tasks whose migrations are read, at most: each file of them takes the kernel long.
+const MOVES_MAX: usize = 1024;
+
 /// The instruments of a process. Made before it starts any thread that counts.
 #[derive(Debug)]
 pub(super) struct Family {
@@ -28,6 +41,12 @@ pub(super) struct Family {
     counters: Counters,
     shared: Shared,
     missing: Vec<NotMeasured>,
+    /// Whether events count migrations.
+    counts_moves: bool,
+    /// Metrics that are not known of some slice, and why.
+    lost: BTreeMap<&'static str, &'static str>,
+    /// A program that serves in place of this process.
+    program: Option<u32>,
     spent_ns: u64,
 }
 
@@ -37,6 +56,10 @@ pub(super) struct Edge {
     usage: Option<ProcessUsage>,
     /// Time for which each task was ready to run and had no CPU, by its id.
     delays: BTreeMap<u32, u64>,
+    /// How often each moved to another CPU, likewise.
+    moves: BTreeMap<u32, u64>,
+    /// Switches of each thread of a program, because it waited and because it had to go.
+    switches: [BTreeMap<u32, u64>; 2],
     softirq_ticks: Option<u64>,
     own: Snapshot,
     everybody: Snapshot,
@@ -45,22 +68,35 @@ pub(super) struct Edge {
 }
 
 impl Family {
-    /// The instruments of this process, whose threads run on `cpus`.
+    /// The instruments of this process, whose threads run on `cpus`; `counts` says whether
+    /// events are open, where the plan has them open in some arms and closed in others.
     pub(super) fn open(cpus: &[u32], pass: u32, probes: Probes, counts: bool) -> Family {
         let root = Root::real();
         let mut missing = Vec::new();
         let mut note = |metric: &str, why: String| {
             missing.push(NotMeasured { metric: metric.to_owned(), why });
         };
-        note("migrations", "of a whole process only --software-events counts them".to_owned());
-        let probes = match counts {
-            true => probes,
-            false => Probes { counting: Counting::Off, ..probes },
-        };
-        let shared = Shared::open(cpus, probes, &mut note);
+        let closed = !counts && probes.counting == Counting::Alternate;
+        let mut shared = Shared::open(cpus, probes, &mut note);
         let cpu = cpus.first().copied().unwrap_or(0);
-        let counters = Counters::of_family(&root, Wanted { cpu, turn: pass, probes });
-        Family { root, counters, shared, missing, spent_ns: 0 }
+        let counters = match closed {
+            true => Counters::closed(),
+            false => Counters::of_family(&root, Wanted { cpu, turn: pass, probes }),
+        };
+        if closed {
+            shared.count(false);
+        }
+        let counts_moves = counters.counted().contains(&"perf_migrations");
+        Family {
+            root,
+            counters,
+            shared,
+            missing,
+            counts_moves,
+            lost: BTreeMap::new(),
+            program: None,
+            spent_ns: 0,
+        }
     }
 
     /// The readings before a slice, what is nearest to it last; `tasks` are the threads
@@ -70,6 +106,8 @@ impl Family {
         let mut edge = Edge { softirq_ticks: self.shared.softirq_ticks(), ..Edge::default() };
         edge.network = network_counts();
         edge.delays = self.delays(tasks);
+        edge.moves = self.moves(tasks);
+        edge.switches = self.switches(tasks);
         edge.everybody = self.shared.counters.read_before();
         edge.usage = self.usage(tasks);
         edge.own = self.counters.read_before();
@@ -84,6 +122,8 @@ impl Family {
         edge.usage = self.usage(tasks);
         edge.everybody = self.shared.counters.read_after();
         edge.delays = self.delays(tasks);
+        edge.moves = self.moves(tasks);
+        edge.switches = self.switches(tasks);
         edge.network = network_counts();
         edge.softirq_ticks = self.shared.softirq_ticks();
         self.spent_ns += clock::monotonic_ns() - begin_ns;
@@ -100,13 +140,35 @@ impl Family {
             let (before, after) = (edges[0].usage.as_ref()?, edges[1].usage.as_ref()?);
             Some(of(after).saturating_sub(of(before)))
         };
+        let run_delay_ns = of_the_same(&edges[0].delays, &edges[1].delays);
+        let migrations =
+            kernel.perf_migrations.or_else(|| of_the_same(&edges[0].moves, &edges[1].moves));
+        let [voluntary_switches, involuntary_switches] = self.switches_between(edges);
+        let is_client = edges.iter().all(|edge| edge.delays.is_empty());
+        let too_many = edges.iter().any(|edge| edge.delays.len() > MOVES_MAX);
+        for (metric, value) in [
+            ("run_delay_ns", run_delay_ns),
+            ("migrations", migrations),
+            ("voluntary_switches", voluntary_switches),
+            ("involuntary_switches", involuntary_switches),
+        ] {
+            if value.is_none() {
+                let why = match metric {
+                    "migrations" if too_many => TOO_MANY,
+                    _ if is_client => OF_CLIENT,
+                    _ => CAME_AND_WENT,
+                };
+                self.lost.insert(metric, why);
+            }
+        }
         Counts {
             task_clock_ns: spent(|usage| usage.cpu_ns),
-            voluntary_switches: spent(|usage| usage.counts.voluntary_switches),
-            involuntary_switches: spent(|usage| usage.counts.involuntary_switches),
+            voluntary_switches,
+            involuntary_switches,
             minor_faults: spent(|usage| usage.counts.minor_faults),
             major_faults: spent(|usage| usage.counts.major_faults),
-            run_delay_ns: delay_between(&edges[0].delays, &edges[1].delays),
+            migrations,
+            run_delay_ns,
             softirq_ticks: edges[0]
                 .softirq_ticks
                 .zip(edges[1].softirq_ticks)
@@ -117,8 +179,56 @@ impl Family {
         }
     }
 
+    /// From now on it is a program that counts, with all that it starts, and not this
+    /// process; the instruments were open when it was started.
+    pub(super) fn is_program(&mut self, id: u32) {
+        self.program = Some(id);
+    }
+
+    /// What a program was charged: its processes with all their threads, and the children
+    /// that they have waited for. Switches are known of threads alone.
+    fn usage_of_program(&self, id: u32) -> Option<ProcessUsage> {
+        let tick_ns = 1_000_000_000 / process::ticks_per_second();
+        let mut sum = ProcessUsage::default();
+        for id in Tree::below(&self.root, id).processes {
+            // One that has gone was waited for, and is with its parent from then on.
+            let Ok(cpu_ns) = usage::cpu_ns_of(id) else { continue };
+            let Some(whole) = kin::whole(&self.root, id) else { continue };
+            sum.cpu_ns += cpu_ns + whole.children_ticks * tick_ns;
+            sum.counts.minor_faults += whole.minor_faults;
+            sum.counts.major_faults += whole.major_faults;
+        }
+        Some(sum)
+    }
+
+    /// Switches of each thread of a program; of this process the usage has them.
+    fn switches(&self, tasks: &[u32]) -> [BTreeMap<u32, u64>; 2] {
+        let tasks = if self.program.is_some() { tasks } else { &[] };
+        let of_each = tasks.iter().filter_map(|&id| Some((id, kin::switches(&self.root, id)?)));
+        let all: Vec<(u32, [u64; 2])> = of_each.collect();
+        [0, 1].map(|kind| all.iter().map(|(id, both)| (*id, both[kind])).collect())
+    }
+
+    fn switches_between(&self, edges: [&Edge; 2]) -> [Option<u64>; 2] {
+        if self.program.is_some() {
+            let [before, after] = edges.map(|edge| &edge.switches);
+            return [0, 1].map(|kind| of_the_same(&before[kind], &after[kind]));
+        }
+        let (Some(before), Some(after)) = (&edges[0].usage, &edges[1].usage) else {
+            return [None; 2];
+        };
+        let spent = |of: fn(&ProcessUsage) -> u64| Some(of(after).saturating_sub(of(before)));
+        [
+            spent(|usage| usage.counts.voluntary_switches),
+            spent(|usage| usage.counts.involuntary_switches),
+        ]
+    }
+
     /// The process, its ended children, and those that live.
     fn usage(&self, tasks: &[u32]) -> Option<ProcessUsage> {
+        if let Some(id) = self.program {
+            return self.usage_of_program(id);
+        }
         let mut sum = usage::process_usage().ok()?;
         add(&mut sum, &usage::children_usage().ok()?);
         for &id in tasks.iter().filter(|&&id| self.is_child(id)) {
@@ -146,6 +256,19 @@ impl Family {
         tasks.iter().filter_map(delay).collect()
     }
 
+    /// The migrations of each task, unless events count them: those cost where threads or
+    /// processes begin and end, and this does not.
+    fn moves(&self, tasks: &[u32]) -> BTreeMap<u32, u64> {
+        if self.counts_moves || tasks.len() > MOVES_MAX {
+            return BTreeMap::new();
+        }
+        let moves = |&id: &u32| {
+            let text = self.root.read(&format!("proc/{id}/sched")).ok()?;
+            Some((id, proc::sched_number(&text, "se.nr_migrations")?))
+        };
+        tasks.iter().filter_map(moves).collect()
+    }
+
     /// Time spent with readings so far.
     pub(super) fn spent_ns(&self) -> u64 {
         self.spent_ns
@@ -161,6 +284,9 @@ impl Family {
         let mut missing = self.missing.clone();
         missing.extend(self.counters.missing());
         missing.extend(self.shared.counters.missing());
+        for (&metric, &why) in &self.lost {
+            missing.push(NotMeasured { metric: metric.to_owned(), why: why.to_owned() });
+        }
         missing
     }
 }
@@ -180,20 +306,26 @@ fn add(sum: &mut ProcessUsage, part: &ProcessUsage) {
     sum.counts.major_faults += part.counts.major_faults;
 }
 
-/// The delay of tasks that were there at both edges and have not changed; null where
+/// What tasks were charged that were there at both edges and have not changed; null where
 /// any came or went, whose part is not known.
-fn delay_between(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> Option<u64> {
+fn of_the_same(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>) -> Option<u64> {
     if before.is_empty() || !before.keys().eq(after.keys()) {
         return None;
     }
-    Some(before.iter().map(|(id, delay)| after[id].saturating_sub(*delay)).sum())
+    Some(before.iter().map(|(id, charged)| after[id].saturating_sub(*charged)).sum())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use iolens_sys::fork::{self, Patience};
+    use iolens_sys::shared::SharedNumbers;
+    use iolens_sys::usage::ThreadUsage;
+    use iolens_sys::{affinity, fault, poll};
 
     use super::*;
+    use crate::skip;
 
     /// Spends this much CPU time on the calling thread.
     fn spend(ns: u64) {
@@ -228,5 +360,86 @@ mod tests {
         let all = family.between([&before, &ended]).task_clock_ns.unwrap();
         assert!(all >= spent - 4_000, "{all} ns once it has ended, {spent} ns before");
         assert!(family.between([&before, &ended]).run_delay_ns.is_none(), "tasks came and went");
+    }
+
+    /// Turns of a task that has no rest: in each it moves, waits, and touches fresh memory.
+    const TURNS: usize = 8;
+    const PAGES: usize = 16;
+
+    /// What the calling thread, or process of one thread, was charged when it has ended.
+    fn rests_nowhere(cpus: &[u32]) -> ThreadUsage {
+        for turn in 0..TURNS {
+            affinity::pin_thread(cpus[turn % cpus.len()]).unwrap();
+            fault::touch_fresh_pages(PAGES).unwrap();
+            poll::readable(&[], 1).unwrap();
+        }
+        usage::thread_usage().unwrap()
+    }
+
+    fn near(counted: Option<u64>, charged: u64, what: &str) {
+        // Beside the readings themselves, each task ends behind its last one.
+        let slack = 40 + charged / 50;
+        let counted = counted.unwrap();
+        assert!(counted.abs_diff(charged) <= slack, "{what}: counted {counted}, {charged} charged");
+    }
+
+    #[test]
+    fn events_of_later_threads_and_of_children_are_counted() {
+        const THREADS: usize = 3;
+        let cpus = affinity::thread_cpus().unwrap();
+        let probes = Probes { software: true, ..Probes::default() };
+        let mut family = Family::open(&cpus, 1, probes, true);
+        if !family.counts_moves {
+            let test = "worker::family::tests::events_of_later_threads_and_of_children_are_counted";
+            return skip::note(test, "may not count at all");
+        }
+        let own = usage::thread_usage().unwrap();
+        let before = family.before(&[]);
+        let threads = [(); THREADS].map(|()| {
+            let cpus = cpus.clone();
+            std::thread::spawn(move || rests_nowhere(&cpus))
+        });
+        let mut charged = threads.map(|thread| thread.join().unwrap()).to_vec();
+        let told = SharedNumbers::new(1).unwrap();
+        let child = fork::start(|| {
+            let usage = rests_nowhere(&cpus);
+            let fields = [usage.minor_faults, usage.voluntary_switches, usage.involuntary_switches];
+            let places = told.rows()[0].iter().zip(fields);
+            places.for_each(|(place, field)| place.store(field, Ordering::SeqCst));
+            0
+        });
+        child.unwrap();
+        while !matches!(fork::ended(Patience::Waits), Ok(Some(_))) {}
+        let field = |place: usize| told.rows()[0][place].load(Ordering::SeqCst);
+        let [minor_faults, voluntary_switches, involuntary_switches] = [0, 1, 2].map(field);
+        let child = ThreadUsage { minor_faults, voluntary_switches, involuntary_switches, ..own };
+        let after = family.after(&[]);
+        let now = usage::thread_usage().unwrap();
+        let counts = family.between([&before, &after]);
+        charged.push(child);
+        let sum =
+            |of: fn(&ThreadUsage) -> u64| charged.iter().map(of).sum::<u64>() + of(&now) - of(&own);
+        let faults = sum(|usage| usage.minor_faults);
+        let switches = sum(|usage| usage.voluntary_switches + usage.involuntary_switches);
+        let tasks = THREADS as u64 + 1;
+        assert!(faults >= tasks * (TURNS * PAGES) as u64 && switches >= tasks * TURNS as u64);
+        near(counts.kernel.perf_minor_faults, faults, "faults");
+        near(counts.kernel.perf_context_switches, switches, "switches");
+        let moves = if cpus.len() > 1 { tasks * (TURNS as u64 - 1) } else { 0 };
+        assert!(counts.migrations >= Some(moves), "{:?} of {moves}", counts.migrations);
+        assert!(family.missing().iter().all(|missing| missing.metric != "migrations"));
+    }
+
+    #[test]
+    fn counters_that_are_closed_for_the_comparison_leave_the_reason_to_the_others() {
+        let cpus = affinity::thread_cpus().unwrap();
+        let probes = Probes { counting: Counting::Alternate, software: true, tracepoints: false };
+        let mut closed = Family::open(&cpus, 1, probes, false);
+        let edges = [closed.before(&[]), closed.after(&[])];
+        let counts = closed.between([&edges[0], &edges[1]]);
+        assert_eq!(counts.kernel, Default::default());
+        assert!(counts.task_clock_ns.is_some());
+        let reasons = closed.missing();
+        assert!(reasons.iter().all(|missing| !missing.why.contains("off")), "{reasons:?}");
     }
 }

@@ -7,8 +7,10 @@ mod crew;
 mod facts;
 mod family;
 mod gate;
+mod last_word;
 pub(crate) mod lead;
 pub mod link;
+mod program;
 pub mod protocol;
 mod report;
 pub(crate) mod requests;
@@ -150,6 +152,7 @@ fn take_part(
     let say_ready = || {
         let _ = say(&FromWorker::Ready);
     };
+    last_word::prepare(&task.trial);
     let ground = arm::open(&task.trial).map_err(Failure::cause)?;
     let mut crew = Crew::new(&task.trial, &links, &say_ready, go);
     crew.ground = ground.as_deref();

@@ -194,7 +194,7 @@ impl Task<'_> {
         let mut counts =
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.bytes = received.tally.bytes;
-        counts.calls = received.tally.calls;
+        counts.calls = Some(received.tally.calls);
         counts.mapped_bytes = received.mapped_bytes;
         let multishot = receiver.multishot().zip(multishot_before);
         counts.multishot = multishot.map(|(after, before)| after.since(&before));

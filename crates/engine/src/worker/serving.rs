@@ -5,20 +5,25 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
+use iolens_model::copy::External;
 use iolens_model::load::Pace;
-use iolens_model::outcome::{Counts, EndFacts, Status};
+use iolens_model::outcome::{ArmFact, Counts, EndFacts, Status};
 use iolens_model::reading::NotMeasured;
-use iolens_model::server::{ServerSetting, TrialServers};
+use iolens_model::served::Served;
+use iolens_model::server::{MAKES, ServerSetting, TrialServers};
 use iolens_model::trial::{Trial, Work};
 use iolens_model::units::Nanos;
-use iolens_sys::affinity;
 use iolens_sys::proc::Root;
+use iolens_sys::{affinity, clock};
 
 use super::family::Family;
+use super::program::Program;
 use super::protocol::{
     BUILD, ClientSlice, ClientTask, Failure, FromWorker, ServerSlice, ServerTask, Side, Turn,
 };
@@ -27,8 +32,19 @@ use crate::server::services::Spec;
 use crate::server::{Close, Offer, Running, Server, models};
 use crate::stage::Place;
 
-/// A request that has no reply after this is a timeout.
-const TIMEOUT: Nanos = Nanos(10 * Nanos::SECOND.0);
+/// A request that has no reply after this is a timeout: ten thousand that wait for one
+/// thread, a millisecond each, are none.
+const TIMEOUT: Nanos = Nanos(30 * Nanos::SECOND.0);
+
+/// Sysctls of our own network namespaces that many connections at a time need, and many
+/// one after another; see ip-sysctl.rst of the kernel.
+const ROOM: [(&str, &str); 4] = [
+    ("net/core/somaxconn", "65535"),
+    ("net/ipv4/tcp_max_syn_backlog", "65535"),
+    ("net/ipv4/ip_local_port_range", "1024 65535"),
+    // Who closes keeps the port: it may be used again after a second.
+    ("net/ipv4/tcp_tw_reuse", "1"),
+];
 
 /// How long a client may keep a model waiting that serves nobody else meanwhile.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
@@ -41,7 +57,9 @@ pub(super) fn serve(
     task: ServerTask,
     say: impl Fn(&FromWorker) -> io::Result<()> + Send + Sync + 'static,
 ) -> Sender<Turn> {
-    in_thread(say, move |turns, say| be_server(&task, turns, say))
+    in_thread(say, move |turns, say| {
+        be_server(&task, turns, say).map_err(|failure| of_arm(&task.trial, task.arm, failure))
+    })
 }
 
 /// Starts a thread that is the client.
@@ -73,6 +91,13 @@ fn parts(trial: &Trial) -> Result<(&ServerSetting, &TrialServers), Failure> {
 
 /// Waits until the place of an end is usable.
 fn usable(trial: &Trial, side: Side) -> Result<Place, Failure> {
+    if trial.cell.topology() == Some(Topology::Veth) {
+        for (name, value) in ROOM {
+            // Where /proc/sys may not be written, or an unprivileged user does not see one
+            // of them, it is as it is, and what overflows is counted.
+            let _ = std::fs::write(Root::real().path(&format!("proc/sys/{name}")), value);
+        }
+    }
     let place = Place::of(trial, side).ok_or_else(|| Failure::cause("the trial has no network"))?;
     place.wait_until_usable(super::link::stall_limit(trial))?;
     Ok(place)
@@ -84,8 +109,38 @@ fn stay_on(cpus: &[u32]) -> Result<(), Failure> {
         .map_err(|e| Failure::cause(format!("cannot run on the processors {cpus:?}: {e}")))
 }
 
+/// A failure that is an arm's, whoever's slice it is: that of its first one.
+fn of_arm(trial: &Trial, arm: usize, failure: Failure) -> Failure {
+    let first = trial.slices.iter().position(|slice| slice.arm == arm);
+    Failure { slice: failure.slice.or(first), ..failure }
+}
+
 fn gone() -> Failure {
     Failure { consequence: true, ..Failure::cause("the coordinator has gone") }
+}
+
+/// What answers in a server's worker.
+pub(super) trait Serves {
+    /// The threads and processes of it that serve at the moment.
+    fn tasks(&self) -> Vec<u32>;
+    /// Requests that it has answered so far.
+    fn requests(&self) -> u64;
+    /// Why it has ended by itself; null while it goes on.
+    fn failure(&self) -> Option<String>;
+}
+
+impl Serves for Running {
+    fn tasks(&self) -> Vec<u32> {
+        Running::tasks(self).iter().filter_map(|task| task.id).collect()
+    }
+
+    fn requests(&self) -> u64 {
+        Running::tasks(self).iter().map(|task| task.requests).sum()
+    }
+
+    fn failure(&self) -> Option<String> {
+        Running::failure(self)
+    }
 }
 
 /// One server from its first connection to its last.
@@ -100,26 +155,96 @@ fn be_server(
     stay_on(&trial.tx_cpus)?;
     // Before the server's first thread: those that it starts are counted with it.
     let mut family = Family::open(&trial.tx_cpus, trial.pass, trial.probes, trial.counts(task.arm));
+    let id = &trial.arms[task.arm].primitive;
+    if let Some(external) = servers.programs.iter().find(|external| external.name == *id) {
+        return be_program(task, external, place, family, (turns, say));
+    }
     let server = Server::open(offer(trial, task.arm, setting, servers, place)?);
     let running = server.and_then(Server::start).map_err(Failure::cause)?;
     let address = running.address();
     say(&FromWorker::Serving { address }).map_err(|_| gone())?;
+    take_turns(setting, &mut family, &running, (turns, say))?;
+    let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);
+    place.describe(&mut facts);
+    facts.arm_facts.extend(makes(trial, task.arm));
+    let served = running.stop();
+    match served.failure {
+        Some(why) => Err(Failure::cause(why)),
+        None => Ok(FromWorker::Served { facts: Box::new(facts), served: Box::new(served) }),
+    }
+}
+
+/// The same, where a program of the user's is the server.
+fn be_program(
+    task: &ServerTask,
+    external: &External,
+    place: Place,
+    mut family: Family,
+    (turns, say): (&Receiver<Turn>, Say<'_>),
+) -> Result<FromWorker, Failure> {
+    let trial = &task.trial;
+    let (setting, _) = parts(trial)?;
+    let since_ns = clock::monotonic_ns();
+    let program = Program::start(external, place.address())?;
+    family.is_program(program.id());
+    let (address, stopping) = (program.address(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let how = program.watch();
+            if !stopping.load(Ordering::SeqCst) {
+                // Said at once: the client sees no more than connections that end.
+                let failure = of_arm(trial, task.arm, Failure::cause(how));
+                let _ = say(&FromWorker::Failed { failure });
+            }
+        });
+        let served = program.wait_until_it_listens().and_then(|()| {
+            say(&FromWorker::Serving { address }).map_err(|_| gone())?;
+            take_turns(setting, &mut family, &program, (turns, say))
+        });
+        stopping.store(true, Ordering::SeqCst);
+        program.stop();
+        served
+    })?;
+    let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);
+    place.describe(&mut facts);
+    let served = Served {
+        model: external.name.clone(),
+        service: setting.service.clone(),
+        address: address.to_string(),
+        time: Nanos(clock::monotonic_ns() - since_ns),
+        connections: 0,
+        requests: 0,
+        mishaps: Vec::new(),
+        requests_by_task: Vec::new(),
+        cpu: None,
+        failure: None,
+    };
+    Ok(FromWorker::Served { facts: Box::new(facts), served: Box::new(served) })
+}
+
+/// Counts what each slice of an arm has spent, until no more comes.
+fn take_turns(
+    setting: &ServerSetting,
+    family: &mut Family,
+    server: &dyn Serves,
+    (turns, say): (&Receiver<Turn>, Say<'_>),
+) -> Result<(), Failure> {
     let mut begun = None;
     loop {
         match turns.recv().map_err(|_| gone())? {
             Turn::Begin => {
-                begun = Some((requests(&running), family.before(&tasks(&running))));
+                begun = Some((server.requests(), family.before(&server.tasks())));
                 say(&FromWorker::Begun).map_err(|_| gone())?;
             }
             Turn::End => {
                 let Some((answered, before)) = begun.take() else { continue };
-                let tasks = tasks(&running);
+                let tasks = server.tasks();
                 let after = family.after(&tasks);
-                if let Some(why) = running.failure() {
+                if let Some(why) = server.failure() {
                     return Err(Failure::cause(why));
                 }
                 let mut counts = family.between([&before, &after]);
-                counts.messages = requests(&running).saturating_sub(answered);
+                counts.messages = server.requests().saturating_sub(answered);
                 let slice = ServerSlice {
                     counts,
                     tasks: tasks.len() as u64,
@@ -128,16 +253,9 @@ fn be_server(
                 };
                 say(&FromWorker::Counted { slice: Box::new(slice) }).map_err(|_| gone())?;
             }
-            Turn::Conclude => break,
+            Turn::Conclude => return Ok(()),
             Turn::Offer(_) => {}
         }
-    }
-    let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);
-    place.describe(&mut facts);
-    let served = running.stop();
-    match served.failure {
-        Some(why) => Err(Failure::cause(why)),
-        None => Ok(FromWorker::Served { facts: Box::new(facts), served: Box::new(served) }),
     }
 }
 
@@ -164,13 +282,11 @@ fn offer(
     })
 }
 
-/// Threads and processes that serve at the moment.
-fn tasks(running: &Running) -> Vec<u32> {
-    running.tasks().iter().filter_map(|task| task.id).collect()
-}
-
-fn requests(running: &Running) -> u64 {
-    running.tasks().iter().map(|task| task.requests).sum()
+/// What the model makes for each connection; nothing of a program that this build does
+/// not know.
+fn makes(trial: &Trial, arm: usize) -> Option<ArmFact> {
+    let model = models::find(&trial.arms.get(arm)?.primitive)?;
+    Some(ArmFact { arm, name: MAKES.to_owned(), value: model.makes.word().to_owned() })
 }
 
 /// Processes in /proc, for a service that reads them all.
@@ -192,12 +308,13 @@ fn be_client(
     stay_on(&trial.rx_cpus)?;
     let mut family = Family::open(&trial.rx_cpus, trial.pass, trial.probes, trial.counts(0));
     let stop = Stop::default();
-    let connect = |&address: &SocketAddr| {
+    let connect = |(arm, &address): (usize, &SocketAddr)| {
         let settings = settings(trial, setting, servers, address)?;
-        settings.check().and_then(|()| Session::open(settings, &stop)).map_err(Failure::cause)
+        let session = settings.check().and_then(|()| Session::open(settings, &stop));
+        session.map_err(|why| of_arm(trial, arm, Failure::cause(why)))
     };
-    let mut sessions =
-        task.addresses.iter().map(connect).collect::<Result<Vec<Session>, Failure>>()?;
+    let addresses = task.addresses.iter().enumerate();
+    let mut sessions = addresses.map(connect).collect::<Result<Vec<Session>, Failure>>()?;
     say(&FromWorker::Ready).map_err(|_| gone())?;
     loop {
         match turns.recv().map_err(|_| gone())? {
@@ -210,7 +327,9 @@ fn be_client(
                 let after = family.after(&[]);
                 if offered.load.status != Status::Ok {
                     let why = offered.load.reason.unwrap_or_else(|| "the load failed".to_owned());
-                    return Err(Failure { slice: Some(seq), ..Failure::cause(why) });
+                    // Where the server is why, it says more.
+                    let consequence = true;
+                    return Err(Failure { slice: Some(seq), consequence, ..Failure::cause(why) });
                 }
                 let counts = client_counts(family.between([&before, &after]), &offered);
                 let slice = Box::new(ClientSlice { counts, load: offered.load });
@@ -273,7 +392,7 @@ fn client_counts(spent: Counts, offered: &Offered) -> Counts {
         messages: load.outcomes.ok + load.warmup,
         bytes: load.received_bytes,
         time_ns: clock.map_or(load.window.0, |(first, last)| last.saturating_sub(first)),
-        calls: offered.calls.sends + offered.calls.receives,
+        calls: Some(offered.calls.sends + offered.calls.receives),
         retransmits: load.network.map(|network| network.retransmits),
         ..spent
     }

@@ -19,7 +19,7 @@ use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
 use super::sampling::StackSampler;
-use super::{facts, lead, link};
+use super::{facts, last_word, lead, link};
 use crate::calls;
 use crate::files::arm::{Before, Ground};
 use crate::locked_memory::Limits;
@@ -56,6 +56,7 @@ fn thread_slices(
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
         *current = Some(index);
+        last_word::slice(index);
         sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
         let (entry, sender) = &mut senders[slice.arm];
         let is_first = trial.slices[..index].iter().all(|earlier| earlier.arm != slice.arm);
@@ -235,7 +236,7 @@ impl Task<'_> {
             bracket.between([&inner_before, &inner_after], [&outer_before, &outer_after]);
         counts.messages = done.messages;
         counts.bytes = done.bytes;
-        counts.calls = done.calls;
+        counts.calls = Some(done.calls);
         counts.zerocopy = done.zerocopy;
         if let Some(children) = done.children {
             bracket::with_children(&mut counts, &children);

@@ -17,6 +17,7 @@ use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage}
 use iolens_model::arm::Role;
 use iolens_model::file::EngineFacts;
 use iolens_model::host::HostFacts;
+use iolens_model::outcome::Status;
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Run, RunHeader, StoppedBy};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, Verdict};
@@ -249,7 +250,7 @@ fn exit_code(strict: bool, run: &Run, analysis: &Analysis) -> u8 {
         .filter_map(ArmAnalysis::verdict)
         .collect();
     let usable = if verdicts.is_empty() {
-        arms().any(|arm| arm.figures.is_some())
+        arms().any(|arm| arm.status == Status::Ok && arm.figures.is_some())
     } else {
         verdicts.iter().any(|&verdict| verdict != Verdict::Invalid)
     };

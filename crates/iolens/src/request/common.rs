@@ -1,23 +1,26 @@
 //! What is the same in the plan of every study, and what is of one alone.
 
 use iolens_model::axes::Study;
+use iolens_model::copy::External;
 use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
 use iolens_model::units::Bytes;
 
 use super::{ALL, stated};
 use crate::failure::Failure;
 use crate::plan_file;
+use crate::values::server::lacking;
 use crate::values::unknown;
 use crate::wishes::Wishes;
 
 /// Keys that not every study has, and whose they are.
-const KEYS: [(&[Study], &[&str]); 11] = [
+const KEYS: [(&[Study], &[&str]); 12] = [
     (&[Study::Net, Study::File, Study::Write, Study::Copy], &["sizes"]),
     (&[Study::File, Study::Write, Study::Copy], &["dir"]),
     (&[Study::File, Study::Write], &["pattern", "depth", "file_bytes"]),
     (&[Study::File, Study::Copy], &["cache", "file", "evict"]),
     (&[Study::Write], &["destination"]),
-    (&[Study::Copy], &["block", "sync", "external"]),
+    (&[Study::Copy], &["block", "sync"]),
+    (&[Study::Copy, Study::Server], &["external"]),
     (&[Study::Net, Study::Server], &["topologies"]),
     (
         &[Study::Server],
@@ -141,6 +144,64 @@ pub(super) fn block_sizes(asked: &Wishes) -> Result<Vec<Bytes>, Failure> {
             "a block of {size} is too large: the largest is {BLOCK_BYTES_MAX}"
         ))),
     }
+}
+
+/// Refuses programs that a study cannot have as arms: of a name that is one already, or
+/// that are not told what they must be.
+pub(super) fn check_external(
+    external: &[External],
+    is_built_in: impl Fn(&str) -> bool,
+    placeholders: &[&'static str],
+) -> Result<(), Failure> {
+    for (index, External { name, argv }) in external.iter().enumerate() {
+        if is_built_in(name) {
+            return Err(Failure::usage(format!(
+                "--external cannot be named {name}: that is an arm already\n  take another name"
+            )));
+        }
+        if external[..index].iter().any(|other| other.name == *name) {
+            return Err(Failure::usage(format!("--external {name} is there twice")));
+        }
+        if let Some(key) = lacking(argv, placeholders) {
+            return Err(Failure::usage(format!(
+                "--external {name} lacks {key}, which this study tells its programs\n  write it \
+                 into the command, as in {name}='prog {}'",
+                placeholders.join(" ")
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The arms and the baseline, which is always measured; so is every program that is given
+/// with `--external`. `all` is what that word stands for, `known` finds an id.
+pub(super) fn arms_with_programs(
+    asked: &Wishes,
+    all: &[&str],
+    known: impl Fn(&str) -> Result<String, String>,
+    default: &str,
+) -> Result<(Vec<String>, String), Failure> {
+    let mut listed: Vec<String> = Vec::new();
+    for word in stated(asked.primitives.clone(), "primitives")?.0 {
+        match &*word {
+            ALL => listed.extend(all.iter().map(|&id| id.to_owned())),
+            id => listed.push(known(id).map_err(Failure::usage)?),
+        }
+    }
+    listed.extend(asked.external.iter().map(|external| external.name.clone()));
+    let listed = listed.into_iter().fold(Vec::new(), |mut kept: Vec<String>, id| {
+        if !kept.contains(&id) {
+            kept.push(id);
+        }
+        kept
+    });
+    let baseline = match (&asked.baseline, &listed[..]) {
+        (Some(id), _) => known(id).map_err(Failure::usage)?,
+        (None, [single]) => single.clone(),
+        (None, _) => default.to_owned(),
+    };
+    let others = listed.into_iter().filter(|id| *id != baseline);
+    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
 }
 
 /// The engines of a study of files.

@@ -9,8 +9,10 @@ use iolens_model::file::CacheState;
 use iolens_model::plan::Axes;
 use iolens_model::units::Bytes;
 
+use super::common::{arms_with_programs, check_external};
 use super::{ALL, Chosen, Request, schedule, stated};
 use crate::failure::Failure;
+use crate::values::server::OF_COPIES;
 use crate::values::unknown;
 use crate::wishes::Wishes;
 
@@ -93,50 +95,21 @@ fn check(axes: &CopyAxes) -> Result<(), Failure> {
         }
         _ => {}
     }
-    for (index, External { name, .. }) in axes.external.iter().enumerate() {
-        if copiers::is_built_in(name) {
-            return Err(Failure::usage(format!(
-                "--external cannot be named {name}: that is an arm already\n  take another name"
-            )));
-        }
-        if axes.external[..index].iter().any(|other| other.name == *name) {
-            return Err(Failure::usage(format!("--external {name} is there twice")));
-        }
-    }
-    Ok(())
+    check_external(&axes.external, copiers::is_built_in, OF_COPIES)
 }
 
-/// The arms and the baseline, which is always measured; so is every program that is
-/// given with `--external`.
+/// The arms and the baseline, of which some can be none.
 fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let mut listed: Vec<String> = Vec::new();
-    for word in stated(asked.primitives.clone(), "primitives")?.0 {
-        let found: Vec<String> = match &*word {
-            ALL => copiers::built_in_ids().map(str::to_owned).collect(),
-            id => vec![arm(id, &asked.external).map_err(Failure::usage)?],
-        };
-        listed.extend(found);
-    }
-    listed.extend(asked.external.iter().map(|external| external.name.clone()));
-    let listed = listed.into_iter().fold(Vec::new(), |mut kept: Vec<String>, id| {
-        if !kept.contains(&id) {
-            kept.push(id);
-        }
-        kept
-    });
-    let baseline = match (&asked.baseline, &listed[..]) {
-        (Some(id), _) => arm(id, &asked.external).map_err(Failure::usage)?,
-        (None, [single]) => single.clone(),
-        (None, _) => BASELINE.to_owned(),
-    };
+    let all: Vec<&str> = copiers::built_in_ids().collect();
+    let known = |id: &str| arm(id, &asked.external);
+    let (listed, baseline) = arms_with_programs(asked, &all, known, BASELINE)?;
     if copiers::is_control(&baseline) && listed.len() > 1 {
         return Err(Failure::usage(format!(
             "`{baseline}` cannot be the baseline: it moves no bytes\n  name one that does with \
              --baseline, such as {BASELINE}"
         )));
     }
-    let others = listed.into_iter().filter(|id| *id != baseline);
-    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
+    Ok((listed, baseline))
 }
 
 /// The id of an engine, of a program that everybody has, or of one that was given.

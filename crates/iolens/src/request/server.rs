@@ -1,13 +1,16 @@
 //! A plan of the study `server`.
 
-use iolens_engine::server::models::{self, MODELS};
+use iolens_engine::host;
+use iolens_engine::server::models::{self, MODELS, Makes};
 use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::{Axes, Schedule};
 use iolens_model::server::ServerAxes;
 use iolens_model::units::Nanos;
 
+use super::common::{arms_with_programs, check_external};
 use super::{ALL, Available, Chosen, Request, stated, topologies};
 use crate::failure::Failure;
+use crate::values::server::OF_SERVERS;
 use crate::values::unknown;
 use crate::wishes::Wishes;
 
@@ -42,9 +45,17 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         client_threads: asked.client_threads,
         server_cpus: asked.server_cpus.clone().map(|cpus| cpus.0),
         client_cpus: asked.client_cpus.clone().map(|cpus| cpus.0),
-        external: Vec::new(),
+        external: asked.external.clone(),
     };
     check(&asked, &axes)?;
+    let why = why_isolated(&axes, &primitives, host::descriptors_hard_max());
+    let asked = match why.filter(|_| !asked.isolate) {
+        Some(why) => {
+            notes.push(format!("every server is measured by itself, as with --isolate: {why}"));
+            Wishes { isolate: true, ..asked }
+        }
+        None => asked,
+    };
     let schedule = Schedule::Slices {
         slice: asked.slice.unwrap_or(SLICE),
         discarded_rounds: DISCARDED_ROUNDS,
@@ -54,6 +65,29 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     let chosen = Chosen { axes, primitives, baseline, sizes: Vec::new(), schedule };
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
 }
+
+/// Why servers may not stand beside each other in a trial.
+fn why_isolated(axes: &ServerAxes, models: &[String], descriptors: u64) -> Option<String> {
+    let most = u64::from(axes.connections.iter().copied().max().unwrap_or(0));
+    let keeps = |id: &&String| models::find(id).is_some_and(|e| e.makes != Makes::Nothing);
+    let reads_all = axes.services.iter().any(|service| service.starts_with("top2"));
+    if let Some(id) = models.iter().find(keeps).filter(|_| reads_all && most > 1) {
+        return Some(format!(
+            "top2 reads all of /proc, and others would find the processes and threads of `{id}` \
+             there"
+        ));
+    }
+    let at_once = most * TOGETHER_LEAST;
+    (at_once > descriptors && most < descriptors).then(|| {
+        format!(
+            "connections to {TOGETHER_LEAST} of them at a time need {at_once} descriptors, and \
+             RLIMIT_NOFILE allows {descriptors}"
+        )
+    })
+}
+
+/// Servers of a trial at least: the baseline, its double and another one.
+const TOGETHER_LEAST: u64 = 3;
 
 /// Refuses what does not go together.
 fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
@@ -77,6 +111,7 @@ fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
             axes.in_flight
         )));
     }
+    check_external(&axes.external, |id| models::find(id).is_some(), OF_SERVERS)?;
     let (server, client) = (axes.server_cpus.as_ref(), axes.client_cpus.as_ref());
     if server.is_some() != client.is_some() {
         return Err(Failure::usage(
@@ -93,44 +128,30 @@ fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
     }
 }
 
-/// The models and the baseline, which is always measured.
+/// The models and programs, and the baseline.
 fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let mut listed: Vec<String> = Vec::new();
-    for word in stated(asked.primitives.clone(), "primitives")?.0 {
-        let found: Vec<&str> = match &*word {
-            ALL => MODELS.iter().map(|entry| entry.id).collect(),
-            id => vec![known_model(id).map_err(Failure::usage)?.id],
-        };
-        for id in found {
-            if !listed.iter().any(|known| known == id) {
-                listed.push(id.to_owned());
-            }
-        }
-    }
-    let baseline = match (&asked.baseline, &listed[..]) {
-        (Some(id), _) => known_model(id).map_err(Failure::usage)?.id.to_owned(),
-        (None, [single]) => single.clone(),
-        (None, _) => BASELINE.to_owned(),
+    let all: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
+    let known = |id: &str| match asked.external.iter().any(|external| external.name == id) {
+        true => Ok(id.to_owned()),
+        false => known_model(id).map(|entry| entry.id.to_owned()),
     };
-    let others = listed.into_iter().filter(|id| *id != baseline);
-    Ok((std::iter::once(baseline.clone()).chain(others).collect(), baseline))
+    arms_with_programs(asked, &all, known, BASELINE)
 }
 
 /// The model of an id.
 pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
     models::find(id).ok_or_else(|| {
         let known: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
-        let hint = format!("`iolens list models` shows all of them; --primitives takes {ALL} too");
+        let hint = format!(
+            "`iolens list models` shows all of them; --primitives takes {ALL} too, and --external \
+             adds a program"
+        );
         unknown("model", id, &known, &hint)
     })
 }
 
-/// Whether there is such an id under a key of a plan.
-pub(super) fn known(key: &str, id: &str) -> Result<(), String> {
-    match key {
-        "primitives" if id == ALL => Ok(()),
-        "primitives" | "baseline" => known_model(id).map(|_| ()),
-        // Said of the key, whatever stands under it.
-        _ => Ok(()),
-    }
+/// Whether there may be such an id under a key of a plan: one that is no model may stand
+/// under `external`, which is known when all of the plan is.
+pub(super) fn known(_: &str, _: &str) -> Result<(), String> {
+    Ok(())
 }

@@ -309,10 +309,7 @@ impl CellState {
         only: Option<usize>,
         rng: &mut impl Rng,
     ) -> Trial {
-        let arms: Vec<&GroupArm> = match only {
-            Some(arm) => vec![&self.groups[group].arms[arm]],
-            None => self.groups[group].arms.iter().collect(),
-        };
+        let arms = self.arms(group, only);
         let longest = arms.iter().map(|arm| self.slice_ns(plan, arm)).max().unwrap_or(0);
         let schedule = self.schedule(plan, &self.groups[group]);
         let visit = arms.iter().map(|arm| self.rounds_ns(plan, arm, &schedule));
@@ -329,21 +326,27 @@ impl CellState {
         trial
     }
 
+    /// The arms of a group, or one of them.
+    fn arms(&self, group: usize, only: Option<usize>) -> Vec<&GroupArm> {
+        let arms = self.groups[group].arms.iter().enumerate();
+        arms.filter(|(arm, _)| only.is_none_or(|only| only == *arm)).map(|(_, arm)| arm).collect()
+    }
+
     /// The setting of a cell whose requests are due by a schedule.
     fn open_loop(&self) -> Option<&ServerSetting> {
         self.cell.server().filter(|setting| setting.is_open_loop())
     }
 
-    /// A short trial that finds how long a message of each arm takes.
+    /// A short trial that finds how long a message of each arm takes, or of one of them.
     pub(crate) fn probe(
         &self,
         plan: &Plan,
-        group: usize,
+        (group, only): (usize, Option<usize>),
         target: Nanos,
         rng: &mut impl Rng,
     ) -> Trial {
         const ROUNDS: u32 = 9;
-        let arms: Vec<&GroupArm> = self.groups[group].arms.iter().collect();
+        let arms = self.arms(group, only);
         let least = match self.cell.copy() {
             Some(_) => arms.iter().map(|arm| arm.message_ns).fold(0.0, f64::max),
             None => 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell),
@@ -376,7 +379,7 @@ impl CellState {
         let round = Nanos(layout.longest.saturating_mul(arms.len() as u64));
         let net = plan.net().zip(self.cell.net());
         let servers = plan.server().zip(self.cell.server());
-        let seed = rng.next_u64();
+        let (seed, slice) = (rng.next_u64(), (place.pass > 0).then_some(layout.target));
         Trial {
             pass: place.pass,
             position: place.position,
@@ -393,7 +396,7 @@ impl CellState {
             file: None,
             copies: None,
             servers: servers.map(|(axes, setting)| {
-                servers::of_trial(axes, setting, &self.placement, None, seed)
+                servers::of_trial(axes, setting, &self.placement, slice, seed)
             }),
             sampling: None,
             stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
@@ -405,7 +408,8 @@ impl CellState {
     /// gets what the baseline got: the two must do the same work.
     pub(crate) fn learn(&mut self, group: usize, probe: &TrialOutcome) {
         let arms = &mut self.groups[group].arms;
-        for (index, arm) in arms.iter_mut().enumerate() {
+        for (index, found) in probe.arms.iter().enumerate() {
+            let Some(arm) = arms.iter_mut().find(|arm| arm.arm == found.arm) else { continue };
             if let Some(message_ns) = work::measured_message_ns(probe, index)
                 && !arm.is_fixed
             {

@@ -197,7 +197,7 @@ impl<'a> Course<'a> {
                     {
                         continue;
                     }
-                    if self.probe(cell, group, share)? == Flow::Interrupted {
+                    if self.probe_group(cell, group, share)? == Flow::Interrupted {
                         return Ok(Flow::Interrupted);
                     }
                 }
@@ -206,11 +206,35 @@ impl<'a> Course<'a> {
         Ok(Flow::GoOn)
     }
 
+    /// The probes of a group: one, or of servers that may not stand beside each other one
+    /// for each.
+    fn probe_group(&mut self, cell: usize, group: usize, share: u64) -> Result<Flow, Failure> {
+        if !(self.plan().isolate && self.plan().server().is_some()) {
+            return self.probe(cell, (group, None), share);
+        }
+        let labels = |group: &cells::Group| -> Vec<String> {
+            group.arms.iter().map(|arm| arm.arm.label.clone()).collect()
+        };
+        for label in labels(&self.cells[cell].groups[group]) {
+            // An arm may have dropped out since, and its group with it.
+            let Some((group, arm)) = self.cells[cell].find(&label) else { continue };
+            if self.probe(cell, (group, Some(arm)), share)? == Flow::Interrupted {
+                return Ok(Flow::Interrupted);
+            }
+        }
+        Ok(Flow::GoOn)
+    }
+
     /// One probe; a failed one is kept, and counts.
-    fn probe(&mut self, cell: usize, group: usize, share: u64) -> Result<Flow, Failure> {
+    fn probe(
+        &mut self,
+        cell: usize,
+        (group, only): (usize, Option<usize>),
+        share: u64,
+    ) -> Result<Flow, Failure> {
         let state = &self.cells[cell];
         let target = Nanos(state.target.0 / share);
-        let trial = state.probe(&self.header.plan, group, target, &mut self.rng);
+        let trial = state.probe(&self.header.plan, (group, only), target, &mut self.rng);
         let trial = self.with_files(trial);
         let outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
         match outcome.status {
@@ -225,8 +249,9 @@ impl<'a> Course<'a> {
                 self.cells[cell].note_failure(group, &outcome);
                 self.keep(&outcome)?;
                 // The others are still to be probed; each time there is one less.
-                if self.cells[cell].groups.get(group).is_some_and(|g| g.arms.len() < arms) {
-                    return self.probe(cell, group, share);
+                let left = self.cells[cell].groups.get(group).map(|group| group.arms.len());
+                if only.is_none() && left.is_some_and(|left| left < arms) {
+                    return self.probe(cell, (group, None), share);
                 }
             }
         }

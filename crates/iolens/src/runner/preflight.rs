@@ -125,7 +125,8 @@ fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
         if let Some(server) = cell.cell.server() {
             // The client has those of all servers of a trial.
             let arms = cell.groups.iter().map(|group| group.arms.len() as u64).max().unwrap_or(0);
-            return arms * u64::from(server.connections);
+            let at_once = if plan.isolate { arms.min(1) } else { arms };
+            return at_once * u64::from(server.connections);
         }
         // One per arm, and what it opens itself; the signals of leads and files
         // of /proc besides. An event that gets no descriptor is not counted, and

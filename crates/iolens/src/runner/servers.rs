@@ -106,17 +106,21 @@ pub(super) fn as_phases(slices: &mut [Slice], phase: Nanos) {
     }
 }
 
-/// What the workers of a trial are told; `rate` is null in a closed loop.
+/// How long processors are watched while nothing is asked, at most.
+const REST_MAX: Nanos = Nanos(100_000_000);
+
+/// What the workers of a trial are told, its rate left out. Processors are watched before
+/// the trials that are kept, for a slice each time.
 pub(super) fn of_trial(
     axes: &ServerAxes,
     setting: &ServerSetting,
     placement: &Placement,
-    rate: Option<f64>,
+    slice: Option<Nanos>,
     seed: u64,
 ) -> TrialServers {
     let cpus = u32::try_from(placement.rx_cpus.len()).unwrap_or(u32::MAX).max(1);
     TrialServers {
-        rate,
+        rate: None,
         arrivals: axes.arrivals,
         seed,
         in_flight: axes.in_flight,
@@ -124,6 +128,7 @@ pub(super) fn of_trial(
         backlog: axes.backlog,
         client_threads: axes.client_threads.unwrap_or(cpus).min(setting.connections),
         programs: axes.external.clone(),
+        rest: slice.map_or(Nanos(0), |slice| slice.min(REST_MAX)),
     }
 }
 

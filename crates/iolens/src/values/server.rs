@@ -7,6 +7,18 @@ use iolens_model::server::LoadLevel;
 
 use super::{List, Parsed, at_most, distinct, list, load, narrow};
 
+/// What a program that copies must be told, or it copies nothing that we know of.
+pub(crate) const OF_COPIES: &[&str] = &["{src}", "{dst}"];
+
+/// What a program that serves must be told, or nobody finds it.
+pub(crate) const OF_SERVERS: &[&str] = &["{port}"];
+
+/// The first of some placeholders that a program is not told.
+pub(crate) fn lacking(argv: &[String], placeholders: &[&'static str]) -> Option<&'static str> {
+    let lacks = |key: &&&str| !argv.iter().any(|argument| argument.contains(**key));
+    placeholders.iter().find(lacks).copied()
+}
+
 /// Services of a server, each as it is written.
 pub(crate) fn services(text: &str) -> Parsed<List<String>> {
     let items = super::words(text)?;

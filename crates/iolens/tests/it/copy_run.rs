@@ -115,7 +115,7 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     program("copy", &["dd=x {src} {dst}"], "that is an arm already");
     program("copy", &["a=x {src}"], "lacks {dst}");
     program("copy", &["a=x {src} {dst}", "a=y {src} {dst}"], "--external a is there twice");
-    program("file", &["a=x {src} {dst}"], "--external is of the study copy");
+    program("file", &["a=x {src} {dst}"], "--external is of the studies copy and server");
     let done = place.run(&format!("{RUN} --dir {}", place.path("nowhere").display()));
     assert_eq!(done.code, Some(4), "{}", done.stderr);
     assert!(done.stderr.contains("nowhere"), "{}", done.stderr);

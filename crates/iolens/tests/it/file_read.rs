@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Place, children};
+use crate::harness::{Place, a_child_has_mapped, children};
 use crate::skip;
 
 /// A megabyte and three bytes, none of them like its neighbours.
@@ -263,13 +263,7 @@ fn what_reads_without_any_device_is_noted() {
 
 /// Waits until the worker of a reading has mapped its file.
 fn wait_until_mapped(tool: u32, path: &Path) {
-    let path = path.to_str().unwrap();
-    loop {
-        let maps = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/maps"));
-        let mapped = |pid: &u32| maps(pid).is_ok_and(|maps| maps.contains(path));
-        if children(tool).iter().any(mapped) {
-            return;
-        }
+    while !a_child_has_mapped(tool, path) {
         assert!(crate::harness::is_alive(tool), "it ended before it had mapped the file");
         std::thread::yield_now();
     }

@@ -116,30 +116,3 @@ fn holes_are_said_before_the_first_trial() {
     let done = place.run(&run);
     assert!(done.stderr.contains("holes") || done.stderr.contains("zeros"), "{}", done.stderr);
 }
-
-/// A run of somebody's file that goes on until it is interrupted.
-fn long_run(place: &Place) -> crate::harness::Running {
-    let path = place.path("theirs");
-    std::fs::write(&path, vec![7; 4 << 20]).unwrap();
-    let mut run = place.start(&format!(
-        "run file --file {} --sizes 4KiB --primitives read --threads 1 \
-         --cache warm --passes 400 --progress plain",
-        path.display()
-    ));
-    run.wait_for("committed: pass 1");
-    run
-}
-
-#[test]
-fn a_file_that_grows_is_read_as_far_as_it_was() {
-    let place = Place::new();
-    let mut run = long_run(&place);
-    let path = place.path("theirs");
-    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(8 << 20).unwrap();
-    for _ in 0..3 {
-        let line = run.wait_for("committed: ");
-        assert!(line.contains(": ok,"), "{line}");
-    }
-    run.signal("INT");
-    assert_eq!(run.finish().code, Some(130));
-}

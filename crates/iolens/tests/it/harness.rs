@@ -1,7 +1,7 @@
 //! A place for one test, and the binary run in it.
 
 use std::io::{BufRead, BufReader, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use serde_json::Value;
@@ -205,6 +205,13 @@ fn waits_of_threads(pid: u32) -> Vec<u64> {
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     list.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// Whether a child of a process has mapped a file.
+pub(crate) fn a_child_has_mapped(parent: u32, path: &Path) -> bool {
+    let path = path.to_str().unwrap();
+    let maps = |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/maps"));
+    children(parent).iter().any(|pid| maps(pid).is_ok_and(|maps| maps.contains(path)))
 }
 
 /// Whether a process is there and not a zombie.

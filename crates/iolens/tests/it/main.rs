@@ -12,6 +12,7 @@ mod counters;
 mod doctor;
 mod explain;
 mod faults;
+mod file_faults;
 mod file_read;
 mod file_run;
 mod file_write;
@@ -26,6 +27,7 @@ mod plans;
 mod receivers;
 mod resume;
 mod serve;
+mod server_run;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
 mod storage;

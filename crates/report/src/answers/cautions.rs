@@ -211,7 +211,8 @@ fn signed(fraction: f64) -> String {
 /// What the harness costs beside what it measures.
 pub(super) fn harness(run: &Run) -> Sentence {
     let calibration = &run.header.calibration;
-    let received = run.header.plan.topologies().iter().any(|topology| topology.has_receiver());
+    let topologies = run.header.plan.topologies();
+    let received = run.header.plan.net().is_some() && topologies.iter().any(|t| t.has_receiver());
     let receipt = calibration.receipt_round_trip_ns.filter(|_| received);
     let receipt = receipt.map_or_else(String::new, |ns| {
         let slice = match run.header.plan.schedule {

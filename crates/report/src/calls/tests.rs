@@ -81,7 +81,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
             let tx = Counts {
                 messages: CALLS,
                 bytes: CALLS * u64::from(bytes),
-                calls: CALLS * u64::from(calls),
+                calls: Some(CALLS * u64::from(calls)),
                 time_ns,
                 task_clock_ns: Some(time_ns * u64::from(cell.threads)),
                 voluntary_switches: Some(0),

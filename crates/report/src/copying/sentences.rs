@@ -14,7 +14,7 @@ use iolens_stats::analysis::{
 
 use super::{is_control, is_program, start_of};
 use crate::answers::{Kind, Sentence};
-use crate::files::{rate, rate_of, rooflines};
+use crate::files::{copy_limit, rate, rate_of};
 use crate::number::percent;
 use crate::results::{curves, interval_text};
 use crate::words;
@@ -72,7 +72,8 @@ fn against_dd(
         })
         .collect();
     let what = if is_baseline { "anything here beats dd" } else { "the baseline beats dd" };
-    let claim = format!("whether {what}: {} (95 % intervals).", parts.join("; "));
+    let how = if parts.iter().any(|part| part.contains('[')) { " (95 % intervals)" } else { "" };
+    let claim = format!("whether {what}: {}{how}.", parts.join("; "));
     (!parts.is_empty()).then(|| about(run, curve, &claim))
 }
 
@@ -119,7 +120,7 @@ fn answer(contrast: &Contrast, is_of_arm: bool, delta: f64) -> String {
         Verdict::Small => format!("no, by less than δ = {}", percent(delta)),
         Verdict::Equivalent => format!("a tie within δ = {}", percent(delta)),
         Verdict::Inconclusive => "not decided".to_owned(),
-        Verdict::Invalid => "not usable".to_owned(),
+        Verdict::Invalid | Verdict::Unranked => "not usable".to_owned(),
     }
 }
 
@@ -131,11 +132,11 @@ fn bound(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Sentence> {
     let (cell, arm, best) = all.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value))?;
     let lead =
         format!("the fastest is {} at {}, {}", arm.arm.label, cell.cell.size, rate(best.value));
-    let copy = rooflines(run, curve.threads).into_iter().find(|(name, _)| name.contains("copy"));
+    let copy = copy_limit(run, curve.threads, cell.cell.size);
     let claim = match copy.filter(|_| curve.cache() == Some(CacheState::Warm)) {
         Some((name, bytes_per_s)) => format!(
-            "{lead}: {} of the {name} ({}), besides which a copy makes and maps every page of the \
-             new file.",
+            "{lead}: {} of the rate at which as many bytes are only copied from memory to memory \
+             ({name}: {}); a copy of a file also makes every page of the new one.",
             percent(best.value / bytes_per_s),
             rate(bytes_per_s)
         ),

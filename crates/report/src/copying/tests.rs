@@ -93,9 +93,9 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
             let time_ns = (2.0 * copy_ns * (1.0 + 0.001 * f64::from(pass % 3))) as u64;
             let calls = match role {
-                _ if is_program => 0,
-                Role::Control => 2,
-                _ => cell.size.0 / 4096,
+                _ if is_program => None,
+                Role::Control => Some(2),
+                _ => Some(cell.size.0 / 4096),
             };
             let tx = Counts {
                 messages: 2,

@@ -32,6 +32,7 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
         group: Group::Time,
         svg: draw(Medium::Paper).standalone(),
         inline: draw(Medium::Page).inline(),
+        narrow: None,
         table: table(&title, explain::time_of(explanation), &bars),
         family: None,
         lines: 0,

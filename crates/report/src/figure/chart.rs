@@ -6,6 +6,7 @@ use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::reading::Reading;
+use iolens_model::server::LoadLevel;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
@@ -54,6 +55,10 @@ pub(crate) enum Along {
     Workers,
     /// Calls in a row, in studies of calls.
     Calls,
+    /// Connections at a time.
+    Connections,
+    /// Share of what the slowest model takes that is offered, in percent.
+    Offered,
 }
 
 impl Along {
@@ -80,6 +85,8 @@ impl Along {
             Along::Threads => "thread pairs, log scale",
             Along::Workers => "threads, log scale",
             Along::Calls => "calls in a row, log scale",
+            Along::Connections => "connections, log scale",
+            Along::Offered => "offered, % of what the slowest takes, log scale",
         }
     }
 
@@ -92,6 +99,13 @@ impl Along {
                 let calls = cell.cell.syscall().and_then(|setting| setting.in_a_row);
                 calls.map_or(f64::NAN, |calls| calls as f64)
             }
+            Along::Connections => {
+                cell.cell.server().map_or(f64::NAN, |server| f64::from(server.connections))
+            }
+            Along::Offered => match cell.cell.server().map(|server| server.load) {
+                Some(LoadLevel::Percent(share)) => f64::from(share),
+                Some(LoadLevel::Closed) | None => f64::NAN,
+            },
         }
     }
 
@@ -99,7 +113,7 @@ impl Along {
     pub(crate) fn marks(self, host: &HostFacts) -> Vec<(&'static str, f64)> {
         match self {
             Along::Sizes | Along::Blocks | Along::Files => caches(host),
-            Along::Threads | Along::Workers | Along::Calls => Vec::new(),
+            _ => Vec::new(),
         }
     }
 
@@ -110,13 +124,15 @@ impl Along {
             Along::Files => "file size",
             Along::Threads | Along::Workers => "threads",
             Along::Calls => "calls in a row",
+            Along::Connections => "connections",
+            Along::Offered => "offered (%)",
         }
     }
 
     fn scale(self, values: &[u64]) -> Scale {
         match self {
             Along::Sizes | Along::Blocks | Along::Files => Scale::sizes(values),
-            Along::Threads | Along::Workers | Along::Calls => Scale::counts(values),
+            _ => Scale::counts(values),
         }
     }
 
@@ -125,7 +141,7 @@ impl Along {
         let x = x as u64;
         match self {
             Along::Sizes | Along::Blocks | Along::Files => Bytes(x).to_string(),
-            Along::Threads | Along::Workers | Along::Calls => x.to_string(),
+            _ => x.to_string(),
         }
     }
 }
@@ -212,6 +228,13 @@ impl Panel {
     /// Whether it has a value.
     pub(crate) fn has_values(&self) -> bool {
         self.series.iter().any(|series| !series.points.is_empty())
+    }
+}
+
+impl Panel {
+    /// Whether it has a value of an arm that is compared.
+    pub(crate) fn has_compared(&self) -> bool {
+        self.series.iter().any(|s| s.kind == Kind::Curve && !s.points.is_empty())
     }
 }
 

@@ -7,7 +7,7 @@ use iolens_stats::analysis::Analysis;
 
 use super::metric::{COPY_TIME, READ_CPU};
 use super::{Figure, Group, Sweep, by_size, files, ratio};
-use crate::files::{rate, rooflines};
+use crate::files::{copy_limit, rate};
 
 /// Every figure of some sweeps, which differ in their settings.
 pub(super) fn all(run: &Run, analysis: &Analysis, sweeps: &[Sweep<'_>]) -> Vec<Figure> {
@@ -31,16 +31,19 @@ fn rates(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
         let mut panels = by_size::panels(run, sweep, &metric);
         let is_warm = sweep.setting.cache() == Some(CacheState::Warm);
         for (panel, (threads, _)) in panels.iter_mut().zip(&sweep.curves).filter(|_| is_warm) {
-            let copies =
-                rooflines(run, *threads).into_iter().filter(|(name, _)| name.contains("copy"));
-            let line = |(name, found): (String, f64)| {
-                (found / metric.divisor, format!("{name}: {}", rate(found)))
-            };
-            panel.bounds = copies.map(line).collect();
+            for cell in sweep.cells() {
+                let Some((name, found)) = copy_limit(run, *threads, cell.cell.size) else {
+                    continue;
+                };
+                let line = (found / metric.divisor, format!("{name}: {}", rate(found)));
+                if !panel.bounds.contains(&line) {
+                    panel.bounds.push(line);
+                }
+            }
         }
         super::chart::share_scales(&mut panels);
         let title = format!("Rate by file size ({} of the file)", metric.unit);
-        let how = "; dashed: a copy from memory to memory";
+        let how = "; dashed: bytes only copied from memory to memory";
         let chart = by_size::chart(run, sweep, &title, how, panels);
         sweep.figure(run, Group::Main, "rate-by-size", chart)
     })

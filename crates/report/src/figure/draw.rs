@@ -26,6 +26,7 @@ impl Layout {
 
     fn of(chart: &Chart, medium: Medium) -> Layout {
         let wished = match (medium, chart.columns) {
+            (Medium::Narrow, _) => 1,
             (Medium::Paper, 4..) => 2,
             (_, columns) => columns,
         };

@@ -107,6 +107,7 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
         group: Group::Time,
         svg: draw(Medium::Paper).standalone(),
         inline: draw(Medium::Page).inline(),
+        narrow: None,
         table: table(&title, &trees),
         family: None,
         lines: 0,

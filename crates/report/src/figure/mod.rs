@@ -13,6 +13,7 @@ use iolens_model::copy::CopySetting;
 use iolens_model::file::{FileSetting, WriteSetting};
 use iolens_model::plan::Plan;
 use iolens_model::run::Run;
+use iolens_model::server::ServerSetting;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
@@ -37,10 +38,11 @@ mod heatmap;
 mod labels;
 mod latency;
 mod message_time;
-mod metric;
+pub(crate) mod metric;
 mod plot;
 mod ratio;
 pub(crate) mod scale;
+mod servers;
 pub(crate) mod sheet;
 pub mod strip;
 pub(crate) mod style;
@@ -71,6 +73,9 @@ pub struct Figure {
     /// The same for the width of a page, without styles, which come from the
     /// page around it.
     pub inline: String,
+    /// The same again for a screen that is narrow, its panels one below the other; null
+    /// for figures that keep their width there and scroll.
+    pub narrow: Option<String>,
     /// The same numbers as a table.
     pub table: Table,
     /// Whether it is one of those that are read first.
@@ -145,7 +150,7 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
             }
         }
         Study::Syscall => figures.extend(crate::calls::figures(run, analysis)),
-        Study::Server => {}
+        Study::Server => figures.extend(servers::all(run, analysis)),
     }
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
     let mut sampled = attribution::figures(run, &explained);
@@ -170,6 +175,7 @@ pub(crate) fn of_calls(
         group,
         svg: draw(Medium::Paper).standalone(),
         inline: draw(Medium::Page).inline(),
+        narrow: None,
         table,
         family: None,
         lines: 0,
@@ -231,8 +237,7 @@ fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
 #[must_use]
 pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
     let parts = parts::parts(analysis).into_iter();
-    let mut families: Vec<_> =
-        parts.map(|part| (parts::id(part.family), parts::name(part.family))).collect();
+    let mut families: Vec<_> = parts.map(|part| (part.id, part.group())).collect();
     families.dedup();
     families
 }
@@ -339,7 +344,9 @@ impl<'a> Sweep<'a> {
         let titled = chart::Chart { title: self.title(&chart.title), ..chart };
         let draw = |medium| draw::draw(&titled, medium);
         let figure = self.finish(run, group, metric, &titled.title, draw, titled.table());
-        Figure { lines: titled.lines(), ..figure }
+        // Pages of `net` have too many figures to draw each twice.
+        let narrow = words::is_of_files(&run.header.plan).then(|| draw(Medium::Narrow).inline());
+        Figure { lines: titled.lines(), narrow, ..figure }
     }
 
     /// A title that says of which arms the figure is.
@@ -368,8 +375,9 @@ impl<'a> Sweep<'a> {
             group,
             svg: draw(Medium::Paper).standalone(),
             inline: draw(Medium::Page).inline(),
+            narrow: None,
             table,
-            family: self.part.map(|part| parts::id(part.family)),
+            family: self.part.map(|part| part.id),
             lines: 0,
             leads: group == Group::Crossover || metric.starts_with("ratio"),
         }
@@ -383,7 +391,15 @@ fn stem(plan: &Plan, cell: &Cell, metric: &str) -> String {
         Setting::Net(NetSetting { topology, mode, working_set, .. }) => {
             format!("{study}-{topology}-{metric}-{mode}-{working_set}{rest}")
         }
-        Setting::Syscall(_) | Setting::Server(_) => format!("{study}-{metric}{rest}"),
+        Setting::Syscall(_) => format!("{study}-{metric}{rest}"),
+        Setting::Server(ServerSetting { topology, service, length, .. }) => {
+            let service = service.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+            let workers = match plan.threads.as_slice() {
+                [_] => String::new(),
+                _ => format!("-{}-workers", cell.threads),
+            };
+            format!("{study}-{topology}-{metric}-{service}-{length}{workers}")
+        }
         Setting::Copy(CopySetting { cache, .. }) => format!("{study}-{metric}-{cache}{rest}"),
         Setting::File(FileSetting { cache, pattern, consumer, .. }) => {
             format!("{study}-{metric}-{cache}-{pattern}-{consumer}{rest}")

@@ -14,21 +14,8 @@ use crate::{number, words};
 /// The figure of one sweep.
 pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Figure {
     let baseline = run.header.plan.baseline.as_str();
-    let delta = Interval { low: 1.0 / (1.0 + analysis.delta), high: 1.0 + analysis.delta };
-    let one = |(threads, cells): &(u32, Vec<&CellAnalysis>)| Panel {
-        title: sweep.panel(run, *threads),
-        y_name: "ratio, log scale".to_owned(),
-        unit: "ratio",
-        y: Scale::ratios(delta),
-        series: series(run, cells),
-        bounds: Vec::new(),
-        band: Some((delta, format!("±δ = {}", number::percent(analysis.delta)))),
-    };
-    let mut panels: Vec<Panel> = sweep.curves.iter().map(one).collect();
-    let extent = chart::extent(&panels).unwrap_or(delta);
-    let wide = Interval { low: extent.low.min(delta.low), high: extent.high.max(delta.high) };
-    let scale = Scale::ratios(focus(wide, &panels));
-    panels.iter_mut().for_each(|panel| panel.y = scale.clone());
+    let titled = sweep.curves.iter().map(|(n, cells)| (sweep.panel(run, *n), cells.as_slice()));
+    let panels = panels(run, analysis.delta, Along::Sizes, titled);
     let plan = &run.header.plan;
     let (size, unit) = (words::size_of(plan), plan.study().unit());
     let title = format!("Speed relative to {baseline} by {size} (ratio of ns per {unit})");
@@ -36,6 +23,31 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Figur
     let mut chart = by_size::chart(run, sweep, &title, &how, panels);
     chart.apart = 3.5;
     sweep.figure(run, Group::Main, "ratio-by-size", chart)
+}
+
+/// A plot for each of these lists of cells with its title, all with one scale.
+pub(super) fn panels<'a>(
+    run: &Run,
+    delta: f64,
+    along: Along,
+    titled: impl Iterator<Item = (String, &'a [&'a CellAnalysis])>,
+) -> Vec<Panel> {
+    let band = Interval { low: 1.0 / (1.0 + delta), high: 1.0 + delta };
+    let one = |(title, cells): (String, &[&CellAnalysis])| Panel {
+        title,
+        y_name: "ratio, log scale".to_owned(),
+        unit: "ratio",
+        y: Scale::ratios(band),
+        series: series(run, along, cells),
+        bounds: Vec::new(),
+        band: Some((band, format!("±δ = {}", number::percent(delta)))),
+    };
+    let mut panels: Vec<Panel> = titled.map(one).collect();
+    let extent = chart::extent(&panels).unwrap_or(band);
+    let wide = Interval { low: extent.low.min(band.low), high: extent.high.max(band.high) };
+    let scale = Scale::ratios(focus(wide, &panels));
+    panels.iter_mut().for_each(|panel| panel.y = scale.clone());
+    panels
 }
 
 /// The range that is drawn: one arm at a tenth of the baseline must not press
@@ -58,7 +70,7 @@ fn focus(extent: Interval, panels: &[Panel]) -> Interval {
     }
 }
 
-fn how_to_read(run: &Run, panels: &[Panel]) -> String {
+pub(super) fn how_to_read(run: &Run, panels: &[Panel]) -> String {
     let mut outside = panels.iter().flat_map(|panel| {
         panel.series.iter().flat_map(|s| &s.points).filter(|point| !panel.y.contains(point.value))
     });
@@ -70,10 +82,10 @@ fn how_to_read(run: &Run, panels: &[Panel]) -> String {
     format!(" (pointwise); above 1 is faster{open}{edge}")
 }
 
-fn series(run: &Run, cells: &[&CellAnalysis]) -> Vec<Series> {
+fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {
     let baseline = run.header.plan.baseline.as_str();
     let one = |cell: &&CellAnalysis| Point {
-        x: Along::Sizes.of(cell),
+        x: along.of(cell),
         value: 1.0,
         interval: None,
         open: false,
@@ -87,32 +99,33 @@ fn series(run: &Run, cells: &[&CellAnalysis]) -> Vec<Series> {
         points: cells.iter().map(one).collect(),
         missing: Vec::new(),
     }];
-    series.extend(chart::arms(cells).iter().filter_map(|arm| curve(run, cells, arm)));
+    series.extend(chart::arms(cells).iter().filter_map(|arm| curve(run, along, cells, arm)));
     series
 }
 
-fn curve(run: &Run, cells: &[&CellAnalysis], arm: &Arm) -> Option<Series> {
+fn curve(run: &Run, along: Along, cells: &[&CellAnalysis], arm: &Arm) -> Option<Series> {
     let kind = match arm.role {
         Role::SelfCheck => Kind::Noise,
         Role::Compared => Kind::Curve,
         Role::Baseline | Role::Control => return None,
     };
-    let points: Vec<Point> = cells.iter().filter_map(|cell| point(run, cell, &arm.label)).collect();
+    let points: Vec<Point> =
+        cells.iter().filter_map(|cell| point(run, along, cell, &arm.label)).collect();
     let (label, look) = match kind {
         Kind::Noise => ("A/A".to_owned(), style::of("memcpy")),
         _ => (chart::shown(cells, &arm.label), style::of(&arm.primitive)),
     };
-    let missing = chart::missing(Along::Sizes, cells, &arm.label, &points);
+    let missing = chart::missing(along, cells, &arm.label, &points);
     Some(Series { label, look, kind, points, missing })
 }
 
-fn point(run: &Run, cell: &CellAnalysis, label: &str) -> Option<Point> {
+fn point(run: &Run, along: Along, cell: &CellAnalysis, label: &str) -> Option<Point> {
     let contrast = usable(chart::find(cell, label)?)?;
     let quick = run.header.plan.quick;
     let verdict = if quick { String::new() } else { format!(", {}", contrast.verdict.word()) };
     let text = number::contrast(contrast);
     Some(Point {
-        x: Along::Sizes.of(cell),
+        x: along.of(cell),
         value: contrast.ratio,
         interval: contrast.pointwise,
         open: !quick && contrast.verdict == Verdict::Inconclusive,

@@ -40,8 +40,8 @@ impl Scale {
         kept
     }
 
-    /// Message sizes with room at both ends. A label stands at powers of two
-    /// that were measured, at most about eight of them.
+    /// Sizes with room at both ends. A label stands at those that were measured,
+    /// at most about eight of them: at powers of two, where most are.
     pub(crate) fn sizes(sizes: &[u64]) -> Scale {
         const LABELS_MAX: usize = 8;
         let first = sizes.first().copied().unwrap_or(1) as f64;
@@ -49,7 +49,7 @@ impl Scale {
         let room = ((last / first).ln() * 0.05).exp().max(1.35);
         let marked: Vec<u64> =
             sizes.iter().copied().filter(|size| size.is_power_of_two()).collect();
-        let marked = if marked.is_empty() { sizes.to_vec() } else { marked };
+        let marked = if 2 * marked.len() > sizes.len() { marked } else { sizes.to_vec() };
         let step = marked.len().div_ceil(LABELS_MAX).max(1);
         let tick = |&size: &u64| (size as f64, Bytes(size).to_string());
         let ticks = marked.iter().step_by(step).map(tick).collect();
@@ -168,6 +168,8 @@ mod tests {
         assert_eq!(labels(&scale), expect);
         assert!(scale.position(64.0) > 0.0 && scale.position(1048576.0) < 1.0);
         assert_eq!(labels(&Scale::sizes(&[100])), ["100 B"]);
+        let decades = Scale::sizes(&[1, 10, 100, 1000].map(|mib| mib << 20));
+        assert_eq!(labels(&decades), ["1 MiB", "10 MiB", "100 MiB", "1000 MiB"]);
     }
 
     #[test]

@@ -11,6 +11,8 @@ use super::svg::{self, Anchor, Svg, escape};
 pub(crate) enum Medium {
     /// Inside the HTML page.
     Page,
+    /// The same on the screen of a telephone.
+    Narrow,
     /// A file of its own.
     Paper,
 }
@@ -20,6 +22,7 @@ impl Medium {
     pub(crate) fn width(self) -> f64 {
         match self {
             Medium::Page => 1176.0,
+            Medium::Narrow => 358.0,
             Medium::Paper => 616.0,
         }
     }

@@ -45,7 +45,7 @@ pub(crate) const HUES: [(&str, &str, &str); 8] = [
 
 /// The looks of the primitives that are compared most; their neighbours in a
 /// default plan differ in hue and in marker.
-const LOOKS: [(&str, Look); 47] = [
+const LOOKS: [(&str, Look); 59] = [
     ("send_staged", look("ink", Marker::Square, "")),
     ("send", look("blue", Marker::Circle, "")),
     ("sendmsg_iov", look("vermilion", Marker::Up, "")),
@@ -93,6 +93,18 @@ const LOOKS: [(&str, Look); 47] = [
     ("write_fsync", look("vermilion", Marker::Circle, "5 3")),
     ("write_fdatasync", look("orange", Marker::Square, "5 3")),
     ("write_dsync", look("purple", Marker::Up, "5 3")),
+    ("epoll_lt", look("ink", Marker::Down, "")),
+    ("epoll_et", look("blue", Marker::Square, "5 3")),
+    ("epoll_reuseport", look("sky", Marker::Up, "2 3")),
+    ("select", look("orange", Marker::Down, "5 3")),
+    ("select_large", look("orange", Marker::Diamond, "2 3")),
+    ("poll", look("vermilion", Marker::Square, "5 3")),
+    ("iterative", look("grey", Marker::Square, "5 3")),
+    ("thread_pool", look("purple", Marker::Diamond, "5 3")),
+    ("tokio", look("green", Marker::Diamond, "2 3")),
+    ("fork", look("vermilion", Marker::Down, "2 3")),
+    ("prefork", look("blue", Marker::Down, "2 3")),
+    ("thread_per_connection", look("green", Marker::Up, "5 3")),
 ];
 
 const fn look(hue: &'static str, marker: Marker, dash: &'static str) -> Look {

@@ -115,7 +115,7 @@ fn a_twin_has_as_many_values_as_the_figure_has_points() {
         let entries = figure.table.rows.iter().flat_map(|row| &row.entries);
         let values = entries.filter(|entry| entry.text != crate::number::NONE).count();
         let values = values - keys * figure.table.rows.len();
-        for svg in [&figure.svg, &figure.inline] {
+        for svg in [&figure.svg, &figure.inline].into_iter().chain(&figure.narrow) {
             assert_eq!(svg.matches("class=\"pt\"").count(), values, "{}", figure.file_stem);
         }
         assert!(values > 0, "{} is empty", figure.file_stem);

@@ -136,7 +136,7 @@ pub(crate) fn trial_of(
             let tx = Counts {
                 messages: blocks,
                 bytes: blocks * cell.size.0,
-                calls: blocks,
+                calls: Some(blocks),
                 time_ns,
                 task_clock_ns: Some(time_ns * u64::from(cell.threads)),
                 voluntary_switches: Some(0),

@@ -91,8 +91,9 @@ fn within(bytes: usize, figures: Vec<Figure>) -> (Vec<Figure>, usize) {
         }
     }
     let left_out = kept.iter().filter(|kept| !**kept).count();
-    let kept = figures.into_iter().zip(kept).filter_map(|(figure, kept)| kept.then_some(figure));
-    (kept.collect(), left_out)
+    let kept = figures.into_iter().zip(kept).filter(|(_, kept)| *kept);
+    // There is no room for a second drawing of each.
+    (kept.map(|(figure, _)| Figure { narrow: None, ..figure }).collect(), left_out)
 }
 
 /// The figures of one family: which arm from which size on and the main curves
@@ -139,7 +140,8 @@ fn explained(run: &Run, analysis: &Analysis) -> Markup {
 pub(super) fn with_twin(figure: &Figure) -> Markup {
     html! {
         figure id=(figure.file_stem) data-lines=(figure.lines) {
-            div.scroll { (PreEscaped(&figure.inline)) }
+            div.scroll.wide[figure.narrow.is_some()] { (PreEscaped(&figure.inline)) }
+            @if let Some(narrow) = &figure.narrow { div.narrow { (PreEscaped(narrow)) } }
             details {
                 summary { "The numbers of this figure" }
                 (figure.table.html())

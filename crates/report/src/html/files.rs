@@ -161,8 +161,9 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
 fn apart(run: &Run) -> &'static str {
     match run.header.plan.write() {
         Some(_) => {
-            "Left dirty: bytes in the page cache that are not on the device when a slice ends, in \
-             whole pages, over the bytes it wrote; brought there outside of its time."
+            "Left dirty: bytes in the page cache that are not on the device when a slice ends, over \
+             the bytes it wrote, above 100 % where the kernel counts pages that it keeps together \
+             (large folios) as a whole; brought there outside of its time."
         }
         None => {
             "From device: bytes that storage delivered to the process over the bytes it read, \

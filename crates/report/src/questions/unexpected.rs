@@ -162,7 +162,7 @@ fn alike_yet_apart(run: &Run, analysis: &Analysis) -> Option<String> {
 }
 
 fn alike(a: &ArmAnalysis, b: &ArmAnalysis) -> bool {
-    let calls = |arm: &ArmAnalysis| Some(arm.figures.as_ref()?.tx_calls_per_message.value);
+    let calls = |arm: &ArmAnalysis| Some(arm.figures.as_ref()?.tx_calls_per_message?.value);
     let as_many = calls(a).zip(calls(b)).is_some_and(|(a, b)| (a / b - 1.0).abs() < 0.01);
     let copies = a.copies_sender.zip(b.copies_sender);
     as_many && copies.is_some_and(|(a, b)| (a - b).abs() < 0.01)

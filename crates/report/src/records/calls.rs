@@ -32,7 +32,7 @@ pub(super) fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {
     let per_call = time_ns.zip(calls).map(|(ns, calls)| ns / calls);
     row.extend(fixed([
         ("calls", json!(totals.map(|t| t.messages))),
-        ("system_calls", json!(totals.map(|t| t.tx_calls))),
+        ("system_calls", json!(totals.and_then(|t| t.tx_calls))),
         ("bytes", json!(totals.map(|t| t.tx_bytes))),
         ("ns_per_call", json!(per_call)),
         ("calls_per_s", json!(per_call.map(|ns| 1e9 / ns))),
@@ -82,7 +82,7 @@ pub(super) fn figures(run: &Run, arm: &ArmAnalysis) -> Named {
         ("ns_per_call_high", high(call.and_then(|call| call.interval))),
         ("calls_per_s", json!(rate)),
         ("mib_per_s", json!(mib)),
-        ("system_calls_per_call", value(|f| Some(f.tx_calls_per_message))),
+        ("system_calls_per_call", value(|f| f.tx_calls_per_message)),
         ("cpu_ns_per_call", value(|f| f.tx_cpu_ns_per_message)),
         ("cycles_per_call", value(|f| f.cycles_per_message)),
         ("instructions_per_call", value(|f| f.instructions_per_message)),

@@ -1,5 +1,4 @@
-//! Rows of the study `copy`: what is counted is whole files. Nobody counts the calls of
-//! a program: they are null, whatever stands in the slice.
+//! Rows of the study `copy`: what is counted is whole files.
 
 use iolens_model::axes::Study;
 use iolens_model::cell::Cell;
@@ -10,7 +9,6 @@ use iolens_stats::analysis::ArmAnalysis;
 use serde_json::{Value, json};
 
 use super::{Named, Record, files, fixed};
-pub(super) use crate::copying::is_program;
 use crate::copying::start_of;
 
 /// The axes of a cell.
@@ -39,12 +37,6 @@ fn of_copies(columns: Named) -> Named {
     columns.into_iter().map(named).collect()
 }
 
-/// Makes null what counts the calls of a program.
-pub(super) fn forget_calls(columns: &mut Named) {
-    let of_calls = columns.iter_mut().filter(|(name, _)| name.starts_with("system_calls"));
-    of_calls.for_each(|(_, value)| *value = Value::Null);
-}
-
 /// One arm of one trial.
 pub(super) fn arm_row(
     run: &Run,
@@ -54,9 +46,6 @@ pub(super) fn arm_row(
 ) -> Record {
     let row = files::arm_row(run, trial, axes(&trial.cell, setting), index);
     let mut columns = of_copies(row.columns);
-    if is_program(run, &trial.arms[index].arm.primitive) {
-        forget_calls(&mut columns);
-    }
     let own = trial.tx.iter().flat_map(|end| &end.starts).find(|start| start.arm == index);
     columns.extend(fixed([
         ("start_median_ns", json!(own.map(|start| start.median_ns))),
@@ -70,9 +59,6 @@ pub(super) fn arm_row(
 /// Figures of one arm in one cell.
 pub(super) fn figures(run: &Run, arm: &ArmAnalysis) -> Named {
     let mut columns = of_copies(files::figures(arm, Study::Copy));
-    if is_program(run, &arm.arm.primitive) {
-        forget_calls(&mut columns);
-    }
     let start = start_of(run, &arm.arm.primitive);
     columns.extend(fixed([
         ("start_median_ns", json!(start.map(|start| start.median_ns))),

@@ -125,7 +125,7 @@ pub(super) fn figures(arm: &ArmAnalysis, study: Study) -> Named {
         ("device_share", value(|f| f.device_share)),
         ("ns_per_byte", value(|f| f.ns_per_byte)),
         ("cpu_ns_per_byte", value(|f| f.tx_cpu_ns_per_byte)),
-        ("system_calls_per_block", value(|f| Some(f.tx_calls_per_message))),
+        ("system_calls_per_block", value(|f| f.tx_calls_per_message)),
         ("context_switches_per_block", value(|f| f.context_switches_per_message)),
         ("run_delay_ns_per_block", value(|f| f.run_delay_ns_per_message)),
         ("cycles_per_byte", value(|f| f.cycles_per_byte)),

@@ -24,7 +24,7 @@ const FIGURES: [Figure; 15] = [
     Figure { name: "CPU sender", unit: "ns/B", of: |f| f.tx_cpu_ns_per_byte },
     Figure { name: "CPU receiver", unit: "ns/B", of: |f| f.rx_cpu_ns_per_byte },
     Figure { name: "softirq", unit: "ns/B", of: |f| f.softirq_ns_per_byte },
-    Figure { name: "calls", unit: "per msg", of: |f| Some(f.tx_calls_per_message) },
+    Figure { name: "calls", unit: "per msg", of: |f| f.tx_calls_per_message },
     Figure { name: "segments", unit: "per msg", of: |f| f.tx_segments_per_message },
     Figure { name: "switches", unit: "per msg", of: |f| f.context_switches_per_message },
     Figure { name: "cycles", unit: "per B", of: |f| f.cycles_per_byte },

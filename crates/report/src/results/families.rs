@@ -121,6 +121,7 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
     let mark = match contrast.verdict {
         _ if plan.quick => "",
         Verdict::Invalid => return Entry::toned("invalid", Tone::Faint),
+        Verdict::Unranked => return Entry::toned("unranked", Tone::Faint),
         Verdict::Inconclusive => "?",
         Verdict::Equivalent => "=",
         _ => "",

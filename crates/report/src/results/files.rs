@@ -152,14 +152,11 @@ fn dirty(run: &Run, cell: &Cell, arm: &ArmAnalysis) -> String {
     share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}", 100.0 * share))
 }
 
-/// The figure that programs do not have.
-const CALLS: &str = "system calls";
-
 /// What else was measured of a cell, beside [`curve`]: the figures by block.
 pub(crate) fn further(run: &Run, cell: &CellAnalysis) -> Table {
     type Of = fn(&iolens_stats::analysis::Figures) -> Option<Estimate>;
     const FIGURES: [(&str, &str, Of); 9] = [
-        (CALLS, "per unit", |f| Some(f.tx_calls_per_message)),
+        ("system calls", "per unit", |f| f.tx_calls_per_message),
         ("switches", "per unit", |f| f.context_switches_per_message),
         ("run delay", "ns/unit", |f| f.run_delay_ns_per_message),
         ("softirq", "ns/B", |f| f.softirq_ns_per_byte),
@@ -186,10 +183,7 @@ pub(crate) fn further(run: &Run, cell: &CellAnalysis) -> Table {
             Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
             interval_text(rate, scale.bytes_per_s).into(),
         ];
-        // Nobody counts the calls of a program.
-        let is_program = copying::is_program(run, &arm.arm.primitive);
-        row.extend(shown.iter().map(|(name, _, of)| {
-            let figures = figures.filter(|_| !(is_program && *name == CALLS));
+        row.extend(shown.iter().map(|(.., of)| {
             Entry::from(number::narrow(figures.and_then(of).map(|estimate| estimate.value)))
         }));
         table.push(row);

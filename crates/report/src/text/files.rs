@@ -40,7 +40,8 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let apart = match run.header.plan.write() {
         Some(_) => {
             "left dirty: bytes in the page cache that are not on the device when a slice ends, over \
-             bytes written; brought there outside of its time."
+             bytes written, above 100 % where the kernel counts pages that it keeps together (large \
+             folios) as a whole; brought there outside of its time."
         }
         None => {
             "from device: bytes that storage delivered over bytes read, above 100 % with what was \

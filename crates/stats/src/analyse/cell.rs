@@ -8,13 +8,14 @@ use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
-use super::{pairs, remarks};
-use crate::analysis::{ArmAnalysis, CellAnalysis};
+use super::{limits, pairs, remarks};
+use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, Limits};
 use crate::contrast::{Measured, Pair};
 use crate::figures;
 use crate::interval::{Parts, count};
 use crate::latency;
 use crate::passes::Visits;
+use crate::quantity::Quantity;
 use crate::roster;
 use crate::student::StudentTable;
 use crate::tracks::{Point, Track};
@@ -41,15 +42,33 @@ pub(super) struct Draft<'a> {
     pub(super) arm: &'a Arm,
     pub(super) used: Vec<(&'a TrialValues, &'a ArmValues)>,
     pub(super) standing: Standing,
-    /// Of the trials that the plan's contrasts rest on.
-    pub(super) primary: Option<Measured>,
-    /// Of isolated trials beside shared ones.
+    /// What decides in the cell, of the trials that the plan's contrasts rest on.
+    pub(super) primary: Ratios,
+    /// Server CPU time of the same trials; empty where no server is measured.
+    pub(super) cpu: Ratios,
+    /// What decides, of isolated trials beside shared ones.
     pub(super) isolated: Option<Measured>,
     /// How the arm stands in the isolated trials beside the shared ones.
     pub(super) isolated_standing: Option<Standing>,
-    /// Typical ln ratios of the trials behind `primary`, by what pairs them
-    /// with those of other arms.
+    /// What bounded its load, where it is a server.
+    pub(super) limits: Limits,
+}
+
+/// One quantity of an arm against the baseline.
+#[derive(Default)]
+pub(super) struct Ratios {
+    pub(super) measured: Option<Measured>,
+    /// Typical ln ratios of the trials behind it, by what pairs them with those of
+    /// other arms.
     pub(super) typical: Vec<(Partner, f64)>,
+}
+
+impl Ratios {
+    fn of(pairs: Vec<(Partner, Pair)>, table: &mut StudentTable) -> Ratios {
+        let typical = pairs.iter().map(|(partner, pair)| (*partner, pair.typical_ln)).collect();
+        let pairs: Vec<Pair> = pairs.into_iter().map(|(_, pair)| pair).collect();
+        Ratios { measured: Measured::of(&pairs, table), typical }
+    }
 }
 
 /// What pairs the values of two arms: one trial, or in isolated plans one pass.
@@ -57,6 +76,15 @@ pub(super) struct Draft<'a> {
 pub(super) enum Partner {
     Trial { pass: u32, position: u32 },
     Pass(u32),
+}
+
+impl Partner {
+    /// Its pass.
+    pub(super) fn of_pass(self) -> Partner {
+        match self {
+            Partner::Trial { pass, .. } | Partner::Pass(pass) => Partner::Pass(pass),
+        }
+    }
 }
 
 /// How an arm stands after all trials.
@@ -78,20 +106,23 @@ pub(super) fn analyse(
     tables: &mut Tables,
 ) -> (CellAnalysis, Vec<Track>) {
     let table = &mut tables.contrasts;
+    let decides = Quantity::of(cell);
     let drafts: Vec<Draft<'_>> =
-        arms.iter().map(|arm| draft(arm, visits, header.plan.isolate, table)).collect();
+        arms.iter().map(|arm| draft(cell, arm, visits, header.plan.isolate, table)).collect();
     let started = visits.primary.trials().iter();
     let started = started.filter(|trial| trial.pass > 0 && trial.status != Status::Skipped).count();
     let used: BTreeSet<*const TrialValues> =
         drafts.iter().flat_map(|draft| &draft.used).map(|(trial, _)| &raw const **trial).collect();
     let analysed: Vec<ArmAnalysis> =
-        drafts.iter().map(|draft| arm_analysis(header, draft, &drafts, table)).collect();
+        drafts.iter().map(|draft| arm_analysis(header, decides, draft, &drafts, table)).collect();
     let analysis = CellAnalysis {
         cell: cell.clone(),
         trials_used: count(used.len()),
         trials_started: count(started),
         notes: remarks::notes(header, cell, &drafts, &analysed),
-        pairs: pairs::of(&drafts, &mut tables.pairs),
+        compared: decides,
+        pairs: pairs::of(&drafts, |draft| &draft.primary, &mut tables.pairs),
+        cpu_pairs: pairs::of(&drafts, |draft| &draft.cpu, &mut tables.pairs),
         arms: analysed,
     };
     (analysis, drafts.iter().filter_map(|draft| track(cell, draft)).collect())
@@ -106,48 +137,52 @@ fn track(cell: &Cell, draft: &Draft<'_>) -> Option<Track> {
 }
 
 fn draft<'a>(
+    cell: &Cell,
     arm: &'a Arm,
     visits: &CellVisits<'a>,
     isolate: bool,
     table: &mut StudentTable,
 ) -> Draft<'a> {
-    let used = visits.primary.used(&arm.label);
-    let pairs = |visits: &Visits<'a>, isolated: bool| {
-        if !roster::has_contrast(arm) {
-            return Vec::new();
+    let mut ratios = |visits: &Visits<'a>, quantity: Quantity, isolated: bool| {
+        if !roster::has_contrast(arm) || !Quantity::all(cell).contains(&quantity) {
+            return Ratios::default();
         }
         let used = visits.used(&arm.label);
-        if isolated { pairs_by_pass(visits, &used) } else { pairs_by_trial(&used) }
+        let pairs = match isolated {
+            true => pairs_by_pass(visits, &used, quantity),
+            false => pairs_by_trial(&used, quantity),
+        };
+        Ratios::of(pairs, table)
     };
-    let mut measured = |visits: &Visits<'a>, isolated: bool| {
-        let pairs: Vec<Pair> = pairs(visits, isolated).into_iter().map(|(_, pair)| pair).collect();
-        Measured::of(&pairs, table)
-    };
-    Draft {
+    let decides = Quantity::of(cell);
+    let used = visits.primary.used(&arm.label);
+    let draft = Draft {
         arm,
         standing: standing(&visits.primary, &arm.label, &used),
-        primary: measured(&visits.primary, isolate),
-        isolated: visits.isolated.as_ref().and_then(|visits| measured(visits, true)),
+        primary: ratios(&visits.primary, decides, isolate),
+        cpu: ratios(&visits.primary, Quantity::ServerCpu, isolate),
+        isolated: visits
+            .isolated
+            .as_ref()
+            .and_then(|visits| ratios(visits, decides, true).measured),
         isolated_standing: visits
             .isolated
             .as_ref()
             .map(|visits| standing(visits, &arm.label, &visits.used(&arm.label))),
-        typical: pairs(&visits.primary, isolate)
-            .into_iter()
-            .map(|(partner, pair)| (partner, pair.typical_ln))
-            .collect(),
         used,
-    }
+        limits: Limits::default(),
+    };
+    Draft { limits: limits::of(&draft), ..draft }
 }
 
 /// Each trial holds the arm and its baseline.
-fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)]) -> Vec<(Partner, Pair)> {
+fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)], quantity: Quantity) -> Vec<(Partner, Pair)> {
     let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
         let partner = Partner::Trial { pass: trial.pass, position: trial.position };
         let pair = Pair {
-            typical_ln: arm.typical_ln?,
-            baseline: trial.baseline()?.sums.time_per_message()?,
-            arm: arm.sums.time_per_message()?,
+            typical_ln: arm.typical(quantity)?,
+            baseline: quantity.of_trial(&trial.baseline()?.sums)?,
+            arm: quantity.of_trial(&arm.sums)?,
         };
         Some((partner, pair))
     };
@@ -155,7 +190,11 @@ fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)]) -> Vec<(Partner, Pair)> {
 }
 
 /// Each trial holds one arm; the baseline's of the same pass is its partner.
-fn pairs_by_pass(visits: &Visits<'_>, used: &[(&TrialValues, &ArmValues)]) -> Vec<(Partner, Pair)> {
+fn pairs_by_pass(
+    visits: &Visits<'_>,
+    used: &[(&TrialValues, &ArmValues)],
+    quantity: Quantity,
+) -> Vec<(Partner, Pair)> {
     let baselines: BTreeMap<u32, Parts> = visits
         .trials()
         .iter()
@@ -165,11 +204,11 @@ fn pairs_by_pass(visits: &Visits<'_>, used: &[(&TrialValues, &ArmValues)]) -> Ve
         .map(|label| visits.used(label))
         .unwrap_or_default()
         .into_iter()
-        .filter_map(|(trial, arm)| Some((trial.pass, arm.sums.time_per_message()?)))
+        .filter_map(|(trial, arm)| Some((trial.pass, quantity.of_trial(&arm.sums)?)))
         .collect();
     let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
         let baseline = *baselines.get(&trial.pass)?;
-        let arm = arm.sums.time_per_message()?;
+        let arm = quantity.of_trial(&arm.sums)?;
         let typical_ln = ((baseline.over / baseline.under) / (arm.over / arm.under)).ln();
         Some((Partner::Pass(trial.pass), Pair { typical_ln, baseline, arm }))
     };
@@ -243,29 +282,16 @@ fn never(visits: &Visits<'_>, label: &str) -> Refusal {
 
 fn arm_analysis(
     header: &RunHeader,
+    decides: Quantity,
     draft: &Draft<'_>,
     drafts: &[Draft<'_>],
     table: &mut StudentTable,
 ) -> ArmAnalysis {
-    let check = drafts.iter().find(|draft| draft.arm.role == Role::SelfCheck);
     let refusal = draft.standing.refusal.as_ref();
-    let mut judged =
-        |measured: Option<&Measured>, floor: Option<&Measured>, refusal: Option<&Refusal>| {
-            let context = Context {
-                role: draft.arm.role,
-                delta: header.plan.delta,
-                floor,
-                invalid: refusal.map(|refusal| refusal.reason.as_str()),
-            };
-            Some(measured?.clone().judged(&context, table))
-        };
-    let contrast =
-        judged(draft.primary.as_ref(), check.and_then(|check| check.primary.as_ref()), refusal);
-    let isolated = judged(
-        draft.isolated.as_ref(),
-        check.and_then(|check| check.isolated.as_ref()),
-        draft.isolated_standing.as_ref().and_then(|standing| standing.refusal.as_ref()),
-    );
+    let isolated_refusal = draft.isolated_standing.as_ref().and_then(|s| s.refusal.as_ref());
+    let mut judged = |quantity, of: Part, refusal: Option<&Refusal>| {
+        judged(header, quantity, draft, drafts, of, refusal, table)
+    };
     let arms: Vec<&ArmValues> = draft.used.iter().map(|(_, arm)| *arm).collect();
     let latency: Option<Vec<&Histogram>> =
         arms.iter().map(|arm| arm.outcome.latency.as_ref()).collect();
@@ -276,14 +302,42 @@ fn arm_analysis(
         arm: draft.arm.clone(),
         status: refusal.map_or(Status::Ok, |refusal| refusal.status),
         reason: refusal.map(|refusal| refusal.reason.clone()),
+        contrast: judged(decides, |draft| draft.primary.measured.as_ref(), refusal),
+        cpu_contrast: judged(Quantity::ServerCpu, |draft| draft.cpu.measured.as_ref(), refusal),
+        isolated: judged(decides, |draft| draft.isolated.as_ref(), isolated_refusal),
         figures: figures::of(&arms, table),
-        contrast,
-        isolated,
         copies_sender: figures::copies(&arms, |outcome| outcome.copies_sender),
         copies_end_to_end: figures::copies(&arms, |outcome| outcome.copies_end_to_end),
         zerocopy: figures::zerocopy(&arms),
         mapped_share: figures::mapped_share(&arms),
         multishot: figures::multishot(&arms),
         latency: latency.and_then(|trials| latency::of(&trials, table)),
+        server: figures::servers::of(&arms, draft.limits.clone(), table),
     }
+}
+
+/// One of the contrasts of a draft.
+type Part = for<'a> fn(&'a Draft<'_>) -> Option<&'a Measured>;
+
+/// A contrast of an arm with its verdict, beside the self-check's of the same kind.
+fn judged(
+    header: &RunHeader,
+    quantity: Quantity,
+    draft: &Draft<'_>,
+    drafts: &[Draft<'_>],
+    of: Part,
+    refusal: Option<&Refusal>,
+    table: &mut StudentTable,
+) -> Option<Contrast> {
+    let with = |role: Role| drafts.iter().find(|draft| draft.arm.role == role);
+    let limits = with(Role::Baseline).map(|baseline| &baseline.limits);
+    let unranked = limits.and_then(|limits| limits::unranked(quantity, &draft.limits, limits));
+    let context = Context {
+        role: draft.arm.role,
+        delta: header.plan.delta,
+        floor: with(Role::SelfCheck).and_then(of),
+        invalid: refusal.map(|refusal| refusal.reason.as_str()),
+        unranked: unranked.as_deref(),
+    };
+    Some(of(draft)?.clone().judged(&context, table))
 }

@@ -12,8 +12,9 @@ use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
 use super::cell::{CellVisits, Draft};
+use super::limits;
 use crate::analysis::{ArmAnalysis, Contrast, Rejected, SelfCheck};
-use crate::gates::{Flag, TAPPED};
+use crate::gates::{Flag, Limit, TAPPED};
 use crate::interval::count;
 use crate::passes::{Passes, Visits};
 use crate::self_check;
@@ -206,6 +207,7 @@ fn flags(draft: &Draft<'_>) -> Vec<String> {
     let mut events: BTreeMap<&str, Summary> = BTreeMap::new();
     let mut shares: BTreeMap<&str, Summary> = BTreeMap::new();
     let mut excesses: BTreeMap<&str, Summary> = BTreeMap::new();
+    let mut limited: BTreeMap<Limit, Vec<f64>> = BTreeMap::new();
     for flag in draft.used.iter().flat_map(|(_, arm)| &arm.flags) {
         match flag {
             Flag::Events { what, count } => {
@@ -223,6 +225,7 @@ fn flags(draft: &Draft<'_>) -> Vec<String> {
                 summary.trials += 1;
                 summary.extreme = Some(summary.extreme.map_or(*ratio, |e| e.max(*ratio)));
             }
+            Flag::Limit { limit, value } => limited.entry(*limit).or_default().push(*value),
             Flag::Once(_) => {}
         }
     }
@@ -236,7 +239,9 @@ fn flags(draft: &Draft<'_>) -> Vec<String> {
     let excesses = excesses.iter().map(|(what, s)| {
         format!("{:.2} times {what}, at most ({} of {of} flagged)", extreme(s), s.trials)
     });
-    events.chain(shares).chain(excesses).collect()
+    let limited =
+        limited.iter().map(|(limit, values)| limits::in_words(*limit, values, draft.used.len()));
+    events.chain(shares).chain(excesses).chain(limited).collect()
 }
 
 /// The warnings of a run.

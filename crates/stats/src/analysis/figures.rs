@@ -1,5 +1,6 @@
-//! Figures of one arm.
+//! Figures of one arm, and the times of its requests.
 
+use iolens_model::latency::Histogram;
 use serde::Serialize;
 
 use super::Estimate;
@@ -30,8 +31,8 @@ pub struct Figures {
     pub tx_cpu_ns_per_byte: Option<Estimate>,
     /// CPU time of the receiving threads per payload byte, ns.
     pub rx_cpu_ns_per_byte: Option<Estimate>,
-    /// System calls of the sender per message.
-    pub tx_calls_per_message: Estimate,
+    /// System calls of the sender per message; null where nobody counts them.
+    pub tx_calls_per_message: Option<Estimate>,
     /// Messages of the sender per system call; null where it makes none.
     pub tx_messages_per_call: Option<Estimate>,
     /// Segments that the sender's kernel sent per message, those that only
@@ -68,4 +69,35 @@ pub struct Figures {
     /// The value of each used trial, for the strip behind the number:
     /// goodput in bit/s, or ns per message where there is no receiver.
     pub trial_values: Vec<f64>,
+}
+
+/// Round-trip times of an arm in a cell. A percentile is null where there are
+/// fewer than 3.7 / (1 − q) times; its interval is null where one trial has
+/// fewer than that.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LatencyFigures {
+    /// Times recorded.
+    pub samples: u64,
+    /// Mean, ns.
+    pub mean_ns: Estimate,
+    /// Median, ns.
+    pub p50_ns: Option<Estimate>,
+    /// 99th percentile, ns.
+    pub p99_ns: Option<Estimate>,
+    /// 99.9th percentile, ns.
+    pub p999_ns: Option<Estimate>,
+    /// All times, pooled by adding counts.
+    pub histogram: Histogram,
+}
+
+impl LatencyFigures {
+    /// Whether so many times are enough to show the quantile `q` (0 to 1):
+    /// 3.7 / (1 − q), which is 370 for p99. One set in forty of that size has
+    /// no time beyond its true quantile.
+    #[must_use]
+    pub fn enough(samples: u64, q: f64) -> bool {
+        // 1 − 0.99 is not quite 0.01, and 370 times are meant to do.
+        const ROUNDING: f64 = 1e-9;
+        samples as f64 * (1.0 - q) >= 3.7 * (1.0 - ROUNDING)
+    }
 }

@@ -2,7 +2,7 @@
 
 use iolens_model::outcome::{Counts, PmuCounts};
 
-use super::{Case, Check, Flag};
+use super::{Case, Check, Flag, copies};
 use crate::physics::{self, ClockRange};
 
 /// The two ends of an arm that counted, by name.
@@ -22,12 +22,17 @@ pub(crate) fn retired(counts: &Counts) -> Option<u64> {
     both(counts, counts.pmu.instructions_user, counts.pmu.instructions_kernel)
 }
 
+/// Whether an end is known to have called the kernel.
+fn calls(counts: &Counts) -> bool {
+    counts.calls.is_some_and(|calls| calls > 0)
+}
+
 /// User and kernel together. A counter that stood still while its end worked
 /// did not run (gate 10), so its zero is no count; in the kernel works only
 /// an end that calls it.
 fn both(counts: &Counts, user: Option<u64>, kernel: Option<u64>) -> Option<u64> {
     let user = user.filter(|&n| n > 0)?;
-    let kernel = kernel.filter(|&n| n > 0 || counts.calls == 0)?;
+    let kernel = kernel.filter(|&n| n > 0 || !calls(counts))?;
     Some(user.saturating_add(kernel))
 }
 
@@ -82,10 +87,9 @@ pub(super) fn instructions(case: &Case<'_>) -> Check {
 
 /// Gate 2: cycles of both ends over the bytes that a CPU copied.
 pub(super) fn cycles_per_byte(case: &Case<'_>) -> Check {
-    let copies = case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
     let bytes = case.sums.tx.bytes;
     let counted: Option<Vec<u64>> = ends(case).map(|(_, counts)| cycles(counts)).collect();
-    let (true, 1.., Some(counted)) = (copies, bytes, counted) else { return Check::Pass };
+    let (true, 1.., Some(counted)) = (copies(case), bytes, counted) else { return Check::Pass };
     let cycles: u64 = counted.into_iter().fold(0, u64::saturating_add);
     match physics::cycles_per_byte(cycles as f64, bytes as f64) {
         Some(breach) => Check::Invalid(format!(
@@ -100,14 +104,16 @@ pub(super) fn cycles_per_byte(case: &Case<'_>) -> Check {
 /// Gate 10: a counter that stood still while its end worked, or counted in
 /// some slices only, did not run; its figures are null, and it is named.
 ///
-/// Kernel counts may be zero where no call was made, misses and stalls anywhere.
+/// Kernel counts may be zero where no call was made, misses and stalls anywhere. The calls
+/// of servers are not counted, and they make some for every request.
 pub(super) fn ran(case: &Case<'_>) -> Check {
     let mut still: Vec<&str> = Vec::new();
     for (_, counts) in ends(case).filter(|(_, counts)| counts.task_clock_ns != Some(0)) {
         for (name, value) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()) {
             let exempt = ["llc_", "stalled_"].iter().any(|part| name.starts_with(part))
                 || name.ends_with("_misses");
-            let idle = name.ends_with("_kernel") && counts.calls == 0;
+            let calls = calls(counts) || case.trial.cell.server().is_some();
+            let idle = name.ends_with("_kernel") && !calls;
             if value == Some(0) && !exempt && !idle && !still.contains(&name) {
                 still.push(name);
             }
@@ -134,7 +140,8 @@ pub(super) fn agree(case: &Case<'_>) -> Check {
     /// Switches or faults between the two readings at both edges.
     const BESIDES_PER_SLICE: u64 = 2;
     const WHAT: &str = "switches and faults on which getrusage and perf disagree";
-    let threads = u64::from(case.trial.cell.threads);
+    let tasks = case.outcome.server.as_ref().map_or(0, |server| server.tasks_max);
+    let threads = u64::from(case.trial.cell.threads).max(tasks);
     let besides = BESIDES_PER_SLICE * u64::from(case.sums.slices) * threads;
     let mut count = 0u64;
     for (_, counts) in ends(case) {
@@ -280,7 +287,7 @@ mod tests {
             ["gate 10 (counters that ran): llc_misses counted in some slices only: not used"]
         );
         let no_calls = warnings(|slice| {
-            (slice.tx.calls, slice.tx.pmu.cycles_kernel) = (0, Some(0));
+            (slice.tx.calls, slice.tx.pmu.cycles_kernel) = (Some(0), Some(0));
             slice.tx.pmu.instructions_kernel = Some(0);
         });
         assert_eq!(no_calls, [""; 0]);

@@ -2,7 +2,7 @@
 
 use iolens_model::outcome::Counts;
 
-use super::{Case, Check, Flag, speedup};
+use super::{Case, Check, Flag, copies, parallel, speedup};
 use crate::physics;
 
 /// A CPU that copies every byte cannot move bytes faster than the machine's
@@ -20,11 +20,11 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
     let calibration = &case.header.calibration;
     // Where files are copied, somebody copies each byte at least once.
     let is_of_files = case.trial.cell.copy().is_some();
-    let copies = is_of_files || case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
-    if !copies || tx.time_ns == 0 {
+    if !(is_of_files || copies(case)) || tx.time_ns == 0 {
         return Check::Pass;
     }
-    let threads = case.trial.cell.threads.min(calibration.threads).max(1);
+    let at_once = parallel(case).map_or(case.trial.cell.threads, |[server, _]| server);
+    let threads = at_once.min(calibration.threads).max(1);
     let one = calibration.memcpy_hot_bytes_per_s;
     let all = (one * f64::from(threads)).max(calibration.memcpy_hot_all_bytes_per_s);
     let together = if threads > 1 { all } else { one };
@@ -32,7 +32,7 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
     let Some(breach) = physics::copy_rate(rate, together * speedup(case)) else {
         return Check::Pass;
     };
-    if tx.calls == 0 && !is_of_files {
+    if tx.calls == Some(0) && !is_of_files {
         let what = "the copy bandwidth measured before the run";
         return Check::Flag(Flag::Excess { what, ratio: rate / breach.high });
     }
@@ -48,19 +48,17 @@ pub(super) fn copy_bandwidth(case: &Case<'_>) -> Check {
 ///
 /// CPU time where it was measured, since a thread that waits pays nothing
 /// meanwhile; else wall time of all threads, which is never less. Ends without
-/// calls are exempt. Where calls are what is studied, an empty call is the
-/// yardstick itself: comparing it with itself only shows how steady the machine
-/// was, so it is flagged.
+/// calls are exempt, and so are servers, whose calls nobody counts. Where calls are
+/// what is studied, an empty call is the yardstick itself: comparing it with itself
+/// only shows how steady the machine was, so it is flagged.
 pub(super) fn call_cost(case: &Case<'_>) -> Check {
     let empty_call_ns = case.header.calibration.empty_call_ns / speedup(case);
     let threads = f64::from(case.trial.cell.threads.max(1));
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns) as f64 * threads;
     let too_cheap = |counts: &Counts| {
-        if counts.calls == 0 || wall_ns == 0.0 {
-            return None;
-        }
+        let calls = counts.calls.filter(|&calls| calls > 0 && wall_ns > 0.0)?;
         let spent_ns = counts.task_clock_ns.map_or(wall_ns, |cpu| cpu as f64);
-        physics::cost_of_a_call(spent_ns, counts.calls as f64, empty_call_ns)
+        physics::cost_of_a_call(spent_ns, calls as f64, empty_call_ns)
     };
     let ends = [("sent", Some(&case.sums.tx)), ("received", case.sums.received())];
     for (word, counts) in ends {
@@ -106,7 +104,7 @@ mod tests {
     fn the_yardstick_itself_is_only_flagged() {
         let memcpy = one_arm_trial(|slice| {
             slice.tx.time_ns /= 8;
-            slice.tx.calls = 0;
+            slice.tx.calls = Some(0);
         });
         check_gate(super::copy_bandwidth, &memcpy, Some("flag"));
     }
@@ -123,22 +121,27 @@ mod tests {
     fn a_call_cheaper_than_an_empty_one_is_invalid() {
         // The empty call costs 100 ns; 70 ns are let through.
         check_gate(super::call_cost, &one_arm_trial(|_| {}), None);
-        let cheap = one_arm_trial(|slice| slice.tx.calls *= 10);
+        let cheap = one_arm_trial(|slice| slice.tx.calls = slice.tx.calls.map(|calls| 10 * calls));
         check_gate(super::call_cost, &cheap, Some("ns per call that sent is under 70.0 ns"));
-        let receiver = one_arm_trial(|slice| slice.rx.as_mut().unwrap().calls *= 10);
+        let receiver = one_arm_trial(|slice| {
+            let rx = slice.rx.as_mut().unwrap();
+            rx.calls = rx.calls.map(|calls| 10 * calls);
+        });
         check_gate(super::call_cost, &receiver, Some("ns per call that received is under"));
     }
 
     #[test]
     fn where_calls_are_studied_the_empty_one_is_no_bound() {
-        let mut cheap = one_arm_trial(|slice| slice.tx.calls *= 10);
+        let mut cheap =
+            one_arm_trial(|slice| slice.tx.calls = slice.tx.calls.map(|calls| 10 * calls));
         cheap.trials[0].cell.setting = Setting::Syscall(SyscallSetting { in_a_row: None });
         check_gate(super::call_cost, &cheap, Some("flag"));
     }
 
     #[test]
     fn cpu_time_decides_where_it_was_measured_and_wall_time_elsewhere() {
-        let idle = one_arm_trial(|slice| slice.tx.task_clock_ns = Some(slice.tx.calls * 50));
+        let idle =
+            one_arm_trial(|slice| slice.tx.task_clock_ns = slice.tx.calls.map(|calls| 50 * calls));
         check_gate(super::call_cost, &idle, Some("50.0 ns per call"));
         let unknown = one_arm_trial(|slice| slice.tx.task_clock_ns = None);
         check_gate(super::call_cost, &unknown, None);
@@ -147,7 +150,7 @@ mod tests {
     #[test]
     fn no_call_costs_nothing() {
         let ring = one_arm_trial(|slice| {
-            slice.tx.calls = 0;
+            slice.tx.calls = Some(0);
             slice.tx.task_clock_ns = Some(1);
         });
         check_gate(super::call_cost, &ring, None);

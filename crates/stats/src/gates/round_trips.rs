@@ -3,7 +3,7 @@
 
 use iolens_model::latency::Histogram;
 
-use super::{Case, Check, Flag, speedup};
+use super::{Case, Check, Flag, copies, speedup};
 use crate::physics;
 
 /// The round trips of an arm that makes requests.
@@ -59,20 +59,24 @@ pub(super) fn little(case: &Case<'_>) -> Check {
 /// Message bytes over the throughput of one connection is the mean time per
 /// request, which a median stays below wherever there is a tail. So that
 /// comparison is a remark, where the median is less than half of it.
+///
+/// Of a server the message is its reply. What a single connection of many takes of a
+/// server is the server's choice, so there the mean says nothing about the median.
 pub(super) fn median(case: &Case<'_>) -> Check {
+    if let Some(server) = &case.outcome.server {
+        let tx = &case.sums.tx;
+        let reply_bytes = tx.bytes as f64 / tx.messages.max(1) as f64;
+        return server.from_sent.quantile_ns(0.5).map_or(Check::Pass, |median_ns| {
+            longer_than_a_copy(case, median_ns, reply_bytes).unwrap_or(Check::Pass)
+        });
+    }
     let (Some(median_ns), Some(time)) =
         (times(case).and_then(|times| times.quantile_ns(0.5)), case.sums.time_per_message())
     else {
         return Check::Pass;
     };
-    let bandwidth = case.header.calibration.memcpy_hot_bytes_per_s * speedup(case);
-    let copy_ns = physics::copy_ns(case.trial.cell.size.0 as f64, bandwidth);
-    let copies = case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0);
-    if copies && bandwidth > 0.0 && (median_ns as f64) < copy_ns {
-        return Check::Invalid(format!(
-            "half of the round trips took {median_ns} ns or less, and memcpy of a message alone \
-             takes {copy_ns:.0} ns"
-        ));
+    if let Some(invalid) = longer_than_a_copy(case, median_ns, case.trial.cell.size.0 as f64) {
+        return invalid;
     }
     let per_request_ns = time.over / time.under * f64::from(case.trial.cell.threads);
     if let Some(breach) = physics::short_latency(median_ns as f64, per_request_ns) {
@@ -80,6 +84,19 @@ pub(super) fn median(case: &Case<'_>) -> Check {
         return Check::Flag(Flag::Share { what, share: breach.value });
     }
     Check::Pass
+}
+
+/// What is found of a median that is less than one copy of the message takes.
+fn longer_than_a_copy(case: &Case<'_>, median_ns: u64, bytes: f64) -> Option<Check> {
+    let bandwidth = case.header.calibration.memcpy_hot_bytes_per_s * speedup(case);
+    let copy_ns = physics::copy_ns(bytes, bandwidth);
+    let is_less = copies(case) && bandwidth > 0.0 && (median_ns as f64) < copy_ns;
+    is_less.then(|| {
+        Check::Invalid(format!(
+            "half of the round trips took {median_ns} ns or less, and memcpy of a message alone \
+             takes {copy_ns:.0} ns"
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use iolens_model::outcome::{Counts, EndFacts};
 use iolens_model::units::Bytes;
 
 use super::{Case, Check, Flag, in_flight_bytes};
+use crate::offered::Offered;
 
 /// From the last thread's first call to the first thread's last call is 90 %
 /// of the slice, else the threads ran one after another for part of it.
@@ -164,7 +165,8 @@ pub(super) fn migrations(case: &Case<'_>) -> Check {
         let (Some(facts), Some(counts)) = (facts, counts) else { continue };
         let pinned =
             !facts.thread_cpus.is_empty() && facts.thread_cpus.iter().all(|cpus| cpus.len() == 1);
-        match counts.migrations {
+        // Of whole processes only perf counts them.
+        match counts.migrations.or(counts.kernel.perf_migrations) {
             Some(moves) if pinned && moves > 0 => {
                 return Check::Invalid(format!("{moves} migrations at the pinned {name} end"));
             }
@@ -184,8 +186,18 @@ fn why_not<'a>(facts: &'a EndFacts, metric: &str) -> &'a str {
 }
 
 /// Segments that were sent again cost time that no primitive is to blame for.
+///
+/// Those of servers are of the network namespace, and of one where both ends stand in it.
 pub(super) fn retransmits(case: &Case<'_>) -> Check {
-    events(case, "retransmitted segments", |counts| counts.retransmits)
+    const WHAT: &str = "retransmitted segments";
+    let Some(offered) = Offered::of(case.trial, case.outcome) else {
+        return events(case, WHAT, |counts| counts.retransmits);
+    };
+    let networks = [offered.client_network, offered.server_network];
+    match networks.iter().flatten().map(|network| network.retransmits).sum::<u64>() {
+        0 => Check::Pass,
+        count => Check::Flag(Flag::Events { what: WHAT, count }),
+    }
 }
 
 /// A page fault that waited for a disk.

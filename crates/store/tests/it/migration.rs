@@ -25,6 +25,7 @@ const STEPS: [&str; SCHEMA_VERSION as usize - 1] = [
     include_str!("../../src/schema_7.sql"),
     include_str!("../../src/schema_8.sql"),
     include_str!("../../src/schema_9.sql"),
+    include_str!("../../src/schema_10.sql"),
 ];
 
 /// A plan as builds before version 7 wrote it: of most axes it named one value,
@@ -178,6 +179,34 @@ fn the_trials_of_version_7_keep_their_keys_arms_and_slices() {
     let after = ["trial", "arm", "slice"].map(count);
     assert_eq!(std::array::from_fn(|i| before[i] - after[i]), [1, 1, 1]);
     assert_eq!(after[0], 1);
+}
+
+#[test]
+fn no_calls_of_a_program_are_none_that_anybody_counted() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    of_version(&path, 10);
+    let connection = Connection::open(&path).expect("it opens");
+    let copies = "INSERT INTO run (id, started_unix_ns, build, study, command_json, plan_json, \
+                  primitives_json, host_json, calibration_json) \
+                  VALUES ('0000000b', 7, 'iolens 0.1.0', 'copy', '[]', '{}', '[]', '{}', '{}'); \
+                  INSERT INTO trial (run, pass, position, isolated, threads, cell_json, \
+                  started_unix_ns, duration_ns, status, environment_json) \
+                  VALUES (2, 1, 0, 0, 1, '{}', 8, 9, 'ok', '{}'); \
+                  INSERT INTO arm (trial, arm, label, primitive, role, status) VALUES \
+                  (2, 0, 'read_write', 'read_write', 'baseline', 'ok'), \
+                  (2, 1, 'dd', 'dd', 'compared', 'ok'); \
+                  INSERT INTO slice (trial, seq, round, kind, arm, all_active_ns, tx_messages, \
+                  tx_bytes, tx_calls, tx_time_ns) VALUES \
+                  (1, 1, 0, 'measured', 0, 5, 1, 10, 0, 6), \
+                  (2, 0, 0, 'measured', 0, 5, 1, 10, 4, 6), \
+                  (2, 1, 0, 'measured', 1, 5, 1, 10, 0, 6);";
+    connection.execute_batch(copies).expect("a run of copies is appended");
+    check_old_run(&Store::open(&path).expect("it migrates"));
+    let mut rows = connection.prepare("SELECT tx_calls FROM slice ORDER BY trial, seq").unwrap();
+    let calls = rows.query_map([], |row| row.get(0)).unwrap();
+    let calls: Vec<Option<u64>> = calls.collect::<Result<_, _>>().expect("the rows are read");
+    assert_eq!(calls, [Some(100), Some(0), Some(4), None]);
 }
 
 #[test]

@@ -102,7 +102,7 @@ pub(crate) fn trial(pass: u32, position: u32) -> TrialOutcome {
         tx: Counts {
             messages: 100,
             bytes: 6400,
-            calls: 100,
+            calls: Some(100),
             time_ns: 5_000_000,
             ..Counts::default()
         },

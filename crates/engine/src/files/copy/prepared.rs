@@ -96,8 +96,9 @@ impl Prepared {
             return trial;
         };
         let bytes = |path: &Path| FilePath::new(path).into_bytes();
+        let path = bytes(&source.path);
         Trial {
-            file: Some(TrialFile { path: bytes(&source.path), seed, regions: None }),
+            file: Some(TrialFile { path, bytes: Some(size.0), seed, regions: None }),
             copies: Some(TrialCopies {
                 checksum: source.checksum,
                 empty: bytes(&self.empty),
@@ -122,13 +123,11 @@ fn check_room(parent: &Path, axes: &CopyAxes, sizes: &[Bytes]) -> Result<(), Str
         return Ok(());
     }
     Err(format!(
-        "{needed} are needed in {} ({} for sources, {} for a copy): {} are free there, of which \
-         {} stay free\n  --dir names another folder, --sizes smaller files",
+        "{needed} are needed in {} ({} for sources, {} for a copy): {room}\n  --dir names \
+         another folder, --sizes smaller files",
         parent.display(),
         Bytes(sources),
-        Bytes(copies),
-        room.free,
-        room.reserve
+        Bytes(copies)
     ))
 }
 

@@ -3,7 +3,7 @@
 //! an empty file, and stands beside its numbers.
 
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::Seek;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -22,9 +22,6 @@ use crate::spawn;
 
 /// Copies of an empty file from which the time of a start is known.
 const STARTS: usize = 21;
-
-/// Bytes of a program's errors that are looked at, from the end.
-const ERRORS_BYTES_MAX: u64 = 4096;
 
 /// An arm that is a program.
 pub(crate) struct Process<'a> {
@@ -110,11 +107,8 @@ impl<'a> Process<'a> {
         if status.success() {
             return Ok(());
         }
-        let said = match last_line(&self.errors) {
-            Some(line) => format!(": {line}"),
-            None => ", and said nothing".to_owned(),
-        };
-        Err(Trouble::failed(format!("`{}` {}{said}", self.external.name, spawn::describe(status))))
+        let how = spawn::obituary(status, &self.errors);
+        Err(Trouble::failed(format!("`{}` {how}", self.external.name)))
     }
 
     /// One copy, from the start of the program to what its end has to bring.
@@ -137,19 +131,6 @@ impl<'a> Process<'a> {
         spent.major_faults += ended.major_faults;
         Ok(())
     }
-}
-
-/// The last line of what a program has said, without what was not meant to be read.
-fn last_line(mut errors: &File) -> Option<String> {
-    let bytes = errors.metadata().ok()?.len();
-    let from = bytes.saturating_sub(ERRORS_BYTES_MAX);
-    errors.seek(std::io::SeekFrom::Start(from)).ok()?;
-    let mut text = Vec::new();
-    errors.take(ERRORS_BYTES_MAX).read_to_end(&mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-    let shown = line.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
-    Some(shown.collect())
 }
 
 impl Sender for Process<'_> {

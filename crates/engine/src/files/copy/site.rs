@@ -141,13 +141,19 @@ impl<'a> Site<'a> {
             let bytes = bytes.len();
             if bytes != wanted {
                 let what = if bytes < wanted { "only " } else { "" };
-                return Err(Trouble::failed(format!(
-                    "the copy has {what}{bytes} bytes, its source has {wanted}"
-                )));
+                return Err(Trouble::failed(match self.source_has_now() {
+                    Ok(now) if now != wanted => changed(wanted, now),
+                    _ => format!("the copy has {what}{bytes} bytes, its source has {wanted}"),
+                }));
             }
             all += bytes;
         }
         Ok(all)
+    }
+
+    /// Bytes of the source, which somebody may have changed.
+    fn source_has_now(&self) -> Result<u64, Errno> {
+        self.source().about_now().map(|about| about.bytes)
     }
 
     /// Reads the first copy of the slice and compares it with the source; returns how
@@ -160,6 +166,10 @@ impl<'a> Site<'a> {
         let copy = Subject::of(file, "the copy".to_owned()).map_err(Trouble::failed)?;
         let found = checksum(&copy, u64::MAX).map_err(Trouble::failed)?;
         if found != self.checksum {
+            let now = checksum(self.source(), u64::MAX).map_err(Trouble::failed)?;
+            if now != self.checksum {
+                return Err(Trouble::failed("its source has other bytes than when the run began"));
+            }
             return Err(Trouble::failed(format!(
                 "the copy has other bytes than its source: the checksums are {found:016x} and \
                  {:016x}",
@@ -206,6 +216,11 @@ pub(crate) fn remove(place: &Path) -> Result<(), Trouble> {
         }
         _ => Ok(()),
     }
+}
+
+/// What to say of a source whose size is another one now.
+fn changed(had: u64, now: u64) -> String {
+    format!("its source had {had} bytes when the run began and has {now} now")
 }
 
 fn cannot(what: &str, place: &Path, errno: Errno) -> Trouble {

@@ -116,7 +116,8 @@ impl Destinations {
             Some(Destination::Existing) | None => &self.existing,
         };
         let path = path.clone().into_bytes();
-        Trial { file: Some(TrialFile { path, seed, regions: Some(self.regions) }), ..trial }
+        let regions = Some(self.regions);
+        Trial { file: Some(TrialFile { path, bytes: None, seed, regions }), ..trial }
     }
 }
 

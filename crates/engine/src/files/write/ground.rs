@@ -19,7 +19,8 @@ use iolens_sys::pages::PAGE_BYTES;
 
 use super::engines::{self, Entry};
 use super::lane::{Lane, LaneSetup};
-use crate::files::arm::{Before, Ground, read_range, whole_blocks};
+use crate::files::arm::{Before, Ground, OWN_FILE, read_range, whole_blocks};
+use crate::files::failure::{of_writing, said_of_writing};
 use crate::files::job::FilePath;
 use crate::files::part::Part;
 use crate::files::residency::{ATTEMPTS, is_stacked};
@@ -85,7 +86,7 @@ impl Destined {
         pass: u32,
     ) -> Result<Destined, String> {
         let path = FilePath::from_bytes(file.path.clone()).path();
-        let name = path.display().to_string();
+        let name = OWN_FILE.to_owned();
         let regions = file.regions.ok_or("the trial names no regions to write to")?;
         let found = Subject::open(&path)?;
         let opened = create::reopen(found.fd(), How::WRITES)
@@ -113,8 +114,13 @@ impl Destined {
     }
 
     fn cannot(&self, what: &'static str) -> impl Fn(Errno) -> String {
-        let name = self.subject.name();
-        move |errno| format!("cannot {what} {name}: {errno}")
+        move |errno| format!("cannot {what} {}", self.said(errno))
+    }
+
+    /// The file, and what the system said of writing to it.
+    fn said(&self, errno: Errno) -> String {
+        let said = said_of_writing(errno, self.subject.file_system());
+        format!("{}: {said}", self.subject.name())
     }
 
     /// What of a region is in the page cache; null where the kernel does not say.
@@ -204,6 +210,11 @@ impl Ground for Destined {
             delivered_bytes: None,
             dirty_bytes: found.as_ref().map(dirty_bytes),
         })
+    }
+
+    fn explain(&self, _id: &str, errno: Errno) -> Option<String> {
+        of_writing(errno, self.subject.file_system())?;
+        Some(self.cannot("write to")(errno))
     }
 
     fn after(&self, trial: &Trial, arm: usize, before: &Before) -> FileCounts {

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use iolens_model::kernel::KernelVersion;
 use iolens_model::load::Length;
-use iolens_model::server::ServerSetting;
+use iolens_model::server::{MAKES_NOTHING, ServerSetting};
 use iolens_sys::tcp_server::Waiting;
 
 use super::services::Spec;
@@ -49,7 +49,7 @@ impl Makes {
         match self {
             Makes::Process => "process",
             Makes::Thread => "thread",
-            Makes::Nothing => "nothing",
+            Makes::Nothing => MAKES_NOTHING,
         }
     }
 }

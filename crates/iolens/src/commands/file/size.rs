@@ -45,7 +45,7 @@ fn text(args: &FileSize, found: &Found) -> String {
         ("rate", page::rate(found.bytes, found.time)),
         ("resident", page::resident(&found.resident)),
         ("file system", found.file_system.clone()),
-        ("free space", format!("{}, of which {} stay free", found.free, found.reserve)),
+        ("free space", format!("{}, and {} are to stay free", found.free, found.reserve)),
     ];
     rows.push((
         "file",

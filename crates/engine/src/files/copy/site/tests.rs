@@ -2,6 +2,7 @@
 //! programs that do not what they should.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 
 use iolens_model::cell::Setting;
 use iolens_model::copy::CopySync;
@@ -34,7 +35,8 @@ impl Place {
         let source = folder.path().join("source");
         fs::write(&source, content).unwrap();
         fs::write(folder.path().join("empty"), "").unwrap();
-        let file = TrialFile { path: FilePath::new(&source).into_bytes(), seed: 0, regions: None };
+        let path = FilePath::new(&source).into_bytes();
+        let file = TrialFile { path, bytes: Some(BYTES as u64), seed: 0, regions: None };
         Place { ground: ReadGround::open(&file).unwrap(), folder }
     }
 
@@ -208,4 +210,28 @@ fn a_program_that_is_not_there_is_skipped() {
     let trouble = site.arm("x", &cell(&site, 1), 0).err().unwrap();
     assert!(trouble.is_refused, "{trouble:?}");
     assert_eq!(trouble.what, "there is no program `no-such-program` in PATH");
+}
+
+#[test]
+fn a_source_that_somebody_changes_is_what_has_changed() {
+    let check = |change: &dyn Fn(&fs::File), ids: &[&str], expect: &str| {
+        for id in ids {
+            let place = Place::new();
+            let cat = program("cat", &["sh", "-c", "cat \"$0\" > \"$1\"", "{src}", "{dst}"]);
+            let site = place.site(CopySync::None, vec![cat]);
+            let source = place.folder.path().join("source");
+            change(&fs::File::options().write(true).open(source).unwrap());
+            let mut arm = site.arm(id, &cell(&site, 1), 0).ok().unwrap();
+            let trouble = slice(arm.as_mut(), 1).unwrap_err();
+            assert!(!trouble.is_refused && trouble.what.contains(expect), "{id}: {trouble:?}");
+        }
+    };
+    let half = BYTES as u64 / 2;
+    let shorter = |file: &fs::File| file.set_len(half).unwrap();
+    check(&shorter, &["read_write"], "source was truncated while it was copied: it had 65541");
+    check(&shorter, &["cat"], "its source had 65541 bytes when the run began and has 32770 now");
+    let longer = |file: &fs::File| file.set_len(2 * BYTES as u64).unwrap();
+    check(&longer, &["cat"], "its source had 65541 bytes when the run began and has 131082 now");
+    let other = |file: &fs::File| file.write_all_at(b"other", half).unwrap();
+    check(&other, &["read_write", "cat"], "its source has other bytes than when the run began");
 }

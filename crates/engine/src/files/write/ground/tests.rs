@@ -41,6 +41,7 @@ fn trial(file: &TestFile, id: &str, setting: WriteSetting, threads: u32, size: u
         probes: Probes::default(),
         file: Some(TrialFile {
             path: file.path_for_others().into_bytes(),
+            bytes: None,
             seed: 7,
             regions: Some(TrialRegions { bytes: REGION, count: 2 }),
         }),
@@ -212,4 +213,24 @@ fn nothing_is_allocated_while_a_slice_is_written() {
             assert_eq!(allocated.count_total, 0, "{}", entry.id);
         }
     }
+}
+
+#[test]
+fn a_slice_that_breaks_off_says_what_is_used_up() {
+    let file = file(Destination::Existing);
+    let setting =
+        WriteSetting { destination: Destination::Existing, pattern: Pattern::Random, depth: 1 };
+    let trial = trial(&file, "write", setting, 1, 4096);
+    let ground = open(&trial).unwrap().expect("the trial has a file");
+    let said = |errno| ground.explain("write", errno).unwrap_or_default();
+    let begin = "cannot write to the run's own file: ";
+    for (errno, why) in [
+        (Errno::ENOSPC, "ENOSPC (no space left on device): its file system ("),
+        (Errno::EDQUOT, "EDQUOT (disk quota exceeded): a disk quota, of the user, the group"),
+        (Errno::EIO, "EIO (input/output error): the device or its file system failed"),
+    ] {
+        assert!(said(errno).starts_with(&format!("{begin}{why}")), "{}", said(errno));
+    }
+    // What a call returned that it should not is said where calls are.
+    assert_eq!(said(Errno::EBADMSG), "");
 }

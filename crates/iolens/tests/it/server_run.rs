@@ -1,0 +1,101 @@
+//! `run server` when something goes wrong, and with a program of the user's beside the
+//! models.
+
+use std::process::Command;
+
+use crate::harness::{Place, Running, children, is_alive, started};
+
+/// Requests by a schedule with equal gaps: a phase has as many in every pass as the rate
+/// says. The program is our own server, as a stranger.
+fn run(place: &Place, more: &str) -> Command {
+    let mut command = place.command(
+        "run server --primitives epoll_lt --topologies loopback --connections 2 --load 50% \
+         --arrivals fixed --rounds 2 --slice 10ms --phase 40ms --precision 0.1% --delta 50% \
+         --seed 7 --progress plain",
+    );
+    let serve = "serve epoll_lt --service echo --listen {address}:{port}";
+    let program = place.command("").get_program().to_str().unwrap().to_owned();
+    command.args(more.split_whitespace());
+    command.arg("--external").arg(format!("mine={program} {serve}"));
+    command
+}
+
+/// The processes of a run, once all are there: three servers and the client, and what one
+/// of them started.
+fn everybody(run: &Running) -> Vec<u32> {
+    loop {
+        let workers = children(run.child.id());
+        let of_workers = workers.iter().flat_map(|&pid| grandchildren(pid)).collect::<Vec<_>>();
+        if workers.len() == 4 && !of_workers.is_empty() {
+            return [workers, of_workers].concat();
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// Children of any thread of a process.
+fn grandchildren(pid: u32) -> Vec<u32> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let list = |thread: std::fs::DirEntry| {
+        std::fs::read_to_string(thread.path().join("children")).unwrap_or_default()
+    };
+    let ids = |list: String| list.split_whitespace().map(|id| id.parse().unwrap()).collect();
+    threads.map(list).flat_map(|list| -> Vec<u32> { ids(list) }).collect()
+}
+
+fn wait_until_gone(processes: &[u32]) {
+    let begin = std::time::Instant::now();
+    while processes.iter().any(|&pid| is_alive(pid)) {
+        assert!(begin.elapsed().as_secs() < 10, "a process outlives its run");
+        std::thread::yield_now();
+    }
+}
+
+/// Requests of each measured slice.
+fn requests(place: &Place) -> Vec<u64> {
+    let csv = place.run("export last --format csv --rows slices").stdout;
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    let at = header.iter().position(|column| *column == "requests").unwrap();
+    lines.map(|line| line.split(',').nth(at).unwrap().parse().unwrap()).collect()
+}
+
+#[test]
+fn a_server_that_dies_is_one_failed_trial_and_the_run_goes_on_at_its_rates() {
+    let place = Place::new();
+    let mut first = started(run(&place, "--passes 4"));
+    first.wait_for("committed: pass 1");
+    let failed = first.hit_until_it_fails("KILL", |run| everybody(run)[0]);
+    assert!(failed.contains("the `epoll_lt` server's worker was killed by signal 9"), "{failed}");
+    first.wait_for(": ok,");
+    let all = everybody(&first);
+    first.signal("INT");
+    assert_eq!(first.finish().code, Some(130));
+    wait_until_gone(&all);
+    let before = requests(&place);
+
+    let resumed = place.run("run --resume last --progress plain");
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    let after = requests(&place);
+    assert!(after.len() > before.len());
+    let (least, most) = (after.iter().min().unwrap(), after.iter().max().unwrap());
+    assert!(most - least <= 2, "{least} to {most} requests a phase: the rate has changed");
+    assert!(resumed.stdout.contains("mine"), "{}", resumed.stdout);
+}
+
+#[test]
+fn nothing_outlives_a_killed_run_and_a_program_that_ends_is_blamed() {
+    let place = Place::new();
+    let mut killed = started(run(&place, "--passes 40"));
+    killed.wait_for("committed: pass 1");
+    let all = everybody(&killed);
+    killed.signal("KILL");
+    killed.child.wait().unwrap();
+    wait_until_gone(&all);
+    let mut other = started(run(&place, "--passes 40"));
+    other.wait_for("committed: pass 1");
+    let failed = other.hit_until_it_fails("KILL", |run| everybody(run)[4]);
+    assert!(failed.contains("while `mine` ran: `mine` was killed by signal 9"), "{failed}");
+    other.signal("INT");
+    assert_eq!(other.finish().code, Some(130));
+}

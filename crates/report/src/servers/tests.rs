@@ -1,0 +1,310 @@
+//! A run of servers with known costs, in every form that is shown.
+
+use iolens_model::arm::{Arm, ArmOutcome};
+use iolens_model::axes::Topology;
+use iolens_model::cell::Cell;
+use iolens_model::latency::Histogram;
+use iolens_model::load::{Arrivals, ClientThread, Connects, Length, Outcomes};
+use iolens_model::outcome::{ArmFact, Counts, EndFacts, SliceOutcome};
+use iolens_model::plan::Axes;
+use iolens_model::reading::NotMeasured;
+use iolens_model::run::RunHeader;
+use iolens_model::server::{LoadLevel, OfferedSlice, ServerArm, ServerAxes};
+use iolens_model::units::Nanos;
+
+use super::*;
+use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
+use crate::fixture::alone;
+use crate::text::Style;
+use crate::{csv, figure, fixture, html, json, text};
+
+/// id, what it makes, ns of server CPU and context switches of a request.
+const ARMS: [(&str, &str, f64, f64); 4] = [
+    ("epoll_lt", "nothing", 10_000.0, 0.5),
+    ("poll", "nothing", 12_500.0, 0.5),
+    ("uring", "nothing", 8_000.0, 0.1),
+    ("prefork", "process", 20_000.0, 2.0),
+];
+
+/// Requests per second that are offered to those that share threads, and to the others.
+const RATES: [f64; 2] = [20_000.0, 5_000.0];
+
+fn header() -> RunHeader {
+    let mut header = fixture::run().0.header;
+    header.name = None;
+    header.plan.axes = Axes::Server(ServerAxes {
+        topologies: vec![Topology::Veth],
+        services: vec!["echo".to_owned()],
+        lengths: vec![Length::Long],
+        loads: vec![LoadLevel::Closed, LoadLevel::Percent(25), LoadLevel::Percent(50)],
+        connections: vec![1, 16, 256],
+        arrivals: Arrivals::Poisson,
+        in_flight: 1,
+        phase: Nanos::SECOND,
+        backlog: 4096,
+        client_threads: None,
+        server_cpus: None,
+        client_cpus: None,
+        external: Vec::new(),
+    });
+    header.plan.primitives =
+        ARMS.iter().map(|arm| arm.0).chain(["iterative"]).map(str::to_owned).collect();
+    header.plan.baseline = "epoll_lt".to_owned();
+    header.plan.sizes = Vec::new();
+    header.plan.threads = vec![1];
+    header.primitives = Vec::new();
+    header.calibration.receipt_round_trip_ns = None;
+    header.end.as_mut().expect("it ended").unmet = Vec::new();
+    header
+}
+
+/// A trial of a kind: the baseline, those of the kind, and the A/A copy.
+fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, kind: Kind) -> TrialOutcome {
+    let setting = cell.server().expect("a cell of servers");
+    let rate = match setting.load {
+        LoadLevel::Closed => None,
+        LoadLevel::Percent(share) => Some(RATES[kind as usize] * f64::from(share) / 50.0),
+    };
+    let is_own = |makes: &str| (makes == "nothing") == (kind == Kind::Shared);
+    let others = ARMS[1..].iter().filter(|arm| is_own(arm.1)).map(|arm| (*arm, Role::Compared));
+    let all = std::iter::once((ARMS[0], Role::Baseline))
+        .chain(others)
+        .chain([(ARMS[0], Role::SelfCheck)]);
+    let (mut arms, mut slices, mut facts) = (Vec::new(), Vec::<SliceOutcome>::new(), Vec::new());
+    for ((id, makes, cpu, switches), role) in all {
+        let label = if role == Role::SelfCheck { format!("{id} (A/A)") } else { id.to_owned() };
+        facts.push(ArmFact { arm: arms.len(), name: MAKES.to_owned(), value: makes.to_owned() });
+        // The more connections, the longer `poll` looks.
+        let looked = if id == "poll" { f64::from(setting.connections) * 20.0 } else { 0.0 };
+        let cpu = (cpu + looked) * (1.0 + 0.002 * f64::from(pass % 3));
+        let seq = u32::try_from(slices.len()).unwrap_or(0);
+        let requests = rate.map_or(1e9 / cpu, |rate| rate);
+        slices.extend([0, 1].map(|round| slice(seq + round, arms.len(), requests, cpu, switches)));
+        arms.push(outcome(&label, id, role, rate, setting.connections, seq, requests));
+    }
+    let mut trial = alone::trial(like, cell, pass, arms, slices);
+    let end = trial.tx.as_mut().expect("its end answered");
+    end.arm_facts = facts;
+    let why = "/sys/bus/event_source/devices/cpu: no such PMU".to_owned();
+    end.not_measured = ["cycles_user", "instructions_user", "branches", "branch_misses"]
+        .map(|metric| NotMeasured { metric: metric.to_owned(), why: why.clone() })
+        .to_vec();
+    end.thread_cpus = vec![vec![0]];
+    let rx = EndFacts { thread_cpus: vec![vec![1]], arm_facts: Vec::new(), ..end.clone() };
+    TrialOutcome { rx: Some(rx), ..trial }
+}
+
+/// One second in which so many requests a second are answered.
+fn slice(round: u32, arm: usize, requests: f64, cpu: f64, switches: f64) -> SliceOutcome {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+    let count = |value: f64| value as u64;
+    let server = Counts {
+        messages: count(requests),
+        time_ns: 1_000_000_000,
+        task_clock_ns: Some(count(requests * cpu)),
+        voluntary_switches: Some(count(requests * switches)),
+        involuntary_switches: Some(0),
+        minor_faults: Some(3),
+        major_faults: Some(0),
+        ..Counts::default()
+    };
+    let client = Counts { task_clock_ns: Some(count(requests * 4_000.0)), bytes: 1, ..server };
+    let mut slice = alone::slice(&[], round % 2, arm, server);
+    slice.seq = round;
+    SliceOutcome { rx: Some(client), ..slice }
+}
+
+fn outcome(
+    label: &str,
+    id: &str,
+    role: Role,
+    rate: Option<f64>,
+    connections: u32,
+    first: u32,
+    requests: f64,
+) -> ArmOutcome {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+    let ok = requests as u64;
+    // By Little's law, in a closed loop.
+    let each = if rate.is_some() { 1e5 } else { f64::from(connections) / requests * 1e9 };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+    let times = Histogram { buckets: vec![(each as u64, 2 * ok)] };
+    let seen = |seq: u32| OfferedSlice {
+        seq,
+        scheduled: ok,
+        outcomes: Outcomes { ok, ..Outcomes::default() },
+        replies_in_window: ok,
+        window: Nanos::SECOND,
+        threads: vec![ClientThread {
+            cpu: Nanos(4_000 * ok),
+            wall: Nanos::SECOND,
+            run_delay: Some(Nanos(0)),
+            ..ClientThread::default()
+        }],
+        ..OfferedSlice::default()
+    };
+    ArmOutcome {
+        arm: Arm { label: label.to_owned(), primitive: id.to_owned(), role },
+        status: Status::Ok,
+        reason: None,
+        copies_sender: None,
+        copies_end_to_end: None,
+        latency: Some(times.clone()),
+        server: Some(Box::new(ServerArm {
+            rate,
+            offered: vec![seen(first), seen(first + 1)],
+            from_sent: times,
+            connects: Connects { made: u64::from(connections), ..Connects::default() },
+            requests_by_task: vec![2 * ok],
+            tasks_max: 1,
+            ..ServerArm::default()
+        })),
+    }
+}
+
+fn run() -> (Run, Analysis) {
+    let header = header();
+    let (mut run, _) =
+        fixture::of_trials(header, |like, cell, pass| trial(like, cell, pass, Kind::Shared));
+    let alone = run.trials.iter().map(|shared| {
+        let alone = trial(shared, &shared.cell, shared.pass, Kind::Alone);
+        TrialOutcome { position: 1, ..alone }
+    });
+    let skipped = run.trials.iter().map(|shared| {
+        let mut skipped = trial(shared, &shared.cell, shared.pass, Kind::Alone);
+        skipped.slices = Vec::new();
+        for arm in &mut skipped.arms {
+            (arm.latency, arm.server) = (None, None);
+            (arm.status, arm.reason) =
+                (Status::Skipped, Some("by design: one connection at a time".to_owned()));
+        }
+        let only = skipped.arms.swap_remove(1);
+        let arm = Arm {
+            label: "iterative".to_owned(),
+            primitive: "iterative".to_owned(),
+            role: Role::Compared,
+        };
+        skipped.arms = vec![ArmOutcome { arm, ..only }];
+        let (status, reason) = (Status::Skipped, skipped.arms[0].reason.clone());
+        TrialOutcome { pass: 0, position: 2, status, reason, ..skipped }
+    });
+    let more: Vec<TrialOutcome> = alone.chain(skipped).collect();
+    run.trials.extend(more);
+    run.trials.sort_by_key(|trial| trial.pass);
+    let analysis = iolens_stats::analyse(&run);
+    (run, analysis)
+}
+
+/// Words of messages, blocks and copies have no place where requests are answered.
+const FOREIGN: [&str; 12] = [
+    "message",
+    "goodput",
+    "gbit/s",
+    "receiver",
+    "per block",
+    "block size",
+    "ns/msg",
+    "0 b,",
+    "copies",
+    "thread pairs",
+    "round trip",
+    "zero-copy",
+];
+
+#[test]
+fn every_model_is_usable_at_each_load_but_the_one_that_cannot_be() {
+    let (_, analysis) = run();
+    assert_eq!(analysis.cells.len(), 9);
+    for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+        let expect = if arm.arm.label == "iterative" { Status::Skipped } else { Status::Ok };
+        assert_eq!(arm.status, expect, "{}: {:?}", arm.arm.label, arm.reason);
+    }
+}
+
+#[test]
+fn the_baseline_of_each_kind_is_that_at_the_rate_of_the_kind() {
+    let (run, analysis) = run();
+    let kinds = Kinds::of(&run, &analysis);
+    let cell = analysis.cells.iter().find(|cell| is_open(cell)).expect("a rate");
+    let views = kinds.cells(cell);
+    let rates: Vec<_> = views.iter().map(|(kind, _)| kinds.offered(cell, *kind)).collect();
+    assert_eq!(rates, [Some((10_000.0, 10_000.0)), Some((2_500.0, 2_500.0))]);
+    let found: Vec<f64> = views
+        .iter()
+        .map(|(_, view)| read(&THROUGHPUT, &view.arms[0]).expect("measured").value.round())
+        .collect();
+    assert_eq!(found, [10_000.0, 2_500.0]);
+    let closed = analysis.cells.iter().find(|cell| !is_open(cell)).expect("a closed loop");
+    assert_eq!(kinds.cells(closed).len(), 1);
+}
+
+#[test]
+fn the_answer_in_words() {
+    let (run, analysis) = run();
+    let style = Style { colour: false, width: 80 };
+    let shown = text::run(&run, &analysis, &style);
+    insta::assert_snapshot!(shown);
+    has_none_of(&FOREIGN, &shown);
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    let one = text::show(&run, &analysis, &analysis.cells[0], &style);
+    insta::assert_snapshot!("one_cell", one);
+    has_none_of(&FOREIGN, &one);
+}
+
+#[test]
+fn a_quick_run_is_indicative() {
+    let (mut run, _) = run();
+    run.header.plan.quick = true;
+    let analysis = iolens_stats::analyse(&run);
+    let shown = text::run(&run, &analysis, &Style { colour: false, width: 80 });
+    let first = shown.lines().next().expect("a line");
+    assert!(first.starts_with("Indicative: "), "{first}");
+    for word in ["FASTER", "SLOWER", "CHEAPER", "DEARER", "INCONCLUSIVE", "UNRANKED"] {
+        assert!(!shown.contains(word), "{word}");
+    }
+}
+
+#[test]
+fn no_page_and_no_figure_has_words_of_other_studies() {
+    let (run, analysis) = run();
+    page_and_figures_have_none_of(&FOREIGN, &run, &analysis);
+    let page = html::page(&run, &analysis);
+    for id in ["answers", "decision", "figures", "counters", "validity", "machine", "cells"] {
+        assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
+        assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
+    }
+    assert!(page.contains("no such PMU"), "why cycles are null");
+    assert!(page.contains("by design: one connection at a time"));
+    let figures = figure::all(&run, &analysis);
+    let stems: Vec<&str> = figures.iter().map(|figure| &*figure.file_stem).collect();
+    insta::assert_snapshot!("figures_by_name", stems.join("\n"));
+    assert!(figures.iter().all(|figure| figure.lines <= parts::LINES_MAX));
+    assert!(stems.iter().collect::<BTreeSet<_>>().len() == stems.len(), "{stems:?}");
+}
+
+#[test]
+fn columns_are_those_of_the_study_and_each_end_has_its_own() {
+    let (run, analysis) = run();
+    for (rows, name) in [
+        (csv::arms(&run), "arms"),
+        (csv::slices(&run), "slices"),
+        (csv::cells(&run, &analysis), "cells"),
+    ] {
+        let header = rows.lines().next().expect("a header").replace(',', "\n");
+        let foreign = ["message", "tx_", "rx_", "zerocopy", "mtu", "receiver", "goodput", "copies"];
+        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
+        insta::assert_snapshot!(format!("columns_of_{name}"), header);
+    }
+    let cells: serde_json::Value =
+        serde_json::from_str(&json::cells(&run, &analysis)).expect("our own JSON");
+    let rows = cells["cells"].as_array().expect("rows");
+    let is_closed = |row: &&serde_json::Value| row["load"] == "closed" && row["connections"] == 16;
+    let of =
+        |id: &str| rows.iter().filter(is_closed).find(|row| row["primitive"] == id).expect("a row");
+    let cost = of("uring")["server_cpu_ns_per_request"].as_f64().expect("measured");
+    assert!((cost / 8_016.0 - 1.0).abs() < 0.01, "{cost}");
+    let ratio = of("uring")["cpu_ratio"].as_f64().expect("compared");
+    assert!((ratio - 1.25).abs() < 0.01, "{ratio}");
+    assert!(of("uring")["server_cycles"].is_null());
+    assert_eq!(of("iterative")["status"], "skipped");
+}

@@ -1,0 +1,160 @@
+//! Figures of one server: what it was offered, what it and its client spent, and which
+//! of them could do no more.
+
+use iolens_model::load::Outcomes;
+use serde::Serialize;
+
+use super::{Estimate, LatencyFigures};
+
+/// What came of a server in a cell, over its used trials. Times from when requests were
+/// due are the arm's [`latency`](super::ArmAnalysis::latency).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ServerFigures {
+    /// Right replies per second.
+    pub requests_per_s: Estimate,
+    /// Requests that were due per second; null in a closed loop.
+    pub offered_per_s: Option<Estimate>,
+    /// Requests per second that the schedule was to make, each rate once: the baseline
+    /// has that of every group that it was measured in; empty in a closed loop.
+    pub rates_asked: Vec<f64>,
+    /// How requests ended.
+    pub outcomes: Outcomes,
+    /// The server: all its threads, and its children.
+    pub server: EndFigures,
+    /// The client's process.
+    pub client: EndFigures,
+    /// Times from when requests were sent; null without any.
+    pub from_sent: Option<LatencyFigures>,
+    /// How long after they were due the client took requests up; null in a closed loop.
+    pub lag: Option<LatencyFigures>,
+    /// Threads and processes that it had at the end of a slice, at most.
+    pub tasks_max: u64,
+    /// CPU time of the server over the time of its slices and the processors that it can
+    /// use: those that it has, or fewer where fewer of its threads and processes have
+    /// answered anything. 0 to about 1.
+    pub server_busy: Option<Estimate>,
+    /// The share of its time in which the client's busiest thread worked, 0 to 1. Looking
+    /// whether something is to be done is no work.
+    pub client_busy: Option<Estimate>,
+    /// Who had no time left; null where either is not known.
+    pub saturated: Option<Saturated>,
+    /// What else than the server the load shows.
+    pub limits: Limits,
+}
+
+/// Who had no time left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Saturated {
+    /// The server.
+    Server,
+    /// The client: what the server could do is not known.
+    Client,
+    /// Both.
+    Both,
+    /// Neither of them: they wait for each other, or the schedule leaves them time.
+    Neither,
+}
+
+impl Saturated {
+    /// By the shares of their time in which they were busy.
+    #[must_use]
+    pub fn of(server: f64, client: f64) -> Saturated {
+        let full = |share: f64| share >= crate::load::BUSY_SHARE;
+        match (full(server), full(client)) {
+            (true, true) => Saturated::Both,
+            (true, false) => Saturated::Server,
+            (false, true) => Saturated::Client,
+            (false, false) => Saturated::Neither,
+        }
+    }
+
+    /// The word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Saturated::Server => "server",
+            Saturated::Client => "client",
+            Saturated::Both => "both",
+            Saturated::Neither => "neither",
+        }
+    }
+}
+
+/// What else than the server a load shows (METHOD, gate 15): each a clause with its
+/// numbers where it was so in more than half of the used trials, else null.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Limits {
+    /// The client had no time left: the rate is a floor, and not ranked. What a request
+    /// costs the server stands.
+    pub client_busy: Option<String>,
+    /// The client was late: times from due, and their tail, are its own.
+    pub client_late: Option<String>,
+    /// The rate that was asked for was not kept, so that neither cost nor times are
+    /// those at that rate.
+    pub rate_not_kept: Option<String>,
+}
+
+/// What one end spent, as perf-stat(1) lays it out. Each is null where it was not counted.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct EndFigures {
+    /// CPU time, user and kernel, ns.
+    pub task_clock_ns: Option<Spent>,
+    /// CPU time over the time of the slices: how many processors were in use.
+    pub cpus_utilized: Option<Estimate>,
+    /// Voluntary and involuntary ones together.
+    pub context_switches: Option<Spent>,
+    /// It waited.
+    pub voluntary_switches: Option<Spent>,
+    /// The scheduler took the CPU.
+    pub involuntary_switches: Option<Spent>,
+    /// Moves to another CPU.
+    pub migrations: Option<Spent>,
+    /// Page faults served without I/O.
+    pub minor_faults: Option<Spent>,
+    /// Page faults that waited for I/O.
+    pub major_faults: Option<Spent>,
+    /// Ready to run and without a CPU, ns.
+    pub run_delay_ns: Option<Spent>,
+    /// User and kernel together, as are instructions.
+    pub cycles: Option<Spent>,
+    /// Cycles over CPU time, GHz.
+    pub clock_ghz: Option<Estimate>,
+    /// Retired.
+    pub instructions: Option<Spent>,
+    /// Instructions over cycles.
+    pub instructions_per_cycle: Option<Estimate>,
+    /// Branches retired.
+    pub branches: Option<Spent>,
+    /// Branches that were predicted wrong.
+    pub branch_misses: Option<Spent>,
+    /// Their share.
+    pub branch_miss_rate: Option<Estimate>,
+    /// Loads that looked into the first-level data cache.
+    pub l1d_loads: Option<Spent>,
+    /// Those that did not find their data there.
+    pub l1d_misses: Option<Spent>,
+    /// References to the last-level cache.
+    pub llc_references: Option<Spent>,
+    /// Those that missed.
+    pub llc_misses: Option<Spent>,
+    /// Loads that looked into the first-level data TLB.
+    pub dtlb_loads: Option<Spent>,
+    /// Those that missed.
+    pub dtlb_misses: Option<Spent>,
+    /// Cycles in which the front end issued nothing.
+    pub stalled_cycles_frontend: Option<Spent>,
+    /// Cycles in which the back end took nothing.
+    pub stalled_cycles_backend: Option<Spent>,
+}
+
+/// A count over the used trials in which it was counted: counters that do not fit
+/// together take turns, and n of the estimate says in how many trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Spent {
+    /// In all these trials.
+    pub total: u64,
+    /// Over the requests of these trials: those that a server answered, or right
+    /// replies at a client.
+    pub per_request: Estimate,
+}

@@ -1,0 +1,162 @@
+//! Figures of a server and its client: totals over totals of the used trials.
+
+use iolens_model::latency::Histogram;
+use iolens_model::load::Outcomes;
+use iolens_model::outcome::Counts;
+use iolens_model::server::ServerArm;
+
+use super::{Counted, estimate_of, misses, parts};
+use crate::analysis::{EndFigures, Estimate, Limits, Saturated, ServerFigures, Spent};
+use crate::interval::Parts;
+use crate::latency;
+use crate::offered::Offered;
+use crate::student::StudentTable;
+use crate::values::{ArmValues, Sums};
+
+/// One used trial of a server.
+struct Visit<'a> {
+    sums: &'a Sums,
+    arm: &'a ServerArm,
+    offered: &'a Offered,
+}
+
+impl<'a> Visit<'a> {
+    fn of(arm: &'a ArmValues) -> Option<Visit<'a>> {
+        let server = arm.outcome.server.as_deref()?;
+        Some(Visit { sums: &arm.sums, arm: server, offered: arm.offered.as_ref()? })
+    }
+}
+
+/// The figures of a server; null without a used trial, or where it is none.
+pub(crate) fn of(
+    arms: &[&ArmValues],
+    limits: Limits,
+    table: &mut StudentTable,
+) -> Option<ServerFigures> {
+    let visits: Vec<Visit<'_>> = arms.iter().map(|arm| Visit::of(arm)).collect::<Option<_>>()?;
+    let per_s = |count: u64, v: &Visit<'_>| Some(parts(count, v.offered.window_ns as f64 / 1e9));
+    let is_open = visits.iter().all(|v| v.arm.rate.is_some());
+    let server_busy = some(&visits, table, server_busy);
+    let client_busy = some(&visits, table, |v| v.offered.busiest());
+    let busy = server_busy.zip(client_busy);
+    Some(ServerFigures {
+        requests_per_s: some(&visits, table, |v| per_s(v.offered.replies_in_window, v))?,
+        offered_per_s: some(&visits, table, |v| per_s(v.offered.scheduled, v)).filter(|_| is_open),
+        rates_asked: rates(&visits),
+        outcomes: visits.iter().fold(Outcomes::default(), |sum, v| sum.plus(&v.offered.outcomes)),
+        server: end(&visits, |sums| Some(&sums.tx), table),
+        client: end(&visits, Sums::received, table),
+        from_sent: times(&visits, |arm| &arm.from_sent, table),
+        lag: times(&visits, |arm| &arm.lag, table).filter(|_| is_open),
+        tasks_max: visits.iter().map(|v| v.arm.tasks_max).max().unwrap_or(0),
+        saturated: busy.map(|(server, client)| Saturated::of(server.value, client.value)),
+        server_busy,
+        client_busy,
+        limits,
+    })
+}
+
+/// CPU time over that of the processors that the server can use.
+fn server_busy(visit: &Visit<'_>) -> Option<Parts> {
+    let [server, _] = visit.offered.cpus;
+    let answering = match visit.arm.requests_by_task.len() {
+        0 => server,
+        tasks => crate::interval::count(tasks),
+    };
+    let cpus = f64::from(server.min(answering));
+    let cpu_ns = visit.sums.tx.task_clock_ns?;
+    (cpus > 0.0).then(|| parts(cpu_ns, visit.sums.tx.time_ns as f64 * cpus))
+}
+
+/// Rates of schedules, each once.
+fn rates(visits: &[Visit<'_>]) -> Vec<f64> {
+    let mut rates: Vec<f64> = visits.iter().filter_map(|v| v.arm.rate).collect();
+    rates.sort_by(f64::total_cmp);
+    rates.dedup();
+    rates
+}
+
+fn times(
+    visits: &[Visit<'_>],
+    of: fn(&ServerArm) -> &Histogram,
+    table: &mut StudentTable,
+) -> Option<crate::analysis::LatencyFigures> {
+    latency::of(&visits.iter().map(|v| of(v.arm)).collect::<Vec<_>>(), table)
+}
+
+/// Of the trials that have it.
+fn some(
+    visits: &[Visit<'_>],
+    table: &mut StudentTable,
+    part: impl Fn(&Visit<'_>) -> Option<Parts>,
+) -> Option<Estimate> {
+    let measured: Vec<Parts> = visits.iter().filter_map(part).collect();
+    estimate_of(measured, table)
+}
+
+/// What one end spent.
+fn end(
+    visits: &[Visit<'_>],
+    of: fn(&Sums) -> Option<&Counts>,
+    table: &mut StudentTable,
+) -> EndFigures {
+    let ends: Vec<&Counts> = visits.iter().filter_map(|v| of(v.sums)).collect();
+    let mut spent = |count: fn(&Counts) -> Option<u64>| {
+        let counted = ends.iter().filter_map(|end| Some((count(end)?, end.messages)));
+        let counted: Vec<(u64, u64)> = counted.collect();
+        let of = counted.iter().map(|&(count, messages)| parts(count, messages)).collect();
+        let total = counted.iter().map(|(count, _)| count).sum();
+        Some(Spent { total, per_request: estimate_of(of, table)? })
+    };
+    let mut figures = EndFigures {
+        task_clock_ns: spent(|c| c.task_clock_ns),
+        context_switches: spent(|c| {
+            Some(c.voluntary_switches?.saturating_add(c.involuntary_switches?))
+        }),
+        voluntary_switches: spent(|c| c.voluntary_switches),
+        involuntary_switches: spent(|c| c.involuntary_switches),
+        migrations: spent(|c| c.migrations.or(c.kernel.perf_migrations)),
+        minor_faults: spent(|c| c.minor_faults),
+        major_faults: spent(|c| c.major_faults),
+        run_delay_ns: spent(|c| c.run_delay_ns),
+        cycles: spent(cycles),
+        instructions: spent(instructions),
+        branches: spent(|c| c.pmu.branches.filter(|&n| n > 0)),
+        branch_misses: spent(|c| misses(c.pmu.branch_misses, c.pmu.branches)),
+        l1d_loads: spent(|c| c.pmu.l1d_loads.filter(|&n| n > 0)),
+        l1d_misses: spent(|c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads)),
+        llc_references: spent(|c| c.pmu.llc_references),
+        llc_misses: spent(|c| misses(c.pmu.llc_misses, c.pmu.llc_references)),
+        dtlb_loads: spent(|c| c.pmu.dtlb_loads.filter(|&n| n > 0)),
+        dtlb_misses: spent(|c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads)),
+        stalled_cycles_frontend: spent(|c| c.pmu.stalled_cycles_frontend),
+        stalled_cycles_backend: spent(|c| c.pmu.stalled_cycles_backend),
+        ..EndFigures::default()
+    };
+    let mut ratio = |over: fn(&Counts) -> Option<u64>, under: &dyn Fn(&Counts) -> Option<u64>| {
+        let of = ends.iter().filter_map(|end| Some(parts(over(end)?, under(end)?.number())));
+        estimate_of(of.collect(), table)
+    };
+    figures.cpus_utilized = ratio(|c| c.task_clock_ns, &|c| Some(c.time_ns));
+    figures.clock_ghz = ratio(cycles, &|c| c.task_clock_ns);
+    figures.instructions_per_cycle = ratio(instructions, &cycles);
+    figures.branch_miss_rate = ratio(|c| misses(c.pmu.branch_misses, c.pmu.branches), &|c| {
+        c.pmu.branches.filter(|&n| n > 0)
+    });
+    figures
+}
+
+/// Cycles in user mode and the kernel. A server and its client work in both for every
+/// request, so that a counter at zero did not run (gate 10).
+fn cycles(counts: &Counts) -> Option<u64> {
+    both(counts.pmu.cycles_user, counts.pmu.cycles_kernel)
+}
+
+/// Instructions likewise.
+fn instructions(counts: &Counts) -> Option<u64> {
+    both(counts.pmu.instructions_user, counts.pmu.instructions_kernel)
+}
+
+fn both(user: Option<u64>, kernel: Option<u64>) -> Option<u64> {
+    Some(user.filter(|&n| n > 0)?.saturating_add(kernel.filter(|&n| n > 0)?))
+}

@@ -1,0 +1,155 @@
+//! A process of others with all that it has started, and what they were charged; and the
+//! sockets on which somebody listens.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use crate::proc::{Root, io_number};
+
+/// A process and all that descend from it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tree {
+    /// The processes, the first of them first.
+    pub processes: Vec<u32>,
+    /// The threads of all of them.
+    pub threads: Vec<u32>,
+}
+
+impl Tree {
+    /// The tree below a process, as it is now; empty where that has gone. Those whose
+    /// parent has ended are no longer below it.
+    ///
+    /// Source: proc_pid_task(5), `children` (kernels with `CONFIG_PROC_CHILDREN`).
+    #[must_use]
+    pub fn below(root: &Root, pid: u32) -> Tree {
+        let (mut tree, mut next) = (Tree::default(), vec![pid]);
+        while let Some(pid) = next.pop() {
+            let threads = root.names(&format!("proc/{pid}/task"));
+            if !threads.is_empty() {
+                tree.processes.push(pid);
+            }
+            for thread in threads {
+                let text = root.read(&format!("proc/{pid}/task/{thread}/children"));
+                let children = text.unwrap_or_default();
+                next.extend(children.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+                tree.threads.extend(thread.parse::<u32>().ok());
+            }
+        }
+        tree
+    }
+}
+
+/// What a process was charged with all its threads, those that have ended too, and with
+/// the children that it has waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Whole {
+    /// CPU time of the children that it has waited for, in clock ticks.
+    pub children_ticks: u64,
+    /// Page faults without I/O.
+    pub minor_faults: u64,
+    /// Page faults that waited for I/O.
+    pub major_faults: u64,
+}
+
+/// Reads it from /proc/PID/stat; null where the process has gone.
+///
+/// Source: proc_pid_stat(5); fs/proc/array.c, do_task_stat.
+#[must_use]
+pub fn whole(root: &Root, pid: u32) -> Option<Whole> {
+    let stat = root.read(&format!("proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
+    // Behind the name comes the third field.
+    let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
+    Some(Whole {
+        children_ticks: field(16)? + field(17)?,
+        minor_faults: field(10)? + field(11)?,
+        major_faults: field(12)? + field(13)?,
+    })
+}
+
+/// Context switches of a thread, because it waited and because the scheduler took the
+/// CPU; null where it has gone.
+#[must_use]
+pub fn switches(root: &Root, thread: u32) -> Option<[u64; 2]> {
+    let status = root.read(&format!("proc/{thread}/status")).ok()?;
+    let number = |name| io_number(&status, name);
+    Some([number("voluntary_ctxt_switches")?, number("nonvoluntary_ctxt_switches")?])
+}
+
+/// The addresses on which somebody waits for connections, from the text of
+/// /proc/net/tcp or /proc/net/tcp6.
+///
+/// Source: proc_pid_net(5); net/ipv4/tcp_ipv4.c, get_tcp4_sock: words of the address are
+/// numbers of this machine's byte order.
+#[must_use]
+pub fn tcp_listeners(text: &str) -> Vec<SocketAddr> {
+    /// `TCP_LISTEN`, include/net/tcp_states.h.
+    const LISTEN: &str = "0A";
+    let of_line = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().take(4).collect();
+        let [_, local, _, LISTEN] = fields[..] else { return None };
+        let (words, port) = local.split_once(':')?;
+        let word = |at: usize| {
+            let digits = words.get(8 * at..8 * at + 8)?;
+            Some(u32::from_str_radix(digits, 16).ok()?.to_ne_bytes())
+        };
+        let ip: IpAddr = match words.len() {
+            8 => Ipv4Addr::from(word(0)?).into(),
+            32 => {
+                let mut bytes = [0; 16];
+                for (at, piece) in bytes.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                    *piece = word(at)?;
+                }
+                Ipv6Addr::from(bytes).to_canonical()
+            }
+            _ => return None,
+        };
+        Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+    };
+    text.lines().filter_map(of_line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::fork::{self, Patience};
+
+    #[test]
+    fn a_tree_has_threads_and_children() {
+        let root = Root::real();
+        let child = fork::start(|| {
+            loop {
+                std::thread::park();
+            }
+        });
+        let child = child.unwrap();
+        let tree = Tree::below(&root, std::process::id());
+        assert_eq!(tree.processes[0], std::process::id());
+        if root.read("proc/thread-self/children").is_ok() {
+            assert!(tree.processes.contains(&child) && tree.threads.contains(&child));
+        }
+        assert!(tree.threads.contains(&crate::process::thread_id()));
+        assert!(whole(&root, std::process::id()).unwrap().minor_faults > 0);
+        assert!(whole(&root, child).is_some());
+        assert!(switches(&root, crate::process::thread_id()).is_some());
+        fork::kill(child).unwrap();
+        while !matches!(fork::ended(Patience::Waits), Ok(Some(_))) {}
+        assert_eq!(Tree::below(&root, child), Tree::default());
+        assert_eq!((whole(&root, child), switches(&root, child)), (None, None));
+    }
+
+    #[test]
+    fn who_listens_is_found_by_port() {
+        let root = Root::real();
+        for (ip, file) in [("127.0.0.1:0", "tcp"), ("[::1]:0", "tcp6"), ("0.0.0.0:0", "tcp")] {
+            // There may be no IPv6 here.
+            let Ok(listener) = TcpListener::bind(ip) else { continue };
+            let address = listener.local_addr().unwrap();
+            let text = root.read(&format!("proc/self/net/{file}")).unwrap();
+            assert!(tcp_listeners(&text).contains(&address), "{address}");
+        }
+        let other = "  sl  local_address rem_address   st\n   0: 0100007F:1F90 00000000:0000 01\n";
+        assert_eq!(tcp_listeners(other), []);
+    }
+}
