@@ -24,19 +24,17 @@ pub enum Progress {
     Connecting,
 }
 
-/// Begins to connect to `address`, from `source` where one is given, on a
-/// socket that never blocks and does not delay small messages (`TCP_NODELAY`).
+/// A socket for a connection to `address`, from `source` where one is given, that
+/// never blocks and does not delay small messages (`TCP_NODELAY`).
 ///
 /// The port is chosen when it connects and not when it is bound
 /// (`IP_BIND_ADDRESS_NO_PORT`, Linux 4.2): otherwise the ports of all sources
 /// together are as many as those of one.
 ///
-/// Errors: the step that failed; `EADDRNOTAVAIL` where no port is left.
+/// Errors: the step that failed; `EADDRNOTAVAIL` for a source that is no address of
+/// this machine.
 #[inline]
-pub fn begin(
-    address: &SocketAddr,
-    source: Option<IpAddr>,
-) -> Result<(OwnedFd, Progress), SetupError> {
+pub fn open(address: &SocketAddr, source: Option<IpAddr>) -> Result<OwnedFd, SetupError> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let fd = step("open a TCP socket", socket_with(family, SocketType::STREAM, flags, None))?;
@@ -47,10 +45,18 @@ pub fn begin(
         bind(&fd, &from)
             .map_err(|e| SetupError { tried: format!("bind to {source}"), errno: e.into() })?;
     }
-    match connect(&fd, address) {
-        Ok(()) => Ok((fd, Progress::Connected)),
-        Err(rustix::io::Errno::INPROGRESS) => Ok((fd, Progress::Connecting)),
-        Err(e) => Err(SetupError { tried: format!("connect to {address}"), errno: e.into() }),
+    Ok(fd)
+}
+
+/// Begins to connect a socket.
+///
+/// Errors: of connect(2); `EADDRNOTAVAIL` where its source has no port left.
+#[inline]
+pub fn begin(fd: BorrowedFd<'_>, address: &SocketAddr) -> Result<Progress, Errno> {
+    match connect(fd, address) {
+        Ok(()) => Ok(Progress::Connected),
+        Err(rustix::io::Errno::INPROGRESS) => Ok(Progress::Connecting),
+        Err(errno) => Err(errno.into()),
     }
 }
 
@@ -107,7 +113,8 @@ mod tests {
     fn it_connects_from_the_source_that_was_asked_for() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (fd, _) = begin(&address, Some("127.0.0.77".parse().unwrap())).unwrap();
+        let fd = open(&address, Some("127.0.0.77".parse().unwrap())).unwrap();
+        begin(fd.as_fd(), &address).unwrap();
         assert_eq!(settle(&fd), None);
         let (mut served, peer) = listener.accept().unwrap();
         assert_eq!(peer.ip().to_string(), "127.0.0.77");
@@ -122,17 +129,15 @@ mod tests {
     #[test]
     fn where_nobody_listens_it_is_refused() {
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let refused = match begin(&address, None) {
-            Ok((fd, _)) => settle(&fd),
-            Err(error) => Some(error.errno),
-        };
+        let fd = open(&address, None).unwrap();
+        let refused = begin(fd.as_fd(), &address).map_or_else(Some, |_| settle(&fd));
         assert_eq!(refused, Some(Errno::ECONNREFUSED));
     }
 
     #[test]
     fn a_source_that_this_machine_has_not_is_named() {
         let address = "127.0.0.1:1".parse().unwrap();
-        let error = begin(&address, Some("192.0.2.1".parse().unwrap())).unwrap_err();
+        let error = open(&address, Some("192.0.2.1".parse().unwrap())).unwrap_err();
         assert_eq!(error.errno, Errno::EADDRNOTAVAIL);
         assert!(error.to_string().contains("bind to 192.0.2.1"), "{error}");
     }

@@ -16,6 +16,9 @@ const WITHIN: f64 = 0.10;
 /// virtual machine is the same for both.
 const LOADS: [(u32, u32); 3] = [(16, 1), (16, 8), (256, 4)];
 
+/// Pairs of runs of 0.6 s.
+const PAIRS: usize = 15;
+
 pub(crate) fn check(bench: &Bench) -> Judged {
     if let Err(missing) = need("gcc", "gcc") {
         return Ok(Outcome::Skip(missing));
@@ -27,7 +30,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         for (connections, in_flight) in LOADS {
             let load = format!("--connections {connections} --in-flight {in_flight}");
             let served = |server: &Serving| asked(bench, server, &load);
-            let [rate, cost] = Paired::served(&|| served(&ours), &|| served(&rival))?;
+            let [rate, cost] = Paired::served(PAIRS, &|| served(&ours), &|| served(&rival))?;
             passes &= rate.ratio.low >= 1.0 - WITHIN && cost.ratio.high <= 1.0 + WITHIN;
             let words = format!(
                 "{model}, {connections} × {in_flight}: rate ours/C {} requests per second; the \
@@ -61,7 +64,7 @@ fn build(bench: &Bench, model: &str) -> Result<PathBuf, String> {
 /// Requests per second, and ns of the server's CPU time for each.
 fn asked(bench: &Bench, server: &Serving, load: &str) -> Result<[f64; 2], String> {
     let before = server.cpu_ns()?;
-    let words = format!("{load} --time 1s --warmup 200ms --service echo --cpus 1");
+    let words = format!("{load} --time 600ms --warmup 100ms --service echo --cpus 1");
     let load = serving::load(bench, &server.address, &words)?;
     let cpu_ns = (server.cpu_ns()? - before) as f64;
     if load["outcomes"]["ok"] != load["scheduled"] {

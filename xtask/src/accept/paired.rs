@@ -39,9 +39,13 @@ impl Paired {
     }
 
     /// The same of two things: rates and costs.
-    pub(crate) fn served(ours: Served<'_>, theirs: Served<'_>) -> Result<[Paired; 2], String> {
+    pub(crate) fn served(
+        count: usize,
+        ours: Served<'_>,
+        theirs: Served<'_>,
+    ) -> Result<[Paired; 2], String> {
         let told = |[rate, cost]: &[f64; 2]| format!("{rate:.0} at {cost:.0} ns");
-        let pairs = in_turn(PAIRS, ours, theirs, &told, "requests/s")?;
+        let pairs = in_turn(count, ours, theirs, &told, "requests/s")?;
         let of = |at: usize| Paired::new(pairs.iter().map(|(a, b)| (a[at], b[at])).collect());
         Ok([of(0), of(1)])
     }

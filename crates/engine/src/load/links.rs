@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use iolens_model::units::Nanos;
 use iolens_sys::epoll::{Epoll, Events, Ready, Trigger};
 use iolens_sys::errno::Errno;
+use iolens_sys::tcp::SetupError;
 use iolens_sys::tcp_client::{self, Progress};
 use iolens_sys::{clock, socket};
 
@@ -139,13 +140,7 @@ impl Links {
     /// Begins to make a connection.
     pub(super) fn open(&mut self, index: usize) -> Result<(), Trouble> {
         let begun_ns = clock::monotonic_ns();
-        let turn = (self.first as usize + self.begun) % self.sources.len().max(1);
-        let from = self.sources.get(turn).copied();
-        self.begun += 1;
-        let (fd, progress) = tcp_client::begin(&self.address, from).map_err(|error| {
-            self.counts.failed += 1;
-            self.not_made(error.errno, &error.to_string())
-        })?;
+        let (fd, progress) = self.begin()?;
         self.epoll.add(fd.as_fd(), index as u64, Trigger::Edges).map_err(|errno| {
             Trouble::new(Ending::Abandoned, format!("cannot wait for a connection: {errno}"))
         })?;
@@ -158,6 +153,30 @@ impl Links {
             self.stands(index);
         }
         Ok(())
+    }
+
+    /// A socket that connects, from the source whose turn it is, or from the next one
+    /// that has a port left.
+    fn begin(&mut self) -> Result<(OwnedFd, Progress), Trouble> {
+        let sources = self.sources.len().max(1);
+        let mut others = sources - 1;
+        loop {
+            let turn = (self.first as usize + self.begun) % sources;
+            self.begun += 1;
+            let from = self.sources.get(turn).copied();
+            let fd = tcp_client::open(&self.address, from).map_err(|error| {
+                self.counts.failed += 1;
+                no_socket(&error)
+            })?;
+            match tcp_client::begin(fd.as_fd(), &self.address) {
+                Ok(progress) => return Ok((fd, progress)),
+                Err(Errno::EADDRNOTAVAIL) if others > 0 => others -= 1,
+                Err(errno) => {
+                    self.counts.failed += 1;
+                    return Err(self.not_made(errno));
+                }
+            }
+        }
     }
 
     /// Sends, or keeps what there is no room for until there is.
@@ -362,11 +381,12 @@ impl Links {
             return Trouble::new(Ending::Reset, format!("a connection broke: {errno}"));
         }
         self.counts.failed += 1;
-        self.not_made(errno, &format!("cannot connect to {}: {errno}", self.address))
+        self.not_made(errno)
     }
 
     /// Whose fault it is that a connection cannot be made.
-    fn not_made(&self, errno: Errno, text: &str) -> Trouble {
+    fn not_made(&self, errno: Errno) -> Trouble {
+        let text = format!("cannot connect to {}: {errno}", self.address);
         match errno {
             Errno::ECONNREFUSED
             | Errno::ECONNRESET
@@ -385,6 +405,20 @@ impl Links {
             _ => Trouble::new(Ending::Abandoned, text),
         }
     }
+}
+
+/// What keeps this client from having a socket: descriptors, memory, rights, or an
+/// address that is not its own.
+#[cold]
+fn no_socket(error: &SetupError) -> Trouble {
+    let advice = match error.errno {
+        Errno::EADDRNOTAVAIL => {
+            "\n  no interface of this machine has that address; `ip address` shows those that there \
+             are"
+        }
+        _ => "",
+    };
+    Trouble::new(Ending::Abandoned, format!("{error}{advice}"))
 }
 
 /// No way to the host (include/uapi/asm-generic/errno.h).
