@@ -39,6 +39,8 @@ mod wrap;
 mod writes;
 
 #[cfg(test)]
+mod columns_tests;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod fixture_findings;

@@ -14,7 +14,7 @@ use super::*;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::fixture::alone;
 use crate::text::Style;
-use crate::{csv, figure, fixture, json, text};
+use crate::{columns_tests, csv, figure, fixture, json, text};
 
 /// id, whether it is a program, ns of a start, ns per byte.
 const ARMS: [(&str, bool, f64, f64); 4] = [
@@ -172,14 +172,8 @@ fn no_page_and_no_figure_has_words_of_other_studies() {
 #[test]
 fn calls_of_programs_are_null_and_their_starts_are_told() {
     let (run, analysis) = run();
-    for (rows, name) in [
-        (csv::arms(&run), "arms"),
-        (csv::slices(&run), "slices"),
-        (csv::cells(&run, &analysis), "cells"),
-    ] {
-        let header = rows.lines().next().expect("a header").replace(',', "\n");
-        let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver", "goodput"];
-        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
+    let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver", "goodput"];
+    for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
     let cells: serde_json::Value =

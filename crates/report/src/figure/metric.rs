@@ -30,8 +30,8 @@ fn figure(arm: &ArmAnalysis, read: fn(&Figures) -> Option<Estimate>) -> Option<E
     arm.figures.as_ref().and_then(read)
 }
 
-/// Declares a metric of [`Figures`] that no verdict is about.
-const fn plain(
+/// Declares a metric that no verdict is about.
+pub(crate) const fn plain(
     name: &'static str,
     unit: &'static str,
     read: fn(&ArmAnalysis) -> Option<Estimate>,

@@ -13,7 +13,7 @@ use iolens_model::units::Nanos;
 use super::*;
 use crate::fixture::alone;
 use crate::text::Style;
-use crate::{answers, csv, figure, fixture, html, json, text};
+use crate::{answers, columns_tests, csv, figure, fixture, html, json, text};
 
 const FILE_BYTES: u64 = 1 << 30;
 
@@ -276,16 +276,8 @@ fn what_is_wrong_with_a_file_comes_first() {
 #[test]
 fn exports_have_blocks_and_what_was_found_of_the_file() {
     let (run, analysis) = run();
-    let columns = |rows: &str| rows.lines().next().expect("a header").replace(',', "\n");
-    for (name, rows) in [
-        ("arms", csv::arms(&run)),
-        ("slices", csv::slices(&run)),
-        ("cells", csv::cells(&run, &analysis)),
-    ] {
-        let header = columns(&rows);
-        let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver", "goodput"];
-        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
-        assert!(rows.lines().all(|line| line.split(',').count() >= header.lines().count()));
+    let foreign = ["message", "topology", "rx_", "zerocopy", "mtu", "receiver", "goodput"];
+    for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
     let cells: serde_json::Value =

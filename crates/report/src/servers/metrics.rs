@@ -3,15 +3,7 @@
 
 use iolens_stats::analysis::{ArmAnalysis, EndFigures, Estimate, Spent};
 
-use crate::figure::metric::Metric;
-
-const fn plain(
-    name: &'static str,
-    unit: &'static str,
-    read: fn(&ArmAnalysis) -> Option<Estimate>,
-) -> Metric {
-    Metric { name, unit, divisor: 1.0, read, judged: false }
-}
+use crate::figure::metric::{Metric, plain};
 
 /// A count per request of the server.
 fn spent(arm: &ArmAnalysis, of: fn(&EndFigures) -> Option<Spent>) -> Option<Estimate> {

@@ -16,7 +16,7 @@ use super::*;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::fixture::alone;
 use crate::text::Style;
-use crate::{csv, figure, fixture, html, json, text};
+use crate::{columns_tests, csv, figure, fixture, html, json, text};
 
 /// id, what it makes, ns of server CPU and context switches of a request.
 const ARMS: [(&str, &str, f64, f64); 4] = [
@@ -286,14 +286,8 @@ fn no_page_and_no_figure_has_words_of_other_studies() {
 #[test]
 fn columns_are_those_of_the_study_and_each_end_has_its_own() {
     let (run, analysis) = run();
-    for (rows, name) in [
-        (csv::arms(&run), "arms"),
-        (csv::slices(&run), "slices"),
-        (csv::cells(&run, &analysis), "cells"),
-    ] {
-        let header = rows.lines().next().expect("a header").replace(',', "\n");
-        let foreign = ["message", "tx_", "rx_", "zerocopy", "mtu", "receiver", "goodput", "copies"];
-        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
+    let foreign = ["message", "tx_", "rx_", "zerocopy", "mtu", "receiver", "goodput", "copies"];
+    for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
     let cells: serde_json::Value =

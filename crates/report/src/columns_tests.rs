@@ -1,0 +1,26 @@
+//! The columns that a run is exported with, for the tests of every study.
+
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+
+use crate::csv;
+
+/// The tables of a run by name, each with its columns, one in a line. Asserts that no
+/// column has a word of another study, and that no row has fewer.
+pub(crate) fn without(
+    foreign: &[&str],
+    run: &Run,
+    analysis: &Analysis,
+) -> [(&'static str, String); 3] {
+    let tables = [
+        ("arms", csv::arms(run)),
+        ("slices", csv::slices(run)),
+        ("cells", csv::cells(run, analysis)),
+    ];
+    tables.map(|(name, rows)| {
+        let header = rows.lines().next().expect("a header").replace(',', "\n");
+        assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
+        assert!(rows.lines().all(|line| line.split(',').count() >= header.lines().count()));
+        (name, header)
+    })
+}
