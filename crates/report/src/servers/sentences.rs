@@ -49,7 +49,7 @@ struct Quantity {
     metric: Metric,
     /// `µs of server CPU`.
     unit: &'static str,
-    /// `less than`.
+    /// `as cheap as`.
     than: &'static str,
     /// Why a model is not ranked by it; null where it is.
     unranked: fn(&ArmAnalysis) -> Option<&str>,
@@ -62,7 +62,7 @@ const CPU: Quantity = Quantity {
     lowest: "least server CPU per request in this run",
     metric: COST,
     unit: "µs of server CPU",
-    than: "less than",
+    than: "as cheap as",
     unranked: |arm| arm.server.as_ref()?.limits.rate_not_kept.as_deref(),
     floor: |arm, why| format!("{} ({why})", arm.arm.label),
 };
@@ -187,7 +187,7 @@ impl Speaker<'_> {
         }
     }
 
-    /// `1.31× less than epoll_lt (95 % interval 1.29–1.33)`.
+    /// `1.31× as cheap as epoll_lt (95 % interval 1.29–1.33)`.
     fn effect(&self, of: &Quantity, contrast: &Contrast) -> String {
         let baseline = &self.run.header.plan.baseline;
         let interval = contrast.pointwise;
