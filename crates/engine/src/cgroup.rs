@@ -1,11 +1,16 @@
-//! How much processor time, memory and I/O the cgroups of this process allow; see cgroups(7),
+//! What the cgroups of this process allow: processor time, memory, I/O, and in files of
+//! their own processes and what was held back; see cgroups(7),
 //! Documentation/admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst.
 
 mod device;
+mod pids;
+mod throttling;
 
 use iolens_sys::proc::Root;
 
 pub(crate) use device::device_limits;
+pub(crate) use pids::tightest as tightest_pids;
+pub(crate) use throttling::throttled;
 
 /// Processor time that may be used: the tightest limit on the way to the root.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,20 +72,48 @@ pub(crate) struct MemoryRoom {
 pub(crate) fn memory_room(root: &Root) -> Option<MemoryRoom> {
     const UNIFIED: [&str; 3] = ["memory.max", "memory.current", ""];
     const VERSION_1: [&str; 3] = ["memory.limit_in_bytes", "memory.usage_in_bytes", "total_"];
+    let rooms = on_the_way_up(root, "memory", &["/memory"], |folder, version| {
+        let files = if version == Version::Unified { UNIFIED } else { VERSION_1 };
+        memory_room_in(root, folder, files)
+    });
+    rooms.into_iter().min_by_key(|room| room.bytes)
+}
+
+/// The two versions of cgroups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Unified,
+}
+
+/// What is read in the cgroups of this process and in all above them: in the one tree of
+/// version 2, and in that of a controller of version 1, under the first of some mounts
+/// that has it.
+fn on_the_way_up<T>(
+    root: &Root,
+    controller: &str,
+    mounts: &[&str],
+    read: impl Fn(&str, Version) -> Option<T>,
+) -> Vec<T> {
     let membership = root.read("proc/self/cgroup").unwrap_or_default();
-    let mut rooms = Vec::new();
+    let mut found = Vec::new();
     for line in membership.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        let (mount, files) = match controllers {
-            "" => ("", UNIFIED),
-            list if list.split(',').any(|name| name == "memory") => ("/memory", VERSION_1),
+        let (mounts, version): (&[&str], Version) = match controllers {
+            "" => (&[""], Version::Unified),
+            list if list.split(',').any(|name| name == controller) => (mounts, Version::One),
             _ => continue,
         };
-        let folders = ways_up(path).into_iter().map(|path| format!("sys/fs/cgroup{mount}{path}"));
-        rooms.extend(folders.filter_map(|folder| memory_room_in(root, &folder, files)));
+        let in_one = |path: &str| {
+            let folders = mounts.iter().map(|mount| format!("sys/fs/cgroup{mount}{path}"));
+            folders.into_iter().find_map(|folder| read(&folder, version))
+        };
+        // Within a container the path may be the machine's, and then only the root is
+        // there.
+        found.extend(ways_up(path).into_iter().filter_map(in_one));
     }
-    rooms.into_iter().min_by_key(|room| room.bytes)
+    found
 }
 
 /// The room in one cgroup; its three files and keys are called so.

@@ -71,6 +71,9 @@ pub fn arm_groups(plan: &Plan, cell: &Cell) -> Vec<Vec<Arm>> {
         return vec![group(&[])];
     }
     match cell.server() {
+        Some(setting) if plan.measures_alone(cell) => {
+            standing_alone(&plan.baseline, &others, setting).iter().map(|o| group(o)).collect()
+        }
         Some(setting) => standing_together(&others, setting).iter().map(|o| group(o)).collect(),
         None => others.chunks(ARMS_PER_TRIAL).map(group).collect(),
     }
@@ -90,6 +93,17 @@ fn standing_together(others: &[Arm], setting: &ServerSetting) -> Vec<Vec<Arm>> {
     let each = together.len().div_ceil(groups).max(1);
     let together = together.chunks(each).map(<[Arm]>::to_vec);
     together.chain(alone.into_iter().map(|arm| vec![arm])).collect()
+}
+
+/// Servers that are each measured by themselves: all share one baseline, but for those
+/// that are offered the rate of another kind, which have one at theirs.
+fn standing_alone(baseline: &str, others: &[Arm], setting: &ServerSetting) -> Vec<Vec<Arm>> {
+    if !setting.is_open_loop() || models::keeps(baseline) {
+        return vec![others.to_vec()];
+    }
+    let (keep, share): (Vec<Arm>, Vec<Arm>) =
+        others.iter().cloned().partition(|arm| models::keeps(&arm.primitive));
+    [share, keep].into_iter().filter(|group| !group.is_empty()).collect()
 }
 
 /// The part of an arm; null where this build does not know it.
@@ -225,6 +239,7 @@ pub fn slices(
 #[cfg(test)]
 mod tests {
     use iolens_model::cell::{NetSetting, Setting};
+    use iolens_model::server::LoadLevel;
     use rand::SeedableRng;
     use rand_pcg::Pcg64Mcg;
 
@@ -266,6 +281,36 @@ mod tests {
         assert!(all.iter().all(|s| s.work == Work::Messages(work[s.arm])));
         assert_eq!(all, seeded(1), "the seed decides the order");
         assert_ne!(all, seeded(2));
+    }
+
+    #[test]
+    fn servers_that_are_measured_alone_share_a_baseline_at_each_rate() {
+        let arm = |id: &&str| Arm {
+            label: (*id).to_owned(),
+            primitive: (*id).to_owned(),
+            role: Role::Compared,
+        };
+        let others: Vec<Arm> = ["fork", "poll", "thread_per_connection"].iter().map(arm).collect();
+        let labels = |baseline: &str, load| {
+            let setting = ServerSetting {
+                topology: iolens_model::axes::Topology::Loopback,
+                service: "top2".into(),
+                length: iolens_model::load::Length::Short,
+                load,
+                connections: 16,
+            };
+            let groups = standing_alone(baseline, &others, &setting);
+            let labels = |group: &Vec<Arm>| -> Vec<String> {
+                group.iter().map(|arm| arm.label.clone()).collect()
+            };
+            groups.iter().map(labels).collect::<Vec<_>>()
+        };
+        let (closed, open) = (LoadLevel::Closed, LoadLevel::Percent(50));
+        assert_eq!(labels("epoll_lt", closed), [["fork", "poll", "thread_per_connection"]]);
+        let apart = labels("epoll_lt", open);
+        assert_eq!(apart, [vec!["poll"], vec!["fork", "thread_per_connection"]]);
+        // Every group is of the baseline's kind.
+        assert_eq!(labels("prefork", open).len(), 1);
     }
 
     #[test]

@@ -225,7 +225,8 @@ fn blame(outcome: &mut TrialOutcome, trial: &Trial, trouble: &Trouble) {
         Trouble::Failed { slice, what, refused: false } => (Status::Failed, *slice, what.clone()),
         Trouble::Failed { slice, what, refused: true } => (Status::Skipped, *slice, what.clone()),
         Trouble::TimeUp => {
-            (Status::Failed, None, "the trial did not end within its time limit".to_owned())
+            let alone = (trial.arms.len() == 1).then_some(0);
+            (Status::Failed, alone, "the trial did not end within its time limit".to_owned())
         }
         Trouble::Interrupted => (Status::Interrupted, None, "interrupted by the user".to_owned()),
     };

@@ -7,9 +7,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::axes::{Topology, crossed};
+use crate::cell::Cell;
 use crate::copy::External;
 use crate::latency::Histogram;
 use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outcomes};
+use crate::plan::Plan;
 use crate::served::Mishap;
 use crate::units::Nanos;
 
@@ -146,9 +148,24 @@ pub struct ServerAxes {
     pub client_cpus: Option<Vec<u32>>,
     /// Programs of the user's that are arms.
     pub external: Vec<External>,
+    /// Services whose servers are each measured by themselves.
+    #[serde(default)]
+    pub alone_services: Vec<String>,
+    /// Numbers of long connections with which servers are each measured by themselves.
+    #[serde(default)]
+    pub alone_connections: Vec<u32>,
 }
 
 impl ServerAxes {
+    /// Whether each server is measured by itself with this setting, where the plan does
+    /// not have it so throughout.
+    #[must_use]
+    pub fn measures_alone(&self, setting: &ServerSetting) -> bool {
+        self.alone_services.contains(&setting.service)
+            || (setting.length == Length::Long
+                && self.alone_connections.contains(&setting.connections))
+    }
+
     /// Every setting, in the order of the axes.
     pub(crate) fn settings(&self) -> Vec<ServerSetting> {
         let first = ServerSetting {
@@ -178,12 +195,24 @@ impl ServerAxes {
     }
 }
 
+impl Plan {
+    /// Whether each arm of a cell is measured by itself.
+    #[must_use]
+    pub fn measures_alone(&self, cell: &Cell) -> bool {
+        let servers = self.server().zip(cell.server());
+        self.isolate || servers.is_some_and(|(axes, setting)| axes.measures_alone(setting))
+    }
+}
+
 /// What the workers of a trial of servers are told besides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialServers {
     /// Requests per second of an open loop, over all threads of the client; null in a
     /// closed one.
     pub rate: Option<f64>,
+    /// Arms, by their indices, that are offered the rate of another kind of models than
+    /// their own: the baseline is compared with both.
+    pub at_others_rate: Vec<usize>,
     /// How they follow each other.
     pub arrivals: Arrivals,
     /// What random gaps come from.
@@ -211,6 +240,9 @@ impl Eq for TrialServers {}
 pub struct ServerArm {
     /// Requests per second that an open loop was to make; null in a closed one.
     pub rate: Option<f64>,
+    /// Whether that is the rate of another kind of models than its own.
+    #[serde(default)]
+    pub at_others_rate: bool,
     /// What the client saw of each slice that is stored, in their order.
     pub offered: Vec<OfferedSlice>,
     /// Times from when a request was sent, over the measured slices; those from when
@@ -229,6 +261,10 @@ pub struct ServerArm {
     pub requests_by_task: Vec<u64>,
     /// Threads or processes that it had at the end of a slice, at most.
     pub tasks_max: u64,
+    /// Threads or processes that its model makes for what it was asked, at least and at
+    /// most; null where that is not known.
+    #[serde(default)]
+    pub tasks_asked: Option<(u64, Option<u64>)>,
     /// What every processor did meanwhile.
     #[serde(default)]
     pub cpus: CpuUse,
@@ -288,6 +324,20 @@ pub struct OfferedSlice {
     pub server_network: Option<NetworkCounts>,
     /// Entries of /proc that are processes, for a service that reads them all.
     pub processes: Option<u64>,
+    /// How the cgroups of the server held it back, and those of the client; null where
+    /// they have no such account.
+    #[serde(default)]
+    pub throttled: [Option<Throttled>; 2],
+}
+
+/// How cgroups held back what ran in them, because the processor time of a period was
+/// spent (`cpu.stat`, sched-bwc.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Throttled {
+    /// Periods in which they did.
+    pub periods: u64,
+    /// For how long.
+    pub time: Nanos,
 }
 
 #[cfg(test)]

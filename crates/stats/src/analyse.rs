@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
+use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 
 use crate::analysis::Analysis;
@@ -52,7 +53,7 @@ pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
         contrasts: StudentTable::new(contrasts),
         pairs: StudentTable::new(contrasts.saturating_add(all_pairs)),
     };
-    let mut groups = group(&cells, trials, plan.isolate);
+    let mut groups = group(&cells, trials, plan);
     let mut analyses = Vec::with_capacity(cells.len());
     let mut tracks = Vec::new();
     let mut rejected = Vec::new();
@@ -60,8 +61,8 @@ pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
         let (primary, secondary) = groups.remove(cell).unwrap_or_default();
         let visits = cell::CellVisits {
             primary: Visits::of(primary, &passes.complete),
-            // Shared trials in an isolated plan would answer no question of it.
-            isolated: (!plan.isolate).then(|| Visits::of(secondary, &passes.complete)),
+            // Shared trials of what is measured by itself would answer no question of it.
+            isolated: (!plan.measures_alone(cell)).then(|| Visits::of(secondary, &passes.complete)),
         };
         rejected.extend(remarks::rejected(&visits));
         let (analysis, usable) = cell::analyse(header, cell, &arms, &visits, &mut tables);
@@ -98,11 +99,11 @@ type Groups<'a> = BTreeMap<&'a Cell, (Vec<&'a TrialValues>, Vec<&'a TrialValues>
 
 /// Pass 0 stands among the primary trials: no figure uses it, but where a
 /// cell went no further it says why.
-fn group<'a>(cells: &'a [Cell], trials: &'a [TrialValues], isolate: bool) -> Groups<'a> {
+fn group<'a>(cells: &'a [Cell], trials: &'a [TrialValues], plan: &Plan) -> Groups<'a> {
     let mut groups: Groups<'a> = cells.iter().map(|cell| (cell, Default::default())).collect();
     for trial in trials {
         if let Some((primary, secondary)) = groups.get_mut(&trial.cell) {
-            let is_primary = trial.pass == 0 || trial.isolated == isolate;
+            let is_primary = trial.pass == 0 || trial.isolated == plan.measures_alone(&trial.cell);
             if is_primary { primary.push(trial) } else { secondary.push(trial) }
         }
     }

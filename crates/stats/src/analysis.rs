@@ -12,7 +12,7 @@ use iolens_model::units::Bytes;
 use serde::Serialize;
 
 pub use self::figures::{Figures, LatencyFigures};
-pub use self::servers::{EndFigures, Limits, Saturated, ServerFigures, Spent};
+pub use self::servers::{CpuOf, CpuShares, EndFigures, Limits, Saturated, ServerFigures, Spent};
 pub use crate::quantity::Quantity;
 
 /// The analysis of one run.
@@ -282,6 +282,13 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Whether the contrast says something of the arm: it is neither invalid nor what a
+    /// client could do.
+    #[must_use]
+    pub fn is_ranked(self) -> bool {
+        !matches!(self, Verdict::Invalid | Verdict::Unranked)
+    }
+
     /// The word in tables.
     #[must_use]
     pub fn word(self) -> &'static str {

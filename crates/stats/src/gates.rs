@@ -144,6 +144,7 @@ const GATES: &[Gate] = &[
     gate(14, "socket buffers as asked", scope::buffers),
     gate(14, "hot rings fit L2", scope::ring_size),
     gate(14, "connections as asked", servers::connections),
+    gate(14, "workers as asked", servers::workers),
     gate(15, "pinned threads stay", scope::migrations),
     gate(15, "a client with time left", servers::client_busy),
     gate(15, "a client in time", servers::client_late),
@@ -158,6 +159,7 @@ const GATES: &[Gate] = &[
     gate(16, "abandoned requests", servers::abandoned),
     gate(16, "listen overflows", servers::listen_overflows),
     gate(16, "listen drops", servers::listen_drops),
+    gate(16, "throttling", servers::throttled),
 ];
 
 /// What all gates find in one arm.

@@ -30,8 +30,13 @@ pub(crate) struct Offered {
     pub(crate) client_network: Option<NetworkCounts>,
     /// The same where the servers stand; null where that is one place.
     pub(crate) server_network: Option<NetworkCounts>,
+    /// Periods in which cgroups held back the server or the client: where both are in one,
+    /// or below one that did, the more of the two.
+    pub(crate) throttled_periods: u64,
     /// Processors of the servers, and of the client; 0 where they are not known.
     pub(crate) cpus: [u32; 2],
+    /// Their numbers.
+    pub(crate) cpu_numbers: [BTreeSet<u32>; 2],
 }
 
 impl Offered {
@@ -39,7 +44,9 @@ impl Offered {
     pub(crate) fn of(trial: &TrialOutcome, outcome: &ArmOutcome) -> Option<Offered> {
         let server = outcome.server.as_ref()?;
         let counts: BTreeSet<u32> = measured(trial).map(|slice| slice.seq).collect();
-        let mut sum = Offered { cpus: [cpus(&trial.tx), cpus(&trial.rx)], ..Offered::default() };
+        let cpu_numbers = [cpus(&trial.tx), cpus(&trial.rx)];
+        let cpus = [0, 1].map(|end| crate::interval::count(cpu_numbers[end].len()));
+        let mut sum = Offered { cpus, cpu_numbers, ..Offered::default() };
         let slices = server.offered.iter().filter(|slice| counts.contains(&slice.seq));
         for (nth, slice) in slices.enumerate() {
             sum.scheduled += slice.scheduled;
@@ -47,6 +54,8 @@ impl Offered {
             sum.replies_in_window += slice.replies_in_window;
             sum.window_ns += slice.window.0;
             sum.late_replies += slice.late_replies;
+            let throttled = slice.throttled.iter().flatten().map(|held| held.periods).max();
+            sum.throttled_periods += throttled.unwrap_or(0);
             sum.threads.resize(sum.threads.len().max(slice.threads.len()), NOTHING);
             for (sum, thread) in sum.threads.iter_mut().zip(&slice.threads) {
                 *sum = together(sum, thread);
@@ -109,7 +118,6 @@ fn network(
 }
 
 /// Processors that the threads of an end may run on.
-fn cpus(end: &Option<EndFacts>) -> u32 {
-    let all = end.iter().flat_map(|end| &end.thread_cpus).flatten();
-    crate::interval::count(all.collect::<BTreeSet<_>>().len())
+fn cpus(end: &Option<EndFacts>) -> BTreeSet<u32> {
+    end.iter().flat_map(|end| &end.thread_cpus).flatten().copied().collect()
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
+use iolens_model::plan::Plan;
 use iolens_model::run::{RunHeader, StoppedBy};
 
 use crate::values::{ArmValues, TrialValues};
@@ -23,14 +24,14 @@ type Unit<'a> = (&'a Cell, &'a str);
 
 /// Sorts the passes of a run into complete ones and others.
 ///
-/// Only primary trials count (isolated ones in an isolated plan, shared ones
-/// else). An arm that is missing in a pass and comes back later was alive, so
+/// Only primary trials count (isolated ones where the plan measures each arm by
+/// itself, shared ones else). An arm that is missing in a pass and comes back later was alive, so
 /// the pass was cut short; one that never comes back has been dropped by the
 /// runner. In the last pass nobody can know whether it would come back:
 /// there it counts as dropped if its last trial failed or was skipped, or if
 /// a rule ended the run, which happens between passes only.
 pub(crate) fn sort(header: &RunHeader, cells: &[Cell], trials: &[TrialValues]) -> Passes {
-    let units = visits(trials, header.plan.isolate);
+    let units = visits(trials, &header.plan);
     let all: BTreeSet<u32> = trials.iter().map(|trial| trial.pass).filter(|&p| p > 0).collect();
     let last = all.last().copied().unwrap_or(0);
     let ended_by_rule =
@@ -58,9 +59,10 @@ pub(crate) fn sort(header: &RunHeader, cells: &[Cell], trials: &[TrialValues]) -
 
 /// Per unit, the passes that visited it and how each ended; a trial that was
 /// interrupted did not.
-fn visits(trials: &[TrialValues], isolated: bool) -> BTreeMap<Unit<'_>, BTreeMap<u32, Status>> {
+fn visits<'a>(trials: &'a [TrialValues], plan: &Plan) -> BTreeMap<Unit<'a>, BTreeMap<u32, Status>> {
     let mut units: BTreeMap<Unit<'_>, BTreeMap<u32, Status>> = BTreeMap::new();
-    for trial in trials.iter().filter(|trial| trial.pass > 0 && trial.isolated == isolated) {
+    let is_primary = |trial: &TrialValues| trial.isolated == plan.measures_alone(&trial.cell);
+    for trial in trials.iter().filter(|trial| trial.pass > 0 && is_primary(trial)) {
         for arm in &trial.arms {
             let status = match (trial.status, arm.outcome.status) {
                 (Status::Ok | Status::Invalid, status) => status,
@@ -170,7 +172,7 @@ impl<'a> Visits<'a> {
 /// several trials in a pass, each with its own compared arms and a baseline:
 /// those are no repetitions of one another.
 fn repeats(first: &TrialValues, later: &TrialValues) -> bool {
-    if first.pass != later.pass || first.isolated != later.isolated {
+    if first.pass != later.pass || first.isolated != later.isolated || rate(first) != rate(later) {
         return false;
     }
     let own = |trial: &TrialValues| {
@@ -183,4 +185,10 @@ fn repeats(first: &TrialValues, later: &TrialValues) -> bool {
         if own.is_empty() { labels(true) } else { own }
     };
     !own(first).is_disjoint(&own(later))
+}
+
+/// The rate that was offered to servers: a baseline that is measured by itself at two of
+/// them is not measured again.
+fn rate(trial: &TrialValues) -> Option<f64> {
+    trial.arms.iter().find_map(|arm| arm.outcome.server.as_ref()?.rate)
 }

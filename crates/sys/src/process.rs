@@ -49,12 +49,36 @@ pub fn file_size_limit_bytes() -> u64 {
 /// machine's own user namespace, which is where the kernel asks for it.
 #[must_use]
 pub fn may_lock_any_memory() -> bool {
-    use rustix::thread::{CapabilitySet, capabilities};
-    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    if !is_machines_uid_map(&map) {
-        return false;
+    use rustix::thread::CapabilitySet;
+    has_machine_rights(CapabilitySet::IPC_LOCK)
+}
+
+/// Threads and processes that the user of this process may have (`RLIMIT_NPROC`, soft);
+/// null where it does not apply: root's are not limited, nor those of who has
+/// `CAP_SYS_RESOURCE` or `CAP_SYS_ADMIN` (`copy_process`, kernel/fork.c).
+#[must_use]
+pub fn task_limit() -> Option<u64> {
+    use rustix::thread::CapabilitySet;
+    let exempt = CapabilitySet::SYS_RESOURCE.union(CapabilitySet::SYS_ADMIN);
+    if has_machine_rights(CapabilitySet::empty()) && user_id() == 0 || has_machine_rights(exempt) {
+        return None;
     }
-    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK))
+    rustix::process::getrlimit(rustix::process::Resource::Nproc).current
+}
+
+/// Real user id; 0 is root.
+#[must_use]
+pub fn user_id() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// Whether this process has any of some capabilities in the machine's own user namespace;
+/// of none, whether it is in that one.
+fn has_machine_rights(any: rustix::thread::CapabilitySet) -> bool {
+    let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let effective = rustix::thread::capabilities(None).map(|sets| sets.effective);
+    is_machines_uid_map(&map)
+        && (any.is_empty() || effective.is_ok_and(|effective| effective.intersects(any)))
 }
 
 /// Whether a /proc/PID/uid_map is that of the machine's own user namespace,

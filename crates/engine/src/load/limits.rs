@@ -20,6 +20,19 @@ const TIME_WAIT_S: f64 = 60.0;
 /// once its time stamp has moved on (`tcp_twsk_unique`, net/ipv4/tcp_ipv4.c).
 const REUSE_S: f64 = 1.0;
 
+/// Sysctls of our own network namespaces that many connections at a time need, and many
+/// one after another; see ip-sysctl.rst of the kernel.
+pub(crate) const ROOM: [(&str, &str); 4] = [
+    ("net/core/somaxconn", "65535"),
+    ("net/ipv4/tcp_max_syn_backlog", "65535"),
+    ("net/ipv4/ip_local_port_range", "1024 65535"),
+    // Who closes keeps the port: it may be used again after a second.
+    ("net/ipv4/tcp_tw_reuse", "1"),
+];
+
+/// The ports of [`ROOM`].
+const OWN_PORTS: (u64, u64) = (1024, 65_535);
+
 /// The limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Limits {
@@ -48,6 +61,35 @@ impl Limits {
         }
     }
 
+    /// The same where a process may have so many descriptors.
+    pub(crate) fn with_descriptors(self, descriptors: u64) -> Limits {
+        Limits { descriptors, ..self }
+    }
+
+    /// The same in a network namespace that is made for a run, with [`ROOM`].
+    pub(crate) fn in_own_namespace(&self) -> Limits {
+        Limits { ports: OWN_PORTS, tw_reuse: 1, ..self.clone() }
+    }
+
+    /// Addresses of the loopback device to connect from, as many as have the ports for
+    /// what is asked for; none where one is enough, or the server is somewhere else.
+    pub(crate) fn sources(&self, settings: &Settings) -> Vec<IpAddr> {
+        /// Of 127.0.0.0/24.
+        const SOURCES_MAX: u64 = 254;
+        let needed = u64::from(settings.connections).div_ceil(self.ports_each().max(1));
+        let (IpAddr::V4(ip), 2..) = (settings.address.ip(), needed) else { return Vec::new() };
+        if !ip.is_loopback() {
+            return Vec::new();
+        }
+        let last = u8::try_from(needed.min(SOURCES_MAX)).unwrap_or(u8::MAX);
+        (1..=last).map(|number| IpAddr::from([127, 0, 0, number])).collect()
+    }
+
+    /// Ports of one source address.
+    fn ports_each(&self) -> u64 {
+        self.ports.1.saturating_sub(self.ports.0) + 1
+    }
+
     /// Whether they are enough for what is asked for.
     ///
     /// Errors: which is not, with the arithmetic and what to do.
@@ -73,7 +115,7 @@ impl Limits {
     }
 
     fn allow_ports(&self, settings: &Settings) -> Result<(), String> {
-        let each = self.ports.1.saturating_sub(self.ports.0) + 1;
+        let each = self.ports_each();
         let sources = settings.sources.len().max(1) as u64;
         let (from, to) = self.ports;
         let have = format!(
@@ -178,6 +220,18 @@ mod tests {
         assert_eq!(limits.allow(&many), Ok(()));
         let tracked = Limits { tracked: Some(59_999), ..limits };
         assert!(tracked.allow(&many).unwrap_err().contains("nf_conntrack_max is 59999"));
+    }
+
+    #[test]
+    fn over_loopback_there_are_as_many_sources_as_are_needed() {
+        let sources = |address: &str, connections| {
+            let address = address.parse().unwrap();
+            let settings = Settings { address, ..settings(connections, Length::Long, 1.0) };
+            LIMITS.sources(&settings).len()
+        };
+        assert_eq!((sources("127.0.0.1:9", 28_232), sources("127.0.0.1:9", 28_233)), (0, 2));
+        assert_eq!((sources("127.0.0.1:9", 60_000), sources("127.0.0.1:9", 9_000_000)), (3, 254));
+        assert_eq!(sources("192.0.2.1:9", 60_000), 0);
     }
 
     #[test]

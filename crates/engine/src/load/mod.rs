@@ -36,6 +36,7 @@ use iolens_sys::signal::Interrupts;
 use crate::by_hand::watch::watched;
 
 pub use crate::by_hand::watch::Insistence;
+pub(crate) use limits::{Limits as ClientLimits, ROOM};
 pub use reply::{Expected, record};
 pub use run::run;
 pub(crate) use run::{network_between, network_counts};

@@ -11,6 +11,7 @@
 mod acceptor;
 mod blocking;
 mod conversation;
+pub mod limits;
 mod live;
 pub mod models;
 mod ready;

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use iolens_model::arm::ArmOutcome;
 use iolens_model::axes::Topology;
 use iolens_model::latency::Histogram;
-use iolens_model::load::{Connects, Load};
+use iolens_model::load::{Connects, Load, NetworkCounts};
 use iolens_model::outcome::{Counts, EndFacts, SliceOutcome};
 use iolens_model::served::Served;
 use iolens_model::server::{CpuTime, CpuUse, OfferedSlice, ServerArm};
@@ -20,7 +20,8 @@ use iolens_sys::signal::Interrupts;
 use super::Launch;
 use super::cpus::{self, Ticks};
 use super::workers::{Trouble, Workers};
-use crate::server::models::{self, Makes};
+use crate::load::{network_between, network_counts};
+use crate::server::models;
 use crate::worker::protocol::{
     ClientSlice, ClientTask, FromWorker, ServerSlice, ServerTask, Side, StageStep, ToWorker, Turn,
 };
@@ -139,6 +140,16 @@ impl Cast<'_> {
         self.ask(self.client(), ToWorker::Visit(Box::new(task)), |answer| match answer {
             FromWorker::Ready => Some(()),
             _ => None,
+        })?;
+        // What they make for connections is there before anybody is watched or asked.
+        (0..self.client()).try_for_each(|server| self.begin(server))
+    }
+
+    /// Has a server take its readings.
+    fn begin(&mut self, server: usize) -> Result<(), Trouble> {
+        self.ask(server, ToWorker::Turn(Turn::Begin), |answer| match answer {
+            FromWorker::Begun => Some(()),
+            _ => None,
         })
     }
 
@@ -152,11 +163,8 @@ impl Cast<'_> {
 
     fn slice(&mut self, seq: usize, slice: &Slice) -> Result<Done, Trouble> {
         let (server, client) = (slice.arm, self.client());
-        self.ask(server, ToWorker::Turn(Turn::Begin), |answer| match answer {
-            FromWorker::Begun => Some(()),
-            _ => None,
-        })?;
-        let before = Ticks::read(&self.root);
+        self.begin(server)?;
+        let (before, network) = (Ticks::read(&self.root), network_counts());
         let limit = self.trial.stall_limit;
         let deadline_ns = self.deadline_ns.min(clock::monotonic_ns() + limit.0);
         let turn = ToWorker::Turn(Turn::Offer(seq));
@@ -165,7 +173,7 @@ impl Cast<'_> {
             _ => None,
         });
         let offered = offered.map_err(|trouble| match trouble {
-            Trouble::TimeUp => self.too_slow(slice, limit),
+            Trouble::TimeUp => self.too_slow(slice, limit, network),
             other => other,
         })?;
         let cpus = Ticks::read(&self.root).since(&before);
@@ -214,20 +222,28 @@ impl Cast<'_> {
     }
 
     /// Why an arm is left out whose slice does not end.
-    fn too_slow(&self, slice: &Slice, limit: Nanos) -> Trouble {
+    fn too_slow(&self, slice: &Slice, limit: Nanos, before: Option<NetworkCounts>) -> Trouble {
         let asked = match slice.work {
             Work::Messages(requests) => format!("{requests} requests"),
             Work::Window(window) => format!("a load of {window}"),
         };
         let mut what = format!("too slow to be measured here: {asked} did not end within {limit}");
         let setting = self.trial.cell.server();
-        let entry = models::find(&self.trial.arms[slice.arm].primitive);
-        let keeps = entry.is_some_and(|entry| entry.makes != Makes::Nothing);
+        let keeps = models::keeps(&self.trial.arms[slice.arm].primitive);
         if keeps && setting.is_some_and(|setting| setting.service.starts_with("top2")) {
             what.push_str(
                 "; each request reads all of /proc, where this model has a process or thread for \
                  each connection: the work grows with their square",
             );
+        }
+        let is_ours = self.trial.cell.topology() == Some(Topology::Loopback);
+        let counts = before.zip(network_counts()).filter(|_| is_ours);
+        let dropped = counts.map_or(0, |(a, b)| network_between(a, b).listen_overflows);
+        if dropped > 0 {
+            what.push_str(&format!(
+                "; {dropped} new connections were dropped meanwhile, each for a second or more: \
+                 the queue of those not yet taken was full (net.core.somaxconn)"
+            ));
         }
         Trouble::Failed { slice: None, what, refused: true }
     }
@@ -350,9 +366,13 @@ fn server_arm(
             network: client.load.network,
             server_network: server.network.filter(|_| apart),
             processes: server.processes,
+            throttled: [server.throttled, client.throttled],
         });
+    let servers = trial.servers.as_ref();
+    let entry = models::find(&trial.arms[arm].primitive);
     ServerArm {
-        rate: trial.servers.as_ref().and_then(|servers| servers.rate),
+        rate: servers.and_then(|servers| servers.rate),
+        at_others_rate: servers.is_some_and(|servers| servers.at_others_rate.contains(&arm)),
         offered: offered.collect(),
         from_sent: sum_of(trial, arm, done, |load| &load.from_sent),
         lag: sum_of(trial, arm, done, |load| &load.lag),
@@ -361,6 +381,9 @@ fn server_arm(
         mishaps: served.mishaps.clone(),
         requests_by_task: served.requests_by_task.clone(),
         tasks_max: of_arm(trial, arm, done).map(|(_, _, d)| d.server.tasks).max().unwrap_or(0),
+        tasks_asked: entry
+            .zip(trial.cell.server())
+            .map(|(entry, setting)| entry.tasks(trial.cell.threads, setting)),
         cpus: CpuUse::default(),
     }
 }

@@ -13,12 +13,15 @@ use iolens_model::load::NetworkCounts;
 use iolens_model::outcome::Counts;
 use iolens_model::plan::Probes;
 use iolens_model::reading::NotMeasured;
+use iolens_model::server::Throttled;
+use iolens_model::units::Nanos;
 use iolens_sys::kin::{self, Tree};
 use iolens_sys::proc::{self, Root};
 use iolens_sys::usage::{self, ProcessUsage};
 use iolens_sys::{clock, process};
 
 use super::bracket::{Shared, with_cpus};
+use crate::cgroup;
 use crate::counters::{self, Counters, Snapshot, Wanted};
 use crate::load::{network_between, network_counts};
 
@@ -65,6 +68,15 @@ pub(super) struct Edge {
     everybody: Snapshot,
     /// What the kernel has counted in this network namespace.
     network: Option<NetworkCounts>,
+    /// How its cgroups have held it back so far.
+    throttled: Option<Throttled>,
+}
+
+/// On which side of a slice is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum At {
+    Before,
+    After,
 }
 
 impl Family {
@@ -105,11 +117,12 @@ impl Family {
         let begin_ns = clock::monotonic_ns();
         let mut edge = Edge { softirq_ticks: self.shared.softirq_ticks(), ..Edge::default() };
         edge.network = network_counts();
+        edge.throttled = cgroup::throttled(&self.root);
         edge.delays = self.delays(tasks);
         edge.moves = self.moves(tasks);
         edge.switches = self.switches(tasks);
         edge.everybody = self.shared.counters.read_before();
-        edge.usage = self.usage(tasks);
+        edge.usage = self.usage(tasks, At::Before);
         edge.own = self.counters.read_before();
         self.spent_ns += clock::monotonic_ns() - begin_ns;
         edge
@@ -119,12 +132,13 @@ impl Family {
     pub(super) fn after(&mut self, tasks: &[u32]) -> Edge {
         let begin_ns = clock::monotonic_ns();
         let mut edge = Edge { own: self.counters.read_after(), ..Edge::default() };
-        edge.usage = self.usage(tasks);
+        edge.usage = self.usage(tasks, At::After);
         edge.everybody = self.shared.counters.read_after();
         edge.delays = self.delays(tasks);
         edge.moves = self.moves(tasks);
         edge.switches = self.switches(tasks);
         edge.network = network_counts();
+        edge.throttled = cgroup::throttled(&self.root);
         edge.softirq_ticks = self.shared.softirq_ticks();
         self.spent_ns += clock::monotonic_ns() - begin_ns;
         edge
@@ -224,15 +238,34 @@ impl Family {
         ]
     }
 
-    /// The process, its ended children, and those that live.
-    fn usage(&self, tasks: &[u32]) -> Option<ProcessUsage> {
+    /// The process, its ended children, and those that live. Asking ten thousand of those
+    /// takes this process long: it is read on that side of them which is nearer to the
+    /// slice, and what the asking costs is in none.
+    fn usage(&self, tasks: &[u32], at: At) -> Option<ProcessUsage> {
         if let Some(id) = self.program {
             return self.usage_of_program(id);
         }
-        let mut sum = usage::process_usage().ok()?;
-        add(&mut sum, &usage::children_usage().ok()?);
+        let own = || {
+            let mut sum = usage::process_usage().ok()?;
+            add(&mut sum, &usage::children_usage().ok()?);
+            Some(sum)
+        };
+        let (mut sum, living) = match at {
+            At::After => (own()?, self.living(tasks)),
+            At::Before => {
+                let living = self.living(tasks);
+                (own()?, living)
+            }
+        };
+        add(&mut sum, &living);
+        Some(sum)
+    }
+
+    /// Children that have not ended.
+    fn living(&self, tasks: &[u32]) -> ProcessUsage {
+        let mut sum = ProcessUsage::default();
         for &id in tasks.iter().filter(|&&id| self.is_child(id)) {
-            // One that has gone was waited for, and is counted above from then on.
+            // One that has gone was waited for, and is in what its parent was told.
             let Some(charged) = proc::charged(&self.root, id) else { continue };
             sum.cpu_ns += charged.cpu_ns;
             sum.counts.voluntary_switches += charged.voluntary_switches;
@@ -240,7 +273,7 @@ impl Family {
             sum.counts.minor_faults += charged.minor_faults;
             sum.counts.major_faults += charged.major_faults;
         }
-        Some(sum)
+        sum
     }
 
     /// Whether a task is a process of its own, and no thread of this one.
@@ -295,6 +328,15 @@ impl Edge {
     /// What the kernel counted in the network namespace since `earlier`.
     pub(super) fn network_since(&self, earlier: &Edge) -> Option<NetworkCounts> {
         Some(network_between(earlier.network?, self.network?))
+    }
+
+    /// How its cgroups have held it back since `earlier`.
+    pub(super) fn throttled_since(&self, earlier: &Edge) -> Option<Throttled> {
+        let (before, now) = (earlier.throttled?, self.throttled?);
+        Some(Throttled {
+            periods: now.periods.saturating_sub(before.periods),
+            time: Nanos(now.time.0.saturating_sub(before.time.0)),
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use iolens_model::plan::NetworkOptions;
 use iolens_model::profile::Samples;
 use iolens_model::reading::NotMeasured;
 use iolens_model::served::Served;
+use iolens_model::server::Throttled;
 use iolens_model::trial::Trial;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use super::link::Peer;
 
 /// Version of this protocol; another one is refused by either side.
-pub const PROTOCOL_VERSION: u32 = 6;
+pub const PROTOCOL_VERSION: u32 = 7;
 
 /// Longest frame either side accepts. A report of 100 000 slices has 40 MB.
 pub const FRAME_BYTES_MAX: usize = 256 << 20;
@@ -252,6 +253,8 @@ pub struct ServerSlice {
     pub network: Option<NetworkCounts>,
     /// Processes in /proc.
     pub processes: Option<u64>,
+    /// How its cgroups held it back.
+    pub throttled: Option<Throttled>,
 }
 
 /// What the client counted and saw in a slice.
@@ -262,6 +265,8 @@ pub struct ClientSlice {
     pub counts: Counts,
     /// The load, and what became of it.
     pub load: Load,
+    /// How its cgroups held it back.
+    pub throttled: Option<Throttled>,
 }
 
 /// Where and why an end gave up.

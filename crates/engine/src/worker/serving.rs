@@ -12,7 +12,7 @@ use std::time::Duration;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::copy::External;
-use iolens_model::load::Pace;
+use iolens_model::load::{Load, Outcomes, Pace};
 use iolens_model::outcome::{ArmFact, Counts, EndFacts, Status};
 use iolens_model::reading::NotMeasured;
 use iolens_model::served::Served;
@@ -27,7 +27,10 @@ use super::program::Program;
 use super::protocol::{
     BUILD, ClientSlice, ClientTask, Failure, FromWorker, ServerSlice, ServerTask, Side, Turn,
 };
-use crate::load::{Count, Expected, Form, Offered, Portion, Session, Settings, Stop};
+use crate::load::{
+    ClientLimits, Count, Expected, Form, Offered, Portion, ROOM, Session, Settings, Stop,
+};
+use crate::server::limits::Limits;
 use crate::server::services::Spec;
 use crate::server::{Close, Offer, Running, Server, models};
 use crate::stage::Place;
@@ -35,16 +38,6 @@ use crate::stage::Place;
 /// A request that has no reply after this is a timeout: ten thousand that wait for one
 /// thread, a millisecond each, are none.
 const TIMEOUT: Nanos = Nanos(30 * Nanos::SECOND.0);
-
-/// Sysctls of our own network namespaces that many connections at a time need, and many
-/// one after another; see ip-sysctl.rst of the kernel.
-const ROOM: [(&str, &str); 4] = [
-    ("net/core/somaxconn", "65535"),
-    ("net/ipv4/tcp_max_syn_backlog", "65535"),
-    ("net/ipv4/ip_local_port_range", "1024 65535"),
-    // Who closes keeps the port: it may be used again after a second.
-    ("net/ipv4/tcp_tw_reuse", "1"),
-];
 
 /// How long a client may keep a model waiting that serves nobody else meanwhile.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
@@ -125,7 +118,8 @@ pub(super) trait Serves {
     fn tasks(&self) -> Vec<u32>;
     /// Requests that it has answered so far.
     fn requests(&self) -> u64;
-    /// Why it has ended by itself; null while it goes on.
+    /// Why it has ended by itself, or the limit of this machine that it has met; null
+    /// while it serves all.
     fn failure(&self) -> Option<String>;
 }
 
@@ -139,7 +133,10 @@ impl Serves for Running {
     }
 
     fn failure(&self) -> Option<String> {
-        Running::failure(self)
+        Running::failure(self).or_else(|| {
+            let mishaps = self.mishaps();
+            (!mishaps.is_empty()).then(|| Limits::here().met(&mishaps)).flatten()
+        })
     }
 }
 
@@ -163,7 +160,9 @@ fn be_server(
     let running = server.and_then(Server::start).map_err(Failure::cause)?;
     let address = running.address();
     say(&FromWorker::Serving { address }).map_err(|_| gone())?;
-    take_turns(setting, &mut family, &running, (turns, say))?;
+    let least = models::find(id).map_or(0, |entry| entry.tasks(trial.cell.threads, setting).0);
+    let settled = Settled { tasks: least, limit: trial.stall_limit };
+    take_turns((setting, settled), &mut family, &running, (turns, say))?;
     let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);
     place.describe(&mut facts);
     facts.arm_facts.extend(makes(trial, task.arm));
@@ -199,7 +198,8 @@ fn be_program(
         });
         let served = program.wait_until_it_listens().and_then(|()| {
             say(&FromWorker::Serving { address }).map_err(|_| gone())?;
-            take_turns(setting, &mut family, &program, (turns, say))
+            let settled = Settled { tasks: 0, limit: trial.stall_limit };
+            take_turns((setting, settled), &mut family, &program, (turns, say))
         });
         stopping.store(true, Ordering::SeqCst);
         program.stop();
@@ -222,9 +222,40 @@ fn be_program(
     Ok(FromWorker::Served { facts: Box::new(facts), served: Box::new(served) })
 }
 
+/// When a server that makes a process or a thread for each connection has made them all.
+#[derive(Debug, Clone, Copy)]
+struct Settled {
+    /// So many serve then.
+    tasks: u64,
+    /// How long that may take; what takes longer is in the slices, which have a limit too.
+    limit: Nanos,
+}
+
+impl Settled {
+    /// Waits for it: making them is no part of the requests of a slice.
+    ///
+    /// Errors: the server has ended, or has met a limit.
+    fn wait(self, server: &dyn Serves) -> Result<(), Failure> {
+        /// How often is looked.
+        const LOOK: Duration = Duration::from_millis(2);
+        let deadline_ns = clock::monotonic_ns() + self.limit.0 / 2;
+        loop {
+            // What could not be had for a connection shows before the first slice.
+            if let Some(why) = server.failure() {
+                return Err(Failure::cause(why));
+            }
+            let is_there = server.tasks().len() as u64 >= self.tasks;
+            if is_there || clock::monotonic_ns() >= deadline_ns {
+                return Ok(());
+            }
+            std::thread::park_timeout(LOOK);
+        }
+    }
+}
+
 /// Counts what each slice of an arm has spent, until no more comes.
 fn take_turns(
-    setting: &ServerSetting,
+    (setting, settled): (&ServerSetting, Settled),
     family: &mut Family,
     server: &dyn Serves,
     (turns, say): (&Receiver<Turn>, Say<'_>),
@@ -233,6 +264,7 @@ fn take_turns(
     loop {
         match turns.recv().map_err(|_| gone())? {
             Turn::Begin => {
+                settled.wait(server)?;
                 begun = Some((server.requests(), family.before(&server.tasks())));
                 say(&FromWorker::Begun).map_err(|_| gone())?;
             }
@@ -240,6 +272,7 @@ fn take_turns(
                 let Some((answered, before)) = begun.take() else { continue };
                 let tasks = server.tasks();
                 let after = family.after(&tasks);
+                // Fewer connections than it was asked for would look cheaper.
                 if let Some(why) = server.failure() {
                     return Err(Failure::cause(why));
                 }
@@ -250,6 +283,7 @@ fn take_turns(
                     tasks: tasks.len() as u64,
                     network: after.network_since(&before),
                     processes: processes(setting),
+                    throttled: after.throttled_since(&before),
                 };
                 say(&FromWorker::Counted { slice: Box::new(slice) }).map_err(|_| gone())?;
             }
@@ -326,13 +360,11 @@ fn be_client(
                 let offered = session.offer(&portion(trial, servers, seq), &stop, None);
                 let after = family.after(&[]);
                 if offered.load.status != Status::Ok {
-                    let why = offered.load.reason.unwrap_or_else(|| "the load failed".to_owned());
-                    // Where the server is why, it says more.
-                    let consequence = true;
-                    return Err(Failure { slice: Some(seq), consequence, ..Failure::cause(why) });
+                    return Err(not_offered(seq, &offered.load));
                 }
                 let counts = client_counts(family.between([&before, &after]), &offered);
-                let slice = Box::new(ClientSlice { counts, load: offered.load });
+                let throttled = after.throttled_since(&before);
+                let slice = Box::new(ClientSlice { counts, load: offered.load, throttled });
                 say(&FromWorker::Offered { slice }).map_err(|_| gone())?;
             }
             Turn::Conclude => break,
@@ -345,6 +377,20 @@ fn be_client(
     Ok(FromWorker::Visited { facts: Box::new(facts), connects })
 }
 
+/// Why a slice is none, with how its requests ended. Where the server is why, it says more.
+fn not_offered(seq: usize, load: &Load) -> Failure {
+    let why = load.reason.as_deref().unwrap_or("the load failed");
+    // What may be done about it in `load` is none of the words of a run.
+    let why = why.lines().next().unwrap_or_default();
+    let Outcomes { ok, timeout, refused, reset, invalid, abandoned } = load.outcomes;
+    let what = format!(
+        "{why}; of {} requests {ok} were answered, {timeout} timed out, {refused} were refused, \
+         {reset} were reset, {invalid} had a wrong reply and {abandoned} were given up",
+        load.scheduled
+    );
+    Failure { slice: Some(seq), consequence: true, ..Failure::cause(what) }
+}
+
 /// What is offered to one server, in all slices.
 fn settings(
     trial: &Trial,
@@ -353,7 +399,7 @@ fn settings(
     address: SocketAddr,
 ) -> Result<Settings, Failure> {
     let expected = Expected::of_service(&setting.service, &[]).map_err(Failure::cause)?;
-    Ok(Settings {
+    let settings = Settings {
         connections: setting.connections,
         in_flight: servers.in_flight,
         length: setting.length,
@@ -363,7 +409,8 @@ fn settings(
         form: Form::Line { text: Vec::new() },
         expected,
         ..Settings::closed_loop(address)
-    })
+    };
+    Ok(Settings { sources: ClientLimits::here(&Root::real()).sources(&settings), ..settings })
 }
 
 /// What is offered in a slice.

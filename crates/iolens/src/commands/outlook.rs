@@ -56,9 +56,10 @@ impl Expected {
     fn line(&self, passes: u32) -> String {
         match (&self.0, self.half_width(passes)) {
             (Some((id, forecast)), Some(half)) => format!(
-                "expected half-width of a ratio: about ±{:.1} % after {passes} passes, from the \
+                "expected half-width of a ratio: about ±{:.1} % after {}, from the \
                  median spread of the {} contrasts of run {id} on this CPU model ({:.1} %)",
                 100.0 * half,
+                in_words(passes),
                 forecast.contrasts,
                 100.0 * forecast.sd_ln,
             ),
@@ -73,9 +74,12 @@ impl Expected {
 pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> String {
     let (least, most) = (plan.passes.minimum, plan.passes.maximum);
     let fits = passes_in_budget(plan, look);
-    let passes = if least == most { format!("{least}") } else { format!("{least} to {most}") };
+    let passes = match least == most {
+        true => in_words(least),
+        false => format!("{least} to {}", in_words(most)),
+    };
     let time = if fits < least {
-        format!("; the budget of {} is for about {fits} passes", plan.budget)
+        format!("; the budget of {} is for about {}", plan.budget, in_words(fits))
     } else if look.shortest < look.longest {
         // Few runs of many contrasts get all of them that narrow.
         format!(
@@ -86,8 +90,11 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> Stri
     } else {
         String::new()
     };
-    format!(
-        "{} {}, {} trials a pass of about {}; {passes} passes, {} trials at least\n\
+    let mut text = skipped(look);
+    // Writing to a string cannot fail.
+    let _ = write!(
+        text,
+        "{} {}, {} trials a pass of about {}; {passes}, {} trials at least\n\
          expected time: about {}{time}\n{}",
         look.cells,
         if look.cells == 1 { "cell" } else { "cells" },
@@ -96,7 +103,23 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> Stri
         look.trials * least as usize,
         look.longest,
         expected.line(fits.min(most)),
-    )
+    );
+    text
+}
+
+/// `1 pass`, or `12 passes`.
+fn in_words(passes: u32) -> String {
+    format!("{passes} pass{}", if passes == 1 { "" } else { "es" })
+}
+
+/// A line for each arm that is left out of some cells, and why.
+fn skipped(look: &FirstLook) -> String {
+    let mut text = String::new();
+    for (label, why, cells) in &look.refused {
+        let all = look.cells;
+        let _ = writeln!(text, "skipped in {cells} of {all} cells: `{label}`: {why}");
+    }
+    text
 }
 
 /// Whole passes that fit the budget, about; at least one is always done.
@@ -125,6 +148,9 @@ pub(crate) fn dry_run(
             "run_ns": look.longest,
             "run_min_ns": look.shortest,
             "expected_half_width": expected.half_width(passes),
+            "skipped": look.refused.iter().map(|(arm, why, cells)| json!({
+                "arm": arm, "reason": why, "cells": cells,
+            })).collect::<Vec<_>>(),
         });
         return serde_json::to_string_pretty(&value).map_err(Failure::usage);
     }

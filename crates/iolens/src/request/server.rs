@@ -1,10 +1,12 @@
 //! A plan of the study `server`.
 
-use iolens_engine::host;
-use iolens_engine::server::models::{self, MODELS, Makes};
+use iolens_engine::layout::arm_groups;
+use iolens_engine::server::limits::Limits;
+use iolens_engine::server::models::{self, MODELS};
+use iolens_model::axes::Topology;
 use iolens_model::load::{Arrivals, Length};
-use iolens_model::plan::{Axes, Schedule};
-use iolens_model::server::ServerAxes;
+use iolens_model::plan::{Axes, Plan, Schedule};
+use iolens_model::server::{ServerAxes, ServerSetting};
 use iolens_model::units::Nanos;
 
 use super::common::{arms_with_programs, check_external};
@@ -46,16 +48,10 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         server_cpus: asked.server_cpus.clone().map(|cpus| cpus.0),
         client_cpus: asked.client_cpus.clone().map(|cpus| cpus.0),
         external: asked.external.clone(),
+        alone_services: Vec::new(),
+        alone_connections: Vec::new(),
     };
     check(&asked, &axes)?;
-    let why = why_isolated(&axes, &primitives, host::descriptors_hard_max());
-    let asked = match why.filter(|_| !asked.isolate) {
-        Some(why) => {
-            notes.push(format!("every server is measured by itself, as with --isolate: {why}"));
-            Wishes { isolate: true, ..asked }
-        }
-        None => asked,
-    };
     let schedule = Schedule::Slices {
         slice: asked.slice.unwrap_or(SLICE),
         discarded_rounds: DISCARDED_ROUNDS,
@@ -63,31 +59,54 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     };
     let axes = Axes::Server(axes);
     let chosen = Chosen { axes, primitives, baseline, sizes: Vec::new(), schedule };
-    Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
+    let mut plan = chosen.plan(&asked, seed)?;
+    set_apart(&mut plan, &Limits::here(), &mut notes);
+    Ok(Request { plan, name: asked.name, notes })
 }
 
-/// Why servers may not stand beside each other in a trial.
-fn why_isolated(axes: &ServerAxes, models: &[String], descriptors: u64) -> Option<String> {
-    let most = u64::from(axes.connections.iter().copied().max().unwrap_or(0));
-    let keeps = |id: &&String| models::find(id).is_some_and(|e| e.makes != Makes::Nothing);
-    let reads_all = axes.services.iter().any(|service| service.starts_with("top2"));
-    if let Some(id) = models.iter().find(keeps).filter(|_| reads_all && most > 1) {
-        return Some(format!(
-            "top2 reads all of /proc, and others would find the processes and threads of `{id}` \
-             there"
-        ));
+/// Has servers that may not stand beside each other in a trial measured each by itself,
+/// and says of which cells that is so, and why.
+fn set_apart(plan: &mut Plan, limits: &Limits, notes: &mut Vec<String>) {
+    let isolated = plan.isolate;
+    let others = plan.primitives.iter().find(|id| models::keeps(id)).cloned();
+    // With one connection there is one process or thread of each.
+    let many = |setting: &ServerSetting| setting.connections > 1;
+    let (mut services, mut crowds) = (Vec::new(), Vec::new());
+    for cell in plan.cells() {
+        let Some(setting) = cell.server() else { continue };
+        let reads_all = setting.service.starts_with("top2");
+        if reads_all && many(setting) && others.is_some() && !services.contains(&setting.service) {
+            services.push(setting.service.clone());
+        }
+        let together = arm_groups(plan, &cell).iter().map(Vec::len).max().unwrap_or(0) as u64;
+        let one = limits.alone(1, setting.connections);
+        let why = limits.alone(together, setting.connections).filter(|_| one.is_none());
+        let why = why.filter(|_| setting.length == Length::Long);
+        if let Some(why) = why
+            && !crowds.iter().any(|(connections, _)| *connections == setting.connections)
+        {
+            crowds.push((setting.connections, why));
+        }
     }
-    let at_once = most * TOGETHER_LEAST;
-    (at_once > descriptors && most < descriptors).then(|| {
-        format!(
-            "connections to {TOGETHER_LEAST} of them at a time need {at_once} descriptors, and \
-             RLIMIT_NOFILE allows {descriptors}"
-        )
-    })
+    let Axes::Server(axes) = &mut plan.axes else { return };
+    if !isolated {
+        for service in &services {
+            notes.push(format!(
+                "with {service} every server is measured by itself: it reads all of /proc, and \
+                 would find the processes and threads of `{}` there",
+                others.as_deref().unwrap_or_default()
+            ));
+        }
+        for (_, why) in &crowds {
+            notes.push(format!("every server is measured by itself: {why}"));
+        }
+    }
+    axes.alone_services = services;
+    axes.alone_connections = crowds.into_iter().map(|(connections, _)| connections).collect();
+    let most = axes.connections.iter().copied().max().unwrap_or(0);
+    let on_host = axes.topologies.contains(&Topology::Loopback);
+    notes.extend(limits.beyond_backlog(most, axes.backlog).filter(|_| on_host));
 }
-
-/// Servers of a trial at least: the baseline, its double and another one.
-const TOGETHER_LEAST: u64 = 3;
 
 /// Refuses what does not go together.
 fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
@@ -97,8 +116,7 @@ fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
              offered to one server at a time, and --phase the same at a rate\n  leave them out",
         ));
     }
-    let sink = iolens_model::axes::Topology::Sink;
-    if axes.topologies.contains(&sink) {
+    if axes.topologies.contains(&Topology::Sink) {
         return Err(Failure::usage(
             "the topology sink drops all that is sent, and a server answers\n  take --topologies \
              veth or loopback",

@@ -28,7 +28,7 @@ pub(super) fn refused_row((arm, why): &(Arm, String)) -> ArmOutcome {
 pub(super) fn guess_ns(arm: &Arm, cell: &Cell) -> f64 {
     match cell.setting {
         Setting::Net(_) => work::guessed_message_ns(cell),
-        Setting::Server(_) => servers::GUESS_NS,
+        Setting::Server(ref setting) => servers::guess_ns(arm, setting),
         Setting::Syscall(_) => calls::find(&arm.primitive).map_or(0.0, |entry| entry.guess_ns),
         Setting::File(setting) => work::guessed_block_ns(cell.size, setting.cache),
         Setting::Write(_) => writes::guessed_ns(arm, cell),

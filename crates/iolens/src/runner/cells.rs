@@ -1,6 +1,9 @@
 //! A cell while a run goes on: its arms, the work of their slices, and who
 //! has dropped out.
 
+mod dropouts;
+mod known;
+
 use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, work};
@@ -8,14 +11,14 @@ use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::cell::Cell;
 use iolens_model::file::FileFacts;
 use iolens_model::host::HostFacts;
-use iolens_model::outcome::{Environment, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::server::ServerSetting;
 use iolens_model::trial::Trial;
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
-use super::arms::{allowed, guess_ns, refused_row};
+use super::arms::{allowed, guess_ns};
 use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
 use super::servers::Rates;
 use super::{is_compared, servers, writes};
@@ -29,8 +32,9 @@ const SEVERAL_THREADS: u64 = 4;
 /// What starting, connecting and ending a trial's workers takes, about.
 const TRIAL_OVERHEAD: Nanos = Nanos(60_000_000);
 
-/// A blocking call may wait for this and twenty slices.
+/// A blocking call may wait for this and so many slices.
 const STALL_MIN: Nanos = Nanos(5_000_000_000);
+const SLICES_OF_PATIENCE: u64 = 20;
 
 /// A trial may take this and ten times what is expected of it.
 const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
@@ -54,6 +58,8 @@ pub(crate) struct GroupArm {
     pub(crate) arm: Arm,
     /// Time of a message: guessed, then probed, then fixed.
     message_ns: f64,
+    /// Whether a probe has found it.
+    is_probed: bool,
     /// Whether the work of its slices is fixed already, by an earlier session
     /// of the run.
     is_fixed: bool,
@@ -87,7 +93,7 @@ impl Group {
 
 impl GroupArm {
     fn new(arm: Arm, message_ns: f64) -> GroupArm {
-        GroupArm { arm, message_ns, is_fixed: false, copies: None, failures: 0 }
+        GroupArm { arm, message_ns, is_probed: false, is_fixed: false, copies: None, failures: 0 }
     }
 }
 
@@ -190,12 +196,9 @@ impl CellState {
         !self.groups.is_empty()
     }
 
-    /// The group and place in it of an arm that is still in the cell.
-    pub(crate) fn find(&self, label: &str) -> Option<(usize, usize)> {
-        self.groups.iter().enumerate().find_map(|(group, state)| {
-            let arm = state.arms.iter().position(|arm| arm.arm.label == label)?;
-            Some((group, arm))
-        })
+    /// The place in a group of an arm that is still in it.
+    pub(crate) fn place_of(&self, label: &str, group: usize) -> Option<usize> {
+        self.groups.get(group)?.arms.iter().position(|arm| arm.arm.label == label)
     }
 
     /// Keeps these arms only.
@@ -234,23 +237,29 @@ impl CellState {
     /// How long a slice of an arm takes, about: a slice has at least some
     /// messages, which may take longer than it is meant to.
     fn slice_ns(&self, plan: &Plan, arm: &GroupArm) -> u64 {
-        let messages = match plan.schedule {
-            Schedule::Slices { .. } => self.messages(arm, self.target),
+        let work_ns = match plan.schedule {
+            Schedule::Slices { .. } => self.work_ns(arm, self.target),
             Schedule::Window { window } => return window.0 + layout::lead(window).0,
-            Schedule::Messages { messages } => messages,
+            Schedule::Messages { messages } => messages as f64 * arm.message_ns,
         };
         if let Some((axes, _)) = plan.server().zip(self.open_loop()) {
             return axes.phase.0;
         }
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
-        let ns = (messages as f64 * arm.message_ns) as u64;
+        let ns = work_ns as u64;
         ns
+    }
+
+    /// How long a slice takes that is meant to last for `target`, about.
+    fn work_ns(&self, arm: &GroupArm, target: Nanos) -> f64 {
+        self.messages(arm, target) as f64 * arm.message_ns
     }
 
     /// How long one visit of the cell takes, about.
     pub(crate) fn visit(&self, plan: &Plan) -> Nanos {
         let group = |group: &Group| {
-            let trials = if plan.isolate { group.arms.len() as u64 } else { 1 };
+            let alone = plan.measures_alone(&self.cell);
+            let trials = if alone { group.arms.len() as u64 } else { 1 };
             let schedule = self.schedule(plan, group);
             let arms = group.arms.iter().map(|arm| self.rounds_ns(plan, arm, &schedule));
             arms.fold(trials * TRIAL_OVERHEAD.0, u64::saturating_add)
@@ -318,10 +327,9 @@ impl CellState {
         let isolated = only.is_some();
         let mut trial = Trial { isolated, ..self.laid_out(plan, place, &arms, &layout, rng) };
         let phase = plan.server().zip(self.open_loop()).map(|(axes, _)| axes.phase);
-        if let (Some(phase), Some(servers)) = (phase, &mut trial.servers) {
-            let group = &self.groups[group];
-            servers.rate = self.rates.of(servers::kind(group.arms.iter().map(|arm| &arm.arm)));
-            servers::as_phases(&mut trial.slices, phase);
+        if let Some(phase) = phase {
+            let kind = servers::kind(self.groups[group].arms.iter().map(|arm| &arm.arm));
+            servers::at_a_rate(&mut trial, self.rates, kind, phase);
         }
         trial
     }
@@ -347,9 +355,12 @@ impl CellState {
     ) -> Trial {
         const ROUNDS: u32 = 9;
         let arms = self.arms(group, only);
-        let least = match self.cell.copy() {
-            Some(_) => arms.iter().map(|arm| arm.message_ns).fold(0.0, f64::max),
-            None => 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell),
+        let longest_of =
+            |ns: &dyn Fn(&GroupArm) -> f64| arms.iter().map(|arm| ns(arm)).fold(0.0, f64::max);
+        let least = match (self.cell.copy(), self.cell.server()) {
+            (Some(_), _) => longest_of(&|arm| arm.message_ns),
+            (_, Some(_)) => longest_of(&|arm| self.work_ns(arm, target)),
+            _ => 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell),
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let longest = target.0.max(least as u64);
@@ -380,13 +391,19 @@ impl CellState {
         let net = plan.net().zip(self.cell.net());
         let servers = plan.server().zip(self.cell.server());
         let (seed, slice) = (rng.next_u64(), (place.pass > 0).then_some(layout.target));
+        let slices = layout::slices(&layout.schedule, &self.cell, &work, round, rng);
+        let own = arms.iter().map(|arm| &arm.arm);
+        let [once, all] = servers::patience(&self.cell, slices.len(), own);
+        let times =
+            if servers.is_some() { servers::SLICES_OF_PATIENCE } else { SLICES_OF_PATIENCE };
+        let slices_of_patience = layout.longest.saturating_mul(times);
         Trial {
             pass: place.pass,
             position: place.position,
             isolated: false,
             cell: self.cell.clone(),
             arms: arms.iter().map(|arm| arm.arm.clone()).collect(),
-            slices: layout::slices(&layout.schedule, &self.cell, &work, round, rng),
+            slices,
             socket: net.map(|(axes, net)| axes.socket_options(&net.tuning)).unwrap_or_default(),
             network: net.map(|(_, net)| net.tuning.network()).unwrap_or_default(),
             probes: plan.probes,
@@ -399,8 +416,8 @@ impl CellState {
                 servers::of_trial(axes, setting, &self.placement, slice, seed)
             }),
             sampling: None,
-            stall_limit: Nanos(STALL_MIN.0.saturating_add(layout.longest.saturating_mul(20))),
-            trial_limit: Nanos(TRIAL_MIN.0.saturating_add(layout.visit.saturating_mul(10))),
+            stall_limit: Nanos((STALL_MIN.0 + once).saturating_add(slices_of_patience)),
+            trial_limit: Nanos((TRIAL_MIN.0 + all).saturating_add(layout.visit.saturating_mul(10))),
         }
     }
 
@@ -413,7 +430,7 @@ impl CellState {
             if let Some(message_ns) = work::measured_message_ns(probe, index)
                 && !arm.is_fixed
             {
-                arm.message_ns = message_ns;
+                (arm.message_ns, arm.is_probed) = (message_ns, true);
             }
         }
         self.learn_rate(group);
@@ -433,51 +450,6 @@ impl CellState {
         let same = self.groups.iter().filter(|group| kind_of(group) == kind);
         let request_ns = same.flat_map(|group| &group.arms).map(|arm| arm.message_ns);
         self.rates.learn(kind, &setting, request_ns);
-    }
-
-    /// Rows for the arms that could not take part in a trial of these arms, so
-    /// that each has its reason. Of isolated trials the baseline's has them.
-    pub(crate) fn refused_rows(&self, group: usize, trial: &Trial) -> Vec<ArmOutcome> {
-        let has_baseline = trial.arms.iter().any(|arm| arm.role == Role::Baseline);
-        let refused = self.groups.get(group).filter(|_| has_baseline).map(|g| &g.refused[..]);
-        refused.unwrap_or_default().iter().map(refused_row).collect()
-    }
-
-    /// Groups that cannot be measured at all, as the trials that never began.
-    pub(crate) fn never_began(&self) -> Vec<TrialOutcome> {
-        let outcome = |refused: &Vec<(Arm, String)>| TrialOutcome {
-            pass: 0,
-            position: 0,
-            isolated: false,
-            cell: self.cell.clone(),
-            started_unix_ns: iolens_engine::clock::unix_ns(),
-            duration_ns: 0,
-            status: Status::Skipped,
-            reason: refused.first().map(|(_, why)| why.clone()),
-            arms: refused.iter().map(refused_row).collect(),
-            slices: Vec::new(),
-            environment: Environment::unknown("the trial did not begin"),
-            tx: None,
-            rx: None,
-        };
-        self.impossible.iter().map(outcome).collect()
-    }
-
-    /// Takes out the arm whose slice ended a trial because the machine's
-    /// limits do not allow it.
-    fn refuse(&mut self, group: usize, outcome: &TrialOutcome) {
-        let state = &mut self.groups[group];
-        let Some(reason) = &outcome.reason else { return };
-        let refused = outcome.arms.iter().find(|arm| {
-            arm.status == Status::Skipped
-                && arm.reason.as_ref().is_some_and(|r| reason.ends_with(r))
-        });
-        let Some(refused) = refused else { return };
-        if refused.arm.role == Role::Baseline {
-            self.groups.remove(group);
-            return;
-        }
-        state.leave_out(refused);
     }
 
     /// Takes over what a stored trial of this cell decided: the work of its
@@ -531,54 +503,6 @@ impl CellState {
             slice.tx.time_ns as f64 / slice.tx.messages as f64
         };
         arm.is_fixed = true;
-    }
-
-    /// Whether the work of every arm of a group is fixed.
-    pub(crate) fn is_fixed(&self, group: usize) -> bool {
-        self.groups[group].arms.iter().all(|arm| arm.is_fixed)
-    }
-
-    /// Whether a probe has told all of a group's work: none of its slices would be more
-    /// than one file, however exactly the time of that were known.
-    pub(crate) fn is_known(&self, group: usize) -> bool {
-        let is_long = |arm: &GroupArm| arm.message_ns > 2.0 * self.target.0 as f64;
-        self.cell.copy().is_some() && self.groups[group].arms.iter().all(is_long)
-    }
-
-    /// Remembers a trial that did not end as it should; an arm that failed too
-    /// often is left out from now on, and with the baseline the whole group.
-    pub(crate) fn note_failure(&mut self, group: usize, outcome: &TrialOutcome) {
-        if outcome.status == Status::Skipped {
-            return self.refuse(group, outcome);
-        }
-        let state = &mut self.groups[group];
-        let failed = |arm: &ArmOutcome| arm.status == Status::Failed;
-        // A stored outcome may also have rows of arms that took no part.
-        let took_part = |arm: &&ArmOutcome| state.arms.iter().any(|own| own.arm == arm.arm);
-        let arms: Vec<&ArmOutcome> = outcome.arms.iter().filter(took_part).collect();
-        let culprit = match &arms[..] {
-            [only] => Some(*only),
-            arms if arms.iter().all(|arm| failed(arm)) => None,
-            arms => arms.iter().copied().find(|arm| failed(arm)),
-        };
-        let place =
-            culprit.and_then(|found| state.arms.iter().position(|arm| arm.arm == found.arm));
-        let Some(index) = place else {
-            state.failures_of_nobody += 1;
-            if state.failures_of_nobody >= FAILURES_MAX {
-                self.groups.remove(group);
-            }
-            return;
-        };
-        state.arms[index].failures += 1;
-        if state.arms[index].failures < FAILURES_MAX {
-            return;
-        }
-        if state.arms[index].arm.role == Role::Baseline {
-            self.groups.remove(group);
-        } else {
-            state.arms.remove(index);
-        }
     }
 }
 

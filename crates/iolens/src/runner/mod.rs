@@ -119,7 +119,7 @@ impl<'a> Course<'a> {
             .map(|cell| CellState::new(&header.plan, cell, &header.host).reading(file))
             .collect();
         Ok(Course {
-            both_ways: both_ways(&header.plan, cells.len()),
+            both_ways: both_ways(&header.plan, &cells),
             cells,
             launch: launch(program, means.perf),
             rng: order_of(header.plan.seed, 0),
@@ -190,6 +190,10 @@ impl<'a> Course<'a> {
         }
         self.means.progress.calibrating(self.cells.len());
         for cell in 0..self.cells.len() {
+            let (before, own) = self.cells.split_at_mut(cell);
+            if before.iter().any(|other| own[0].take_over(other)) {
+                continue;
+            }
             for share in [4, 1] {
                 for group in (0..self.cells[cell].groups.len()).rev() {
                     if self.cells[cell].is_fixed(group)
@@ -209,15 +213,19 @@ impl<'a> Course<'a> {
     /// The probes of a group: one, or of servers that may not stand beside each other one
     /// for each.
     fn probe_group(&mut self, cell: usize, group: usize, share: u64) -> Result<Flow, Failure> {
-        if !(self.plan().isolate && self.plan().server().is_some()) {
+        let state = &self.cells[cell];
+        if !(self.plan().measures_alone(&state.cell) && self.plan().server().is_some()) {
             return self.probe(cell, (group, None), share);
         }
+        let groups = state.groups.len();
         let labels = |group: &cells::Group| -> Vec<String> {
             group.arms.iter().map(|arm| arm.arm.label.clone()).collect()
         };
-        for label in labels(&self.cells[cell].groups[group]) {
-            // An arm may have dropped out since, and its group with it.
-            let Some((group, arm)) = self.cells[cell].find(&label) else { continue };
+        for label in labels(&state.groups[group]) {
+            // An arm may have dropped out since, or its group.
+            let state = &self.cells[cell];
+            let arm = state.place_of(&label, group).filter(|_| state.groups.len() == groups);
+            let Some(arm) = arm else { continue };
             if self.probe(cell, (group, Some(arm)), share)? == Flow::Interrupted {
                 return Ok(Flow::Interrupted);
             }
@@ -267,8 +275,8 @@ impl<'a> Course<'a> {
         order.shuffle(&mut self.rng);
         let mut place = Place { pass, position: 0 };
         let mut again = Vec::new();
-        let isolate = self.plan().isolate;
         for cell in order {
+            let isolate = self.plan().measures_alone(&self.cells[cell].cell);
             // Backwards: a group that drops out does not move those to come.
             for group in (0..self.cells[cell].groups.len()).rev() {
                 let flow = if isolate {
@@ -307,8 +315,9 @@ impl<'a> Course<'a> {
     /// One trial for each arm of a group, in random order; the self-check and
     /// the controls take part only where everything is isolated.
     fn isolated(&mut self, cell: usize, group: usize, place: &mut Place) -> Result<Flow, Failure> {
+        let all = self.plan().measures_alone(&self.cells[cell].cell);
+        let groups = self.cells[cell].groups.len();
         let Some(state) = self.cells[cell].groups.get(group) else { return Ok(Flow::GoOn) };
-        let all = self.plan().isolate;
         let mut labels: Vec<String> = state
             .arms
             .iter()
@@ -317,8 +326,10 @@ impl<'a> Course<'a> {
             .collect();
         labels.shuffle(&mut self.rng);
         for label in labels {
-            // An arm may have dropped out since, and its group with it.
-            let Some((group, arm)) = self.cells[cell].find(&label) else { continue };
+            // An arm may have dropped out since, or its group.
+            let state = &self.cells[cell];
+            let arm = state.place_of(&label, group).filter(|_| state.groups.len() == groups);
+            let Some(arm) = arm else { continue };
             if self.one_trial(cell, group, Some(arm), place)? == Flow::Interrupted {
                 return Ok(Flow::Interrupted);
             }

@@ -28,15 +28,20 @@ pub(crate) struct FirstLook {
     /// Time of a run that goes on to its last pass or to the end of its
     /// budget, about.
     pub(crate) longest: Nanos,
+    /// Arms that this machine does not allow in some cells: which, why, in how many.
+    pub(crate) refused: Vec<(String, String, usize)>,
 }
 
 /// Counts cells, trials and time.
 pub(crate) fn first_look(plan: &Plan, host: &HostFacts) -> FirstLook {
     let cells: Vec<CellState> = cells(plan, host).collect();
     let arms = |cell: &CellState| cell.groups.iter().map(|group| group.arms.len()).sum::<usize>();
-    let both_ways = both_ways(plan, cells.len()).map(|index| &cells[index]);
+    let both_ways = both_ways(plan, &cells).map(|index| &cells[index]);
     let compared = plan.primitives.len();
-    let trials = |cell: &CellState| if plan.isolate { arms(cell) } else { cell.groups.len() };
+    let trials = |cell: &CellState| match plan.measures_alone(&cell.cell) {
+        true => arms(cell),
+        false => cell.groups.len(),
+    };
     let visits = cells.iter().map(|cell| cell.visit(plan).0).fold(0, u64::saturating_add);
     let pass = visits.saturating_add(both_ways.map_or(0, |cell| cell.visit_isolated(plan).0));
     let mut labels: Vec<String> = Vec::new();
@@ -52,7 +57,26 @@ pub(crate) fn first_look(plan: &Plan, host: &HostFacts) -> FirstLook {
         pass: Nanos(pass),
         shortest: passes_time(plan, pass, plan.passes.minimum),
         longest: passes_time(plan, pass, plan.passes.maximum),
+        refused: refused(&cells),
     }
+}
+
+/// The arms that are left out, each once for a reason.
+fn refused(cells: &[CellState]) -> Vec<(String, String, usize)> {
+    let mut all: Vec<(String, String, usize)> = Vec::new();
+    for cell in cells {
+        let mut here: Vec<(&str, &str)> = cell.refused().collect();
+        // The double of the baseline, and a baseline of several groups.
+        here.sort_unstable();
+        here.dedup();
+        for (label, why) in here {
+            match all.iter_mut().find(|(known, reason, _)| known == label && reason == why) {
+                Some((_, _, count)) => *count += 1,
+                None => all.push((label.to_owned(), why.to_owned(), 1)),
+            }
+        }
+    }
+    all
 }
 
 /// What passes take, within the budget; one is always done.
@@ -65,12 +89,15 @@ fn cells(plan: &Plan, host: &HostFacts) -> impl Iterator<Item = CellState> {
 }
 
 /// The cell that every default run measures both ways, shared and isolated:
-/// in the middle of the first curve.
-pub(crate) fn both_ways(plan: &Plan, cells: usize) -> Option<usize> {
-    let shared = plan.schedule.is_sliced() && !plan.isolate && plan.primitives.len() > 1;
+/// in the middle of the first curve, of servers the first one that is shared.
+pub(crate) fn both_ways(plan: &Plan, cells: &[CellState]) -> Option<usize> {
+    let sliced = plan.schedule.is_sliced() && plan.primitives.len() > 1;
     // A first look at thirty calls has no time for each of them twice.
     let quick = plan.quick && matches!(plan.study(), Study::Syscall | Study::Server);
-    (shared && !quick && cells > 0).then_some(plan.sizes.len() / 2)
+    let middle = plan.sizes.len() / 2;
+    let is_shared = |cell: &CellState| !plan.measures_alone(&cell.cell);
+    let found = cells.iter().enumerate().skip(middle).find(|(_, cell)| is_shared(cell));
+    found.map(|(index, _)| index).filter(|_| sliced && !quick)
 }
 
 /// Refuses what cannot work on this machine.
@@ -122,11 +149,9 @@ fn check_budget(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
 fn check_descriptors(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     let available = host::descriptors_hard_max();
     let connections = |cell: &CellState| {
-        if let Some(server) = cell.cell.server() {
-            // The client has those of all servers of a trial.
-            let arms = cell.groups.iter().map(|group| group.arms.len() as u64).max().unwrap_or(0);
-            let at_once = if plan.isolate { arms.min(1) } else { arms };
-            return at_once * u64::from(server.connections);
+        if cell.cell.server().is_some() {
+            // A model that cannot have them is left out of the cell.
+            return 0;
         }
         // One per arm, and what it opens itself; the signals of leads and files
         // of /proc besides. An event that gets no descriptor is not counted, and

@@ -1,16 +1,37 @@
 //! What trials of servers have besides: who works where, phases of an open loop, and the
 //! rates that are offered in them.
 
+use std::sync::LazyLock;
+
+use iolens_engine::host::Root;
 use iolens_engine::layout::Placement;
+use iolens_engine::server::limits::Limits;
 use iolens_engine::server::models::{self, Makes};
 use iolens_model::arm::Arm;
+use iolens_model::cell::Cell;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::server::{LoadLevel, ServerAxes, ServerSetting, TrialServers};
-use iolens_model::trial::{Slice, SliceKind, Work};
+use iolens_model::trial::{SliceKind, Trial, Work};
 use iolens_model::units::Nanos;
 
-/// A request and its reply before anything was measured, ns: each wakes somebody.
-pub(super) const GUESS_NS: f64 = 20_000.0;
+/// The time of a request and its reply before anything was measured, ns: each wakes
+/// somebody, and `top2` looks at every process.
+pub(super) fn guess_ns(arm: &Arm, setting: &ServerSetting) -> f64 {
+    const WAKES_NS: f64 = 20_000.0;
+    const PROCESS_NS: f64 = 15_000.0;
+    if !setting.service.starts_with("top2") {
+        return WAKES_NS;
+    }
+    let names = Root::real().names("proc");
+    let processes = names.iter().filter(|name| name.bytes().all(|b| b.is_ascii_digit())).count();
+    let forks = models::find(&arm.primitive).is_some_and(|entry| entry.makes == Makes::Process);
+    let own = if forks { f64::from(setting.connections) } else { 0.0 };
+    WAKES_NS + (processes as f64 + own) * PROCESS_NS
+}
+
+/// Slices of patience for one of a server: where the first of all requests waits for ten
+/// thousand others it is long already.
+pub(super) const SLICES_OF_PATIENCE: u64 = 4;
 
 /// Rounds of a probe: slices are long.
 pub(super) const PROBE_ROUNDS: u32 = 2;
@@ -29,9 +50,7 @@ pub(super) enum Kind {
 /// The kind of the models of a group: that of any that is not the baseline, which is
 /// measured beside both.
 pub(super) fn kind<'a>(mut arms: impl Iterator<Item = &'a Arm>) -> Kind {
-    let keeps =
-        |arm: &Arm| models::find(&arm.primitive).is_some_and(|entry| entry.makes != Makes::Nothing);
-    if arms.any(keeps) { Kind::Keeps } else { Kind::Shares }
+    if arms.any(|arm| models::keeps(&arm.primitive)) { Kind::Keeps } else { Kind::Shares }
 }
 
 /// Requests per second that each kind is offered; null until all were probed.
@@ -73,11 +92,16 @@ impl Rates {
     }
 }
 
-/// Whether a model can be measured in a cell.
+/// Whether a model, or a program of the user's, can be measured in a cell: by its design,
+/// and by the limits of this machine.
 ///
-/// Errors: why not.
+/// Errors: why not, with the arithmetic.
 pub(super) fn allowed(arm: &Arm, setting: &ServerSetting) -> Result<(), String> {
-    models::find(&arm.primitive).map_or(Ok(()), |entry| entry.allow(setting))
+    // Once: what is allowed in a cell must not change while others are counted.
+    static LIMITS: LazyLock<Limits> = LazyLock::new(Limits::here);
+    let entry = models::find(&arm.primitive);
+    entry.map_or(Ok(()), |entry| entry.allow(setting))?;
+    LIMITS.allow(entry, setting)
 }
 
 /// The processors of servers and client, where the plan names them.
@@ -90,6 +114,21 @@ pub(super) fn placement(plan: &Plan, halves: Placement) -> Placement {
     }
 }
 
+/// What making and reading a process or a thread for a connection takes at most, ns.
+const EACH_NS: u64 = 2_000_000;
+
+/// Time that a trial may take besides its slices, and one of its calls: where models keep
+/// a process or a thread for each connection those are made, and read around each slice.
+pub(super) fn patience<'a>(
+    cell: &Cell,
+    slices: usize,
+    arms: impl Iterator<Item = &'a Arm>,
+) -> [u64; 2] {
+    let Some(setting) = cell.server().filter(|_| kind(arms) == Kind::Keeps) else { return [0; 2] };
+    let once = u64::from(setting.connections) * EACH_NS;
+    [once, once.saturating_mul(2 + slices as u64)]
+}
+
 /// The schedule of a trial: at a rate one phase of each arm, of which the first part is
 /// thrown away.
 pub(super) fn schedule(axes: &ServerAxes, setting: &ServerSetting, plan: Schedule) -> Schedule {
@@ -99,9 +138,14 @@ pub(super) fn schedule(axes: &ServerAxes, setting: &ServerSetting, plan: Schedul
     }
 }
 
-/// Makes phases of the slices that count.
-pub(super) fn as_phases(slices: &mut [Slice], phase: Nanos) {
-    for slice in slices.iter_mut().filter(|slice| slice.kind != SliceKind::Warm) {
+/// Makes phases of the slices of a trial that count, at the rate of a kind of models.
+pub(super) fn at_a_rate(trial: &mut Trial, rates: Rates, of: Kind, phase: Nanos) {
+    let Some(servers) = &mut trial.servers else { return };
+    servers.rate = rates.of(of);
+    let arms = trial.arms.iter().enumerate();
+    let others = arms.filter(|(_, arm)| kind(std::iter::once(*arm)) != of);
+    servers.at_others_rate = others.map(|(index, _)| index).collect();
+    for slice in trial.slices.iter_mut().filter(|slice| slice.kind != SliceKind::Warm) {
         slice.work = Work::Window(phase);
     }
 }
@@ -121,6 +165,7 @@ pub(super) fn of_trial(
     let cpus = u32::try_from(placement.rx_cpus.len()).unwrap_or(u32::MAX).max(1);
     TrialServers {
         rate: None,
+        at_others_rate: Vec::new(),
         arrivals: axes.arrivals,
         seed,
         in_flight: axes.in_flight,

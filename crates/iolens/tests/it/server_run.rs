@@ -3,7 +3,11 @@
 
 use std::process::Command;
 
-use crate::harness::{Place, Running, children, is_alive, started};
+use serde_json::Value;
+
+use crate::harness::{Place, Running, children, finished, is_alive, started};
+use crate::limits::started_by;
+use crate::skip;
 
 /// Requests by a schedule with equal gaps: a phase has as many in every pass as the rate
 /// says. The program is our own server, as a stranger.
@@ -98,4 +102,56 @@ fn nothing_outlives_a_killed_run_and_a_program_that_ends_is_blamed() {
     assert!(failed.contains("while `mine` ran: `mine` was killed by signal 9"), "{failed}");
     other.signal("INT");
     assert_eq!(other.finish().code, Some(130));
+}
+
+/// Status and reason of each arm of the only cell of a run.
+fn arms(run: &Value) -> Vec<(String, String, String)> {
+    let word = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
+    let rows = run["cells"].as_array().unwrap().iter();
+    let rows = rows.filter(|row| row["role"] != "self_check");
+    rows.map(|row| (word(row, "primitive"), word(row, "status"), word(row, "reason"))).collect()
+}
+
+#[test]
+fn what_limits_do_not_allow_is_said_before_a_run() {
+    let place = Place::new();
+    let line = "run server --primitives select,epoll_lt --topologies loopback --load closed \
+                --connections 16,2000 --dry-run";
+    let limited = |descriptors: &str| {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={descriptors}:{descriptors}"));
+        finished(started_by(command, &place.command(line)).output().unwrap())
+    };
+    let few = limited("1500").stdout;
+    for model in ["select", "epoll_lt"] {
+        let said = format!("skipped in 1 of 2 cells: `{model}`: 2000 connections need 2065 ");
+        assert!(few.contains(&said) && few.contains("RLIMIT_NOFILE"), "{few}");
+    }
+}
+
+#[test]
+fn a_model_that_meets_a_limit_fails_alone_and_names_it() {
+    const TEST: &str = "server_run::a_model_that_meets_a_limit_fails_alone_and_names_it";
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+    let open_files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let hard: u64 = open_files.split_whitespace().nth(4).unwrap().parse().unwrap_or(u64::MAX);
+    if hard < 2100 {
+        return skip::note(TEST, "needs 2100 descriptors (ulimit -Hn)");
+    }
+    let place = Place::new();
+    // As many as fit the sets, but for what the server's process has besides.
+    let run = place.json(
+        "run server --primitives select,epoll_lt,poll --topologies loopback --load closed \
+         --connections 1008,2000 --rounds 1 --slice 10ms --passes 1 --json",
+    );
+    let all = arms(&run);
+    let of = |id: &str, status: &str| {
+        let own = all.iter().filter(|(primitive, found, _)| primitive == id && found == status);
+        own.map(|(_, _, reason)| reason.as_str()).collect::<Vec<_>>()
+    };
+    for model in ["epoll_lt", "poll"] {
+        assert_eq!(of(model, "ok").len(), 2, "{all:?}");
+    }
+    assert!(of("select", "failed")[0].contains("FD_SETSIZE, 1024"), "{all:?}");
+    assert!(of("select", "skipped")[0].contains("2000 connections need 2016 desc"), "{all:?}");
 }

@@ -107,8 +107,9 @@ pub(super) fn analyse(
 ) -> (CellAnalysis, Vec<Track>) {
     let table = &mut tables.contrasts;
     let decides = Quantity::of(cell);
+    let alone = header.plan.measures_alone(cell);
     let drafts: Vec<Draft<'_>> =
-        arms.iter().map(|arm| draft(cell, arm, visits, header.plan.isolate, table)).collect();
+        arms.iter().map(|arm| draft(cell, arm, visits, alone, table)).collect();
     let started = visits.primary.trials().iter();
     let started = started.filter(|trial| trial.pass > 0 && trial.status != Status::Skipped).count();
     let used: BTreeSet<*const TrialValues> =
@@ -189,13 +190,18 @@ fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)], quantity: Quantity) -> Ve
     used.iter().filter_map(pair).collect()
 }
 
-/// Each trial holds one arm; the baseline's of the same pass is its partner.
+/// Each trial holds one arm; the baseline's of the same pass is its partner, of servers
+/// at the same rate.
 fn pairs_by_pass(
     visits: &Visits<'_>,
     used: &[(&TrialValues, &ArmValues)],
     quantity: Quantity,
 ) -> Vec<(Partner, Pair)> {
-    let baselines: BTreeMap<u32, Parts> = visits
+    let met = |trial: &TrialValues, arm: &ArmValues| {
+        let rate = arm.outcome.server.as_ref().and_then(|server| server.rate);
+        (trial.pass, rate.map(f64::to_bits))
+    };
+    let baselines: BTreeMap<_, Parts> = visits
         .trials()
         .iter()
         .filter_map(|trial| trial.baseline())
@@ -204,10 +210,10 @@ fn pairs_by_pass(
         .map(|label| visits.used(label))
         .unwrap_or_default()
         .into_iter()
-        .filter_map(|(trial, arm)| Some((trial.pass, quantity.of_trial(&arm.sums)?)))
+        .filter_map(|(trial, arm)| Some((met(trial, arm), quantity.of_trial(&arm.sums)?)))
         .collect();
     let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
-        let baseline = *baselines.get(&trial.pass)?;
+        let baseline = *baselines.get(&met(trial, arm))?;
         let arm = quantity.of_trial(&arm.sums)?;
         let typical_ln = ((baseline.over / baseline.under) / (arm.over / arm.under)).ln();
         Some((Partner::Pass(trial.pass), Pair { typical_ln, baseline, arm }))
@@ -292,7 +298,7 @@ fn arm_analysis(
     let mut judged = |quantity, of: Part, refusal: Option<&Refusal>| {
         judged(header, quantity, draft, drafts, of, refusal, table)
     };
-    let arms: Vec<&ArmValues> = draft.used.iter().map(|(_, arm)| *arm).collect();
+    let arms = of_own_rate(&draft.used);
     let latency: Option<Vec<&Histogram>> =
         arms.iter().map(|arm| arm.outcome.latency.as_ref()).collect();
     let facts = header.primitives.iter().find(|facts| facts.id == draft.arm.primitive);
@@ -314,6 +320,16 @@ fn arm_analysis(
         latency: latency.and_then(|trials| latency::of(&trials, table)),
         server: figures::servers::of(&arms, draft.limits.clone(), table),
     }
+}
+
+/// The trials that an arm's own figures are of: of servers that were offered two rates,
+/// those at the rate of its own kind. A mean of both would be a figure of neither.
+fn of_own_rate<'a>(used: &[(&TrialValues, &'a ArmValues)]) -> Vec<&'a ArmValues> {
+    let is_own =
+        |arm: &&ArmValues| arm.outcome.server.as_ref().is_none_or(|server| !server.at_others_rate);
+    let all: Vec<&ArmValues> = used.iter().map(|(_, arm)| *arm).collect();
+    let own: Vec<&ArmValues> = all.iter().copied().filter(is_own).collect();
+    if own.is_empty() { all } else { own }
 }
 
 /// One of the contrasts of a draft.

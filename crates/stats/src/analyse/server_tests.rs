@@ -2,6 +2,7 @@
 
 use iolens_model::arm::Role;
 use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::plan::Axes;
 use iolens_model::run::Run;
 use iolens_model::server::LoadLevel;
 use iolens_model::units::Nanos;
@@ -190,4 +191,41 @@ fn servers_of_several_trials_are_compared_through_the_baseline() {
         assert!(found[0].simultaneous.is_some_and(|interval| interval.contains(0.8)));
     }
     assert!(pairs(&apart(OPEN, 5e4)).is_empty(), "another rate is another cost");
+}
+
+/// The same servers, each in a trial of its own, the second baseline at the rate of another
+/// kind than its own.
+fn alone() -> Run {
+    let mut run = apart(OPEN, 5e4);
+    let Axes::Server(axes) = &mut run.header.plan.axes else { panic!("a plan of servers") };
+    axes.alone_services = axes.services.clone();
+    for both in std::mem::take(&mut run.trials) {
+        for (index, arm) in both.arms.iter().enumerate() {
+            let mut trial =
+                TrialOutcome { isolated: true, arms: vec![arm.clone()], ..both.clone() };
+            trial.position = 2 * both.position + u32::from(index == 1);
+            trial.slices.retain(|slice| slice.arm == index);
+            trial.slices.iter_mut().for_each(|slice| slice.arm = 0);
+            let server = trial.arms[0].server.as_mut().unwrap();
+            server.at_others_rate = both.position == 1 && index == 0;
+            run.trials.push(trial);
+        }
+    }
+    run
+}
+
+#[test]
+fn servers_measured_alone_meet_the_baseline_of_their_own_rate() {
+    let analysis = analyse(&alone());
+    assert_eq!((analysis.passes, analysis.cells[0].trials_used), (4, 16));
+    for (label, ratio) in [("arm", 1.25), ("third", 1.5625)] {
+        let found = arm(&analysis, label).contrast.as_ref().unwrap();
+        assert!((found.ratio / ratio - 1.0).abs() < 2e-3, "{label}: {}", found.ratio);
+        assert_eq!((found.n, found.verdict), (4, Verdict::Faster), "{label}");
+    }
+    // What it cost at the rate of the others is no figure of its own.
+    let base = arm(&analysis, "base").server.as_ref().unwrap();
+    let cpu = base.server.task_clock_ns.unwrap();
+    near(cpu.per_request.value, 5000.0);
+    assert_eq!((cpu.per_request.n, base.rates_asked.as_slice()), (4, &[1e5][..]));
 }

@@ -38,8 +38,64 @@ pub struct ServerFigures {
     pub client_busy: Option<Estimate>,
     /// Who had no time left; null where either is not known.
     pub saturated: Option<Saturated>,
+    /// What every processor did before the servers were started.
+    pub cpus_before: Vec<CpuShares>,
+    /// The same when they stood, connected, and nobody asked.
+    pub cpus_idle: Vec<CpuShares>,
+    /// The same in the slices of this one.
+    pub cpus_in_slices: Vec<CpuShares>,
     /// What else than the server the load shows.
     pub limits: Limits,
+}
+
+/// What one processor did, in shares of its time, 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CpuShares {
+    /// Its number.
+    pub cpu: u32,
+    /// Whose threads may run on it.
+    pub of: CpuOf,
+    /// User mode.
+    pub user: f64,
+    /// The kernel for a thread.
+    pub system: f64,
+    /// Interrupts.
+    pub irq: f64,
+    /// Softirq, whoever it was for.
+    pub softirq: f64,
+    /// Taken by the hypervisor for somebody else.
+    pub steal: f64,
+    /// Nothing.
+    pub idle: f64,
+    /// Its time, in clock ticks of 10 ms: the shares are no finer.
+    pub ticks: u64,
+}
+
+/// Whose threads may run on a processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuOf {
+    /// The server's.
+    Server,
+    /// The client's.
+    Client,
+    /// Both.
+    Both,
+    /// None of ours.
+    Neither,
+}
+
+impl CpuOf {
+    /// The word in tables.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            CpuOf::Server => "server",
+            CpuOf::Client => "client",
+            CpuOf::Both => "both",
+            CpuOf::Neither => "neither",
+        }
+    }
 }
 
 /// Who had no time left.

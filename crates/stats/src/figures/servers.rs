@@ -1,12 +1,16 @@
 //! Figures of a server and its client: totals over totals of the used trials.
 
+use std::collections::BTreeMap;
+
 use iolens_model::latency::Histogram;
 use iolens_model::load::Outcomes;
 use iolens_model::outcome::Counts;
-use iolens_model::server::ServerArm;
+use iolens_model::server::{CpuTime, CpuUse, ServerArm};
 
 use super::{Counted, estimate_of, misses, parts};
-use crate::analysis::{EndFigures, Estimate, Limits, Saturated, ServerFigures, Spent};
+use crate::analysis::{
+    CpuOf, CpuShares, EndFigures, Estimate, Limits, Saturated, ServerFigures, Spent,
+};
 use crate::interval::Parts;
 use crate::latency;
 use crate::offered::Offered;
@@ -52,8 +56,38 @@ pub(crate) fn of(
         saturated: busy.map(|(server, client)| Saturated::of(server.value, client.value)),
         server_busy,
         client_busy,
+        cpus_before: shares(&visits, |cpus| &cpus.before),
+        cpus_idle: shares(&visits, |cpus| &cpus.idle),
+        cpus_in_slices: shares(&visits, |cpus| &cpus.slices),
         limits,
     })
+}
+
+/// What every processor did over all trials.
+fn shares(visits: &[Visit<'_>], of: fn(&CpuUse) -> &Vec<CpuTime>) -> Vec<CpuShares> {
+    let mut sums: BTreeMap<u32, [u64; 6]> = BTreeMap::new();
+    for time in visits.iter().flat_map(|visit| of(&visit.arm.cpus)) {
+        let CpuTime { cpu, user, system, irq, softirq, steal, idle } = *time;
+        let sum = sums.entry(cpu).or_default();
+        let parts = [user, system, irq, softirq, steal, idle];
+        sum.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+    }
+    let whose = |cpu: u32| {
+        let is_of = |end: usize| visits.iter().any(|v| v.offered.cpu_numbers[end].contains(&cpu));
+        match (is_of(0), is_of(1)) {
+            (true, false) => CpuOf::Server,
+            (false, true) => CpuOf::Client,
+            (true, true) => CpuOf::Both,
+            (false, false) => CpuOf::Neither,
+        }
+    };
+    let shares = |(cpu, sum): (u32, [u64; 6])| {
+        let ticks: u64 = sum.iter().sum();
+        let [user, system, irq, softirq, steal, idle] = sum.map(|part| part as f64 / ticks as f64);
+        let of = whose(cpu);
+        (ticks > 0).then_some(CpuShares { cpu, of, user, system, irq, softirq, steal, idle, ticks })
+    };
+    sums.into_iter().filter_map(shares).collect()
 }
 
 /// CPU time over that of the processors that the server can use.

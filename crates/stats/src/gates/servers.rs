@@ -167,6 +167,24 @@ pub(super) fn connections(case: &Case<'_>) -> Check {
     Check::Pass
 }
 
+/// Gate 14: as many threads or processes serve as the model makes for the workers and
+/// connections that were asked for.
+pub(super) fn workers(case: &Case<'_>) -> Check {
+    let Some((least, most)) = served(case).and_then(|served| served.arm.tasks_asked) else {
+        return Check::Pass;
+    };
+    // Counted at the end of each slice; where all have gone by then nobody saw them.
+    let seen = served(case).map_or(0, |served| served.arm.tasks_max);
+    if seen >= least && most.is_none_or(|most| seen <= most) {
+        return Check::Pass;
+    }
+    let bound = if seen < least { ("at least", least) } else { ("at most", most.unwrap_or(least)) };
+    Check::Invalid(format!(
+        "{seen} threads or processes served, and for what was asked this model has {} {}",
+        bound.0, bound.1
+    ))
+}
+
 /// Gate 15: a client whose thread worked for nearly all of its time may have had no
 /// more; its rate is a floor.
 pub(super) fn client_busy(case: &Case<'_>) -> Check {
@@ -250,6 +268,13 @@ pub(super) fn listen_drops(case: &Case<'_>) -> Check {
         let counts = served.offered.at_the_server();
         counts.map_or(0, |n| n.listen_drops.saturating_sub(n.listen_overflows))
     })
+}
+
+/// Gate 16: periods in which cgroups held back the server or the client, because the
+/// processor time that they allow was spent.
+pub(super) fn throttled(case: &Case<'_>) -> Check {
+    let what = "periods in which a cgroup held back the server or the client (cpu.max)";
+    events(case, what, |served| served.offered.throttled_periods)
 }
 
 fn events(case: &Case<'_>, what: &'static str, count: impl Fn(&Served<'_>) -> u64) -> Check {

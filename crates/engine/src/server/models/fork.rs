@@ -26,6 +26,7 @@ pub(super) static ENTRY: Entry = Entry {
     makes: Makes::Process,
     workers: Workers::None,
     needs: "processes: RLIMIT_NPROC, kernel.pid_max, a cgroup's pids.max",
+    descriptors_end: None,
     since: None,
     waiting: BLOCKING,
     many_that_stay: Err(

@@ -18,6 +18,7 @@ pub(super) static ENTRY: Entry = Entry {
     makes: Makes::Nothing,
     workers: Workers::None,
     needs: "short connections, or one",
+    descriptors_end: None,
     since: None,
     waiting: BLOCKING,
     many_that_stay: Err("it serves one connection until that ends, and the others wait"),

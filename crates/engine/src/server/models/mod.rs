@@ -65,6 +65,8 @@ pub enum Workers {
     Processes,
     /// Threads with a listening socket each.
     Shards,
+    /// Threads of a runtime, which has them serve as it likes.
+    Runtime,
 }
 
 impl Workers {
@@ -73,7 +75,7 @@ impl Workers {
     pub fn word(self) -> Option<&'static str> {
         match self {
             Workers::None => None,
-            Workers::Threads => Some("threads"),
+            Workers::Threads | Workers::Runtime => Some("threads"),
             Workers::Processes => Some("spare processes"),
             Workers::Shards => Some("threads with a listening socket each"),
         }
@@ -93,6 +95,9 @@ pub struct Entry {
     pub workers: Workers,
     /// What it needs of the machine beyond sockets, and what stops it.
     pub needs: &'static str,
+    /// Where the numbers of descriptors end that it can wait for, whatever the process
+    /// may have; null where they do not.
+    pub descriptors_end: Option<usize>,
     /// The first kernel that has what it needs; null where every one has.
     pub since: Option<KernelVersion>,
     /// Whether it calls in a way that waits.
@@ -132,6 +137,7 @@ const fn never_waits(id: &'static str, summary: &'static str, run: Run, docs: Do
         makes: Makes::Nothing,
         workers: Workers::None,
         needs: "descriptors: RLIMIT_NOFILE",
+        descriptors_end: None,
         since: None,
         waiting: NEVER,
         many_that_stay: Ok(()),
@@ -165,6 +171,13 @@ pub const MODELS: &[&Entry] = &[
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Entry> {
     MODELS.iter().copied().find(|entry| entry.id == id)
+}
+
+/// Whether that is a model which keeps a process or a thread for each connection; not of
+/// a program that this build does not know.
+#[must_use]
+pub fn keeps(id: &str) -> bool {
+    find(id).is_some_and(|entry| entry.makes != Makes::Nothing)
 }
 
 /// How long a model may take for one request when it is tried.

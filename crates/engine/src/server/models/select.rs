@@ -21,6 +21,7 @@ use crate::server::{Context, Hands, NEVER, cannot};
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
     needs: "descriptors below 1024 (FD_SETSIZE); connections beyond are closed and counted",
+    descriptors_end: Some(FD_SETSIZE),
     ..never_waits(
         "select",
         "one thread with select(2): sets of every descriptor, each time",

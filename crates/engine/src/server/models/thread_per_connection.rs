@@ -20,6 +20,7 @@ pub(super) static ENTRY: Entry = Entry {
     makes: Makes::Thread,
     workers: Workers::None,
     needs: "threads: RLIMIT_NPROC, kernel.threads-max, a cgroup's pids.max",
+    descriptors_end: None,
     since: None,
     waiting: BLOCKING,
     many_that_stay: Ok(()),

@@ -25,7 +25,7 @@ use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
-    workers: Workers::Threads,
+    workers: Workers::Runtime,
     ..never_waits(
         "tokio",
         "a task for each connection on tokio's runtime of several threads",

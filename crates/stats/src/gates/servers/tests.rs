@@ -5,7 +5,7 @@ use iolens_model::load::NetworkCounts;
 use iolens_model::outcome::SliceOutcome;
 use iolens_model::plan::Axes;
 use iolens_model::run::Run;
-use iolens_model::server::LoadLevel;
+use iolens_model::server::{LoadLevel, Throttled};
 use iolens_model::units::Nanos;
 
 use super::*;
@@ -243,4 +243,37 @@ fn a_median_is_no_less_than_a_copy_of_the_reply() {
     };
     check_gate(crate::gates::round_trips::median, &large(160_000), None);
     check_gate(crate::gates::round_trips::median, &large(60_000), Some("memcpy of a message"));
+}
+
+#[test]
+fn a_server_has_the_threads_that_it_was_asked_for() {
+    let tasks = |seen: u64, asked| {
+        closed(move |arm| (arm.tasks_max, arm.tasks_asked) = (seen, Some(asked)))
+    };
+    check_gate(workers, &tasks(3, (3, Some(3))), None);
+    check_gate(workers, &tasks(40, (16, None)), None);
+    check_gate(workers, &tasks(2, (3, Some(3))), Some("2 threads or processes served"));
+    check_gate(workers, &tasks(4, (3, Some(3))), Some("has at most 3"));
+    check_gates(&tasks(15, (16, None)), Some("gate 14 (workers as asked): 15 threads"));
+    check_gate(workers, &closed(|arm| arm.tasks_asked = None), None);
+}
+
+/// Both ends are in one cgroup, or in two: what held back either is in the times of both.
+#[test]
+fn what_a_cgroup_held_back_is_flagged_once() {
+    let held = |server: u64, client: u64| {
+        closed(move |arm| {
+            let periods = |periods| Some(Throttled { periods, time: Nanos(1000) });
+            arm.offered[1].throttled = [periods(server), periods(client)];
+        })
+    };
+    check_gate(throttled, &held(0, 0), None);
+    for run in [held(2, 3), held(3, 0)] {
+        let trial = &run.trials[0];
+        let sums = crate::values::sums(trial);
+        let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
+        let Check::Flag(Flag::Events { count: 3, .. }) = throttled(&case) else {
+            panic!("{:?}", throttled(&case));
+        };
+    }
 }

@@ -1,0 +1,135 @@
+//! What need not be probed: the work of slices that is fixed, found well enough, or known
+//! of another cell.
+
+use iolens_model::cell::{Cell, Setting};
+use iolens_model::server::LoadLevel;
+
+use super::{CellState, GroupArm};
+
+impl CellState {
+    /// Whether the work of every arm of a group is fixed.
+    pub(crate) fn is_fixed(&self, group: usize) -> bool {
+        self.groups[group].arms.iter().all(|arm| arm.is_fixed)
+    }
+
+    /// Whether a probe has told all of a group's work: none of its slices would be more
+    /// than one file, however exactly the time of that were known, or than one request on
+    /// each connection.
+    pub(crate) fn is_known(&self, group: usize) -> bool {
+        let least = match self.cell.server() {
+            Some(setting) => f64::from(setting.connections),
+            None if self.cell.copy().is_some() => 0.5,
+            None => return false,
+        };
+        let is_long =
+            |arm: &GroupArm| arm.is_probed && arm.message_ns * least > self.target.0 as f64;
+        self.groups[group].arms.iter().all(is_long)
+    }
+
+    /// Takes over what was found of a cell of servers that differs in its load alone: the
+    /// probes of both are a closed loop. Whether that is known of every arm.
+    pub(crate) fn take_over(&mut self, other: &CellState) -> bool {
+        let is_fixed = (0..self.groups.len()).any(|group| self.is_fixed(group));
+        if is_fixed || self.cell.server().is_none() || closed(&self.cell) != closed(&other.cell) {
+            return false;
+        }
+        let found = |own: &GroupArm| {
+            let mut all = other.groups.iter().flat_map(|group| &group.arms);
+            all.find(|arm| arm.arm == own.arm && arm.is_probed).map(|arm| arm.message_ns)
+        };
+        let arms = || self.groups.iter().flat_map(|group| &group.arms);
+        let Some(times) = arms().map(found).collect::<Option<Vec<f64>>>() else { return false };
+        let own = self.groups.iter_mut().flat_map(|group| &mut group.arms);
+        own.zip(times).for_each(|(arm, time)| (arm.message_ns, arm.is_probed) = (time, true));
+        (0..self.groups.len()).for_each(|group| self.learn_rate(group));
+        true
+    }
+}
+
+/// A cell of servers as it would be in a closed loop.
+fn closed(cell: &Cell) -> Cell {
+    let mut cell = cell.clone();
+    if let Setting::Server(setting) = &mut cell.setting {
+        setting.load = LoadLevel::Closed;
+    }
+    cell
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use iolens_engine::host;
+    use iolens_model::plan::Plan;
+
+    use super::super::servers::Kind;
+    use super::*;
+    use crate::args::{Args, Command};
+    use crate::request;
+
+    fn planned(line: &str) -> Plan {
+        let words = ["iolens", "run", "server", "--topologies", "loopback"];
+        let words = words.into_iter().chain(line.split_whitespace());
+        let Ok(Command::Run(run)) = Args::try_parse_from(words).map(|args| args.command) else {
+            panic!("{line}")
+        };
+        let asked = request::asked("server", &run.wishes).unwrap();
+        request::plan(asked, 1, &|_| Ok(())).unwrap().plan
+    }
+
+    /// The cells of a plan, the arms of the first as if they had been probed.
+    fn cells(line: &str, probed: &[(&str, f64)]) -> Vec<CellState> {
+        let (plan, host) = (planned(line), host::read(&host::Root::real()));
+        let mut cells: Vec<CellState> =
+            plan.cells().into_iter().map(|cell| CellState::new(&plan, cell, &host)).collect();
+        for arm in cells[0].groups.iter_mut().flat_map(|group| &mut group.arms) {
+            let found = probed.iter().find(|(id, _)| *id == arm.arm.primitive);
+            if let Some((_, message_ns)) = found {
+                (arm.message_ns, arm.is_probed) = (*message_ns, true);
+            }
+        }
+        cells
+    }
+
+    const MODELS: &str = "--primitives epoll_lt,poll,prefork --load closed,50% --connections";
+
+    #[test]
+    fn a_cell_at_a_rate_needs_no_probe_of_its_own() {
+        let found = [("epoll_lt", 1e4), ("poll", 2e4), ("prefork", 5e4)];
+        let mut all = cells(&format!("{MODELS} 16"), &found);
+        let (closed, open) = all.split_at_mut(1);
+        assert!(open[0].take_over(&closed[0]));
+        assert_eq!(open[0].rates.of(Kind::Shares), Some(25_000.0));
+        assert_eq!(open[0].rates.of(Kind::Keeps), Some(10_000.0));
+        // Another number of connections is another cell, and what failed is not known.
+        let mut others = cells(&format!("{MODELS} 2"), &[]);
+        assert!(!others[0].take_over(&closed[0]));
+        let mut lacking = cells(&format!("{MODELS} 16"), &found[..2]);
+        let (closed, open) = lacking.split_at_mut(1);
+        assert!(!open[0].take_over(&closed[0]));
+    }
+
+    #[test]
+    fn one_request_on_each_connection_is_found_with_one_probe() {
+        let found = [("epoll_lt", 2e5), ("poll", 2e5), ("prefork", 2e5)];
+        let known = |connections: &str, found: &[(&str, f64)]| {
+            let all = cells(&format!("{MODELS} {connections}"), found);
+            (0..all[0].groups.len()).all(|group| all[0].is_known(group))
+        };
+        // 100 ms a slice is 500 requests.
+        assert!(known("1000", &found));
+        assert!(!known("400", &found));
+        assert!(!known("1000", &found[..1]));
+    }
+
+    #[test]
+    fn servers_stand_apart_where_they_would_be_in_the_way_and_nowhere_else() {
+        let apart = |models: &str| {
+            let plan =
+                planned(&format!("--primitives {models} --services echo,top2 --connections 1,16"));
+            let cells = plan.cells().into_iter().filter(|cell| plan.measures_alone(cell));
+            cells.map(|cell| cell.server().unwrap().service.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(apart("epoll_lt,thread_per_connection"), ["top2"; 4]);
+        assert!(apart("epoll_lt,poll").is_empty());
+    }
+}
