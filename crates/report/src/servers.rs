@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use iolens_model::arm::{Arm, Role};
+use iolens_model::arm::{Arm, ArmOutcome, Role};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::Run;
 use iolens_model::server::{MAKES, MAKES_NOTHING, ServerSetting};
@@ -16,6 +16,7 @@ use crate::figure::metric::Metric;
 use crate::parts::{self, Part};
 
 mod counters;
+mod cpus;
 mod decision;
 mod metrics;
 mod sentences;
@@ -25,6 +26,7 @@ mod tests;
 mod why;
 
 pub(crate) use self::counters::{counters, per_request};
+pub(crate) use self::cpus::{KINDS as CPU_KINDS, Watched, by_end, use_of_cpus, watched};
 pub(crate) use self::decision::decision;
 pub(crate) use self::metrics::{COST, COUNTERS, LATENCY, THROUGHPUT};
 pub(crate) use self::sentences::sentences;
@@ -61,11 +63,19 @@ fn makers(run: &Run) -> BTreeSet<&str> {
     plan.filter(|id| labels.contains(id)).collect()
 }
 
-/// What a trial that offers a rate is about; null where it has the baseline alone.
+/// What a trial that offers a rate is about; null where it has the baseline alone and
+/// does not say.
 fn kind_of(trial: &TrialOutcome, makers: &BTreeSet<&str>) -> Option<Kind> {
+    let makes = |arm: &ArmOutcome| makers.contains(arm.arm.primitive.as_str());
     let mut compared = trial.arms.iter().filter(|arm| arm.arm.role == Role::Compared).peekable();
-    compared.peek()?;
-    let alone = compared.any(|arm| makers.contains(arm.arm.primitive.as_str()));
+    let alone = match compared.peek() {
+        Some(_) => compared.any(makes),
+        // One that is measured by itself is offered the rate of its own kind or the other.
+        None => {
+            let arm = trial.arms.first().filter(|_| trial.isolated)?;
+            makes(arm) != arm.server.as_ref()?.at_others_rate
+        }
+    };
     Some(if alone { Kind::Alone } else { Kind::Shared })
 }
 

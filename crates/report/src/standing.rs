@@ -222,7 +222,7 @@ fn candidates(cell: &CellAnalysis) -> Result<Vec<Candidate<'_>>, String> {
 }
 
 fn candidate(arm: &ArmAnalysis) -> Option<Candidate<'_>> {
-    let usable = |c: &&Contrast| !matches!(c.verdict, Verdict::Invalid | Verdict::Unranked);
+    let usable = |c: &&Contrast| c.verdict.is_ranked();
     let contrast = match arm.arm.role {
         Role::Baseline => None,
         Role::Compared if arm.status == Status::Ok => Some(arm.contrast.as_ref().filter(usable)?),

@@ -8,7 +8,7 @@ use iolens_stats::attribution::{
 };
 
 use super::sheet::{Drawing, Medium, Sheet};
-use super::svg::{self, Anchor};
+use super::svg::Anchor;
 use super::{Figure, Group};
 use crate::table::{Column, Entry, Table};
 use crate::{explain, number, words};
@@ -95,7 +95,12 @@ pub(super) fn look(class: Class) -> (&'static str, bool) {
 
 pub(super) fn tile_class(class: Class) -> String {
     let (hue, pale) = look(class);
-    format!("f c-{hue}{}", if pale { " tile" } else { " part" })
+    if pale { format!("f c-{hue} tile") } else { part(hue) }
+}
+
+/// The class of a part of a bar in a hue.
+pub(super) fn part(hue: &str) -> String {
+    format!("f c-{hue} part")
 }
 
 const LEFT: f64 = 215.0;
@@ -161,21 +166,10 @@ fn in_words(share: &ClassShare) -> String {
 
 /// A square and a word for each class that is drawn.
 fn legend(sheet: &mut Sheet, bars: &[Bar<'_>]) {
-    const LINE: f64 = 19.0;
     let shown = |class: &Class| bars.iter().any(|bar| bar.of.class(*class).is_some());
-    let mut x = 0.0;
-    sheet.y += LINE;
-    for class in Class::ALL.into_iter().filter(shown) {
-        let width = 18.0 + svg::width(class.words(), 12.0) + 14.0;
-        if x > 0.0 && x + width > sheet.width {
-            (x, sheet.y) = (0.0, sheet.y + LINE);
-        }
-        let hover = class.words();
-        sheet.svg.tile((x, sheet.y - 11.0), (12.0, 12.0), &tile_class(class), hover);
-        sheet.svg.text(x + 18.0, sheet.y, Anchor::Start, "tl", class.words());
-        x += width;
-    }
-    sheet.y += 14.0;
+    let classes = Class::ALL.into_iter().filter(shown);
+    let tiles: Vec<_> = classes.map(|class| (tile_class(class), class.words())).collect();
+    sheet.tiles(&tiles);
 }
 
 fn table(title: &str, of: &str, bars: &[Bar<'_>]) -> Table {

@@ -40,6 +40,7 @@ mod latency;
 mod message_time;
 pub(crate) mod metric;
 mod plot;
+mod processors;
 mod ratio;
 pub(crate) mod scale;
 mod servers;
@@ -98,6 +99,8 @@ pub enum Group {
     Time,
     /// Round trips.
     Latency,
+    /// What every processor did.
+    Processors,
     /// Against the thread count.
     Threads,
     /// All metrics of one setting.
@@ -106,11 +109,12 @@ pub enum Group {
 
 impl Group {
     /// Every part.
-    pub const ALL: [Group; 6] = [
+    pub const ALL: [Group; 7] = [
         Group::Crossover,
         Group::Main,
         Group::Time,
         Group::Latency,
+        Group::Processors,
         Group::Threads,
         Group::Summary,
     ];
@@ -123,6 +127,7 @@ impl Group {
             Group::Main => "Main curves",
             Group::Time => "Where the time goes",
             Group::Latency => "Latency",
+            Group::Processors => "Use of the processors",
             Group::Threads => "Against the thread count",
             Group::Summary => "Everything at one setting",
         }

@@ -135,6 +135,6 @@ fn point(run: &Run, along: Along, cell: &CellAnalysis, label: &str) -> Option<Po
 }
 
 fn usable(arm: &ArmAnalysis) -> Option<&Contrast> {
-    let usable = |c: &&Contrast| arm.status == Status::Ok && c.verdict != Verdict::Invalid;
+    let usable = |c: &&Contrast| arm.status == Status::Ok && c.verdict.is_ranked();
     arm.contrast.as_ref().filter(usable)
 }

@@ -9,7 +9,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use super::chart::{self, Along, Chart, Panel};
 use super::metric::Metric;
-use super::{Figure, Group, INTERVALS, Sweep, ratio};
+use super::{Figure, Group, INTERVALS, Sweep, processors, ratio};
 use crate::parts::Part;
 use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT, of_cost};
 use crate::words;
@@ -22,6 +22,7 @@ pub(super) fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
             figures.extend(of_place(run, &analysis, &place, part.as_ref()));
         }
     }
+    figures.extend(analysis.cells.iter().filter_map(|cell| processors::figure(run, cell)));
     figures
 }
 

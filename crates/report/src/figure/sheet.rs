@@ -71,22 +71,45 @@ impl Sheet {
 
     /// A row of markers with their labels, folded to the width.
     pub(crate) fn legend(&mut self, items: &[(Look, String)]) {
+        let width = |(_, label): &(Look, String)| 36.0 + svg::width(label, 12.0) + 14.0;
+        self.side_by_side(items, width, |svg, (x, y), (look, label)| {
+            let (middle, hue) = (y - 4.0, look.hue);
+            let line = [(x + 1.0, middle), (x + 29.0, middle)];
+            svg.polyline(&line, &format!("s c-{hue} curve"), look.dash);
+            svg.marker((x + 15.0, middle), look.marker, &format!("f s c-{hue} mark"));
+            svg.text(x + 36.0, y, Anchor::Start, "tl", label);
+        });
+        self.y += 8.0;
+    }
+
+    /// A row of squares of a class with their words, folded to the width.
+    pub(crate) fn tiles(&mut self, items: &[(String, &str)]) {
+        let width = |(_, word): &(String, &str)| 18.0 + svg::width(word, 12.0) + 14.0;
+        self.side_by_side(items, width, |svg, (x, y), (class, word)| {
+            svg.tile((x, y - 11.0), (12.0, 12.0), class, word);
+            svg.text(x + 18.0, y, Anchor::Start, "tl", word);
+        });
+        self.y += 14.0;
+    }
+
+    /// Things of some width beside each other, in as many lines as they need.
+    fn side_by_side<T>(
+        &mut self,
+        items: &[T],
+        width: impl Fn(&T) -> f64,
+        draw: impl Fn(&mut Svg, (f64, f64), &T),
+    ) {
         const LINE: f64 = 19.0;
         let mut x = 0.0;
         self.y += LINE;
-        for (look, label) in items {
-            let width = 36.0 + svg::width(label, 12.0) + 14.0;
+        for item in items {
+            let width = width(item);
             if x > 0.0 && x + width > self.width {
                 (x, self.y) = (0.0, self.y + LINE);
             }
-            let (middle, hue) = (self.y - 4.0, look.hue);
-            let line = [(x + 1.0, middle), (x + 29.0, middle)];
-            self.svg.polyline(&line, &format!("s c-{hue} curve"), look.dash);
-            self.svg.marker((x + 15.0, middle), look.marker, &format!("f s c-{hue} mark"));
-            self.svg.text(x + 36.0, self.y, Anchor::Start, "tl", label);
+            draw(&mut self.svg, (x, self.y), item);
             x += width;
         }
-        self.y += 8.0;
     }
 
     /// The figure with the machine and the run below it.

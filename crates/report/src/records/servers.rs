@@ -10,13 +10,16 @@ use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::run::Run;
 use iolens_model::server::{OfferedSlice, ServerArm, ServerSetting};
 use iolens_model::trial::SliceKind;
-use iolens_stats::analysis::{ArmAnalysis, EndFigures, Estimate, LatencyFigures, Spent};
+use iolens_stats::analysis::{
+    ArmAnalysis, CpuOf, CpuShares, EndFigures, Estimate, LatencyFigures, ServerFigures, Spent,
+};
 use serde_json::{Value, json};
 
 use super::{
     Named, Record, ends, fixed, head_of_one_end, high, later_of_ends, low, pmu_of_ends, quantile_ns,
 };
 use crate::arm_facts;
+use crate::servers::{CPU_KINDS, by_end};
 use crate::totals::totals;
 
 /// The axes of a cell.
@@ -93,6 +96,12 @@ fn of_client(offered: Option<&OfferedSlice>) -> Named {
         ("listen_drops", network(|n| n.listen_drops)),
         ("processes", json!(offered.and_then(|o| o.processes))),
     ]));
+    for (end, whose) in ["server", "client"].into_iter().enumerate() {
+        let held = offered.and_then(|o| o.throttled[end]);
+        let name = |what: &str| Cow::Owned(format!("{whose}_throttled_{what}"));
+        row.push((name("periods"), json!(held.map(|held| held.periods))));
+        row.push((name("ns"), json!(held.map(|held| held.time.0))));
+    }
     row
 }
 
@@ -148,6 +157,7 @@ pub(super) fn arm_row(
     let whole = fixed([
         ("latency_histogram", json!(outcome.latency)),
         ("from_sent_histogram", json!(server.map(|server| &server.from_sent))),
+        ("cpu_ticks", json!(server.map(|server| &server.cpus))),
         ("facts", arm_facts::object(trial, index)),
     ]);
     Record { columns: row, whole }
@@ -230,12 +240,38 @@ pub(super) fn figures(arm: &ArmAnalysis) -> Named {
         ("rate_not_kept", json!(server.and_then(|s| s.limits.rate_not_kept.as_ref()))),
         ("tasks_max", json!(server.map(|s| s.tasks_max))),
     ]));
+    row.extend(cpus(server));
     row.extend(ended(server.map(|s| &s.outcomes)));
     row.extend(super::latency(arm));
     row.extend(percentiles("from_sent", server.and_then(|s| s.from_sent.as_ref())));
     row.extend(percentiles("lag", server.and_then(|s| s.lag.as_ref())));
     row.extend(end("server", server.map(|s| &s.server)));
     row.extend(end("client", server.map(|s| &s.client)));
+    row
+}
+
+/// What the processors of each end did in the slices, and how much of their time before
+/// the servers stood and when nobody asked.
+fn cpus(server: Option<&ServerFigures>) -> Named {
+    let mut row = Named::new();
+    let ends = [("server", CpuOf::Server), ("client", CpuOf::Client)];
+    for (whose, end) in ends {
+        // Where there is one processor, both are on it.
+        let own = |cpus: &[CpuShares]| {
+            let ends = by_end(cpus).into_iter();
+            let mut own = ends.filter(|(of, _)| *of == end || *of == CpuOf::Both);
+            own.next().map(|(_, shares)| shares)
+        };
+        let name = |what: &str| Cow::Owned(format!("{whose}_cpus_{what}_share"));
+        let busy = |cpus: &[CpuShares]| own(cpus).map(|shares| 1.0 - shares.idle);
+        row.push((name("busy_before"), json!(server.and_then(|s| busy(&s.cpus_before)))));
+        row.push((name("busy_idle"), json!(server.and_then(|s| busy(&s.cpus_idle)))));
+        let slices = server.and_then(|s| own(&s.cpus_in_slices));
+        for (word, _, of) in CPU_KINDS {
+            row.push((name(word), json!(slices.as_ref().map(of))));
+        }
+        row.push((name("idle"), json!(slices.as_ref().map(|shares| shares.idle))));
+    }
     row
 }
 

@@ -144,7 +144,7 @@ fn fastest<'a>(arms: impl Iterator<Item = &'a ArmAnalysis>) -> Option<(&'a str, 
         _ if arm.status != Status::Ok => None,
         Role::Baseline => Some((arm.arm.label.as_str(), 1.0)),
         Role::Compared => {
-            let contrast = arm.contrast.as_ref().filter(|c| c.verdict != Verdict::Invalid)?;
+            let contrast = arm.contrast.as_ref().filter(|c| c.verdict.is_ranked())?;
             Some((arm.arm.label.as_str(), contrast.ratio))
         }
         _ => None,

@@ -58,6 +58,7 @@ impl Detail {
     fn entry(self, arm: &ArmAnalysis) -> Entry {
         let value = |metric: &Metric| read(metric, arm).map(|estimate| estimate.value);
         match self {
+            Detail::Model if arm.status != Status::Ok => Entry::toned(label(arm), Tone::Faint),
             Detail::Model => Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
             Detail::Rate => optional(value(&THROUGHPUT)).into(),
             Detail::Cost => interval_text(read(&COST, arm), 1.0).into(),

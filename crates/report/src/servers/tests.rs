@@ -9,8 +9,9 @@ use iolens_model::outcome::{ArmFact, Counts, EndFacts, SliceOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::NotMeasured;
 use iolens_model::run::RunHeader;
-use iolens_model::server::{LoadLevel, OfferedSlice, ServerArm, ServerAxes};
+use iolens_model::server::{CpuTime, CpuUse, LoadLevel, OfferedSlice, ServerArm, ServerAxes};
 use iolens_model::units::Nanos;
+use iolens_stats::analysis::CpuShares;
 
 use super::*;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
@@ -46,6 +47,8 @@ fn header() -> RunHeader {
         server_cpus: None,
         client_cpus: None,
         external: Vec::new(),
+        alone_services: Vec::new(),
+        alone_connections: Vec::new(),
     });
     header.plan.primitives =
         ARMS.iter().map(|arm| arm.0).chain(["iterative"]).map(str::to_owned).collect();
@@ -158,9 +161,19 @@ fn outcome(
             connects: Connects { made: u64::from(connections), ..Connects::default() },
             requests_by_task: vec![2 * ok],
             tasks_max: 1,
+            cpus: CpuUse {
+                before: vec![ticks(0, [0, 1, 0, 0, 0, 9]), ticks(1, [0, 0, 0, 0, 0, 10])],
+                idle: vec![ticks(0, [1, 1, 0, 0, 0, 8]), ticks(1, [0, 0, 0, 0, 0, 10])],
+                slices: vec![ticks(0, [10, 60, 1, 20, 4, 5]), ticks(1, [30, 20, 0, 0, 0, 50])],
+            },
             ..ServerArm::default()
         })),
     }
+}
+
+/// What a processor did: user, system, irq, softirq, steal, idle.
+fn ticks(cpu: u32, [user, system, irq, softirq, steal, idle]: [u64; 6]) -> CpuTime {
+    CpuTime { cpu, user, system, irq, softirq, steal, idle }
 }
 
 fn run() -> (Run, Analysis) {
@@ -281,6 +294,32 @@ fn no_page_and_no_figure_has_words_of_other_studies() {
     insta::assert_snapshot!("figures_by_name", stems.join("\n"));
     assert!(figures.iter().all(|figure| figure.lines <= parts::LINES_MAX));
     assert!(stems.iter().collect::<BTreeSet<_>>().len() == stems.len(), "{stems:?}");
+}
+
+#[test]
+fn what_every_processor_did_is_told_by_end_with_softirq_apart() {
+    let (_, analysis) = run();
+    let table = use_of_cpus(&analysis.cells[0], "").expect("processors were watched");
+    let text = table.text(120);
+    let rows: Vec<&str> =
+        text.lines().skip(3).filter(|line| !line.trim().is_empty()).take(6).collect();
+    let rows: Vec<&str> = rows.iter().map(|row| row.trim()).collect();
+    insta::assert_snapshot!(rows.join("\n"), @"
+    before the servers     0  server     0      10           0        0      0    90             240
+    before the servers     1  client     0       0           0        0      0   100             240
+    idle, all connected    0  server    10      10           0        0      0    80             240
+    idle, all connected    1  client     0       0           0        0      0   100             240
+    epoll_lt               0  server    10      60           1       20      4     5            2400
+    epoll_lt               1  client    30      20           0        0      0    50            2400
+    ");
+    let server = by_end(watched(&analysis.cells[0])[2].cpus);
+    assert_eq!(server.len(), 2);
+    assert!((server[0].1.softirq - 0.2).abs() < 1e-9 && (server[1].1.idle - 0.5).abs() < 1e-9);
+    // Two processors of one end are one bar, each by its time.
+    let both: Vec<CpuShares> = [1.0, 0.0]
+        .map(|user| CpuShares { cpu: 0, user, idle: 1.0 - user, ticks: 10, ..server[0].1 })
+        .to_vec();
+    assert!((by_end(&both)[0].1.user - 0.5).abs() < 1e-9);
 }
 
 #[test]
