@@ -36,6 +36,7 @@ mod process;
 mod results;
 mod server_faults;
 mod server_limits;
+mod server_runs;
 mod serving;
 mod throttle;
 mod top2;

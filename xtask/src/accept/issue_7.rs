@@ -1,7 +1,8 @@
 //! Issue 7: servers and what loads them, each on its own.
 
 use super::{
-    Line, crowd, echo_rivals, oracle, server_faults, server_limits, top2, virtual_time, wrk,
+    Line, crowd, echo_rivals, oracle, server_faults, server_limits, server_runs, top2,
+    virtual_time, wrk,
 };
 
 pub(crate) const LINES: &[Line] = &[
@@ -64,5 +65,19 @@ pub(crate) const LINES: &[Line] = &[
                   vanish, do not read, send garbage or too much: a clear message or a counted \
                   outcome, and the others are served on",
         check: server_faults::check,
+    },
+    Line {
+        issue: 7,
+        id: "i",
+        promise: "`run server --quick` compares all models that this machine supports and names \
+                  the cheapest per request with its interval in under 2 minutes",
+        check: server_runs::first_look,
+    },
+    Line {
+        issue: 7,
+        id: "j",
+        promise: "`run server` with 10 000 long connections measures `epoll_lt`, `epoll_et` and \
+                  `uring` without an error, or says which limit stopped them",
+        check: server_runs::crowd,
     },
 ];
