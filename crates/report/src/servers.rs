@@ -18,6 +18,9 @@ use crate::parts::{self, Part};
 mod counters;
 mod decision;
 mod metrics;
+pub(crate) mod searches;
+#[cfg(test)]
+mod searches_tests;
 mod sentences;
 mod tables;
 #[cfg(test)]

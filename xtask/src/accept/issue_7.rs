@@ -1,7 +1,7 @@
 //! Issue 7: servers and what loads them, each on its own.
 
 use super::{
-    Line, crowd, echo_rivals, oracle, server_faults, server_limits, top2, virtual_time, wrk,
+    Line, crowd, echo_rivals, oracle, search, server_faults, server_limits, top2, virtual_time, wrk,
 };
 
 pub(crate) const LINES: &[Line] = &[
@@ -64,5 +64,12 @@ pub(crate) const LINES: &[Line] = &[
                   vanish, do not read, send garbage or too much: a clear message or a counted \
                   outcome, and the others are served on",
         check: server_faults::check,
+    },
+    Line {
+        issue: 7,
+        id: "k",
+        promise: "`run server --slo 'p99<5ms' --knee` finds the rates of M/D/1 for a server that \
+                  works 500 µs on each request, within one step of 5 % to each side",
+        check: search::check,
     },
 ];

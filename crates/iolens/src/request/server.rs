@@ -3,13 +3,15 @@
 use iolens_engine::host;
 use iolens_engine::server::models::{self, MODELS, Makes};
 use iolens_model::load::{Arrivals, Length};
-use iolens_model::plan::{Axes, Schedule};
+use iolens_model::plan::{Axes, Plan, Schedule};
 use iolens_model::server::ServerAxes;
 use iolens_model::units::Nanos;
 
 use super::common::{arms_with_programs, check_external};
 use super::{ALL, Available, Chosen, Request, stated, topologies};
+use crate::built_in;
 use crate::failure::Failure;
+use crate::runner::budget_with;
 use crate::values::server::OF_SERVERS;
 use crate::values::unknown;
 use crate::wishes::Wishes;
@@ -46,6 +48,8 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         server_cpus: asked.server_cpus.clone().map(|cpus| cpus.0),
         client_cpus: asked.client_cpus.clone().map(|cpus| cpus.0),
         external: asked.external.clone(),
+        slo: asked.slo.clone().map_or_else(Vec::new, |slo| slo.0),
+        knee: asked.knee,
     };
     check(&asked, &axes)?;
     let why = why_isolated(&axes, &primitives, host::descriptors_hard_max());
@@ -63,7 +67,20 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     };
     let axes = Axes::Server(axes);
     let chosen = Chosen { axes, primitives, baseline, sizes: Vec::new(), schedule };
-    Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
+    Ok(Request { plan: with_budget(chosen, &asked, seed)?, name: asked.name, notes })
+}
+
+/// The plan; where no budget is stated, passes have that of the study's default, and
+/// searches what they take besides.
+fn with_budget(chosen: Chosen, asked: &Wishes, seed: u64) -> Result<Plan, Failure> {
+    if asked.budget.is_some() {
+        return chosen.plan(asked, seed);
+    }
+    let default = if asked.quick { built_in::SERVER_QUICK } else { built_in::SERVER };
+    let default = super::built_in(default)?;
+    let plan = chosen.plan(&Wishes { budget: default.budget, ..asked.clone() }, seed)?;
+    let searches = iolens_stats::search::cells(&plan).len() * plan.primitives.len();
+    Ok(Plan { budget: budget_with(&plan, searches), ..plan })
 }
 
 /// Why servers may not stand beside each other in a trial.

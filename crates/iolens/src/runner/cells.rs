@@ -27,13 +27,13 @@ const FAILURES_MAX: u32 = 2;
 const SEVERAL_THREADS: u64 = 4;
 
 /// What starting, connecting and ending a trial's workers takes, about.
-const TRIAL_OVERHEAD: Nanos = Nanos(60_000_000);
+pub(super) const TRIAL_OVERHEAD: Nanos = Nanos(60_000_000);
 
 /// A blocking call may wait for this and twenty slices.
-const STALL_MIN: Nanos = Nanos(5_000_000_000);
+pub(super) const STALL_MIN: Nanos = Nanos(5_000_000_000);
 
 /// A trial may take this and ten times what is expected of it.
-const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
+pub(super) const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
 
 /// The untimed burst before a single long slice is cut from this much work.
 const CLASSIC_TARGET: Nanos = Nanos(100_000_000);

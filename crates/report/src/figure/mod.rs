@@ -42,6 +42,7 @@ pub(crate) mod metric;
 mod plot;
 mod ratio;
 pub(crate) mod scale;
+mod searches;
 mod servers;
 pub(crate) mod sheet;
 pub mod strip;

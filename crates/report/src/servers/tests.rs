@@ -46,6 +46,8 @@ fn header() -> RunHeader {
         server_cpus: None,
         client_cpus: None,
         external: Vec::new(),
+        slo: Vec::new(),
+        knee: false,
     });
     header.plan.primitives =
         ARMS.iter().map(|arm| arm.0).chain(["iterative"]).map(str::to_owned).collect();
@@ -62,7 +64,7 @@ fn header() -> RunHeader {
 fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, kind: Kind) -> TrialOutcome {
     let setting = cell.server().expect("a cell of servers");
     let rate = match setting.load {
-        LoadLevel::Closed => None,
+        LoadLevel::Closed | LoadLevel::Searched => None,
         LoadLevel::Percent(share) => Some(RATES[kind as usize] * f64::from(share) / 50.0),
     };
     let is_own = |makes: &str| (makes == "nothing") == (kind == Kind::Shared);
@@ -163,7 +165,7 @@ fn outcome(
     }
 }
 
-fn run() -> (Run, Analysis) {
+pub(super) fn run() -> (Run, Analysis) {
     let header = header();
     let (mut run, _) =
         fixture::of_trials(header, |like, cell, pass| trial(like, cell, pass, Kind::Shared));
