@@ -291,7 +291,15 @@ fn build(shape: &Shape) -> (Run, Analysis) {
         warnings: vec!["steal was 4.1 % of busy time (median over trials)".into()],
     };
     let analysis = if shape.whole() { derived::with(shape, analysis) } else { analysis };
-    (Run { header: setting::header(shape, plan), trials, profiles: Vec::new(), searches: Vec::new() }, analysis)
+    (
+        Run {
+            header: setting::header(shape, plan),
+            trials,
+            profiles: Vec::new(),
+            searches: Vec::new(),
+        },
+        analysis,
+    )
 }
 
 /// The last cell was measured with isolated trials too.

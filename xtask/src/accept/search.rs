@@ -35,8 +35,10 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     ];
     let passes = parts.iter().all(|(is_good, _)| *is_good);
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
-    let evidence =
-        format!("burn:500 with epoll_lt, closed loop {capacity:.0} per second\n{}", words.join("\n"));
+    let evidence = format!(
+        "burn:500 with epoll_lt, closed loop {capacity:.0} per second\n{}",
+        words.join("\n")
+    );
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
 }
 
@@ -44,9 +46,9 @@ pub(crate) fn check(bench: &Bench) -> Judged {
 fn judge(what: &str, answer: &Value, known: f64) -> (bool, String) {
     let (kept, broken) = (answer["kept_per_s"].as_f64(), answer["broken_per_s"].as_f64());
     let is_found = answer["ended"] == "found";
-    let holds = kept.zip(broken).is_some_and(|(kept, broken)| {
-        kept / STEP <= known && known <= broken * STEP
-    });
+    let holds = kept
+        .zip(broken)
+        .is_some_and(|(kept, broken)| kept / STEP <= known && known <= broken * STEP);
     let levels = answer["levels"].as_array().map_or(0, Vec::len);
     let number = |rate: Option<f64>| rate.map_or("none".to_owned(), |rate| format!("{rate:.0}"));
     let words = format!(
@@ -77,7 +79,8 @@ fn share_below(capacity: f64, load: f64, limit_s: f64) -> f64 {
     let mut state: u64 = 1;
     let (mut wait, mut below) = (0.0f64, 0u32);
     for _ in 0..REQUESTS {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let uniform = ((state >> 32) as f64 + 0.5) / f64::from(u32::MAX);
         let gap = -uniform.min(1.0).ln() / (load * capacity);
         wait = (wait + 1.0 / capacity - gap).max(0.0);

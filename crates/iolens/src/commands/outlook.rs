@@ -104,7 +104,9 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> Stri
 fn searched(plan: &Plan, look: &Searches) -> String {
     let Searches { searches, phases, time, share } = look;
     let cut = match time > share {
-        true => ", too little for all: they are cut short\n  raise --budget, or ask for fewer models",
+        true => {
+            ", too little for all: they are cut short\n  raise --budget, or ask for fewer models"
+        }
         false => "",
     };
     format!(

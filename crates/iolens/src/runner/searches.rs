@@ -84,11 +84,9 @@ pub(super) fn places(
 ) -> Vec<Searched> {
     let mut all = Vec::new();
     for cell in search::cells(plan) {
-        let beside =
-            |state: &&CellState| search::cell_of(&state.cell).as_ref() == Some(&cell);
-        let is_there = |arm: &Arm| {
-            cells.iter().filter(beside).any(|state| state.find(&arm.label).is_some())
-        };
+        let beside = |state: &&CellState| search::cell_of(&state.cell).as_ref() == Some(&cell);
+        let is_there =
+            |arm: &Arm| cells.iter().filter(beside).any(|state| state.find(&arm.label).is_some());
         let state = CellState::new(plan, cell.clone(), host);
         let mut arms: Vec<Arm> = Vec::new();
         for arm in state.groups.iter().flat_map(|group| &group.arms) {
@@ -168,9 +166,7 @@ impl Asked {
 impl Course<'_> {
     /// Time of the budget that passes leave to searches that are still to come.
     pub(super) fn time_of_searches(&self) -> Nanos {
-        let wants = |place: &Searched| {
-            place.wanted(self.plan(), &self.searches) != Wanted::Nothing
-        };
+        let wants = |place: &Searched| place.wanted(self.plan(), &self.searches) != Wanted::Nothing;
         let open = places(self.plan(), &self.header.host, &self.cells);
         let open = open.iter().filter(|place| wants(place)).count();
         outlook(&Plan { budget: self.budget, ..self.plan().clone() }, open)
@@ -234,7 +230,10 @@ impl Course<'_> {
     }
 
     /// The searches that were cut short, in words.
-    pub(super) fn unmet_searches(&self, analysis: &iolens_stats::analysis::Analysis) -> Vec<String> {
+    pub(super) fn unmet_searches(
+        &self,
+        analysis: &iolens_stats::analysis::Analysis,
+    ) -> Vec<String> {
         let answers = search::answers(self.plan(), &self.searches, analysis);
         let cut = answers.iter().filter(|answer| answer.ended == search::Ended::CutShort).count();
         let of = answers.len();

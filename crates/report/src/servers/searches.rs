@@ -62,18 +62,29 @@ fn rate_or_none(per_s: Option<f64>) -> String {
     per_s.map_or_else(|| NONE.to_owned(), rate)
 }
 
-/// `3 of 5`; empty where nothing was tried at that rate.
+/// `3 of 5`, `none` where each was set aside; empty where there was none at that rate.
 fn phases(answer: &Answer, per_s: Option<f64>) -> String {
-    let of = answer.phases_at(per_s);
-    of.map_or_else(String::new, |(kept, all)| format!("{kept} of {all}"))
+    match answer.phases_at(per_s) {
+        Some((_, 0)) => "none".to_owned(),
+        Some((kept, all)) => format!("{kept} of {all}"),
+        None => String::new(),
+    }
 }
 
 /// One sentence for each cell and goal.
 pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let one = |found: &Found| {
         let subject = words::subject(&run.header, &found.cell);
-        let each: Vec<String> = found.answers.iter().map(|answer| said(answer)).collect();
-        let claim = format!("{} {}.", lead(found.goal), each.join("; "));
+        let mut each: Vec<(Vec<String>, String)> = Vec::new();
+        for answer in &found.answers {
+            let (label, said) = (answer.arm.label.clone(), said(answer));
+            match each.last_mut() {
+                Some((labels, known)) if *known == said => labels.push(label),
+                _ => each.push((vec![label], said)),
+            }
+        }
+        let each = each.into_iter().map(|(labels, said)| format!("{} {said}", list(&labels)));
+        let claim = format!("{} {}.", lead(found.goal), each.collect::<Vec<_>>().join("; "));
         Sentence::about(run, Kind::Search, subject, &claim)
     };
     found(run, analysis).iter().map(one).collect()
@@ -86,31 +97,24 @@ fn lead(goal: Goal) -> String {
     }
 }
 
-/// `epoll_lt 41000 [5 of 5 phases; 43100: 0 of 5]`.
+/// What is said of a model: `41000 [5 of 5 phases; 43100: 0 of 5]`.
 fn said(answer: &Answer) -> String {
-    let label = &answer.arm.label;
     let why = || answer.why.as_deref().unwrap_or("no reason is known");
     let edges = edges(answer);
     match answer.ended {
-        Ended::Found if answer.is_clear() => format!("{label} {edges}"),
-        Ended::Found => format!("{label} {edges}, {}", between(answer)),
-        Ended::AtLeast => format!("{label} at least {edges} ({})", why()),
-        Ended::Below => {
-            let lowest = rate_or_none(answer.broken_per_s);
-            format!("{label} at no rate from {lowest} on")
-        }
-        Ended::Unusable => format!("{label} unusable: {}", why()),
-        Ended::CutShort => format!("{label} {}", so_far(answer)),
+        Ended::Found if answer.is_clear() => edges,
+        Ended::Found => format!("{edges}, {}", between(answer)),
+        Ended::AtLeast => format!("at least {edges} ({})", why()),
+        Ended::Below => format!("at no rate from {} on", rate_or_none(answer.broken_per_s)),
+        Ended::Unusable => format!("unusable: {}", why()),
+        Ended::CutShort => so_far(answer),
     }
 }
 
 /// `41000 [5 of 5 phases; 43100: 0 of 5]`.
 fn edges(answer: &Answer) -> String {
     let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
-    let above = broken.map(|broken| match phases(answer, Some(broken)) {
-        none if none.is_empty() || none.ends_with("of 0") => format!("; {}: none", rate(broken)),
-        some => format!("; {}: {some}", rate(broken)),
-    });
+    let above = broken.map(|at| format!("; {}: {}", rate(at), phases(answer, Some(at))));
     let (above, own) = (above.unwrap_or_default(), phases(answer, kept));
     format!("{} [{own} phases{above}]", rate_or_none(kept))
 }
@@ -192,6 +196,7 @@ fn micros(ns: Option<Nanos>) -> String {
     crate::number::optional(ns.map(|ns| ns.0 as f64 / 1e3))
 }
 
+/// The percentile of the middle phase at a rate.
 fn value_at(answer: &Answer, per_s: Option<f64>) -> String {
     let level = answer.levels.iter().find(|level| Some(level.rate_per_s) == per_s);
     micros(level.and_then(|level| level.value_ns))
@@ -239,7 +244,7 @@ pub(crate) fn tried(answer: &Answer) -> Option<Table> {
         Column::right("achieved", "req/s"),
         Column::left("phases", "that kept"),
         Column::right("set aside", ""),
-        Column::left(of, "µs [least, most of a phase]"),
+        Column::left(of, "µs, middle phase [least, most]"),
         Column::prose("why not"),
     ];
     let limit = answer.limit_ns.map(|limit| format!(", limit {limit}")).unwrap_or_default();

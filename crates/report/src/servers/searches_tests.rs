@@ -121,7 +121,10 @@ fn what_was_found_in_words_and_tables() {
         .into_iter()
         .map(|sentence| crate::wrap::hanging(&sentence.text, 80, 2))
         .collect();
-    insta::assert_snapshot!(format!("{}\n\n{}", said.join("\n"), lines[at..at + 40].join("\n")));
+    let is_beyond = |line: &&str| line.starts_with("server CPU:");
+    let end = lines.iter().position(is_beyond).expect("how tables are read");
+    insta::assert_snapshot!(format!("{}\n\n{}", said.join("\n"), lines[at..end].join("\n")));
+    insta::assert_snapshot!("how_searches_are_read", searches::reading(&run).expect("a goal"));
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{shown}");
     let tried = searches::found(&run, &analysis)[0].answers.iter().find_map(searches::tried);
     insta::assert_snapshot!("every_rate_of_a_search", tried.expect("it was tried").text(120));

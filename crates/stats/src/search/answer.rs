@@ -3,7 +3,6 @@
 
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
-use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::search::{Goal, Percentile, SearchPhase};
@@ -77,8 +76,8 @@ pub struct Level {
     pub broken: u32,
     /// Those that say nothing.
     pub set_aside: u32,
-    /// The percentile over all requests of its phases, of those that are not set aside
-    /// where there are any.
+    /// The percentile in the middle one of its phases, as it is most of them that decide;
+    /// of those that are not set aside where there are any.
     pub value_ns: Option<Nanos>,
     /// The least of a phase's own percentile, and the most.
     pub span_ns: Option<[Nanos; 2]>,
@@ -230,11 +229,10 @@ impl Search<'_> {
         let decided = tally.kept + tally.broken > 0;
         let counts = judged.iter().filter(|(_, j)| !decided || j.said != Said::SetAside);
         let phases: Vec<&SearchPhase> = counts.map(|(phase, _)| *phase).collect();
-        let mut pooled = Histogram::default();
-        phases.iter().filter_map(|phase| phase.latency.as_ref()).for_each(|l| pooled.add(l));
         let q = rule.percentile.share();
         let own = |phase: &&SearchPhase| quantile(phase.latency.as_ref()?, q);
-        let each: Vec<Nanos> = phases.iter().filter_map(own).collect();
+        let mut each: Vec<Nanos> = phases.iter().filter_map(own).collect();
+        each.sort_unstable();
         let seen = phases.iter().filter_map(|phase| phase.offered());
         let (replies, window) = seen.fold((0, 0.0), |(replies, window), offered| {
             (replies + offered.replies_in_window, window + offered.window.as_seconds())
@@ -248,8 +246,8 @@ impl Search<'_> {
             kept: tally.kept,
             broken: tally.broken,
             set_aside: tally.set_aside,
-            value_ns: quantile(&pooled, q),
-            span_ns: each.iter().min().zip(each.iter().max()).map(|(a, b)| [*a, *b]),
+            value_ns: each.get(each.len() / 2).copied(),
+            span_ns: each.first().zip(each.last()).map(|(least, most)| [*least, *most]),
             why,
         })
     }

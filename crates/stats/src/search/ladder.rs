@@ -82,8 +82,10 @@ impl Tally {
     /// Whether another phase of it is of no use to the answer.
     fn is_enough(&self, ladder: &Ladder) -> bool {
         let is_full = self.decided() >= ladder.repeats;
-        // A step that is disturbed again and again has what it can get.
-        is_full || self.verdict() == Verdict::Blocked || self.set_aside >= TRIES + ladder.repeats
+        // A step that is disturbed again and again has what it can get. What disturbed it at
+        // first may be over when the answer would rest on it.
+        let is_hopeless = self.verdict() == Verdict::Blocked && self.set_aside >= 2 * TRIES;
+        is_full || is_hopeless || self.set_aside >= TRIES + ladder.repeats
     }
 }
 
@@ -108,8 +110,7 @@ pub(super) fn tallies(seen: &[(i32, Said)]) -> Vec<Tally> {
 
 /// The bounds so far: the highest step that keeps, below the lowest that does not.
 pub(super) fn bounds(tallies: &[Tally]) -> [Option<Tally>; 2] {
-    let breaks =
-        |tally: &&Tally| matches!(tally.verdict(), Verdict::Breaks | Verdict::Blocked);
+    let breaks = |tally: &&Tally| matches!(tally.verdict(), Verdict::Breaks | Verdict::Blocked);
     let upper = tallies.iter().find(breaks).copied();
     let below = |tally: &&Tally| upper.is_none_or(|upper| tally.step < upper.step);
     let keeps = |tally: &&Tally| tally.verdict() == Verdict::Keeps;
@@ -211,8 +212,23 @@ mod tests {
         let [lower, upper] = bounds(&tallies(&seen));
         let (lower, upper) = (lower.unwrap(), upper.unwrap());
         assert_eq!((lower.step, upper.step, upper.verdict()), (-3, -2, Verdict::Blocked));
-        // Each is tried so often, all the way down.
-        assert_eq!(search(&LADDER, |_| Said::SetAside).len() % TRIES as usize, 0);
+        assert_eq!(upper.set_aside, 2 * TRIES);
+    }
+
+    /// The first dozen phases are set aside, and then the machine is calm.
+    #[test]
+    fn what_disturbed_a_search_for_a_while_bounds_it_no_longer() {
+        let mut left = 12;
+        let seen = search(&LADDER, |step| match left {
+            0 => kept_up_to(-2)(step),
+            _ => {
+                left -= 1;
+                Said::SetAside
+            }
+        });
+        let [lower, upper] = bounds(&tallies(&seen));
+        assert_eq!((lower.unwrap().step, upper.unwrap().step), (-2, -1));
+        assert!(seen.len() <= 2 * LADDER.phases() as usize, "{} phases", seen.len());
     }
 
     #[test]

@@ -127,7 +127,11 @@ fn search(goals: &[Goal], service: Service, seed: u64) -> (Vec<Answer>, usize) {
         let next = match search.wanted() {
             Wanted::Nothing => return (search.answers(&cell(), &arm()), phases.len()),
             Wanted::Closed { .. } => {
-                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a count"
+                )]
                 let due = CAPACITY as u64;
                 let closed = phase(0.0, flat(250_000, due), due);
                 SearchPhase { step: None, rate: None, ..closed }
@@ -270,7 +274,10 @@ fn a_search_that_is_cut_short_says_how_far_it_came() {
     assert_eq!((none.ended, none.closed_loop_per_s), (Ended::CutShort, None));
     let phases = [closed, kept];
     let some = Search::of(&plan, &cell(), &arm(), &phases).answer_of(goal);
-    assert_eq!((some.ended, some.kept_per_s, some.broken_per_s), (Ended::CutShort, Some(2_000.0), None));
+    assert_eq!(
+        (some.ended, some.kept_per_s, some.broken_per_s),
+        (Ended::CutShort, Some(2_000.0), None)
+    );
     assert_eq!(some.closed_loop_per_s, Some(4_000.0));
 }
 
