@@ -1,7 +1,11 @@
-//! How much processor time the cgroups of this process allow; see cgroups(7),
+//! How much processor time, memory and I/O the cgroups of this process allow; see cgroups(7),
 //! Documentation/admin-guide/cgroup-v2.rst and scheduler/sched-bwc.rst.
 
+mod device;
+
 use iolens_sys::proc::Root;
+
+pub(crate) use device::device_limits;
 
 /// Processor time that may be used: the tightest limit on the way to the root.
 #[derive(Debug, Clone, PartialEq)]

@@ -77,9 +77,10 @@ pub fn guessed_settling_ns(bytes: Bytes) -> u64 {
 }
 
 /// Blocks of a slice that writes and is meant to last for `target`, in a region of
-/// `region` of which no block is written twice; no more bytes than `most` where that is
-/// known, from which on the kernel would write back by itself. One per thread will do
-/// where each waits for the device: four would be a long slice.
+/// `region` of which no block is written twice: a thread that finds a processor to itself
+/// may write nearly all of them, in the part of the region that is its own. No more bytes
+/// than `most` where that is known, from which on the kernel would write back by itself.
+/// One per thread will do where each waits for the device: four would be a long slice.
 #[must_use]
 pub fn written_blocks(
     target: Nanos,
@@ -94,7 +95,8 @@ pub fn written_blocks(
     let of = |bytes: Bytes| (bytes.0 / cell.size.0.max(1)).max(1);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
     let blocks = (target.0 as f64 / block_ns) as u64;
-    blocks.min(of(room)).max(least).min(of(region))
+    let part = (of(region) / u64::from(cell.threads.max(1))).max(1);
+    blocks.min(of(room)).max(least).min(part)
 }
 
 /// Blocks of a slice that is meant to last for `target`, of a file of `file_bytes`.

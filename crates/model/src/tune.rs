@@ -222,6 +222,22 @@ pub struct Candidate {
     pub is_shared: bool,
     /// What it calls, for who writes the program: calls and flags.
     pub calls: String,
+    /// Most bytes of buffers that all its threads may lock together; null for an engine
+    /// that locks none, or without a limit.
+    #[serde(default)]
+    pub locked_bytes_max: Option<u64>,
+}
+
+impl Candidate {
+    /// Whether a configuration of it keeps to the memory that it may lock.
+    #[must_use]
+    pub fn may_lock(&self, one: &Configuration) -> bool {
+        // A registered buffer may begin and end anywhere in a page: io_uring counts both.
+        const EDGES_BYTES: u64 = 4096;
+        let each = one.block_bytes.saturating_add(EDGES_BYTES);
+        let buffers = u64::from(one.threads) * u64::from(one.depth);
+        self.locked_bytes_max.is_none_or(|most| each.saturating_mul(buffers) <= most)
+    }
 }
 
 /// What was known before anything was timed.

@@ -97,6 +97,14 @@ pub fn kill(id: u32) -> Result<(), Errno> {
     Ok(rustix::process::kill_process(pid, Signal::KILL)?)
 }
 
+/// Kills a process group (`SIGKILL`), by the process that leads it.
+///
+/// Errors: `ESRCH` where there is none.
+pub fn kill_group(id: u32) -> Result<(), Errno> {
+    let pid = rustix::process::Pid::from_raw(id.cast_signed()).ok_or(Errno::ESRCH)?;
+    Ok(rustix::process::kill_process_group(pid, Signal::KILL)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -96,27 +96,28 @@ impl Program {
     ///
     /// Errors: why it was not started: of clone(2), or of execve(2).
     pub fn run(&mut self) -> Result<Ended, Errno> {
-        let pid = self.start(0)?;
+        let pid = self.start(0, false)?;
         wait(pid)
     }
 
-    /// Starts it and does not wait. It is killed if the calling thread ends first. Where
-    /// that is allowed it is the first process of a pid namespace of its own
-    /// (pid_namespaces(7)), so that all that it starts is killed with it; elsewhere what
-    /// it has started may outlive it.
+    /// Starts it and does not wait, in a process group of its own. It is killed if the
+    /// calling thread ends first. Where that is allowed it is the first process of a pid
+    /// namespace of its own (pid_namespaces(7)), so that all that it starts is killed with
+    /// it; elsewhere what leaves its group, and all that it has started if this process is
+    /// killed, may outlive it.
     ///
     /// Errors: as [`Self::run`].
     pub fn begin(&mut self) -> Result<Begun, Errno> {
-        let pid = match self.start(libc::CLONE_NEWPID) {
+        let pid = match self.start(libc::CLONE_NEWPID, true) {
             // EPERM without rights, ENOSPC and EUSERS beyond limits, EINVAL without the
             // kernel's option: whatever it was, one without a namespace tells of the rest.
-            Err(_) => self.start(0)?,
+            Err(_) => self.start(0, true)?,
             Ok(pid) => pid,
         };
         Ok(Begun { pid, ended: Mutex::new(None) })
     }
 
-    fn start(&mut self, apart: c_int) -> Result<libc::pid_t, Errno> {
+    fn start(&mut self, apart: c_int, leads: bool) -> Result<libc::pid_t, Errno> {
         let null = self.null.as_raw_fd();
         let mut job = Job {
             path: self.path.as_ptr(),
@@ -125,6 +126,7 @@ impl Program {
             files: [null, null, self.errors.as_raw_fd()],
             // SAFETY: getpid(2) takes nothing and cannot fail.
             parent: if apart == 0 { unsafe { libc::getpid() } } else { 0 },
+            leads,
             mask: no_signals(),
             errno: 0,
         };
@@ -187,7 +189,11 @@ impl Begun {
         let mut ended = self.lock();
         match *ended {
             Some(ended) => Ok(ended),
-            None => Ok(*ended.insert(wait(self.pid)?)),
+            None => {
+                // It has ended, and with it what it left in its group.
+                let _ = crate::fork::kill_group(self.id());
+                Ok(*ended.insert(wait(self.pid)?))
+            }
         }
     }
 
@@ -197,12 +203,12 @@ impl Begun {
         *self.lock()
     }
 
-    /// Kills it, unless it has ended.
+    /// Kills it with its process group, unless it has ended.
     pub fn kill(&self) {
         let ended = self.lock();
         if ended.is_none() {
             // It is still there, if only to be waited for.
-            let _ = crate::fork::kill(self.id());
+            let _ = crate::fork::kill_group(self.id());
         }
     }
 
@@ -220,6 +226,8 @@ struct Job {
     files: [RawFd; 3],
     /// The id of the parent as the child sees it: 0 from within another pid namespace.
     parent: libc::pid_t,
+    /// Whether it is to lead a process group.
+    leads: bool,
     /// The signals that the caller blocks.
     mask: libc::sigset_t,
     /// Why it did not execute; 0 if it did.
@@ -240,6 +248,7 @@ extern "C" fn child(job: *mut c_void) -> c_int {
         // Whose parent had ended before is told of no end.
         let has_parent = libc::getppid() == (*job).parent;
         let mut ready = dies == 0 && has_parent;
+        ready = ready && (!(*job).leads || libc::setpgid(0, 0) == 0);
         for (to, &from) in (0..).zip(&(*job).files) {
             ready = ready && libc::dup2(from, to) == to;
         }
@@ -370,8 +379,14 @@ mod tests {
         assert_eq!(ExitStatus::from_raw(ended.status).signal(), Some(9));
         assert_eq!(begun.ended(), Some(ended));
         begun.kill();
-        if let Some(started) = started.filter(|_| apart) {
-            assert_eq!(crate::kin::whole(&root, started), None, "it ended with it");
+        // With its namespace it has ended before; with its group alone, soon.
+        let lives = |id: u32| {
+            let stat = root.read(&format!("proc/{id}/stat"));
+            stat.is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        while started.is_some_and(lives) {
+            assert!(!apart, "it ended with it");
+            std::thread::yield_now();
         }
     }
 

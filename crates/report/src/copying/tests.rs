@@ -14,7 +14,7 @@ use super::*;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::fixture::alone;
 use crate::text::Style;
-use crate::{columns_tests, csv, figure, fixture, json, text};
+use crate::{columns_tests, figure, fixture, json, text};
 
 /// id, whether it is a program, ns of a start, ns per byte.
 const ARMS: [(&str, bool, f64, f64); 4] = [

@@ -13,7 +13,7 @@ use iolens_model::units::Nanos;
 use super::*;
 use crate::fixture::alone;
 use crate::text::Style;
-use crate::{answers, columns_tests, csv, figure, fixture, html, json, text};
+use crate::{answers, columns_tests, figure, fixture, html, json, text};
 
 const FILE_BYTES: u64 = 1 << 30;
 

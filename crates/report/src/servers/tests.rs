@@ -16,7 +16,7 @@ use super::*;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::fixture::alone;
 use crate::text::Style;
-use crate::{columns_tests, csv, figure, fixture, html, json, text};
+use crate::{columns_tests, figure, fixture, html, json, text};
 
 /// id, what it makes, ns of server CPU and context switches of a request.
 const ARMS: [(&str, &str, f64, f64); 4] = [

@@ -65,6 +65,7 @@ fn record(arms: &[(Work, f64)]) -> Record {
         has_depth: false,
         is_shared: true,
         calls: calls.to_owned(),
+        locked_bytes_max: None,
     };
     Record {
         schema: SCHEMA,

@@ -27,10 +27,14 @@ pub fn grid(candidates: &[Candidate], axes: &Axes) -> Vec<Configuration> {
     for candidate in candidates {
         for &threads in &threads(candidate, axes) {
             for &depth in &depths(candidate, axes) {
-                for block_bytes in blocks(axes) {
-                    let engine = candidate.engine.clone();
-                    all.push(Configuration { engine, block_bytes, threads, depth });
-                }
+                let engine = &candidate.engine;
+                let of = |block_bytes| Configuration {
+                    engine: engine.clone(),
+                    block_bytes,
+                    threads,
+                    depth,
+                };
+                all.extend(blocks(axes).map(of).filter(|one| candidate.may_lock(one)));
             }
         }
     }
@@ -81,6 +85,7 @@ pub fn neighbours(of: &Configuration, candidate: &Candidate, axes: &Axes) -> Vec
             }
         }
     }
+    all.retain(|one| candidate.may_lock(one));
     all
 }
 
@@ -92,7 +97,7 @@ mod tests {
 
     fn candidate(engine: &str, has_depth: bool, is_shared: bool) -> Candidate {
         let (engine, calls) = (engine.to_owned(), String::new());
-        Candidate { engine, way: Way::Called, has_depth, is_shared, calls }
+        Candidate { engine, way: Way::Called, has_depth, is_shared, calls, locked_bytes_max: None }
     }
 
     fn axes() -> Axes {
@@ -116,6 +121,20 @@ mod tests {
         assert_eq!(only(candidate("uring", true, true)).len(), 20);
         let alone = Axes { threads_max: 1, depths: vec![2], ..axes() };
         assert_eq!(grid(&[candidate("uring", true, true)], &alone).len(), 5);
+    }
+
+    #[test]
+    fn what_may_not_be_locked_is_not_tried() {
+        let limited =
+            Candidate { locked_bytes_max: Some(8 << 20), ..candidate("uring_fixed", true, true) };
+        let locked =
+            |one: &Configuration| one.block_bytes * u64::from(one.threads) * u64::from(one.depth);
+        let all = grid(std::slice::from_ref(&limited), &axes());
+        assert!(all.iter().all(|one| locked(one) < 8 << 20), "{all:?}");
+        assert_eq!(all.iter().map(locked).max(), Some(4 << 20), "as much as may be");
+        let engine = limited.engine.clone();
+        let most = Configuration { engine, block_bytes: 1 << 20, threads: 1, depth: 4 };
+        assert!(neighbours(&most, &limited, &axes()).iter().all(|one| locked(one) < 8 << 20));
     }
 
     #[test]

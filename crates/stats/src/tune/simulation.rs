@@ -50,6 +50,7 @@ impl Machine {
             has_depth: false,
             is_shared: true,
             calls: String::new(),
+            locked_bytes_max: None,
         };
         Plan {
             candidates: self.engines.keys().map(candidate).collect(),

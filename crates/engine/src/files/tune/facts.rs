@@ -7,6 +7,7 @@ use std::path::Path;
 
 use iolens_model::file::Consumer;
 use iolens_model::tune::{Candidate, Facts, Pruned, Way};
+use iolens_model::units::Bytes;
 use iolens_sys::file::mapping::Mapping;
 use iolens_sys::file::open::Caching;
 use iolens_sys::pages::PAGE_BYTES;
@@ -97,6 +98,8 @@ fn facts(
     let guest = surroundings::guest(&root, cpuid::hypervisor().as_deref());
     let resident_share = Residency::of(subject, 0, subject.bytes()).share();
     let (major, minor) = subject.about().device;
+    let mut warnings = examine(subject)?.warnings();
+    warnings.extend(cgroup::device_limits(&root, (major, minor)));
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let changed = std::fs::metadata(&whole).ok();
     let changed_ns = changed.and_then(|about| {
@@ -124,7 +127,7 @@ fn facts(
         cgroup_cpus: cgroup::cpu_limit(&root).ok().and_then(|limit| limit.cpus),
         hypervisor: guest.is_virtual().then(|| guest.words()),
         crossing_ns: crossing_ns(),
-        warnings: examine(subject)?.warnings(),
+        warnings,
     })
 }
 
@@ -194,8 +197,23 @@ const SAME: [&str; 2] = ["pread", "readv"];
 /// The engine that leaves nothing in the page cache.
 const NO_TRACE: &str = "preadv2_dontcache";
 
+/// Most bytes of registered buffers, and what is left out for it. Half of the limit: it is
+/// the user's, of whom other processes may have locked some.
+fn locked_bytes_max() -> Option<(u64, Pruned)> {
+    let limit = (!process::may_lock_any_memory()).then(process::memlock_limit_bytes)?;
+    let most = limit / 2;
+    let why = format!(
+        "RLIMIT_MEMLOCK is {} of this user's processes together: ulimit -l in the shell that \
+         starts iolens raises it",
+        Bytes(limit)
+    );
+    let what = format!("registered buffers of more than {}", Bytes(most));
+    (limit != u64::MAX).then_some((most, Pruned { what, why }))
+}
+
 fn readers(subject: &Subject, wish: &Wish) -> (Vec<Candidate>, Vec<Pruned>) {
     let (mut good, mut pruned) = (Vec::new(), Vec::new());
+    let locked = locked_bytes_max();
     for entry in reading::ENGINES {
         let why = senseless(entry.id, entry.way, wish).or_else(|| entry.try_on(subject).err());
         match why.or_else(|| cached(entry.is_direct, wish.is_cold)) {
@@ -207,10 +225,17 @@ fn readers(subject: &Subject, wish: &Wish) -> (Vec<Candidate>, Vec<Pruned>) {
                     has_depth: entry.has_depth,
                     is_shared: true,
                     calls: entry.summary.to_owned(),
+                    locked_bytes_max: locked
+                        .as_ref()
+                        .filter(|_| entry.locks_memory)
+                        .map(|(most, _)| *most),
                 },
                 entry.since,
             )),
         }
+    }
+    if good.iter().any(|(candidate, _)| candidate.locked_bytes_max.is_some()) {
+        pruned.extend(locked.map(|(_, pruned)| pruned));
     }
     simplest_first(&mut good);
     (good.into_iter().map(|(candidate, _)| candidate).collect(), pruned)
@@ -229,6 +254,7 @@ fn copiers(subject: &Subject, folder: &Path, is_cold: bool) -> (Vec<Candidate>, 
                     has_depth: false,
                     is_shared: entry.one_thread.is_none(),
                     calls: entry.summary.to_owned(),
+                    locked_bytes_max: None,
                 },
                 entry.since,
             )),
@@ -266,7 +292,8 @@ mod tests {
         let read = find(&wish(&path, None)).unwrap();
         assert_eq!(read.facts.file_bytes, 100_000);
         assert!(read.facts.crossing_ns > 1.0 && read.facts.cpus > 0, "{:?}", read.facts);
-        assert_eq!(read.candidates.len() + read.pruned.len(), reading::ENGINES.len());
+        let engines = read.pruned.iter().filter(|pruned| reading::find(&pruned.what).is_some());
+        assert_eq!(read.candidates.len() + engines.count(), reading::ENGINES.len());
         assert_eq!(read.candidates[0].engine, "read", "the simplest");
         assert!(read.pruned.iter().any(|pruned| pruned.what == "direct"), "{:?}", read.pruned);
         let none = Wish { consumer: Consumer::None, ..wish(&path, None) };

@@ -5,7 +5,8 @@
 //! (`IORING_SETUP_SINGLE_ISSUER`, `IORING_SETUP_DEFER_TASKRUN`).
 //!
 //! Needs: Linux 6.1, and that io_uring is allowed. A connection has one send under
-//! way at a time; replies that come meanwhile go out together, after it.
+//! way at a time; requests that come meanwhile are answered at once, and their replies
+//! go out together, after it.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -56,15 +57,18 @@ const BUFFERS: Buffers = Buffers { count: 512, bytes: RECEIVE_BYTES as u32 };
 /// Bytes of a connection that wait before no more are taken.
 const WAITING_BYTES_MAX: usize = 64 << 10;
 
-/// What a send's buffer may keep for the next one.
+/// What the buffer of a send may have to be kept for another one.
 const KEPT_BYTES_MAX: usize = 4 << 10;
+
+/// Buffers that are kept: a connection without a send under way has none.
+const KEPT_MAX: usize = 512;
 
 /// A connection.
 #[derive(Debug, Default)]
 struct Peer {
     conversation: Conversation,
     wants: Option<Wants>,
-    /// What goes out next.
+    /// What goes out next, after a send that is under way.
     out: Vec<u8>,
     /// Whether a send is under way.
     sends: bool,
@@ -83,6 +87,8 @@ struct UringLoop {
     ring: ServerRing,
     hands: Hands,
     peers: Vec<Peer>,
+    /// Buffers of sends that are done.
+    kept: Vec<Vec<u8>>,
     reserve: Arc<Reserve>,
 }
 
@@ -90,7 +96,8 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
     let ring = ServerRing::open(only(listeners)?, context.stop.as_fd(), BUFFERS);
     let ring = ring.map_err(|why| refusal::setup_error(why).to_string())?;
     let reserve = Arc::clone(&context.reserve);
-    let mut this = UringLoop { ring, hands: context.hands()?, peers: Vec::new(), reserve };
+    let mut this =
+        UringLoop { ring, hands: context.hands()?, peers: Vec::new(), kept: Vec::new(), reserve };
     context.begun();
     while !context.is_stopping() {
         match this.ring.wait() {
@@ -111,7 +118,7 @@ impl UringLoop {
             Completion::Received { slot, filled } => {
                 let Some(peer) = self.peers.get_mut(slot as usize) else { return Ok(()) };
                 let bytes = self.ring.bytes(&filled);
-                let (conversation, mut wire) = peer.parts();
+                let (conversation, mut wire) = peer.parts(&mut self.kept);
                 let wants = conversation.feed(&mut self.hands.answers, bytes, &mut wire);
                 peer.wants = wants.ok();
                 self.ring.give_back(filled);
@@ -156,12 +163,12 @@ impl UringLoop {
             peer.conversation.fail(&self.hands.answers, errno);
             return self.close(slot);
         }
-        if bytes.capacity() <= KEPT_BYTES_MAX && peer.out.capacity() == 0 {
+        if bytes.capacity() <= KEPT_BYTES_MAX && self.kept.len() < KEPT_MAX {
             bytes.clear();
-            peer.out = bytes;
+            self.kept.push(bytes);
         }
         if peer.wants == Some(Wants::Room) {
-            let (conversation, mut wire) = peer.parts();
+            let (conversation, mut wire) = peer.parts(&mut self.kept);
             peer.wants = conversation.resume(&mut self.hands.answers, &mut wire).ok();
         }
         self.go_on(slot)
@@ -262,24 +269,27 @@ impl UringLoop {
 impl Peer {
     /// Its conversation, and where that sends to.
     #[inline]
-    fn parts(&mut self) -> (&mut Conversation, RingWire<'_>) {
-        let wire = RingWire { out: &mut self.out, sends: self.sends, finishes: &mut self.finishes };
+    fn parts<'a>(&'a mut self, kept: &'a mut Vec<Vec<u8>>) -> (&'a mut Conversation, RingWire<'a>) {
+        let wire = RingWire { out: &mut self.out, kept, finishes: &mut self.finishes };
         (&mut self.conversation, wire)
     }
 }
 
-/// Takes what the next send is to have, where there is none under way.
+/// Takes what the next send is to have.
 struct RingWire<'a> {
     out: &'a mut Vec<u8>,
-    sends: bool,
+    kept: &'a mut Vec<Vec<u8>>,
     finishes: &'a mut bool,
 }
 
 impl Wire for RingWire<'_> {
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> Result<usize, Errno> {
-        if self.sends || self.out.len() > WAITING_BYTES_MAX {
+        if self.out.len() > WAITING_BYTES_MAX {
             return Ok(0);
+        }
+        if self.out.capacity() == 0 {
+            *self.out = self.kept.pop().unwrap_or_default();
         }
         self.out.extend_from_slice(bytes);
         Ok(bytes.len())

@@ -35,6 +35,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → buffer: written by the device",
     has_depth: false,
     is_direct: true,
+    locks_memory: false,
     way: Way::Direct,
     open,
 };

@@ -23,6 +23,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache: mapped into the process (filemap_map_pages), no copy",
     has_depth: false,
     is_direct: false,
+    locks_memory: false,
     way: Way::Mapped,
     open: mapped::open::<WhenTouched>,
 };

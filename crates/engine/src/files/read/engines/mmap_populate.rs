@@ -23,6 +23,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache: mapped into the process (faultin_page_range), no copy",
     has_depth: false,
     is_direct: false,
+    locks_memory: false,
     way: Way::Mapped,
     open: mapped::open::<Before>,
 };

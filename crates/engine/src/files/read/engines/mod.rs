@@ -45,6 +45,8 @@ pub struct Entry {
     pub has_depth: bool,
     /// Whether it reads around the page cache.
     pub is_direct: bool,
+    /// Whether it registers its buffers, which locks them: see `RLIMIT_MEMLOCK`.
+    pub locks_memory: bool,
     /// Its class: engines of one differ in details.
     pub way: Way,
     /// Makes one thread's reading.

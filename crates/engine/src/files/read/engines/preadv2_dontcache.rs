@@ -28,6 +28,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → page cache → buffer: copied by the kernel (copy_folio_to_iter), then dropped",
     has_depth: false,
     is_direct: false,
+    locks_memory: false,
     way: Way::Called,
     open: called::open::<DontCache>,
 };

@@ -29,6 +29,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
+    locks_memory: false,
     way: Way::Called,
     open: called::open::<NoWait>,
 };

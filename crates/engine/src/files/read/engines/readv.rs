@@ -30,6 +30,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffers: copied by the kernel (copy_folio_to_iter)",
     has_depth: false,
     is_direct: false,
+    locks_memory: false,
     way: Way::Called,
     open: called::open::<Readv>,
 };

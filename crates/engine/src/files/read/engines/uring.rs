@@ -23,6 +23,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "page cache → buffer: copied by the kernel (copy_folio_to_iter)",
     has_depth: true,
     is_direct: false,
+    locks_memory: false,
     way: Way::Ring,
     open,
 };

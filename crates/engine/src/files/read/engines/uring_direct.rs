@@ -23,6 +23,7 @@ pub(crate) static ENTRY: Entry = Entry {
     path: "device → buffer: written by the device",
     has_depth: true,
     is_direct: true,
+    locks_memory: true,
     way: Way::Direct,
     open,
 };
