@@ -162,6 +162,7 @@ mod tests {
     use rand_pcg::Pcg64Mcg;
 
     use super::*;
+    use crate::search::PATIENCE;
 
     const LADDER: Ladder = Ladder { bottom: -85, start: -14, top: 5, repeats: 5 };
 
@@ -228,7 +229,7 @@ mod tests {
         });
         let [lower, upper] = bounds(&tallies(&seen));
         assert_eq!((lower.unwrap().step, upper.unwrap().step), (-2, -1));
-        assert!(seen.len() <= 2 * LADDER.phases() as usize, "{} phases", seen.len());
+        assert!(seen.len() <= PATIENCE * LADDER.phases() as usize, "{} phases", seen.len());
     }
 
     #[test]
@@ -286,7 +287,7 @@ mod tests {
             let lower = f64::from(lower.expect("far below it is always kept").step);
             prop_assert!((lower - edge).abs() <= 7.0, "{lower} for {edge}");
             prop_assert!(upper.is_some());
-            prop_assert!(seen.len() <= 2 * LADDER.phases() as usize, "{} phases", seen.len());
+            prop_assert!(seen.len() <= PATIENCE * LADDER.phases() as usize, "{}", seen.len());
         }
 
         /// A search that is left and gone on with asks what it would have asked.
