@@ -62,12 +62,15 @@ fn rate_or_none(per_s: Option<f64>) -> String {
     per_s.map_or_else(|| NONE.to_owned(), rate)
 }
 
-/// `3 of 5`, `none` where each was set aside; empty where there was none at that rate.
+/// `3 of 5`, and `+2` for those that were set aside; empty where there was none at that
+/// rate.
 fn phases(answer: &Answer, per_s: Option<f64>) -> String {
-    match answer.phases_at(per_s) {
-        Some((_, 0)) => "none".to_owned(),
-        Some((kept, all)) => format!("{kept} of {all}"),
-        None => String::new(),
+    let level = answer.levels.iter().find(|level| Some(level.rate_per_s) == per_s);
+    let Some(Level { kept, broken, set_aside, .. }) = level else { return String::new() };
+    let all = kept + broken;
+    match set_aside {
+        0 => format!("{kept} of {all}"),
+        aside => format!("{kept} of {all} +{aside}"),
     }
 }
 
@@ -229,7 +232,8 @@ pub(crate) fn reading(run: &Run) -> Option<String> {
         format!(
             "Searches: phases of one model alone, requests at random; latency from when a request \
              was due. A phase keeps a limit if every request ends ok, the rate is kept and the \
-             percentile stays below; a rate is kept if more than half of its phases keep it. Rates \
+             percentile stays below; a rate is kept if more than half of its phases keep it (+1: one \
+             more was set aside, since the client or the machine may be why it was broken). Rates \
              are {} apart, and the answer is no closer. Not a contrast: no verdict.{knee}",
             percent(STEP)
         )

@@ -102,7 +102,7 @@ fn searched() -> (Run, Analysis) {
     add("prefork", None, &[160]);
     add("prefork", Some(-14), &[100]);
     let beyond = phase(of("uring"), &cell, Some(3), 3_000);
-    phases.extend((0..3).map(|_| client_limited(beyond.clone())));
+    phases.extend((0..6).map(|_| client_limited(beyond.clone())));
     for (number, phase) in (1..).zip(&mut phases) {
         phase.number = number;
     }

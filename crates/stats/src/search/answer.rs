@@ -261,13 +261,6 @@ fn percentile(goal: Goal) -> Percentile {
 }
 
 impl Answer {
-    /// Phases at a rate that kept what is asked, and phases that say something.
-    #[must_use]
-    pub fn phases_at(&self, rate_per_s: Option<f64>) -> Option<(u32, u32)> {
-        let level = self.levels.iter().find(|level| Some(level.rate_per_s) == rate_per_s)?;
-        Some((level.kept, level.kept + level.broken))
-    }
-
     /// Whether every phase below the answer kept it and every one above broke it.
     #[must_use]
     pub fn is_clear(&self) -> bool {
