@@ -34,6 +34,7 @@ mod page;
 mod paired;
 mod process;
 mod results;
+mod search;
 mod server_faults;
 mod server_limits;
 mod server_runs;

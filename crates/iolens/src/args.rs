@@ -342,6 +342,8 @@ pub(crate) enum Rows {
     Slices,
     /// One arm in one cell, analysed
     Cells,
+    /// One phase of a search of run server
+    Phases,
 }
 
 #[cfg(test)]

@@ -312,7 +312,7 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
 }
 
 /// The same of the keys that only plans of servers have.
-fn of_servers(w: &Wishes) -> [(&'static str, Option<Value>); 11] {
+fn of_servers(w: &Wishes) -> [(&'static str, Option<Value>); 13] {
     let span = |span| Value::String(values::written_span(span));
     [
         ("services", list(&w.services, |service| text(service))),
@@ -321,6 +321,8 @@ fn of_servers(w: &Wishes) -> [(&'static str, Option<Value>); 11] {
         ("load", list(&w.load, |load| Value::String(load.to_string()))),
         ("arrivals", w.arrivals.map(|arrivals| text(arrivals.word()))),
         ("in_flight", w.in_flight.map(number)),
+        ("slo", list(&w.slo, |slo| Value::String(slo.to_string()))),
+        ("knee", w.knee.then_some(Value::Boolean(true))),
         ("phase", w.phase.map(span)),
         ("server_cpus", list(&w.server_cpus, |&cpu| number(cpu))),
         ("client_cpus", list(&w.client_cpus, |&cpu| number(cpu))),
@@ -426,6 +428,7 @@ mod tests {
             external = [\"mine='a b' {src} {dst}\"]\n\
             services = \"echo,payload:64\"\nconnections = [1, 10000]\nlength = \"short,long\"\n\
             load = \"closed,50%\"\narrivals = \"fixed\"\nin_flight = 2\nphase = \"2s\"\n\
+            slo = [\"p99<2ms\", \"p50<1500us\"]\nknee = true\n\
             server_cpus = [0]\nclient_cpus = [1]\nclient_threads = 1\nbacklog = 128\n\
             seed = \"18446744073709551615\"\n";
         let wishes = read(text).unwrap();

@@ -3,7 +3,8 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iolens_model::outcome::{Status, TrialOutcome};
-use iolens_model::units::Nanos;
+use iolens_model::search::SearchPhase;
+use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::Analysis;
 
 use crate::args::ProgressKind;
@@ -80,6 +81,33 @@ impl Progress {
         }
     }
 
+    /// So many searches are to come.
+    pub(crate) fn searching(&self, searches: usize) {
+        match self {
+            Progress::Plain if searches > 0 => {
+                output::note(&format!("{searches} searches take turns"));
+            }
+            Progress::Terminal(bar) if searches > 0 => bar.set_message("searching"),
+            _ => {}
+        }
+    }
+
+    /// A phase of a search was stored.
+    pub(crate) fn search_phase(&self, phase: &SearchPhase, elapsed_ns: u64) {
+        let line = || searched(phase, elapsed_ns);
+        match self {
+            Progress::None => {}
+            Progress::Plain => output::note(&line()),
+            Progress::Terminal(bar) => {
+                if phase.status != Status::Ok {
+                    bar.suspend(|| output::note(&line()));
+                }
+                bar.set_message(line());
+                bar.tick();
+            }
+        }
+    }
+
     /// The run is over.
     pub(crate) fn finish(&self) {
         if let Progress::Terminal(bar) = self {
@@ -95,6 +123,26 @@ fn bar(trials: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} trials, {elapsed}  {wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.with_style(style)
+}
+
+/// `committed: phase 7, poll, …, 20000 requests/s: ok, 2.1 s, at 12.1 s`.
+fn searched(phase: &SearchPhase, elapsed_ns: u64) -> String {
+    let asked = phase.rate.map_or_else(
+        || "closed loop".to_owned(),
+        |rate| format!("{} requests/s", three_digits(rate)),
+    );
+    let how = match &phase.reason {
+        Some(reason) => format!("{}: {reason}", phase.status.word()),
+        None => phase.status.word().to_owned(),
+    };
+    format!(
+        "committed: phase {}, {}, {}, {asked}: {how}, {}, at {}",
+        phase.number,
+        phase.arm.label,
+        phase.cell,
+        Nanos(phase.duration_ns),
+        Nanos(elapsed_ns),
+    )
 }
 
 /// `committed: pass 2, trial 3, 16 KiB × 1 thread, …: ok, 0.62 s, at 12.1 s`.

@@ -86,6 +86,10 @@ pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
         // Their number of passes is made for slices.
         base.passes = None;
     }
+    if asked.knee || asked.slo.is_some() {
+        // It is made for passes: what searches take comes on top.
+        base.budget = None;
+    }
     Ok(asked.or(base))
 }
 

@@ -510,11 +510,7 @@ pub(crate) fn written_size(size: Bytes) -> String {
 
 /// A span in the largest unit that it is a whole number of: `5m`, `250ms`.
 pub(crate) fn written_span(span: Nanos) -> String {
-    let units = [(60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
-    match units.into_iter().find(|(scale, _)| span.0 >= *scale && span.0.is_multiple_of(*scale)) {
-        Some((scale, unit)) => format!("{}{unit}", span.0 / scale),
-        None => format!("{}ns", span.0),
-    }
+    span.written()
 }
 
 /// A fraction as a percentage where that reads back as the same number.

@@ -9,6 +9,7 @@ use iolens_model::file::{
 };
 use iolens_model::load::{Arrivals, Length};
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
+use iolens_model::search::Slo;
 use iolens_model::server::{LoadLevel, ServerAxes};
 use iolens_model::units::{Bytes, Nanos};
 
@@ -148,6 +149,14 @@ pub(crate) struct Wishes {
     /// Of server: requests in flight on each connection, at most [default: 1]
     #[arg(long, value_name = "N", value_parser = values::server::in_flight, help_heading = COMPARE)]
     pub(crate) in_flight: Option<u32>,
+    /// Of server: search for the highest rate at which latency stays below a limit, like 'p99<2ms'
+    /// in quotes; p50, p90, p99, p99.9
+    #[arg(long, value_name = "LIST", value_parser = values::server::slo, help_heading = COMPARE)]
+    pub(crate) slo: Option<List<Slo>>,
+    /// Of server: search for the rate beyond which latency climbs: the median more than twice that
+    /// at a tenth of what a closed loop takes
+    #[arg(long, help_heading = COMPARE)]
+    pub(crate) knee: bool,
 
     /// Of server: how long requests are offered at a rate, the first quarter thrown away
     /// [default: 2s]
@@ -284,6 +293,8 @@ impl Wishes {
             load: self.load.or(below.load),
             arrivals: self.arrivals.or(below.arrivals),
             in_flight: self.in_flight.or(below.in_flight),
+            slo: self.slo.or(below.slo),
+            knee: self.knee || below.knee,
             phase: self.phase.or(below.phase),
             server_cpus: self.server_cpus.or(below.server_cpus),
             client_cpus: self.client_cpus.or(below.client_cpus),
@@ -428,6 +439,8 @@ impl Wishes {
             load: Some(List(server.loads.clone())),
             arrivals: Some(server.arrivals),
             in_flight: Some(server.in_flight),
+            slo: (!server.slo.is_empty()).then(|| List(server.slo.clone())),
+            knee: server.knee,
             phase: Some(server.phase),
             server_cpus: server.server_cpus.clone().map(List),
             client_cpus: server.client_cpus.clone().map(List),

@@ -25,6 +25,7 @@ pub mod plan;
 pub mod profile;
 pub mod reading;
 pub mod run;
+pub mod search;
 pub mod served;
 pub mod server;
 pub mod transfer;

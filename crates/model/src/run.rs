@@ -9,6 +9,7 @@ use crate::host::{Calibration, HostFacts};
 use crate::outcome::TrialOutcome;
 use crate::plan::Plan;
 use crate::profile::ProfileTrial;
+use crate::search::SearchPhase;
 
 /// What is known of a run besides its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -100,4 +101,6 @@ pub struct Run {
     pub trials: Vec<TrialOutcome>,
     /// Sampled trials, which `explain` has added; no part of its figures.
     pub profiles: Vec<ProfileTrial>,
+    /// Phases of searches, in the order in which they ran; no part of its contrasts.
+    pub searches: Vec<SearchPhase>,
 }

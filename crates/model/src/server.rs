@@ -12,6 +12,7 @@ use crate::copy::External;
 use crate::latency::Histogram;
 use crate::load::{Arrivals, ClientThread, Connects, Length, NetworkCounts, Outcomes};
 use crate::plan::Plan;
+use crate::search::{Goal, Slo};
 use crate::served::Mishap;
 use crate::units::Nanos;
 
@@ -31,13 +32,19 @@ pub enum LoadLevel {
     /// Requests by a schedule, at this share of what the slowest of the models that are
     /// compared took in a closed loop, in percent, 1 to 100.
     Percent(u8),
+    /// Requests at the rates that a search asks for; nobody can ask for it by this name.
+    Searched,
 }
+
+/// How a load that a search offers is stored.
+const SEARCHED: &str = "searched";
 
 impl fmt::Display for LoadLevel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             LoadLevel::Closed => f.write_str("closed"),
             LoadLevel::Percent(share) => write!(f, "{share}%"),
+            LoadLevel::Searched => f.write_str(SEARCHED),
         }
     }
 }
@@ -64,7 +71,7 @@ impl TryFrom<String> for LoadLevel {
     type Error = String;
 
     fn try_from(text: String) -> Result<LoadLevel, String> {
-        text.parse()
+        if text == SEARCHED { Ok(LoadLevel::Searched) } else { text.parse() }
     }
 }
 
@@ -103,6 +110,7 @@ impl ServerSetting {
         match self.load {
             LoadLevel::Closed => "closed loop".to_owned(),
             LoadLevel::Percent(_) => format!("offered {} of the slowest", self.load),
+            LoadLevel::Searched => "open loop".to_owned(),
         }
     }
 
@@ -154,6 +162,12 @@ pub struct ServerAxes {
     /// Numbers of long connections with which servers are each measured by themselves.
     #[serde(default)]
     pub alone_connections: Vec<u32>,
+    /// Limits of latency: the highest rate that keeps each is searched for.
+    #[serde(default)]
+    pub slo: Vec<Slo>,
+    /// Whether the knee is searched for.
+    #[serde(default)]
+    pub knee: bool,
 }
 
 impl ServerAxes {
@@ -164,6 +178,13 @@ impl ServerAxes {
         self.alone_services.contains(&setting.service)
             || (setting.length == Length::Long
                 && self.alone_connections.contains(&setting.connections))
+    }
+
+    /// What is searched for, limits before the knee.
+    #[must_use]
+    pub fn goals(&self) -> Vec<Goal> {
+        let knee = self.knee.then_some(Goal::Knee);
+        self.slo.iter().copied().map(Goal::Slo).chain(knee).collect()
     }
 
     /// Every setting, in the order of the axes.
@@ -352,6 +373,9 @@ mod tests {
             let stored = serde_json::to_string(&level).unwrap();
             assert_eq!(serde_json::from_str::<LoadLevel>(&stored).unwrap(), level);
         }
+        let searched = serde_json::to_string(&LoadLevel::Searched).unwrap();
+        assert_eq!(serde_json::from_str::<LoadLevel>(&searched).unwrap(), LoadLevel::Searched);
+        assert!("searched".parse::<LoadLevel>().is_err(), "no user asks for it");
         for text in ["", "open", "0%", "101%", "50", "-5%", "5.5%"] {
             assert!(text.parse::<LoadLevel>().unwrap_err().contains("1% to 100%"), "{text}");
         }

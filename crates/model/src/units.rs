@@ -28,6 +28,17 @@ impl Nanos {
     pub fn as_duration(self) -> std::time::Duration {
         std::time::Duration::from_nanos(self.0)
     }
+
+    /// As users write it, and exactly: `90s`, `1500us`.
+    #[must_use]
+    pub fn written(self) -> String {
+        let units = [(60_000_000_000, "m"), (1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+        let whole = |scale: &u64| self.0 >= *scale && self.0.is_multiple_of(*scale);
+        match units.into_iter().find(|(scale, _)| whole(scale)) {
+            Some((scale, unit)) => format!("{}{unit}", self.0 / scale),
+            None => format!("{}ns", self.0),
+        }
+    }
 }
 
 /// `1.50 s`, `250 ms`, `12 µs`, `900 ns`: three significant digits at most.

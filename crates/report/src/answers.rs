@@ -30,6 +30,8 @@ pub enum Kind {
     Crossover,
     /// One cell.
     Answer,
+    /// The highest rate at which servers keep what is asked.
+    Search,
     /// How far a second copy of the baseline strays.
     NoiseFloor,
     /// What thread counts mean where threads share CPUs.

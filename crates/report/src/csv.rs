@@ -25,6 +25,12 @@ pub fn cells(run: &Run, analysis: &Analysis) -> String {
     render(records::cells(run, analysis))
 }
 
+/// One row per phase of a search.
+#[must_use]
+pub fn phases(run: &Run) -> String {
+    render(records::phases(run))
+}
+
 /// A header line and one line per row; nothing where there is no row.
 fn render(records: impl Iterator<Item = Record>) -> String {
     let mut out = String::new();

@@ -252,7 +252,7 @@ pub(crate) fn of_trials(
     let cells = header.plan.cells();
     let visits = (1..=12).flat_map(|pass| cells.iter().map(move |cell| (pass, cell)));
     let trials = visits.map(|(pass, cell)| trial(&like, cell, pass)).collect();
-    let run = Run { header, trials, profiles: Vec::new() };
+    let run = Run { header, trials, profiles: Vec::new(), searches: Vec::new() };
     let analysis = iolens_stats::analyse(&run);
     (run, analysis)
 }
@@ -291,7 +291,15 @@ fn build(shape: &Shape) -> (Run, Analysis) {
         warnings: vec!["steal was 4.1 % of busy time (median over trials)".into()],
     };
     let analysis = if shape.whole() { derived::with(shape, analysis) } else { analysis };
-    (Run { header: setting::header(shape, plan), trials, profiles: Vec::new() }, analysis)
+    (
+        Run {
+            header: setting::header(shape, plan),
+            trials,
+            profiles: Vec::new(),
+            searches: Vec::new(),
+        },
+        analysis,
+    )
 }
 
 /// The last cell was measured with isolated trials too.

@@ -32,6 +32,12 @@ pub fn cells(run: &Run, analysis: &Analysis) -> String {
     rows(run, "cells", records::cells(run, analysis))
 }
 
+/// One object per phase of a search.
+#[must_use]
+pub fn phases(run: &Run) -> String {
+    rows(run, "phases", records::phases(run))
+}
+
 /// The whole answer: header, sentences, self-check, cells, what is derived
 /// from whole curves, rejected trials.
 #[must_use]
@@ -63,6 +69,10 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
     });
     if crate::words::is_of_files(&run.header.plan) {
         whole["read_plateaus"] = json!(analysis.read_plateaus);
+    }
+    if run.header.plan.server().is_some_and(|axes| !axes.goals().is_empty()) {
+        let plan = &run.header.plan;
+        whole["searches"] = json!(iolens_stats::search::answers(plan, &run.searches, analysis));
     }
     print(&whole)
 }

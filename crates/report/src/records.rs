@@ -54,6 +54,11 @@ pub(crate) fn arms(run: &Run) -> impl Iterator<Item = Record> {
         .flat_map(move |trial| (0..trial.arms.len()).map(move |index| arm_row(run, trial, index)))
 }
 
+/// One row per phase of a search.
+pub(crate) fn phases(run: &Run) -> impl Iterator<Item = Record> {
+    run.searches.iter().map(move |phase| servers::phase_row(run, phase))
+}
+
 /// The columns that scripts may rely on come first, in the order in which they
 /// were promised; the rest stands behind them.
 fn arm_row(run: &Run, trial: &TrialOutcome, index: usize) -> Record {

@@ -19,6 +19,9 @@ mod counters;
 mod cpus;
 mod decision;
 mod metrics;
+pub(crate) mod searches;
+#[cfg(test)]
+mod searches_tests;
 mod sentences;
 mod tables;
 #[cfg(test)]

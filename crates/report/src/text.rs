@@ -125,7 +125,10 @@ fn push_answers<'a>(
     style: &Style,
 ) -> Vec<&'a Sentence> {
     let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
-        matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
+        matches!(
+            s.kind,
+            Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer | Kind::Search
+        )
     });
     for (i, sentence) in before.iter().enumerate() {
         if i > 0 && before[i - 1].kind != sentence.kind {
@@ -143,7 +146,7 @@ fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
         Kind::Headline => style.paint(BOLD, &folded),
         Kind::Turns | Kind::Caution => style.paint(YELLOW, &folded),
         Kind::NoiseFloor | Kind::Harness | Kind::Scope => style.paint(DIM, &folded),
-        Kind::Crossover | Kind::Answer => folded,
+        Kind::Crossover | Kind::Answer | Kind::Search => folded,
     };
     out.push_str(&painted);
     out.push('\n');

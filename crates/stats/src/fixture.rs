@@ -83,6 +83,7 @@ pub(crate) fn run(plan: Plan) -> Run {
     let missing = || Reading::not_measured("not in a fixture");
     Run {
         profiles: Vec::new(),
+        searches: Vec::new(),
         header: RunHeader {
             primitives: Vec::new(),
             receivers: Vec::new(),

@@ -7,7 +7,8 @@
 //! into an [`analysis::Analysis`], cheaply enough to be called after every
 //! pass. [`stopping::decide`] looks at what came of that over the passes.
 //! What gates rest on stands in [`physics`], for numbers of any origin.
-//! [`tune`] searches for the fastest of many configurations, and needs no run.
+//! [`tune`] searches for the fastest of many configurations, and needs no run; [`search`]
+//! for the highest rate at which a server keeps a limit, from the phases of a run.
 
 #![forbid(unsafe_code)]
 
@@ -38,6 +39,7 @@ mod quantity;
 mod reached;
 mod removed_copy;
 mod roster;
+pub mod search;
 mod self_check;
 #[cfg(test)]
 mod simulation;

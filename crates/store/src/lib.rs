@@ -27,6 +27,7 @@ mod profile;
 mod read;
 mod row;
 mod schema;
+mod search;
 mod trial;
 mod write;
 

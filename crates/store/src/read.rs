@@ -4,7 +4,7 @@ use iolens_model::run::{Run, RunEnd, RunHeader};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
 use serde::Serialize;
 
-use crate::{Store, StoreError, profile, row, trial};
+use crate::{Store, StoreError, profile, row, search, trial};
 
 /// One line of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -44,6 +44,8 @@ impl Store {
         self.snapshot("list the runs", |connection| {
             let sql = "SELECT run.run, id, name, started_unix_ns, build, study, \
                        (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
+                       (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) \
+                       AS phases, \
                        (SELECT count(*) FROM (SELECT DISTINCT topology, mode, working_set, \
                        fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, \
                        reap_batch, uring_depth, uring_batch, threads, message_bytes, cell_json FROM trial \
@@ -109,9 +111,10 @@ impl Store {
                 return Ok(None);
             };
             let trials = trial::all(connection, key, &header.plan)?;
-            header.end = end_of(connection, key, trials.len() as u64)?;
             let profiles = profile::all(connection, key, &header.plan)?;
-            Ok(Some(Run { header, trials, profiles }))
+            let searches = search::all(connection, key)?;
+            header.end = end_of(connection, key, (trials.len() + searches.len()) as u64)?;
+            Ok(Some(Run { header, trials, profiles, searches }))
         })?;
         run.ok_or_else(|| self.no_such_run(run_id))
     }
@@ -152,7 +155,7 @@ fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummar
         study: row.get("study")?,
         cells: row.get("cells")?,
         trials,
-        end: end_of(connection, row.get("run")?, trials)?,
+        end: end_of(connection, row.get("run")?, trials + row.get::<_, u64>("phases")?)?,
     })
 }
 
@@ -175,8 +178,9 @@ fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
     })
 }
 
-/// The latest end of a run, unless trials came after it.
-fn end_of(connection: &Connection, run: i64, trials: u64) -> rusqlite::Result<Option<RunEnd>> {
+/// The latest end of a run, unless trials or phases of searches came after it; `stored` is
+/// how many there are.
+fn end_of(connection: &Connection, run: i64, stored: u64) -> rusqlite::Result<Option<RunEnd>> {
     let sql = "SELECT trials, finished_unix_ns, stopped_by, unmet_json FROM run_end \
                WHERE run = ? ORDER BY run_end DESC LIMIT 1";
     let end = connection.prepare_cached(sql)?.query_row([run], |row| {
@@ -187,5 +191,5 @@ fn end_of(connection: &Connection, run: i64, trials: u64) -> rusqlite::Result<Op
         };
         Ok((row.get::<_, u64>("trials")?, end))
     });
-    Ok(end.optional()?.filter(|(counted, _)| *counted == trials).map(|(_, end)| end))
+    Ok(end.optional()?.filter(|(counted, _)| *counted == stored).map(|(_, end)| end))
 }

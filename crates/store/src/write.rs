@@ -79,7 +79,8 @@ impl Store {
             row::json("the unmet conditions", &end.unmet)?,
         ];
         let sql = "INSERT INTO run_end (run, trials, finished_unix_ns, stopped_by, unmet_json) \
-                   VALUES (?1, (SELECT count(*) FROM trial WHERE run = ?1), ?2, ?3, ?4)";
+                   VALUES (?1, (SELECT count(*) FROM trial WHERE run = ?1) \
+                   + (SELECT count(*) FROM search_phase WHERE run = ?1), ?2, ?3, ?4)";
         self.connection.execute(sql, values).map_err(self.failed("end a run"))?;
         // Passive: a reader in another process delays the copy into the main
         // file, not the sync of the log that comes before it.

@@ -1,7 +1,7 @@
 //! Issue 7: servers and what loads them, each on its own.
 
 use super::{
-    Line, crowd, echo_rivals, oracle, server_faults, server_limits, server_runs, top2,
+    Line, crowd, echo_rivals, oracle, search, server_faults, server_limits, server_runs, top2,
     virtual_time, wrk,
 };
 
@@ -79,5 +79,12 @@ pub(crate) const LINES: &[Line] = &[
         promise: "`run server` with 10 000 long connections measures `epoll_lt`, `epoll_et` and \
                   `uring` without an error, or says which limit stopped them",
         check: server_runs::crowd,
+    },
+    Line {
+        issue: 7,
+        id: "k",
+        promise: "`run server --slo 'p99<5ms' --knee` finds the rates of M/D/1 for a server that \
+                  works 500 µs on each request, within one step of 5 % to each side",
+        check: search::check,
     },
 ];

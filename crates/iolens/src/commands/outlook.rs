@@ -12,7 +12,7 @@ use iolens_store::Store;
 use serde_json::json;
 
 use crate::failure::Failure;
-use crate::runner::FirstLook;
+use crate::runner::{FirstLook, Searches};
 use crate::values;
 
 /// The latest runs that are looked at for one to expect from.
@@ -95,12 +95,13 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> Stri
     let _ = write!(
         text,
         "{} {}, {} trials a pass of about {}; {passes}, {} trials at least\n\
-         expected time: about {}{time}\n{}",
+         {}expected time: about {}{time}\n{}",
         look.cells,
         if look.cells == 1 { "cell" } else { "cells" },
         look.trials,
         look.pass,
         look.trials * least as usize,
+        look.searches.map_or_else(String::new, |searches| searched(plan, &searches)),
         look.longest,
         expected.line(fits.min(most)),
     );
@@ -122,9 +123,28 @@ fn skipped(look: &FirstLook) -> String {
     text
 }
 
+/// What searches take and have, a line.
+fn searched(plan: &Plan, look: &Searches) -> String {
+    let Searches { searches, phases, time, share } = look;
+    let cut = match time > share {
+        true => {
+            ", too little for all: they are cut short\n  raise --budget, or ask for fewer models"
+        }
+        false => "",
+    };
+    format!(
+        "{searches} {}, about {phases} phases in {time}, behind the passes; {share} of the budget of \
+         {} are theirs alone{cut}\n",
+        if *searches == 1 { "search" } else { "searches" },
+        plan.budget,
+    )
+}
+
 /// Whole passes that fit the budget, about; at least one is always done.
 fn passes_in_budget(plan: &Plan, look: &FirstLook) -> u32 {
-    let passes = plan.budget.0.checked_div(look.pass.0).unwrap_or(u64::MAX);
+    let share = look.searches.map_or(0, |searches| searches.share.0);
+    let budget = plan.budget.0.saturating_sub(share);
+    let passes = budget.checked_div(look.pass.0).unwrap_or(u64::MAX);
     u32::try_from(passes).unwrap_or(u32::MAX).max(1)
 }
 
@@ -151,6 +171,12 @@ pub(crate) fn dry_run(
             "skipped": look.refused.iter().map(|(arm, why, cells)| json!({
                 "arm": arm, "reason": why, "cells": cells,
             })).collect::<Vec<_>>(),
+            "searches": look.searches.map(|searches| json!({
+                "searches": searches.searches,
+                "phases": searches.phases,
+                "time_ns": searches.time,
+                "share_ns": searches.share,
+            })),
         });
         return serde_json::to_string_pretty(&value).map_err(Failure::usage);
     }

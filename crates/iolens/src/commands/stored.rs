@@ -83,6 +83,8 @@ pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
         (RowFormat::Csv, Rows::Arms) => csv::arms(&run),
         (RowFormat::Csv, Rows::Slices) => csv::slices(&run),
         (RowFormat::Csv, Rows::Cells) => csv::cells(&run, &iolens_stats::analyse(&run)),
+        (RowFormat::Csv, Rows::Phases) => csv::phases(&run),
+        (RowFormat::Json, Rows::Phases) => json::phases(&run),
         (RowFormat::Json, Rows::Arms) => json::arms(&run),
         (RowFormat::Json, Rows::Slices) => json::slices(&run),
         (RowFormat::Json, Rows::Cells) => json::cells(&run, &iolens_stats::analyse(&run)),

@@ -31,6 +31,8 @@ const KEYS: [(&[Study], &[&str]); 12] = [
             "load",
             "arrivals",
             "in_flight",
+            "slo",
+            "knee",
             "phase",
             "server_cpus",
             "client_cpus",

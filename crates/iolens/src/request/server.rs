@@ -11,7 +11,9 @@ use iolens_model::units::Nanos;
 
 use super::common::{arms_with_programs, check_external};
 use super::{ALL, Available, Chosen, Request, stated, topologies};
+use crate::built_in;
 use crate::failure::Failure;
+use crate::runner::budget_with;
 use crate::values::server::OF_SERVERS;
 use crate::values::unknown;
 use crate::wishes::Wishes;
@@ -50,6 +52,8 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         external: asked.external.clone(),
         alone_services: Vec::new(),
         alone_connections: Vec::new(),
+        slo: asked.slo.clone().map_or_else(Vec::new, |slo| slo.0),
+        knee: asked.knee,
     };
     check(&asked, &axes)?;
     let schedule = Schedule::Slices {
@@ -59,9 +63,22 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     };
     let axes = Axes::Server(axes);
     let chosen = Chosen { axes, primitives, baseline, sizes: Vec::new(), schedule };
-    let mut plan = chosen.plan(&asked, seed)?;
+    let mut plan = with_budget(chosen, &asked, seed)?;
     set_apart(&mut plan, &Limits::here(), &mut notes);
     Ok(Request { plan, name: asked.name, notes })
+}
+
+/// The plan; where no budget is stated, passes have that of the study's default, and
+/// searches what they take besides.
+fn with_budget(chosen: Chosen, asked: &Wishes, seed: u64) -> Result<Plan, Failure> {
+    if asked.budget.is_some() {
+        return chosen.plan(asked, seed);
+    }
+    let default = if asked.quick { built_in::SERVER_QUICK } else { built_in::SERVER };
+    let default = super::built_in(default)?;
+    let plan = chosen.plan(&Wishes { budget: default.budget, ..asked.clone() }, seed)?;
+    let searches = iolens_stats::search::cells(&plan).len() * plan.primitives.len();
+    Ok(Plan { budget: budget_with(&plan, searches), ..plan })
 }
 
 /// Has servers that may not stand beside each other in a trial measured each by itself,

@@ -30,14 +30,14 @@ const FAILURES_MAX: u32 = 2;
 const SEVERAL_THREADS: u64 = 4;
 
 /// What starting, connecting and ending a trial's workers takes, about.
-const TRIAL_OVERHEAD: Nanos = Nanos(60_000_000);
+pub(super) const TRIAL_OVERHEAD: Nanos = Nanos(60_000_000);
 
 /// A blocking call may wait for this and so many slices.
-const STALL_MIN: Nanos = Nanos(5_000_000_000);
+pub(super) const STALL_MIN: Nanos = Nanos(5_000_000_000);
 const SLICES_OF_PATIENCE: u64 = 20;
 
 /// A trial may take this and ten times what is expected of it.
-const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
+pub(super) const TRIAL_MIN: Nanos = Nanos(30_000_000_000);
 
 /// The untimed burst before a single long slice is cut from this much work.
 const CLASSIC_TARGET: Nanos = Nanos(100_000_000);
@@ -194,6 +194,11 @@ impl CellState {
     /// Whether anything of the cell is still to be measured.
     pub(crate) fn is_alive(&self) -> bool {
         !self.groups.is_empty()
+    }
+
+    /// The group and place in it of an arm that is still in the cell.
+    pub(super) fn find(&self, label: &str) -> Option<(usize, usize)> {
+        (0..self.groups.len()).find_map(|group| Some((group, self.place_of(label, group)?)))
     }
 
     /// The place in a group of an arm that is still in it.

@@ -8,6 +8,7 @@ mod copies;
 mod explain;
 mod preflight;
 mod resume;
+mod searches;
 mod servers;
 mod writes;
 
@@ -20,6 +21,7 @@ use iolens_model::arm::Role;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::search::SearchPhase;
 use iolens_model::trial::Trial;
 use iolens_model::units::Nanos;
 use iolens_stats::{Decision, PassSummary, TrialValues};
@@ -33,6 +35,7 @@ pub(crate) use self::explain::{Question, explain};
 use self::preflight::both_ways;
 pub(crate) use self::preflight::{FirstLook, check, check_congestion, check_cpus, first_look};
 pub(crate) use self::resume::resume;
+pub(crate) use self::searches::{Outlook as Searches, budget_with};
 use crate::failure::Failure;
 use crate::progress::Progress;
 
@@ -65,6 +68,8 @@ struct Course<'a> {
     budget: Nanos,
     redo_ns: u64,
     history: Vec<PassSummary>,
+    /// Phases of searches that are stored.
+    searches: Vec<SearchPhase>,
 }
 
 /// How a visit or a pass went on.
@@ -127,6 +132,7 @@ impl<'a> Course<'a> {
             budget,
             redo_ns: 0,
             history: Vec::new(),
+            searches: Vec::new(),
             values: Vec::new(),
             header,
             means,
@@ -135,7 +141,7 @@ impl<'a> Course<'a> {
 
     /// Runs from a pass to the end, and stores how it ended.
     fn run_from(mut self, first: u32) -> Result<Run, Failure> {
-        let stopped_by = self.passes(first);
+        let stopped_by = self.passes(first).and_then(|ended| self.search(ended));
         self.means.progress.finish();
         self.end(stopped_by?)
     }
@@ -161,10 +167,11 @@ impl<'a> Course<'a> {
         if self.find_work()? == Flow::Interrupted {
             return Ok(StoppedBy::Interrupted);
         }
+        let budget_ns = self.budget.0.saturating_sub(self.time_of_searches().0);
         let mut longest_ns = 0;
         for pass in first..=self.plan().passes.maximum {
             let begin_ns = self.elapsed_ns();
-            if pass > first && begin_ns + longest_ns > self.budget.0 {
+            if pass > first && begin_ns + longest_ns > budget_ns {
                 return Ok(StoppedBy::Budget);
             }
             if self.pass(pass)? == Flow::Interrupted {
@@ -417,11 +424,10 @@ impl<'a> Course<'a> {
     /// Writes down how the run ended.
     fn end(self, stopped_by: StoppedBy) -> Result<Run, Failure> {
         let analysis = iolens_stats::analyse_values(&self.header, &self.values);
-        let end = RunEnd {
-            finished_unix_ns: iolens_engine::clock::unix_ns(),
-            stopped_by,
-            unmet: iolens_stats::unmet(&analysis, self.plan()),
-        };
+        let mut unmet = iolens_stats::unmet(&analysis, self.plan());
+        unmet.extend(self.unmet_searches(&analysis));
+        let finished_unix_ns = iolens_engine::clock::unix_ns();
+        let end = RunEnd { finished_unix_ns, stopped_by, unmet };
         let store = self.means.store;
         store.end_run(&self.header.id, &end).map_err(Failure::unusable)?;
         store.load(&self.header.id).map_err(Failure::unusable)

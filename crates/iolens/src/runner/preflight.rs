@@ -8,6 +8,7 @@ use iolens_model::plan::{Plan, Schedule};
 use iolens_model::units::{Bytes, Nanos};
 
 use super::cells::{CellState, Group, GroupArm};
+use super::searches;
 use crate::failure::Failure;
 
 /// Descriptors a worker needs besides its connections.
@@ -30,6 +31,8 @@ pub(crate) struct FirstLook {
     pub(crate) longest: Nanos,
     /// Arms that this machine does not allow in some cells: which, why, in how many.
     pub(crate) refused: Vec<(String, String, usize)>,
+    /// What is searched for behind the passes; null where nothing is.
+    pub(crate) searches: Option<searches::Outlook>,
 }
 
 /// Counts cells, trials and time.
@@ -50,14 +53,22 @@ pub(crate) fn first_look(plan: &Plan, host: &HostFacts) -> FirstLook {
             labels.push(arm.arm.label.clone());
         }
     }
+    let searches = searches::outlook(plan, searches::places(plan, host, &cells).len());
+    let of_passes = Plan { budget: budget_of_passes(plan, searches.as_ref()), ..plan.clone() };
+    let beside = searches.map_or(0, |searches| searches.time.0);
+    let whole = |passes| {
+        let time = passes_time(&of_passes, pass, passes).0.saturating_add(beside);
+        Nanos(time.min(plan.budget.0.max(pass)))
+    };
     FirstLook {
         cells: cells.len(),
         arms: labels,
         trials: cells.iter().map(trials).sum::<usize>() + both_ways.map_or(0, |_| compared),
         pass: Nanos(pass),
-        shortest: passes_time(plan, pass, plan.passes.minimum),
-        longest: passes_time(plan, pass, plan.passes.maximum),
+        shortest: whole(plan.passes.minimum),
+        longest: whole(plan.passes.maximum),
         refused: refused(&cells),
+        searches,
     }
 }
 
@@ -77,6 +88,11 @@ fn refused(cells: &[CellState]) -> Vec<(String, String, usize)> {
         }
     }
     all
+}
+
+/// What searches leave of the budget.
+fn budget_of_passes(plan: &Plan, searches: Option<&searches::Outlook>) -> Nanos {
+    Nanos(plan.budget.0.saturating_sub(searches.map_or(0, |searches| searches.share.0)))
 }
 
 /// What passes take, within the budget; one is always done.
@@ -135,12 +151,17 @@ pub(crate) fn check_cpus(asked: &[u32], usable: &[u32]) -> Result<(), Failure> {
 
 fn check_budget(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     let look = first_look(plan, host);
+    let budget = budget_of_passes(plan, look.searches.as_ref());
     // How long a number of messages takes is not known yet.
-    if look.pass <= plan.budget || matches!(plan.schedule, Schedule::Messages { .. }) {
+    if look.pass <= budget || matches!(plan.schedule, Schedule::Messages { .. }) {
         return Ok(());
     }
+    let left = match look.searches {
+        Some(_) => format!(", of which {budget} are left beside the searches,"),
+        None => String::new(),
+    };
     Err(Failure::usage(format!(
-        "a budget of {} is shorter than one pass over {} cells, which takes about {}\n  \
+        "a budget of {}{left} is shorter than one pass over {} cells, which takes about {}\n  \
          raise --budget, or ask for fewer sizes, threads or primitives",
         plan.budget, look.cells, look.pass
     )))

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 
 /// Goes on with `run` for at most `budget` and returns it as it is stored.
 pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, Failure> {
-    let Run { mut header, trials, .. } = run;
+    let Run { mut header, trials, searches, .. } = run;
     let values: Vec<TrialValues> =
         trials.iter().map(|trial| TrialValues::of(&header, trial)).collect();
     let reached = iolens_stats::reached(&header, &values);
@@ -25,6 +25,7 @@ pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, F
         }
     }
     course.values = values;
+    course.searches = searches;
     course.history = reached.history;
     course.run_from(reached.pass + 1)
 }

@@ -11,7 +11,7 @@ use iolens_model::arm::Arm;
 use iolens_model::cell::Cell;
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::server::{LoadLevel, ServerAxes, ServerSetting, TrialServers};
-use iolens_model::trial::{SliceKind, Trial, Work};
+use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::Nanos;
 
 /// The time of a request and its reply before anything was measured, ns: each wakes
@@ -145,7 +145,12 @@ pub(super) fn at_a_rate(trial: &mut Trial, rates: Rates, of: Kind, phase: Nanos)
     let arms = trial.arms.iter().enumerate();
     let others = arms.filter(|(_, arm)| kind(std::iter::once(*arm)) != of);
     servers.at_others_rate = others.map(|(index, _)| index).collect();
-    for slice in trial.slices.iter_mut().filter(|slice| slice.kind != SliceKind::Warm) {
+    as_phases(&mut trial.slices, phase);
+}
+
+/// Makes phases of the slices that count.
+pub(super) fn as_phases(slices: &mut [Slice], phase: Nanos) {
+    for slice in slices.iter_mut().filter(|slice| slice.kind != SliceKind::Warm) {
         slice.work = Work::Window(phase);
     }
 }

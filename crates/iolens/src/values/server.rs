@@ -3,6 +3,7 @@
 use iolens_engine::server::services::Spec;
 use iolens_model::load::Length;
 use iolens_model::parse;
+use iolens_model::search::Slo;
 use iolens_model::server::LoadLevel;
 
 use super::{List, Parsed, at_most, distinct, list, load, narrow};
@@ -41,6 +42,13 @@ pub(crate) fn lengths(text: &str) -> Parsed<List<Length>> {
 pub(crate) fn loads(text: &str) -> Parsed<List<LoadLevel>> {
     let items = parse::items(text).map_err(|e| e.to_string())?;
     let all: Vec<LoadLevel> = items.into_iter().map(str::parse).collect::<Parsed<_>>()?;
+    Ok(List(distinct(all)))
+}
+
+/// Limits of latency.
+pub(crate) fn slo(text: &str) -> Parsed<List<Slo>> {
+    let items = parse::items(text).map_err(|e| e.to_string())?;
+    let all: Vec<Slo> = items.into_iter().map(str::parse).collect::<Parsed<_>>()?;
     Ok(List(distinct(all)))
 }
 

@@ -54,6 +54,25 @@ fn a_dry_run_names_the_cells_and_arms_and_measures_nothing() {
     assert!(!place.path("data").exists(), "nothing is measured");
 }
 
+/// Where no budget is stated it grows by what searches take; a stated one is shared.
+#[test]
+fn a_dry_run_says_what_searches_take_and_have() {
+    let place = Place::new();
+    let of = |more: &str| {
+        let what = "run server --quick --primitives epoll_lt,poll --topologies loopback --dry-run";
+        place.json(&format!("{what} --json {more}"))["searches"].clone()
+    };
+    assert!(of("").is_null());
+    let open = of("--slo p99<2ms --knee");
+    assert_eq!(open["searches"], 2);
+    let ns = |look: &serde_json::Value, key: &str| look[key].as_u64().unwrap();
+    assert!(ns(&open, "share_ns") > ns(&open, "time_ns"), "{open}");
+    let short = of("--slo p99<2ms --knee --budget 20s");
+    assert_eq!(ns(&short, "share_ns"), 15_000_000_000);
+    let said = place.run("run server --quick --slo p99<2ms --budget 20s --dry-run").stdout;
+    assert!(said.contains("they are cut short") && said.contains("raise --budget"), "{said}");
+}
+
 #[test]
 fn the_width_is_expected_from_an_earlier_run_on_this_machine() {
     let (place, file) = with_plan(SMALL);

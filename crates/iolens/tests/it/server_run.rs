@@ -155,3 +155,31 @@ fn a_model_that_meets_a_limit_fails_alone_and_names_it() {
     assert!(of("select", "failed")[0].contains("FD_SETSIZE, 1024"), "{all:?}");
     assert!(of("select", "skipped")[0].contains("2000 connections need 2016 desc"), "{all:?}");
 }
+
+/// The budget has room for the closed loop and a phase or two.
+#[test]
+fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
+    let place = Place::new();
+    let run = "run server --primitives epoll_lt --topologies loopback --connections 2 --load \
+               closed --rounds 2 --slice 10ms --passes 1 --slo p50<10s --progress plain";
+    let done = place.run(&format!("{run} --budget 6s"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("p50 < 10 s is kept up to"), "{said}");
+    assert!(said.contains("cut short by the end of the run"), "{said}");
+    let rates = |place: &Place| {
+        let rows = place.json("export last --format json --rows phases");
+        let rows = rows["phases"].as_array().unwrap().clone();
+        assert!(rows.iter().all(|row| row["status"] == "ok"), "{rows:?}");
+        assert!(rows.iter().all(|row| row["requests_due"] == row["requests_ok"]), "{rows:?}");
+        rows.iter().map(|row| row["rate_per_s"].as_f64()).collect::<Vec<_>>()
+    };
+    let before = rates(&place);
+    assert!(before.len() >= 2 && before[0].is_none() && before[1].is_some(), "{before:?}");
+    let resumed = place.run("run --resume last --budget 4s --progress plain");
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    let after = rates(&place);
+    assert!(after.len() > before.len() && after[..before.len()] == before[..], "{after:?}");
+    // Whatever it answers at once, the next rate is a higher one.
+    assert!(after[before.len()] > before[before.len() - 1], "{after:?}");
+}

@@ -59,6 +59,8 @@ pub(crate) enum Along {
     Connections,
     /// Share of what the slowest model takes that is offered, in percent.
     Offered,
+    /// Requests per second that are offered in a search.
+    Rate,
 }
 
 impl Along {
@@ -87,6 +89,7 @@ impl Along {
             Along::Calls => "calls in a row, log scale",
             Along::Connections => "connections, log scale",
             Along::Offered => "offered, % of what the slowest takes, log scale",
+            Along::Rate => "requests per second offered, log scale",
         }
     }
 
@@ -104,8 +107,10 @@ impl Along {
             }
             Along::Offered => match cell.cell.server().map(|server| server.load) {
                 Some(LoadLevel::Percent(share)) => f64::from(share),
-                Some(LoadLevel::Closed) | None => f64::NAN,
+                Some(LoadLevel::Closed | LoadLevel::Searched) | None => f64::NAN,
             },
+            // A search offers many rates in a cell.
+            Along::Rate => f64::NAN,
         }
     }
 
@@ -126,12 +131,18 @@ impl Along {
             Along::Calls => "calls in a row",
             Along::Connections => "connections",
             Along::Offered => "offered (%)",
+            Along::Rate => "offered (requests/s)",
         }
     }
 
     fn scale(self, values: &[u64]) -> Scale {
         match self {
             Along::Sizes | Along::Blocks | Along::Files => Scale::sizes(values),
+            Along::Rate => {
+                let [first, last] = [values.first(), values.last()]
+                    .map(|value| value.map_or(1.0, |&value| value.max(1) as f64));
+                Scale::values(Interval { low: first, high: last })
+            }
             _ => Scale::counts(values),
         }
     }

@@ -43,6 +43,7 @@ mod plot;
 mod processors;
 mod ratio;
 pub(crate) mod scale;
+mod searches;
 mod servers;
 pub(crate) mod sheet;
 pub mod strip;

@@ -21,6 +21,7 @@ pub(super) fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
         for place in places(&analysis) {
             figures.extend(of_place(run, &analysis, &place, part.as_ref()));
         }
+        figures.extend(super::searches::all(run, &analysis, part.as_ref()));
     }
     figures.extend(analysis.cells.iter().filter_map(|cell| processors::figure(run, cell)));
     figures
@@ -57,7 +58,7 @@ fn places(analysis: &Analysis) -> Vec<Place<'_>> {
 }
 
 /// Whether cells differ in connections and load alone.
-fn is_beside(a: &Cell, b: &Cell) -> bool {
+pub(super) fn is_beside(a: &Cell, b: &Cell) -> bool {
     let place = |cell: &Cell| match &cell.setting {
         Setting::Server(ServerSetting { topology, service, length, .. }) => {
             Some((*topology, service.clone(), *length, cell.threads))

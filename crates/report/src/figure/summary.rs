@@ -80,7 +80,7 @@ fn draw(
         Along::Blocks => "block size",
         Along::Files => "file size",
         Along::Threads | Along::Workers => "thread count",
-        Along::Calls | Along::Connections | Along::Offered => "calls in a row",
+        Along::Calls | Along::Connections | Along::Offered | Along::Rate => "calls in a row",
     };
     let chart = Chart {
         title: format!("Summary at {fixed} by {by} (units above each panel)"),

@@ -10,7 +10,7 @@ use super::answers::prose;
 use super::figures::with_twin;
 use crate::answers::{Kind, Sentence, sentences};
 use crate::figure::{self, Figure, Group};
-use crate::servers::{self, COUNTERS, Kinds, LATENCY, models, read};
+use crate::servers::{self, COUNTERS, Kinds, LATENCY, models, read, searches};
 use crate::{number, words};
 
 /// Sections by id and heading.
@@ -45,6 +45,10 @@ pub(super) fn answers(run: &Run, analysis: &Analysis) -> Markup {
                     summary { "Requests per second in a closed loop, and who had no time left" }
                     (super::answers::list(run, "answers", &of(Kind::Answer)))
                 }
+            }
+            @if !of(Kind::Search).is_empty() {
+                p.caption { "Highest rates" }
+                (super::answers::list(run, "lead", &of(Kind::Search)))
             }
             @if !of(Kind::Crossover).is_empty() {
                 details open[is_short] {
@@ -84,8 +88,26 @@ pub(super) fn decision(run: &Run, analysis: &Analysis) -> Markup {
                 "its reply. "
                 @if plan.quick { "Indicative: few trials show where to look, not what to conclude." }
             }
+            (highest_rates(run, analysis))
         },
     )
+}
+
+/// What was found of each goal, and every rate that was tried.
+fn highest_rates(run: &Run, analysis: &Analysis) -> Markup {
+    html! {
+        @for table in searches::tables(run, analysis) { (table.html()) }
+        @if let Some(reading) = searches::reading(run) { p.aside { (reading) } }
+        @for found in searches::found(run, analysis) {
+            details {
+                summary {
+                    (words::subject(&run.header, &found.cell)) ": every rate that was tried, "
+                    (searches::name(found.goal))
+                }
+                @for table in found.answers.iter().filter_map(searches::tried) { (table.html()) }
+            }
+        }
+    }
 }
 
 /// Curves by what they are about, and what has none.

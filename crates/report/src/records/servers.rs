@@ -8,6 +8,7 @@ use iolens_model::latency::Histogram;
 use iolens_model::load::{NetworkCounts, Outcomes};
 use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::run::Run;
+use iolens_model::search::SearchPhase;
 use iolens_model::server::{OfferedSlice, ServerArm, ServerSetting};
 use iolens_model::trial::SliceKind;
 use iolens_stats::analysis::{
@@ -159,6 +160,40 @@ pub(super) fn arm_row(
         ("from_sent_histogram", json!(server.map(|server| &server.from_sent))),
         ("cpu_ticks", json!(server.map(|server| &server.cpus))),
         ("facts", arm_facts::object(trial, index)),
+    ]);
+    Record { columns: row, whole }
+}
+
+/// One phase of a search.
+pub(super) fn phase_row(run: &Run, phase: &SearchPhase) -> Record {
+    let mut row = fixed([
+        ("run", json!(run.header.id)),
+        ("phase", json!(phase.number)),
+        ("arm", json!(phase.arm.label)),
+        ("primitive", json!(phase.arm.primitive)),
+    ]);
+    row.extend(phase.cell.server().map(|setting| axes(&phase.cell, setting)).unwrap_or_default());
+    row.extend(fixed([
+        ("step", json!(phase.step)),
+        ("rate_per_s", json!(phase.rate)),
+        ("achieved_per_s", json!(phase.achieved())),
+        ("phase_ns", json!(phase.phase.0)),
+        ("dropped_ns", json!(phase.dropped.0)),
+        ("duration_ns", json!(phase.duration_ns)),
+        ("status", json!(phase.status.word())),
+        ("reason", json!(phase.reason)),
+    ]));
+    row.extend(of_client(phase.offered()));
+    row.extend(phase.slice.as_ref().map_or_else(nothing_counted, counts));
+    row.extend(times("latency", phase.latency.as_ref()));
+    row.extend(times("from_sent", phase.server.as_ref().map(|server| &server.from_sent)));
+    row.extend(times("lag", phase.server.as_ref().map(|server| &server.lag)));
+    row.extend(of_server(phase.server.as_deref()));
+    let steal = phase.environment.steal_ticks.value();
+    row.extend(fixed([("steal_ticks", json!(steal))]));
+    let whole = fixed([
+        ("latency_histogram", json!(phase.latency)),
+        ("from_sent_histogram", json!(phase.server.as_ref().map(|server| &server.from_sent))),
     ]);
     Record { columns: row, whole }
 }

@@ -28,6 +28,7 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let mut out = Vec::new();
     out.extend(open.iter().chain(&closed).flat_map(|cell| speaker.cost(cell)));
     out.extend(closed.iter().map(|cell| speaker.throughput(cell)));
+    out.extend(super::searches::sentences(run, analysis));
     out.extend(open.iter().chain(&closed).flat_map(|cell| why::sentences(run, &kinds, cell)));
     out.extend(why::not_counted(run, analysis));
     out.extend(left_out(run, analysis));

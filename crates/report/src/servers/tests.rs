@@ -49,6 +49,8 @@ fn header() -> RunHeader {
         external: Vec::new(),
         alone_services: Vec::new(),
         alone_connections: Vec::new(),
+        slo: Vec::new(),
+        knee: false,
     });
     header.plan.primitives =
         ARMS.iter().map(|arm| arm.0).chain(["iterative"]).map(str::to_owned).collect();
@@ -65,7 +67,7 @@ fn header() -> RunHeader {
 fn trial(like: &TrialOutcome, cell: &Cell, pass: u32, kind: Kind) -> TrialOutcome {
     let setting = cell.server().expect("a cell of servers");
     let rate = match setting.load {
-        LoadLevel::Closed => None,
+        LoadLevel::Closed | LoadLevel::Searched => None,
         LoadLevel::Percent(share) => Some(RATES[kind as usize] * f64::from(share) / 50.0),
     };
     let is_own = |makes: &str| (makes == "nothing") == (kind == Kind::Shared);
@@ -176,7 +178,7 @@ fn ticks(cpu: u32, [user, system, irq, softirq, steal, idle]: [u64; 6]) -> CpuTi
     CpuTime { cpu, user, system, irq, softirq, steal, idle }
 }
 
-fn run() -> (Run, Analysis) {
+pub(super) fn run() -> (Run, Analysis) {
     let header = header();
     let (mut run, _) =
         fixture::of_trials(header, |like, cell, pass| trial(like, cell, pass, Kind::Shared));

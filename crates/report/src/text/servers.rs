@@ -5,7 +5,8 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use super::{BOLD, DIM, Style, painted, push_answers, push_sentence};
 use crate::answers;
-use crate::servers::{self, Kinds};
+use crate::servers::{self, Kinds, searches};
+use crate::table::Table;
 use crate::wrap;
 
 /// Sentences, then one table per cell.
@@ -18,6 +19,10 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push('\n');
         push_table(&mut out, run, &kinds, cell, style);
     }
+    for table in searches::tables(run, analysis) {
+        out.push('\n');
+        push_captioned(&mut out, &table, style);
+    }
     out.push('\n');
     let verdicts = match run.header.plan.quick {
         true => String::new(),
@@ -27,8 +32,10 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         ),
     };
     let reading = format!("{}{verdicts}", servers::reading(run));
-    out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
-    out.push('\n');
+    for reading in std::iter::once(reading).chain(searches::reading(run)) {
+        out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
+        out.push('\n');
+    }
     for sentence in after {
         push_sentence(&mut out, sentence, style);
     }
@@ -44,11 +51,20 @@ pub(super) fn push_table(
     style: &Style,
 ) {
     let table = servers::by_cost(run, kinds, cell, style.columns());
-    out.push_str(&style.paint(BOLD, &wrap::hanging(&table.caption, style.columns(), 2)));
-    out.push('\n');
+    push_caption(out, &table, style);
     for line in servers::offered(kinds, cell) {
         out.push_str(&wrap::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
+    out.push_str(&painted(&table.text(style.columns()), style));
+}
+
+fn push_caption(out: &mut String, table: &Table, style: &Style) {
+    out.push_str(&style.paint(BOLD, &wrap::hanging(&table.caption, style.columns(), 2)));
+    out.push('\n');
+}
+
+fn push_captioned(out: &mut String, table: &Table, style: &Style) {
+    push_caption(out, table, style);
     out.push_str(&painted(&table.text(style.columns()), style));
 }

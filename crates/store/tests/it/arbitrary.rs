@@ -23,6 +23,7 @@ use iolens_model::plan::{Passes, Plan, Probes, Schedule};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::search::SearchPhase;
 use iolens_model::server::{OfferedSlice, ServerArm};
 use iolens_model::transport::Transport;
 use iolens_model::trial::SliceKind;
@@ -43,8 +44,42 @@ use self::machine::{calibration, host};
 /// A run with up to four trials, ended or not.
 pub(crate) fn run() -> impl Strategy<Value = Run> {
     // Boxed: strategies are as large as all that they hold, and live on the stack.
-    (header().boxed(), vec(trial().boxed(), 0..4), vec(profile().boxed(), 0..3))
-        .prop_map(|(header, trials, profiles)| Run { header, trials, profiles })
+    let searches = vec(search_phase().boxed(), 0..3);
+    (header().boxed(), vec(trial().boxed(), 0..4), vec(profile().boxed(), 0..3), searches)
+        .prop_map(|(header, trials, profiles, searches)| Run { header, trials, profiles, searches })
+}
+
+prop_compose! {
+    /// A phase with what came of any arm and slice.
+    fn search_phase()(
+        number in any::<u32>(),
+        cell in cell().boxed(),
+        outcome in arm().boxed(),
+        slice in option::of(slice(1).boxed()),
+        (step, rate) in (option::of(any::<i32>()), option::of(number())),
+        (phase, dropped) in (count(), count()),
+        (started_unix_ns, duration_ns) in (count(), count()),
+        environment in environment().boxed(),
+    ) -> SearchPhase {
+        let ArmOutcome { arm, status, reason, latency, server, .. } = outcome;
+        SearchPhase {
+            number,
+            cell,
+            arm,
+            step,
+            rate,
+            phase: Nanos(phase),
+            dropped: Nanos(dropped),
+            started_unix_ns,
+            duration_ns,
+            status,
+            reason,
+            latency,
+            server,
+            slice,
+            environment,
+        }
+    }
 }
 
 prop_compose! {

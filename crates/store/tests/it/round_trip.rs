@@ -14,6 +14,9 @@ fn append(store: &mut Store, run: &Run) {
     for profile in &run.profiles {
         store.append_profile(&run.header.id, profile).expect("the sampled trial is stored");
     }
+    for phase in &run.searches {
+        store.append_search(&run.header.id, phase).expect("the phase is stored");
+    }
     if let Some(end) = &run.header.end {
         store.end_run(&run.header.id, end).expect("the run ends");
     }
@@ -37,6 +40,24 @@ proptest! {
         let store = Store::open_read_only(&path).expect("the file opens again");
         prop_assert_eq!(&store.load(&run.header.id).expect("it loads again"), &run);
     }
+}
+
+/// A run that is gone on with has no end as long as it goes on.
+#[test]
+fn a_phase_that_came_after_the_end_of_a_run_takes_it_back() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let mut store = Store::open(&directory.path().join("results.db")).expect("a new file opens");
+    store.begin_run(&sample::header("0000000a")).expect("the run begins");
+    let phase = sample::phase();
+    store.append_search("0000000a", &phase).expect("it is stored");
+    let end = RunEnd { finished_unix_ns: 1, stopped_by: StoppedBy::Budget, unmet: Vec::new() };
+    store.end_run("0000000a", &end).expect("the run ends");
+    let run = store.load("0000000a").expect("it loads");
+    assert_eq!((&run.searches[..], run.header.end), (&[phase.clone()][..], Some(end.clone())));
+    assert_eq!(store.runs().expect("it lists")[0].end, Some(end));
+    store.append_search("0000000a", &phase).expect("it is stored");
+    assert_eq!(store.load("0000000a").expect("it loads").header.end, None);
+    assert_eq!(store.runs().expect("it lists")[0].end, None);
 }
 
 #[test]

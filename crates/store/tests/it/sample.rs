@@ -9,6 +9,7 @@ use iolens_model::plan::{
 };
 use iolens_model::reading::Reading;
 use iolens_model::run::{RunEnd, RunHeader, StoppedBy};
+use iolens_model::search::SearchPhase;
 use iolens_model::trial::SliceKind;
 use iolens_model::units::{Bytes, Nanos};
 
@@ -143,5 +144,27 @@ pub(crate) fn end() -> RunEnd {
         finished_unix_ns: 1_700_000_060_000_000_000,
         stopped_by: StoppedBy::Passes,
         unmet: Vec::new(),
+    }
+}
+
+/// A phase of a search that did not come to its end.
+pub(crate) fn phase() -> SearchPhase {
+    let trial = trial(1, 0);
+    SearchPhase {
+        number: 1,
+        cell: trial.cell,
+        arm: trial.arms[0].arm.clone(),
+        step: Some(-14),
+        rate: Some(2_000.5),
+        phase: Nanos(2_000_000_000),
+        dropped: Nanos(500_000_000),
+        started_unix_ns: 8,
+        duration_ns: 9,
+        status: Status::Failed,
+        reason: Some("the server ended".to_owned()),
+        latency: None,
+        server: None,
+        slice: None,
+        environment: trial.environment,
     }
 }

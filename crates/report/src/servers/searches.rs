@@ -1,0 +1,279 @@
+//! Searches: the highest rate at which each model keeps a limit of latency, or from which
+//! on its latency climbs. No contrast and no verdict: what was found stands beside what
+//! was found of the others, with the phases that say so.
+
+use iolens_model::cell::Cell;
+use iolens_model::run::Run;
+use iolens_model::search::Goal;
+use iolens_model::units::Nanos;
+use iolens_stats::analysis::Analysis;
+use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};
+
+use crate::answers::{Kind, Sentence};
+use crate::number::{NONE, list, percent};
+use crate::table::{Column, Entry, Table, Tone};
+use crate::words;
+
+/// What was found of one goal in one cell: the highest rate first, those without one last.
+pub(crate) struct Found {
+    pub(crate) cell: Cell,
+    pub(crate) goal: Goal,
+    pub(crate) answers: Vec<Answer>,
+}
+
+/// Everything that was searched for, by cell.
+pub(crate) fn found(run: &Run, analysis: &Analysis) -> Vec<Found> {
+    let mut all: Vec<Found> = Vec::new();
+    for answer in search::answers(&run.header.plan, &run.searches, analysis) {
+        let same = |found: &&mut Found| found.cell == answer.cell && found.goal == answer.goal;
+        match all.iter_mut().find(same) {
+            Some(found) => found.answers.push(answer),
+            None => all.push(Found {
+                cell: answer.cell.clone(),
+                goal: answer.goal,
+                answers: vec![answer],
+            }),
+        }
+    }
+    let order = |ended: Ended| match ended {
+        Ended::Found | Ended::AtLeast => 0,
+        Ended::CutShort => 1,
+        Ended::Below | Ended::Unusable => 2,
+    };
+    for found in &mut all {
+        found.answers.sort_by(|a, b| {
+            let by_rate = || b.kept_per_s.unwrap_or(0.0).total_cmp(&a.kept_per_s.unwrap_or(0.0));
+            order(a.ended).cmp(&order(b.ended)).then_with(by_rate)
+        });
+    }
+    all
+}
+
+/// A rate to three significant digits: the steps are wider than that.
+pub(crate) fn rate(per_s: f64) -> String {
+    if per_s < 100.0 {
+        return iolens_model::units::three_digits(per_s);
+    }
+    let scale = 10f64.powf(per_s.log10().floor() - 2.0);
+    format!("{:.0}", (per_s / scale).round() * scale)
+}
+
+fn rate_or_none(per_s: Option<f64>) -> String {
+    per_s.map_or_else(|| NONE.to_owned(), rate)
+}
+
+/// `3 of 5`, and `+2` for those that were set aside; empty where there was none at that
+/// rate.
+fn phases(answer: &Answer, per_s: Option<f64>) -> String {
+    let level = answer.levels.iter().find(|level| Some(level.rate_per_s) == per_s);
+    let Some(Level { kept, broken, set_aside, .. }) = level else { return String::new() };
+    let all = kept + broken;
+    match set_aside {
+        0 => format!("{kept} of {all}"),
+        aside => format!("{kept} of {all} +{aside}"),
+    }
+}
+
+/// One sentence for each cell and goal.
+pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let one = |found: &Found| {
+        let subject = words::subject(&run.header, &found.cell);
+        let mut each: Vec<(Vec<String>, String)> = Vec::new();
+        for answer in &found.answers {
+            let (label, said) = (answer.arm.label.clone(), said(answer));
+            match each.last_mut() {
+                Some((labels, known)) if *known == said => labels.push(label),
+                _ => each.push((vec![label], said)),
+            }
+        }
+        let each = each.into_iter().map(|(labels, said)| format!("{} {said}", list(&labels)));
+        let claim = format!("{} {}.", lead(found.goal), each.collect::<Vec<_>>().join("; "));
+        Sentence::about(run, Kind::Search, subject, &claim)
+    };
+    found(run, analysis).iter().map(one).collect()
+}
+
+fn lead(goal: Goal) -> String {
+    match goal {
+        Goal::Slo(_) => format!("{goal} is kept up to, in requests per second:"),
+        Goal::Knee => "latency climbs beyond, in requests per second (knee):".to_owned(),
+    }
+}
+
+/// What is said of a model: `41000 [5 of 5 phases; 43100: 0 of 5]`.
+fn said(answer: &Answer) -> String {
+    let why = || answer.why.as_deref().unwrap_or("no reason is known");
+    let edges = edges(answer);
+    match answer.ended {
+        Ended::Found if answer.is_clear() => edges,
+        Ended::Found => format!("{edges}, {}", between(answer)),
+        Ended::AtLeast => format!("at least {edges} ({})", why()),
+        Ended::Below => format!("at no rate from {} on", rate_or_none(answer.broken_per_s)),
+        Ended::Unusable => format!("unusable: {}", why()),
+        Ended::CutShort => so_far(answer),
+    }
+}
+
+/// `41000 [5 of 5 phases; 43100: 0 of 5]`.
+fn edges(answer: &Answer) -> String {
+    let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
+    let above = broken.map(|at| format!("; {}: {}", rate(at), phases(answer, Some(at))));
+    let (above, own) = (above.unwrap_or_default(), phases(answer, kept));
+    format!("{} [{own} phases{above}]", rate_or_none(kept))
+}
+
+/// `every phase up to 38000 kept it, and none from 45000 on`.
+fn between(answer: &Answer) -> String {
+    let below = match answer.all_kept_per_s {
+        Some(all) => format!("every phase up to {} kept it", rate(all)),
+        None => "not every phase kept it at any rate".to_owned(),
+    };
+    match answer.all_broken_per_s {
+        Some(none) => format!("{below}, none from {} on", rate(none)),
+        None => format!("{below}, some at each higher one"),
+    }
+}
+
+/// Of a search that was cut short: the bounds so far.
+fn so_far(answer: &Answer) -> String {
+    let so_far = match (answer.kept_per_s, answer.broken_per_s) {
+        (Some(kept), Some(broken)) => {
+            format!("between {} and {} so far", rate(kept), rate(broken))
+        }
+        (Some(kept), None) => format!("{} kept so far", rate(kept)),
+        (None, Some(broken)) => format!("{} broken so far", rate(broken)),
+        (None, None) => "not searched".to_owned(),
+    };
+    match &answer.why {
+        Some(why) => format!("{so_far}, cut short: {why}"),
+        None => format!("{so_far}, cut short by the end of the run"),
+    }
+}
+
+/// A table for each cell and goal.
+pub(crate) fn tables(run: &Run, analysis: &Analysis) -> Vec<Table> {
+    found(run, analysis).iter().map(|found| table(run, found)).collect()
+}
+
+fn table(run: &Run, found: &Found) -> Table {
+    let of = found.answers.first().map_or("p50", |answer| answer.percentile.word());
+    let columns = vec![
+        Column::left("model", ""),
+        Column::right("closed loop", "req/s"),
+        Column::right("kept up to", "req/s"),
+        Column::left("phases", "that kept"),
+        Column::right(of, "µs"),
+        Column::right("broken at", "req/s"),
+        Column::left("phases", "that kept"),
+        Column::right(of, "µs"),
+    ];
+    let subject = words::subject(&run.header, &found.cell);
+    let mut table = Table::new(format!("{subject}: {}", name(found.goal)), columns);
+    for answer in &found.answers {
+        let note = note(answer).map(|note| table.note(&note));
+        let label = Entry::toned(&*answer.arm.label, Tone::Arm(answer.arm.primitive.clone()));
+        let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
+        table.push(vec![
+            Entry { note, ..label },
+            rate_or_none(answer.closed_loop_per_s).into(),
+            rate_or_none(kept).into(),
+            phases(answer, kept).into(),
+            value_at(answer, kept).into(),
+            rate_or_none(broken).into(),
+            phases(answer, broken).into(),
+            value_at(answer, broken).into(),
+        ]);
+    }
+    table
+}
+
+/// `highest rate with p99 < 2 ms`.
+pub(crate) fn name(goal: Goal) -> String {
+    match goal {
+        Goal::Slo(_) => format!("highest rate with {goal}"),
+        Goal::Knee => "rate beyond which latency climbs (knee)".to_owned(),
+    }
+}
+
+fn micros(ns: Option<Nanos>) -> String {
+    crate::number::optional(ns.map(|ns| ns.0 as f64 / 1e3))
+}
+
+/// The percentile of the middle phase at a rate.
+fn value_at(answer: &Answer, per_s: Option<f64>) -> String {
+    let level = answer.levels.iter().find(|level| Some(level.rate_per_s) == per_s);
+    micros(level.and_then(|level| level.value_ns))
+}
+
+/// What a row does not say.
+fn note(answer: &Answer) -> Option<String> {
+    let why = || answer.why.as_deref().unwrap_or("no reason is known");
+    match answer.ended {
+        Ended::Found if answer.is_clear() => None,
+        Ended::Found => Some(between(answer)),
+        Ended::AtLeast => Some(format!("at least: {}", why())),
+        Ended::Below => Some("broken at the lowest rate that was tried".to_owned()),
+        Ended::Unusable => Some(format!("unusable: {}", why())),
+        Ended::CutShort => Some(so_far(answer)),
+    }
+}
+
+/// How the tables are read; null where nothing was searched for.
+pub(crate) fn reading(run: &Run) -> Option<String> {
+    let goals = run.header.plan.server().map(|axes| axes.goals()).unwrap_or_default();
+    let knee = match goals.contains(&Goal::Knee) {
+        true => format!(
+            " Knee: the median is more than {CLIMB} times what it is at {} of the closed loop.",
+            percent(LOW_SHARE)
+        ),
+        false => String::new(),
+    };
+    (!goals.is_empty()).then(|| {
+        format!(
+            "Searches: phases of one model alone, requests at random; latency from when a request \
+             was due. A phase keeps a limit if every request ends ok, the rate is kept and the \
+             percentile stays below; a rate is kept if more than half of its phases keep it (+1: one \
+             more was set aside, since the client or the machine may be why it was broken). Rates \
+             are {} apart, and the answer is no closer. Not a contrast: no verdict.{knee}",
+            percent(STEP)
+        )
+    })
+}
+
+/// Every rate that was tried with a model: null without one.
+pub(crate) fn tried(answer: &Answer) -> Option<Table> {
+    let of = answer.percentile.word();
+    let columns = vec![
+        Column::right("offered", "req/s"),
+        Column::right("achieved", "req/s"),
+        Column::left("phases", "that kept"),
+        Column::right("set aside", ""),
+        Column::left(of, "µs, middle phase [least, most]"),
+        Column::prose("why not"),
+    ];
+    let limit = answer.limit_ns.map(|limit| format!(", limit {limit}")).unwrap_or_default();
+    let caption = format!("{}: {}{limit}", answer.arm.label, name(answer.goal));
+    let mut table = Table::new(caption, columns);
+    for level in &answer.levels {
+        table.push(vec![
+            rate(level.rate_per_s).into(),
+            rate_or_none(level.achieved_per_s).into(),
+            format!("{} of {}", level.kept, level.kept + level.broken).into(),
+            level.set_aside.to_string().into(),
+            span(level).into(),
+            list(&level.why).into(),
+        ]);
+    }
+    (!table.rows.is_empty()).then_some(table)
+}
+
+/// `840 [810, 902]`.
+fn span(level: &Level) -> String {
+    match level.span_ns {
+        Some([least, most]) if least < most => {
+            let [least, most] = [least, most].map(|ns| micros(Some(ns)));
+            format!("{} [{least}, {most}]", micros(level.value_ns))
+        }
+        _ => micros(level.value_ns),
+    }
+}
