@@ -7,7 +7,6 @@ use iolens_model::units::{Bytes, three_digits};
 use iolens_sys::errno::Errno;
 use iolens_sys::file::cache::{self, Advice};
 use iolens_sys::file::extents;
-use iolens_sys::file::open::Caching;
 use iolens_sys::file::read::pread;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +48,7 @@ pub fn examine(subject: &Subject) -> Result<Findings, String> {
     let bytes = subject.bytes();
     let mut findings = Findings { file_bytes: bytes, ..Findings::default() };
     // A descriptor of its own: the search for holes moves the position.
-    let file = subject.reopen(Caching::Buffered)?;
+    let file = subject.reopen_unnoticed()?;
     map(&file, &mut findings);
     if findings.unwritten_bytes.is_some_and(|bytes| bytes > 0) {
         // What is on its way to the device counts as unwritten until it has arrived.

@@ -112,21 +112,29 @@ impl Subject {
         self.file.as_fd()
     }
 
-    /// Opens it again; without changing its access time where that is ours to say. A
-    /// bare descriptor, whose number is read without a call.
+    /// Opens it again, as programs do: with `O_NOATIME`, which only the owner may have,
+    /// each call would be spared a look at the access time, 0.1 of the 0.76 µs that one
+    /// of 512 B takes (docs/journal). A bare descriptor, whose number is read without a call.
     ///
     /// Errors: what the system said; for a direct one on which file system.
     pub fn reopen(&self, caching: Caching) -> Result<OwnedFd, String> {
-        let opened = match open::again_without_atime(self.fd(), caching) {
-            Err(Errno::EPERM) => open::again(self.fd(), caching),
-            other => other,
-        };
-        opened.map(OwnedFd::from).map_err(|errno| match caching {
+        open::again(self.fd(), caching).map(OwnedFd::from).map_err(|errno| match caching {
             Caching::Buffered => format!("cannot open {} again: {errno}", self.name),
             Caching::Direct => {
                 format!("cannot open {} with O_DIRECT: {errno}, on {}", self.name, self.file_system)
             }
         })
+    }
+
+    /// Opens it again for what is not timed: without changing its access time where that
+    /// is ours to say.
+    ///
+    /// Errors: as [`Self::reopen`].
+    pub fn reopen_unnoticed(&self) -> Result<OwnedFd, String> {
+        match open::again_without_atime(self.fd(), Caching::Buffered) {
+            Ok(file) => Ok(file.into()),
+            Err(_) => self.reopen(Caching::Buffered),
+        }
     }
 }
 

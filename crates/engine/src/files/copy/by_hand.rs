@@ -318,7 +318,7 @@ impl Copy<'_> {
 
     fn findings(&self, file: &Subject) -> Result<Findings, String> {
         // Its size now: the destination had none when it was opened.
-        let again = file.reopen(Caching::Buffered)?;
+        let again = file.reopen_unnoticed()?;
         examine(&Subject::of(again.into(), file.name().to_owned())?)
     }
 
@@ -356,7 +356,7 @@ fn holes(source: &Findings, copy: &Findings) -> Option<String> {
 /// The hash of a file, or of its first `bytes_max` bytes, read through the page cache.
 pub(crate) fn checksum(file: &Subject, bytes_max: u64) -> Result<u64, String> {
     const PIECE_BYTES: usize = 256 << 10;
-    let again = file.reopen(Caching::Buffered)?;
+    let again = file.reopen_unnoticed()?;
     let cannot = |errno: Errno| format!("cannot read {} to compare it: {errno}", file.name());
     let mut piece = Pages::new(PIECE_BYTES, PageKind::Plain).map_err(cannot)?;
     let (mut checksum, mut at) = (Checksum::new(), 0);

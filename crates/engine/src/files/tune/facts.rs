@@ -9,7 +9,6 @@ use iolens_model::file::Consumer;
 use iolens_model::tune::{Candidate, Facts, Pruned, Way};
 use iolens_model::units::Bytes;
 use iolens_sys::file::mapping::Mapping;
-use iolens_sys::file::open::Caching;
 use iolens_sys::pages::PAGE_BYTES;
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, cpuid, null_call, process, storage};
@@ -149,7 +148,7 @@ fn crossing_ns() -> f64 {
 fn huge_mapped_share(subject: &Subject, root: &Root) -> Option<f64> {
     const MOST: u64 = 4 << 30;
     let bytes = subject.bytes().min(MOST);
-    let file = subject.reopen(Caching::Buffered).ok()?;
+    let file = subject.reopen_unnoticed().ok()?;
     let length = usize::try_from(bytes).ok()?;
     let kib = || {
         let text = root.read("proc/self/smaps").ok()?;
