@@ -4,7 +4,7 @@
 use iolens_model::units::Bytes;
 use iolens_sys::proc::Root;
 
-use super::ways_up;
+use super::{Version, on_the_way_up};
 
 /// What can be limited: the key of `io.max`, the file of version 1, what it is.
 const KINDS: [(&str, &str, &str, Unit); 4] = [
@@ -24,19 +24,11 @@ enum Unit {
 /// `the cgroup limits reading from 8:0 to 50 MiB/s (/sys/fs/cgroup/a/io.max)`.
 pub(crate) fn device_limits(root: &Root, (major, minor): (u32, u32)) -> Vec<String> {
     let device = whole_disk(root, &format!("{major}:{minor}"));
-    let membership = root.read("proc/self/cgroup").unwrap_or_default();
-    let mut said = Vec::new();
-    for line in membership.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        let of: fn(&Root, &str, &str) -> Vec<String> = match controllers {
-            "" => unified,
-            list if list.split(',').any(|name| name == "blkio") => version_1,
-            _ => continue,
-        };
-        said.extend(ways_up(path).into_iter().flat_map(|path| of(root, path, &device)));
-    }
-    said
+    let limits = on_the_way_up(root, "blkio", &["/blkio"], |folder, version| {
+        let read = if version == Version::Unified { unified } else { version_1 };
+        Some(read(root, folder, &device))
+    });
+    limits.into_iter().flatten().collect()
 }
 
 /// Limits are of whole disks: that of a partition is the folder above its own.
@@ -49,8 +41,8 @@ fn whole_disk(root: &Root, device: &str) -> String {
 }
 
 /// `8:0 rbps=52428800 wbps=max riops=max wiops=max`.
-fn unified(root: &Root, path: &str, device: &str) -> Vec<String> {
-    let file = format!("sys/fs/cgroup{path}/io.max");
+fn unified(root: &Root, folder: &str, device: &str) -> Vec<String> {
+    let file = format!("{folder}/io.max");
     let limits = of_device(root, &file, device).unwrap_or_default();
     let limit = |word: &str| {
         let (key, number) = word.split_once('=')?;
@@ -61,9 +53,9 @@ fn unified(root: &Root, path: &str, device: &str) -> Vec<String> {
 }
 
 /// `8:0 52428800`, in a file for each kind.
-fn version_1(root: &Root, path: &str, device: &str) -> Vec<String> {
+fn version_1(root: &Root, folder: &str, device: &str) -> Vec<String> {
     let limit = |(_, name, what, unit)| {
-        let file = format!("sys/fs/cgroup/blkio{path}/blkio.throttle.{name}");
+        let file = format!("{folder}/blkio.throttle.{name}");
         let number = of_device(root, &file, device)?.trim().parse().ok()?;
         Some(sentence(what, device, number, unit, &file))
     };
