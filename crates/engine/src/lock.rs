@@ -43,10 +43,10 @@ impl MachineLock {
     pub fn try_take() -> Result<MachineLock, LockError> {
         let path = folder().join("iolens.lock");
         let own = format!(
-            "pid {} of user {}, since {} s after 1970",
+            "pid {} of user {}, since {}",
             process::id(),
             process::effective_uid(),
-            clock::unix_ns() / 1_000_000_000,
+            iolens_model::moment::utc(clock::unix_ns()),
         );
         match try_take(&path, &own) {
             Ok(Attempt::Taken(lock)) => Ok(MachineLock { _lock: lock }),

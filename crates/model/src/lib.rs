@@ -19,6 +19,7 @@ pub mod kernel;
 pub mod latency;
 pub mod load;
 pub mod metrics;
+pub mod moment;
 pub mod outcome;
 pub mod parse;
 pub mod plan;

@@ -113,7 +113,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
             p.mark { b { "iolens" } " " (plan.study()) " run " code { (run.header.id) } }
             h1 { (run.header.name.as_deref().unwrap_or(question(run))) }
             p.meta {
-                (number::utc(run.header.started_unix_ns))
+                (iolens_model::moment::utc(run.header.started_unix_ns))
                 " · " (words::settings(plan))
                 " · " (number::count(analysis.passes, "complete pass").replace("passs", "passes"))
                 " · δ = " (number::percent(analysis.delta).replace(' ', "\u{a0}"))

@@ -327,7 +327,7 @@ pub fn runs(rows: &[RunRow], style: &Style) -> String {
         let took = row.finished_unix_ns.map(|end| end.saturating_sub(row.started_unix_ns));
         let entries: Vec<String> = vec![
             row.id.clone(),
-            number::utc(row.started_unix_ns),
+            iolens_model::moment::utc(row.started_unix_ns),
             took.map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
             row.study.clone(),
             row.cells.to_string(),
