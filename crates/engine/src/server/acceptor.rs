@@ -5,7 +5,8 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use iolens_model::served::Mishap;
 use iolens_sys::errno::Errno;
@@ -29,7 +30,13 @@ pub(super) struct Acceptor {
 /// than one: while one of them is free, a thread that knows of nothing may get it
 /// for a connection, or a service for a file.
 #[derive(Debug)]
-pub(super) struct Reserve(Mutex<Vec<File>>);
+pub(super) struct Reserve {
+    files: Mutex<Vec<File>>,
+    /// Whether one of them is free or gone: what is taken meanwhile by another thread may
+    /// have its place, and has to give it back. Else the reserve dwindles, and without one
+    /// a connection stays in the queue, where every turn of a loop finds it.
+    is_short: AtomicBool,
+}
 
 /// How many are kept.
 const RESERVED: usize = 8;
@@ -71,7 +78,10 @@ impl Acceptor {
             match tcp_server::accept(self.listener.as_fd(), self.waiting) {
                 Ok(socket) => {
                     tally.connection();
-                    return Ok(Taken::Connection(socket));
+                    match self.reserve.admit(socket, tally) {
+                        Some(socket) => return Ok(Taken::Connection(socket)),
+                        None => continue,
+                    }
                 }
                 Err(Errno::EAGAIN) => return Ok(Taken::None),
                 Err(Errno::EINVAL) if tally.tallies().is_stopping() => return Ok(Taken::Over),
@@ -94,7 +104,47 @@ impl Reserve {
     pub(super) fn new() -> Reserve {
         let mut files = Vec::with_capacity(RESERVED);
         fill(&mut files);
-        Reserve(Mutex::new(files))
+        Reserve { files: Mutex::new(files), is_short: AtomicBool::new(false) }
+    }
+
+    /// A connection that was taken, unless its descriptor belongs into the reserve.
+    #[inline]
+    fn admit(&self, socket: OwnedFd, tally: &Tally) -> Option<OwnedFd> {
+        match self.is_short.load(Ordering::SeqCst) {
+            false => Some(socket),
+            true => self.admit_if_full(socket, tally),
+        }
+    }
+
+    #[cold]
+    fn admit_if_full(&self, socket: OwnedFd, tally: &Tally) -> Option<OwnedFd> {
+        let has_room = match self.files.try_lock() {
+            Ok(mut files) => {
+                fill(&mut files);
+                self.note(&files);
+                files.len() >= RESERVED
+            }
+            // Its owner may wait for a connection, and will fill the reserve up.
+            Err(_) => File::open("/dev/null").is_ok(),
+        };
+        if has_room {
+            return Some(socket);
+        }
+        tally.mishap(Mishap::NoDescriptor);
+        drop(socket);
+        if let Ok(mut files) = self.files.try_lock() {
+            fill(&mut files);
+            self.note(&files);
+        }
+        None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<File>> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, files: &[File]) {
+        self.is_short.store(files.len() < RESERVED, Ordering::SeqCst);
     }
 
     /// What is left to do when a connection could not be taken: perhaps it can be
@@ -130,13 +180,27 @@ impl Reserve {
     /// Takes a connection with a reserved descriptor, and closes it unless there is
     /// one for the reserve again.
     fn close_one(&self, listener: BorrowedFd<'_>, waiting: Waiting, tally: &Tally) -> After {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.lock();
         fill(&mut files);
         let reserved = files.len();
+        // Before one is free: who gets it for a connection sees that.
+        self.is_short.store(true, Ordering::SeqCst);
+        let after = Self::close_with(&mut files, reserved, listener, waiting, tally);
+        self.note(&files);
+        after
+    }
+
+    fn close_with(
+        files: &mut Vec<File>,
+        reserved: usize,
+        listener: BorrowedFd<'_>,
+        waiting: Waiting,
+        tally: &Tally,
+    ) -> After {
         // Without one it is tried all the same: a descriptor may be free by now.
         drop(files.pop());
         let taken = tcp_server::accept(listener, waiting);
-        fill(&mut files);
+        fill(files);
         let socket = match taken {
             Ok(socket) => socket,
             // Somebody else has got the descriptor, and there is another one.
@@ -153,7 +217,7 @@ impl Reserve {
         }
         tally.mishap(Mishap::NoDescriptor);
         drop(socket);
-        fill(&mut files);
+        fill(files);
         After::Next
     }
 }
