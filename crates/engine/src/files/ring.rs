@@ -8,16 +8,19 @@ use iolens_sys::process;
 /// enough that their blocks stay in the processor's caches.
 pub(crate) const DEPTH: usize = 8;
 
-/// Memory for the blocks that are under way at once, whatever their number: what is
-/// registered is locked, of which a user without `CAP_IPC_LOCK` has little, and the
-/// ring itself and other threads need some too.
+/// Most bytes of registered buffers, which are locked; null where nothing limits them.
+/// Half of what a user without `CAP_IPC_LOCK` may lock: the ring itself, other threads and
+/// the user's other processes need some too.
+pub(crate) fn locked_bytes_max() -> Option<u64> {
+    let limit = (!process::may_lock_any_memory()).then(process::memlock_limit_bytes)?;
+    (limit != u64::MAX).then_some(limit / 2)
+}
+
+/// Memory for the blocks that are under way at once, whatever their number.
 pub(crate) fn memory_bytes_max() -> usize {
     const MEMORY_BYTES_MAX: u64 = 64 << 20;
-    let limit = match process::may_lock_any_memory() {
-        true => u64::MAX,
-        false => process::memlock_limit_bytes(),
-    };
-    usize::try_from((limit / 2).min(MEMORY_BYTES_MAX)).unwrap_or(usize::MAX)
+    let most = locked_bytes_max().map_or(MEMORY_BYTES_MAX, |most| most.min(MEMORY_BYTES_MAX));
+    usize::try_from(most).unwrap_or(usize::MAX)
 }
 
 /// Waits for what is under way when nobody asks for its results any more: the kernel

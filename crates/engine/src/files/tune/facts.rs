@@ -20,6 +20,7 @@ use crate::files::examine::examine;
 use crate::files::job::FilePath;
 use crate::files::read::engines as reading;
 use crate::files::residency::{REMAINDER_MAX, Residency};
+use crate::files::ring::locked_bytes_max;
 use crate::files::subject::Subject;
 use crate::{cgroup, host, surroundings};
 
@@ -196,18 +197,15 @@ const SAME: [&str; 2] = ["pread", "readv"];
 /// The engine that leaves nothing in the page cache.
 const NO_TRACE: &str = "preadv2_dontcache";
 
-/// Most bytes of registered buffers, and what is left out for it. Half of the limit: it is
-/// the user's, of whom other processes may have locked some.
-fn locked_bytes_max() -> Option<(u64, Pruned)> {
-    let limit = (!process::may_lock_any_memory()).then(process::memlock_limit_bytes)?;
-    let most = limit / 2;
-    let why = format!(
-        "RLIMIT_MEMLOCK is {} of this user's processes together: ulimit -l in the shell that \
-         starts iolens raises it",
-        Bytes(limit)
-    );
+/// What is left out where no more than so much may be locked.
+fn beyond(most: u64) -> Pruned {
+    let limit = Bytes(process::memlock_limit_bytes());
     let what = format!("registered buffers of more than {}", Bytes(most));
-    (limit != u64::MAX).then_some((most, Pruned { what, why }))
+    let why = format!(
+        "RLIMIT_MEMLOCK is {limit} of this user's processes together: ulimit -l in the shell \
+         that starts iolens raises it"
+    );
+    Pruned { what, why }
 }
 
 fn readers(subject: &Subject, wish: &Wish) -> (Vec<Candidate>, Vec<Pruned>) {
@@ -224,17 +222,14 @@ fn readers(subject: &Subject, wish: &Wish) -> (Vec<Candidate>, Vec<Pruned>) {
                     has_depth: entry.has_depth,
                     is_shared: true,
                     calls: entry.summary.to_owned(),
-                    locked_bytes_max: locked
-                        .as_ref()
-                        .filter(|_| entry.locks_memory)
-                        .map(|(most, _)| *most),
+                    locked_bytes_max: locked.filter(|_| entry.locks_memory),
                 },
                 entry.since,
             )),
         }
     }
     if good.iter().any(|(candidate, _)| candidate.locked_bytes_max.is_some()) {
-        pruned.extend(locked.map(|(_, pruned)| pruned));
+        pruned.extend(locked.map(beyond));
     }
     simplest_first(&mut good);
     (good.into_iter().map(|(candidate, _)| candidate).collect(), pruned)
