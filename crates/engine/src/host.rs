@@ -11,6 +11,7 @@ pub use iolens_sys::proc::Root;
 use iolens_sys::{affinity, cpuid, process, tcp};
 
 use crate::counters::{self, CorePmu, Counters, Wanted};
+use crate::reclaim::{KDAMONDS, Reclaim};
 use crate::{cgroup, surroundings};
 
 /// Reads the machine below `root`; processors and limits are this process's.
@@ -230,6 +231,11 @@ fn memory_facts(facts: &mut Facts, root: &Root) {
         root,
         "sys/kernel/mm/transparent_hugepage/enabled",
     );
+    let reclaim = match Reclaim::read(root) {
+        Reclaim::NotTold => Reading::not_measured(format!("/{KDAMONDS} is read by root alone")),
+        told => Reading::Exact(told.words()),
+    };
+    facts.push("memory", "proactive reclaim", reclaim);
 }
 
 /// Which counters a thread has here, and why not the rest; on machines with

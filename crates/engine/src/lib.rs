@@ -29,6 +29,7 @@ pub mod perf_control;
 mod primitives;
 mod receive;
 pub mod receivers;
+mod reclaim;
 pub mod registry;
 #[cfg(test)]
 mod scripted;

@@ -7,6 +7,7 @@ use iolens_sys::proc::{cpu_ticks, pressure_some_us};
 
 use super::Patient;
 use crate::host;
+use crate::reclaim::{KDAMONDS, Reclaim};
 
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     vec![
@@ -18,6 +19,7 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
         clock(patient),
         steal(patient),
         pressure(patient),
+        reclaim(patient),
     ]
 }
 
@@ -162,4 +164,17 @@ fn pressure(patient: &Patient<'_>) -> Finding {
 
 fn first_word(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or("empty")
+}
+/// Only root may look, and a file that leaves the page cache shows in gate 8 anyhow.
+fn reclaim(patient: &Patient<'_>) -> Finding {
+    let reclaim = Reclaim::read(patient.root);
+    let found = ok("proactive reclaim", reclaim.words(), &format!("/{KDAMONDS}"));
+    match reclaim {
+        Reclaim::On { .. } => found.limits(
+            "a file that is only read leaves the page cache by itself: warm trials of files are \
+             refused by gate 8 when it does",
+            "whoever set it up can turn it off: echo off in that daemon's state",
+        ),
+        Reclaim::Off | Reclaim::NotTold => found,
+    }
 }

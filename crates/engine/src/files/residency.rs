@@ -1,6 +1,7 @@
 //! How much of a file is in the page cache, and bringing it out of there.
 
 use std::os::fd::AsFd;
+use std::time::Duration;
 
 use iolens_sys::errno::Errno;
 use iolens_sys::file::cache::{self, Advice};
@@ -74,9 +75,10 @@ pub(crate) fn is_stacked(file_system: &str) -> bool {
     STACKED.contains(&file_system)
 }
 
-/// Attempts to evict a file: pages that were busy at the first are free at the
-/// next.
-pub(crate) const ATTEMPTS: usize = 4;
+/// Pauses after which it is tried again to evict: pages that were busy are free soon, and
+/// what is being read ahead is locked until it has come, which for the 8 MiB of some
+/// devices takes tens of milliseconds.
+const PAUSES_MS: [u64; 7] = [0, 0, 1, 4, 16, 64, 256];
 
 /// Share of a file that may stay for it to count as evicted.
 pub const REMAINDER_MAX: f64 = 0.001;
@@ -89,17 +91,29 @@ pub const REMAINDER_MAX: f64 = 0.001;
 /// Errors: what the system refused.
 pub fn evict(subject: &Subject) -> Result<Residency, String> {
     let cannot = |what: &str, errno: Errno| format!("cannot {what} {}: {errno}", subject.name());
-    let mut left = Residency::of(subject, 0, subject.bytes());
-    for _ in 0..ATTEMPTS {
+    let once = || {
         sync(subject).map_err(|errno| cannot("sync", errno))?;
         cache::advise(subject.fd(), 0, 0, Advice::DontNeed)
             .map_err(|errno| cannot("evict", errno))?;
-        left = Residency::of(subject, 0, subject.bytes());
-        if left.share().is_none_or(|share| share <= REMAINDER_MAX) {
+        Ok(Residency::of(subject, 0, subject.bytes()))
+    };
+    persistently(once, |left| left.share().is_none_or(|share| share <= REMAINDER_MAX))
+}
+
+/// Tries until it is done or the pauses are used up; returns what the last attempt did.
+pub(crate) fn persistently<T>(
+    mut attempt: impl FnMut() -> Result<T, String>,
+    is_done: impl Fn(&T) -> bool,
+) -> Result<T, String> {
+    let mut last = attempt()?;
+    for pause_ms in PAUSES_MS {
+        if is_done(&last) {
             break;
         }
+        std::thread::park_timeout(Duration::from_millis(pause_ms));
+        last = attempt()?;
     }
-    Ok(left)
+    Ok(last)
 }
 
 /// fdatasync(2), which a descriptor for reading may do too.

@@ -37,7 +37,7 @@ pub(super) fn state(case: &Case<'_>) -> Check {
         CacheState::Warm if is_direct => Check::Pass,
         CacheState::Warm => warm(&residents),
     };
-    let came = if is_cold || is_direct { delivered(&slices) } else { kept(case) };
+    let came = if is_cold || is_direct { delivered(&slices) } else { kept(&slices) };
     match (found, came) {
         (invalid @ Check::Invalid(_), _) | (_, invalid @ Check::Invalid(_)) => invalid,
         _ if !knows => Check::Flag(Flag::Once(UNKNOWN.to_owned())),
@@ -69,16 +69,19 @@ fn warm(residents: &[f64]) -> Check {
     }
 }
 
-/// Storage delivered nothing.
-fn kept(case: &Case<'_>) -> Check {
-    let read = case.sums.tx.bytes;
-    match case.sums.tx.file.and_then(|counts| counts.device_bytes) {
-        Some(bytes) if bytes as f64 > read as f64 * REMAINDER_MAX => Check::Invalid(format!(
-            "storage delivered {} of the {} that were to come from the page cache",
+/// Storage delivered nothing, in any slice: what one waited for is not made up by others.
+fn kept(slices: &[Found<'_>]) -> Check {
+    let waited = slices.iter().find_map(|slice| {
+        let bytes = slice.found.device_bytes?;
+        (bytes as f64 > slice.read_bytes as f64 * REMAINDER_MAX).then_some((bytes, slice))
+    });
+    match waited {
+        Some((bytes, slice)) => Check::Invalid(format!(
+            "storage delivered {} to a slice whose {} were to come from the page cache",
             Bytes(bytes),
-            Bytes(read)
+            Bytes(slice.read_bytes)
         )),
-        _ => Check::Pass,
+        None => Check::Pass,
     }
 }
 
@@ -336,6 +339,11 @@ mod tests {
         check(half, Some("only 50.0 % of the file was in the page cache"));
         let bytes = slice_bytes();
         check(found(FILE_BYTES, FILE_BYTES, bytes / 2), Some("to come from the page cache"));
+        // The other slices do not make up for one.
+        let mut uneven = run(CacheState::Warm, false, found(FILE_BYTES, FILE_BYTES, 0));
+        let last = uneven.trials[0].slices.last_mut().unwrap();
+        last.tx.file = Some(found(FILE_BYTES, FILE_BYTES, bytes / 500));
+        check_gate(state, &uneven, Some("to a slice whose"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::files::arm::{Before, Ground, OWN_FILE, read_range, whole_blocks};
 use crate::files::failure::{of_writing, said_of_writing};
 use crate::files::job::FilePath;
 use crate::files::part::Part;
-use crate::files::residency::{ATTEMPTS, is_stacked};
+use crate::files::residency::{is_stacked, persistently};
 use crate::files::subject::Subject;
 use crate::op::{Budget, Fact, Sender, Span, Tally};
 
@@ -147,13 +147,11 @@ impl Destined {
         let (fd, bytes) = (self.subject.fd(), self.regions.bytes);
         sync::fdatasync(fd).map_err(self.cannot("sync"))?;
         if entry.is_direct {
-            for _ in 0..ATTEMPTS {
+            let once = || {
                 cache::advise(fd, start, bytes, Advice::DontNeed).map_err(self.cannot("evict"))?;
-                if self.cached(start).is_none_or(|left| left.pages == 0) {
-                    break;
-                }
-            }
-            return Ok(());
+                Ok(self.cached(start).map_or(0, |left| left.pages))
+            };
+            return persistently(once, |&left| left == 0).map(drop);
         }
         let pages = bytes.div_ceil(PAGE_BYTES as u64);
         match self.cached(start) {

@@ -1,0 +1,161 @@
+//! Whether the kernel takes memory back before anybody needs it: DAMON, told by
+//! an administrator to page out what was not used for a while. A file that is
+//! only read by read(2) looks unused to it, and leaves the page cache.
+//!
+//! Source: Documentation/admin-guide/mm/damon/usage.rst and reclaim.rst.
+
+use iolens_sys::proc::Root;
+
+/// What DAMON does with memory that nobody uses.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Reclaim {
+    /// Nothing.
+    Off,
+    /// Takes it back when it was not used for so long, in seconds, as far as that is told.
+    On { idle_s: Option<f64> },
+    /// Who is not root may not know.
+    NotTold,
+}
+
+/// The folder of what is set up by hand, and the switch of the ready-made module.
+pub(crate) const KDAMONDS: &str = "sys/kernel/mm/damon/admin/kdamonds";
+const MODULE: &str = "sys/module/damon_reclaim/parameters";
+
+impl Reclaim {
+    pub(crate) fn read(root: &Root) -> Reclaim {
+        let module = switched_on(root, &format!("{MODULE}/enabled"), "Y").map(|is_on| {
+            is_on.then(|| number(root, &format!("{MODULE}/min_age")).map(|us| us / 1e6))
+        });
+        let daemons = folders(root, KDAMONDS).map(|daemon| by_daemon(root, &daemon));
+        let all: Vec<Option<Option<Option<f64>>>> = [module].into_iter().chain(daemons).collect();
+        match all.iter().flatten().flatten().next() {
+            Some(&idle_s) => Reclaim::On { idle_s },
+            None if all.iter().any(Option::is_none) => Reclaim::NotTold,
+            None => Reclaim::Off,
+        }
+    }
+
+    /// In words, as in "proactive reclaim: …".
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Reclaim::Off => "off".to_owned(),
+            Reclaim::On { idle_s: Some(s) } => {
+                format!("DAMON pages out what was not used for {s:.0} s")
+            }
+            Reclaim::On { idle_s: None } => "DAMON pages out what is not used".to_owned(),
+            Reclaim::NotTold => "told to root alone".to_owned(),
+        }
+    }
+}
+
+/// Whether a switch has a value; off where there is none, null where it may not be read.
+fn switched_on(root: &Root, path: &str, on: &str) -> Option<bool> {
+    match root.read(path) {
+        Ok(state) => Some(state.trim() == on),
+        Err(_) if exists(root, path) => None,
+        Err(_) => Some(false),
+    }
+}
+
+fn exists(root: &Root, path: &str) -> bool {
+    path.rsplit_once('/').is_some_and(|(folder, name)| root.names(folder).iter().any(|n| n == name))
+}
+
+/// What one daemon does: nothing, or takes back what was idle for so long. Null where it
+/// is not told.
+fn by_daemon(root: &Root, daemon: &str) -> Option<Option<Option<f64>>> {
+    if !switched_on(root, &format!("{daemon}/state"), "on")? {
+        return Some(None);
+    }
+    let mut idle = None;
+    for context in folders(root, &format!("{daemon}/contexts")) {
+        for scheme in folders(root, &format!("{context}/schemes")) {
+            if switched_on(root, &format!("{scheme}/action"), "pageout")? {
+                idle = Some(idle_s(root, &context, &scheme));
+            }
+        }
+    }
+    Some(idle)
+}
+
+/// How long memory is idle before a scheme takes it, in seconds: its age counts
+/// aggregation intervals.
+fn idle_s(root: &Root, context: &str, scheme: &str) -> Option<f64> {
+    let age = number(root, &format!("{scheme}/access_pattern/age/min"))?;
+    let us = number(root, &format!("{context}/monitoring_attrs/intervals/aggr_us"))?;
+    Some(age * us / 1e6)
+}
+
+fn number(root: &Root, path: &str) -> Option<f64> {
+    root.read(path).ok()?.trim().parse().ok()
+}
+
+/// The numbered folders in one: beside them stands how many there are.
+fn folders(root: &Root, folder: &str) -> impl Iterator<Item = String> {
+    let numbered = root.names(folder).into_iter().filter(|name| name.parse::<u32>().is_ok());
+    numbered.map(move |name| format!("{folder}/{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn write(folder: &Path, files: &[(&str, &str)]) {
+        for (name, text) in files {
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+    }
+
+    const ONE: &str = "sys/kernel/mm/damon/admin/kdamonds/0";
+
+    fn daemon(folder: &Path, state: &str, action: &str) {
+        let context = format!("{ONE}/contexts/0");
+        let files = [
+            (format!("{ONE}/state"), state),
+            (format!("{context}/monitoring_attrs/intervals/aggr_us"), "5000000\n"),
+            (format!("{context}/schemes/nr_schemes"), "1\n"),
+            (format!("{context}/schemes/0/action"), action),
+            (format!("{context}/schemes/0/access_pattern/age/min"), "12\n"),
+        ];
+        write(folder, &files.each_ref().map(|(name, text)| (name.as_str(), *text)));
+    }
+
+    #[test]
+    fn a_daemon_that_pages_out_is_found_with_its_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::at(folder.path());
+        assert_eq!(Reclaim::read(&root), Reclaim::Off);
+        for (state, action, idle) in [
+            ("on\n", "pageout\n", Reclaim::On { idle_s: Some(60.0) }),
+            ("off\n", "pageout\n", Reclaim::Off),
+            ("on\n", "stat\n", Reclaim::Off),
+        ] {
+            daemon(folder.path(), state, action);
+            assert_eq!(Reclaim::read(&root), idle, "{state} {action}");
+        }
+        let words = Reclaim::On { idle_s: Some(60.0) }.words();
+        assert_eq!(words, "DAMON pages out what was not used for 60 s");
+    }
+
+    #[test]
+    fn the_module_is_found_too() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), &[("sys/module/damon_reclaim/parameters/enabled", "Y\n")]);
+        let root = Root::at(folder.path());
+        assert_eq!(Reclaim::read(&root), Reclaim::On { idle_s: None });
+        write(folder.path(), &[("sys/module/damon_reclaim/parameters/min_age", "120000000\n")]);
+        assert_eq!(Reclaim::read(&root), Reclaim::On { idle_s: Some(120.0) });
+    }
+
+    #[test]
+    fn what_may_not_be_read_is_not_taken_for_off() {
+        let folder = tempfile::tempdir().unwrap();
+        // A folder in the place of the file: there, and not to be read.
+        std::fs::create_dir_all(folder.path().join(ONE).join("state")).unwrap();
+        assert_eq!(Reclaim::read(&Root::at(folder.path())), Reclaim::NotTold);
+    }
+}
