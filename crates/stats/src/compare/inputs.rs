@@ -6,7 +6,8 @@ use iolens_model::reading::Reading;
 use iolens_model::run::RunHeader;
 use serde::Serialize;
 
-use super::Side;
+use super::{Side, common_cells};
+use crate::analysis::CellAnalysis;
 
 /// Keys of a plan that are no input: the order of trials, and a name.
 const NO_INPUT: [&str; 2] = ["seed", "name"];
@@ -15,7 +16,7 @@ const NO_INPUT: [&str; 2] = ["seed", "name"];
 /// mitigations, the parts that differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Input {
-    /// What it is about: `iolens`, `plan`, or the heading of a fact of the machine.
+    /// What it is about: `iolens`, `plan`, `load`, or the heading of a fact of the machine.
     pub group: String,
     /// Its name.
     pub name: String,
@@ -42,7 +43,37 @@ pub(super) fn differences(a: &Side<'_>, b: &Side<'_>) -> Vec<Input> {
         a: find(of_a, one),
         b: find(of_b, one),
     });
-    inputs.filter(|input| input.a != input.b).map(parts_that_differ).collect()
+    let inputs = inputs.map(parts_that_differ).chain(rates(a, b));
+    inputs.filter(|input| input.a != input.b).collect()
+}
+
+/// The rates that servers were offered, of cells of both runs: each run finds its own.
+fn rates<'a>(a: &Side<'a>, b: &Side<'a>) -> impl Iterator<Item = Input> {
+    let of_cell = |(a, b): (&CellAnalysis, &CellAnalysis)| {
+        let server = a.cell.server().filter(|server| server.is_open_loop())?;
+        Some(Input {
+            group: "load".to_owned(),
+            name: format!(
+                "{}, {}, {}",
+                server.service,
+                server.connections_in_words(),
+                server.load_in_words()
+            ),
+            a: asked_rates(a),
+            b: asked_rates(b),
+        })
+    };
+    common_cells(a, b).into_iter().filter_map(of_cell)
+}
+
+/// Every rate that was asked of a cell's servers, lowest first; null without any.
+fn asked_rates(cell: &CellAnalysis) -> Option<String> {
+    let servers = cell.arms.iter().filter_map(|arm| arm.server.as_ref());
+    let mut rates: Vec<f64> = servers.flat_map(|server| server.rates_asked.clone()).collect();
+    rates.sort_by(f64::total_cmp);
+    let mut words: Vec<String> = rates.iter().map(|rate| format!("{rate:.0}")).collect();
+    words.dedup();
+    (!words.is_empty()).then(|| format!("{}/s", words.join(" and ")))
 }
 
 /// One input of one run; null where it was asked for and is not known.

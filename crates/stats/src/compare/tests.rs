@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::{Absolute, ArmChange, Comparison, Refused, Side, compare};
 use crate::analyse;
 use crate::analysis::Verdict;
-use crate::fixture::servers::{self, served};
+use crate::fixture::servers::{self, Served, served};
 use crate::fixture::{self, ArmTime};
 use crate::quantity::Quantity;
 use crate::simulation::Normal;
@@ -312,6 +312,22 @@ fn servers_are_compared_by_what_a_request_costs_too() {
     assert_eq!(of(Quantity::ServerCpu).verdict, Verdict::Slower);
     assert!((of(Quantity::ServerCpu).ratio.unwrap() * 1.2 - 1.0).abs() < 1e-3);
     assert_eq!(comparison.contrasts, 4);
+}
+
+/// Each run finds its own rate, and a request may cost another time at another rate.
+#[test]
+fn rates_that_differ_are_inputs() {
+    let at = |request_ns: f64| {
+        let one = |label, role| Served { cpu_ns: 5000.0, ..served(label, role, request_ns) };
+        let (base, arm) = (one("base", Role::Baseline), one("arm", Role::Compared));
+        servers::passes(LoadLevel::Percent(50), 12, base, arm, |_, _| {})
+    };
+    let comparison = compared(&at(10_000.0), &at(8000.0), Absolute::Shown).unwrap();
+    let input = &comparison.inputs[0];
+    assert_eq!(input.name, "echo, 16 connections, offered 50% of the slowest");
+    assert_eq!((input.a.as_deref(), input.b.as_deref()), (Some("100000/s"), Some("125000/s")));
+    assert_eq!(comparison.cells[0].arms[1].quantity, Quantity::ServerCpu);
+    assert!(comparison.judged().all(|change| change.verdict == Verdict::Equivalent));
 }
 
 fn near(a: Option<f64>, b: Option<f64>) -> bool {
