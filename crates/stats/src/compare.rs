@@ -183,7 +183,7 @@ pub fn compare(a: &Side<'_>, b: &Side<'_>, absolute: Absolute) -> Result<Compari
     let drafts: Vec<Vec<arms::Draft<'_>>> =
         common.iter().map(|(a, b)| arms::drafts(a, b, absolute)).collect();
     let contrasts = count(drafts.iter().flatten().map(arms::Draft::claims).sum());
-    let rules = arms::Rules { delta, contrasts };
+    let rules = arms::Rules { delta, contrasts, same_trials: is_one_run(a, b) };
     let table = &mut StudentTable::new(contrasts);
     let cells: Vec<CellChange> = common
         .iter()
@@ -307,12 +307,17 @@ fn labels(analysis: &Analysis) -> BTreeSet<&str> {
     arms.map(|arm| arm.arm.label.as_str()).collect()
 }
 
+/// Whether a run is held against itself: nothing can differ then, and nothing is uncertain.
+fn is_one_run(a: &Side<'_>, b: &Side<'_>) -> bool {
+    a.header.id == b.header.id && a.analysis == b.analysis
+}
+
 fn warnings(a: &Side<'_>, b: &Side<'_>, changes: &SelfCheck) -> Vec<String> {
     let mut warnings = Vec::new();
-    if a.header.id == b.header.id {
+    if is_one_run(a, b) {
         warnings.push(format!(
-            "Both are run {}: every change is 1, and the intervals are those of two runs as wide \
-             as this one",
+            "Both are run {}, the same trials: every change is exactly 1, which says nothing of \
+             how far two runs would differ",
             a.header.id
         ));
     }

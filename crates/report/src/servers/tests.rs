@@ -363,6 +363,6 @@ fn two_runs_of_servers_are_compared_by_cost_too() {
     ] {
         assert_eq!(text.contains(heading), is_there, "{heading}: {text}");
     }
-    assert!(text.contains("are run 4f1c09ab: every change is 1"), "{text}");
+    assert!(text.contains("are run 4f1c09ab, the same trials"), "{text}");
     has_none_of(&["size  ", "message"], &text);
 }

@@ -16,6 +16,8 @@ pub(super) struct Rules {
     pub(super) delta: f64,
     /// Changes that the simultaneous intervals cover together (J).
     pub(super) contrasts: u32,
+    /// Whether both sides are one run, whose trials differ by nothing.
+    pub(super) same_trials: bool,
 }
 
 /// One quantity of an arm in both runs, before it is judged.
@@ -160,13 +162,19 @@ pub(super) fn judge(
 }
 
 fn ratio_claim(draft: &Draft<'_>, rules: &Rules) -> Option<Claim> {
-    let [a, b] = draft.sides.each_ref().map(Standing::known_ratio);
-    Some(Claim::between(&a?, &b?, rules.contrasts))
+    claim(draft.sides.each_ref().map(Standing::known_ratio), rules)
 }
 
 fn own_claim(draft: &Draft<'_>, rules: &Rules) -> Option<Claim> {
-    let [a, b] = draft.sides.each_ref().map(Standing::known_own);
-    Some(Claim::between(&a?, &b?, rules.contrasts))
+    claim(draft.sides.each_ref().map(Standing::known_own), rules)
+}
+
+fn claim([a, b]: [Option<Known>; 2], rules: &Rules) -> Option<Claim> {
+    let exact = |known: Known| Known { error: known.error.map(|_| 0.0), ..known };
+    match rules.same_trials {
+        true => Some(Claim::between(&exact(a?), &exact(b?), rules.contrasts)),
+        false => Some(Claim::between(&a?, &b?, rules.contrasts)),
+    }
 }
 
 fn arm_change(

@@ -94,6 +94,15 @@ fn a_run_against_itself_is_equivalent_with_a_ratio_of_exactly_one() {
     assert_eq!((comparison.slower(), comparison.is_usable()), (0, true));
     assert!(comparison.inputs.is_empty() && comparison.missing.is_empty());
     assert!(comparison.warnings[0].starts_with("Both are run aaaaaaaa"));
+    // However wide its own intervals are: the trials are the same.
+    let mut wide = self::run("cccccccc", 3, usual);
+    for (i, trial) in wide.trials.iter_mut().enumerate() {
+        for slice in trial.slices.iter_mut().filter(|slice| slice.arm == i % 4) {
+            slice.tx.time_ns *= 2;
+        }
+    }
+    let again = compared(&wide, &wide, Absolute::Judged).unwrap();
+    assert!(again.judged().all(|change| change.verdict == Verdict::Equivalent), "{again:#?}");
     // Two arms and a copy in two cells, and three arms by themselves.
     assert_eq!(comparison.contrasts, 12);
 }
