@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Runs(Runs),
     /// Show a stored run, or one cell of it with every trial
     Show(Show),
+    /// Hold a stored run against another: what is faster or slower, and how sure
+    Compare(Compare),
     /// Sample where the CPU time of a cell's arms goes, by kernel symbol
     Explain(Explain),
     /// Write the page or the figures of a stored run
@@ -204,6 +206,28 @@ pub(crate) struct Show {
     /// Every arm of every cell, also of a run that has many
     #[arg(long, conflicts_with_all = ["cell", "json"])]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit code: 1 if an arm is SLOWER in RUN_B by more than δ, 4 if nothing can \
+                        be compared, 2 if the runs have nothing in common"
+)]
+pub(crate) struct Compare {
+    /// The run to compare with: an id, the beginning of one, or `last`
+    #[arg(value_name = "RUN_A")]
+    pub(crate) run_a: String,
+    /// The run that is judged
+    #[arg(value_name = "RUN_B")]
+    pub(crate) run_b: String,
+    /// Judge also what each arm takes by itself, although the runs took no turns
+    #[arg(long)]
+    pub(crate) absolute: bool,
+    /// Print the result for a pull request, in the Markdown of GitHub
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
 }

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 
 /// Exit code 1: `--strict` found something undecided or invalid, `audit`
-/// something impossible.
+/// something impossible, `compare` something slower.
 pub(crate) const FOUND: u8 = 1;
 /// Exit code 2: the command line asks for something that cannot be.
 pub(crate) const USAGE: u8 = 2;

@@ -51,6 +51,7 @@ fn main() -> ExitCode {
         Command::Runs(runs) => commands::stored::runs(&runs),
         Command::Show(show) => commands::stored::show(&show),
         Command::Explain(explain) => commands::explain::explain(&explain),
+        Command::Compare(compare) => commands::compare::compare(&compare),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
         Command::Audit(audit) => commands::audit::audit(&audit),

@@ -3,10 +3,12 @@
 //!
 //! [`answers`] says in sentences what was found and [`questions`] what it means;
 //! [`text`], [`csv`], [`json`], [`figure`], [`png`] and [`html`] are its forms.
+//! [`compare`] holds two runs against each other.
 
 #![forbid(unsafe_code)]
 
 pub mod answers;
+pub mod compare;
 mod copying;
 pub mod csv;
 pub mod doctor;
@@ -28,6 +30,7 @@ pub mod tune;
 mod arm_facts;
 mod arms;
 mod calls;
+mod markdown;
 mod number;
 mod parts;
 mod records;

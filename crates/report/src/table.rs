@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 
 use crate::csv;
+use crate::markdown::escaped;
 
 /// How the cells of a column line up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -237,6 +238,33 @@ impl Table {
                 }
             }
         }
+    }
+
+    /// A table in the Markdown of GitHub, footnotes below.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let name = |column: &Column| match column.unit.as_str() {
+            "" => escaped(&column.name),
+            unit => format!("{} ({})", escaped(&column.name), escaped(unit)),
+        };
+        let rule = |column: &Column| match column.align {
+            Align::Left | Align::Prose => "---".to_owned(),
+            Align::Right | Align::Decimal => "---:".to_owned(),
+        };
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut out = line(self.columns.iter().map(name).collect());
+        out.push_str(&line(self.columns.iter().map(rule).collect()));
+        for row in &self.rows {
+            let cell = |entry: &Entry| {
+                let mark = entry.note.map(superscript).unwrap_or_default();
+                escaped(&entry.text) + &mark
+            };
+            out.push_str(&line(row.entries.iter().map(cell).collect()));
+        }
+        for (i, note) in self.notes.iter().enumerate() {
+            out.push_str(&format!("\n{} {}\n", superscript(i), escaped(note)));
+        }
+        out
     }
 
     /// CSV with one header line; footnotes become a last column.

@@ -32,7 +32,7 @@ pub struct Style {
 
 impl Style {
     /// Columns that are used: lines longer than 100 are hard to read.
-    fn columns(self) -> usize {
+    pub(crate) fn columns(self) -> usize {
         self.width.clamp(40, 100)
     }
 
@@ -119,7 +119,7 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
 
 /// The sentences that answer, with a line between those of different kinds; returns
 /// the others, which stand behind the tables.
-fn push_answers<'a>(
+pub(crate) fn push_answers<'a>(
     out: &mut String,
     sentences: &'a [Sentence],
     style: &Style,
@@ -139,7 +139,7 @@ fn push_answers<'a>(
     after
 }
 
-fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
+pub(crate) fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
     let folded = wrap::hanging(&sentence.text, style.columns(), 2);
     let painted = match sentence.kind {
         Kind::Alarm => style.paint(RED, &folded),
@@ -153,7 +153,7 @@ fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
 }
 
 /// Verdicts in colour, by their words.
-fn painted(table: &str, style: &Style) -> String {
+pub(crate) fn painted(table: &str, style: &Style) -> String {
     if !style.colour {
         return table.to_owned();
     }

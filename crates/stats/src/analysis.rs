@@ -189,6 +189,13 @@ impl Interval {
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
+
+    /// Half-width of the interval of a ratio as a fraction of it: exp(half-width of ln)
+    /// − 1.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).sqrt() - 1.0
+    }
 }
 
 /// An arm against the baseline: time per message (or what else is compared) of the
@@ -227,7 +234,7 @@ impl Contrast {
     /// exp(half-width of ln) − 1. Null without an interval.
     #[must_use]
     pub fn half_width(&self) -> Option<f64> {
-        self.pointwise.map(|i| (i.high / i.low).sqrt() - 1.0)
+        self.pointwise.map(|interval| interval.half_width())
     }
 }
 

@@ -1,7 +1,8 @@
 //! An arm against the baseline over trials: the typical ratio with its
 //! intervals, and the ratio of totals beside it.
 
-use crate::analysis::{Contrast, Estimate, Interval};
+use crate::analysis::{Contrast, Estimate};
+use crate::claim::Claim;
 use crate::interval::{Moments, Parts, Totals};
 use crate::student::StudentTable;
 use crate::verdict::{self, Context};
@@ -21,13 +22,7 @@ pub(crate) struct Pair {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Measured {
     /// Of the trials' typical ln ratios.
-    pub(crate) moments: Moments,
-    /// 95 % for this contrast alone.
-    pub(crate) pointwise: Option<Interval>,
-    /// 90 % for this contrast alone.
-    pub(crate) pointwise90: Option<Interval>,
-    /// 95 % for all contrasts of the run together.
-    pub(crate) simultaneous: Option<Interval>,
+    pub(crate) typical: Claim,
     /// Ratio of the totals per message.
     pub(crate) total_ratio: Estimate,
 }
@@ -39,19 +34,8 @@ impl Measured {
         let totals =
             |side: fn(&Pair) -> Parts| Totals::of(&pairs.iter().map(side).collect::<Vec<Parts>>());
         let total = totals(|pair| pair.baseline)?.quotient(&totals(|pair| pair.arm)?);
-        let moments = Moments::of(&typical)?;
-        Some(Measured {
-            pointwise: moments.interval(table, |t| t.pointwise),
-            pointwise90: moments.interval(table, |t| t.pointwise90),
-            simultaneous: moments.interval(table, |t| t.simultaneous),
-            total_ratio: total.estimate(table),
-            moments,
-        })
-    }
-
-    /// Half-width of the pointwise interval, as [`Contrast::half_width`].
-    pub(crate) fn half_width(&self) -> Option<f64> {
-        self.pointwise.map(|interval| (interval.high / interval.low).sqrt() - 1.0)
+        let typical = Claim::of(Moments::of(&typical)?, table);
+        Some(Measured { typical, total_ratio: total.estimate(table) })
     }
 
     /// Whether neither of the two ratios lies in the other's interval.
@@ -60,25 +44,27 @@ impl Measured {
     /// touch would hardly ever find a tail. Differences under a millionth are
     /// rounding, which matters where trials agree exactly.
     pub(crate) fn tail(&self) -> bool {
-        let (Some(typical), Some(total)) = (self.pointwise, self.total_ratio.interval) else {
+        let (Some(typical), Some(total)) = (self.typical.pointwise, self.total_ratio.interval)
+        else {
             return false;
         };
-        let ratio = self.moments.mean.exp();
+        let ratio = self.typical.moments.mean.exp();
         let apart = (self.total_ratio.value / ratio - 1.0).abs() > 1e-6;
         apart && !typical.contains(self.total_ratio.value) && !total.contains(ratio)
     }
 
     /// The contrast with its verdict.
     pub(crate) fn judged(self, context: &Context<'_>, table: &mut StudentTable) -> Contrast {
-        let conclusion = verdict::conclude(&self, context, table);
+        let conclusion = verdict::conclude(&self.typical, context, table);
+        let Claim { moments, pointwise, pointwise90, simultaneous, .. } = self.typical;
         Contrast {
-            ratio: self.moments.mean.exp(),
-            n: self.moments.n,
-            sd_ln: self.moments.sd,
+            ratio: moments.mean.exp(),
+            n: moments.n,
+            sd_ln: moments.sd,
             tail: self.tail(),
-            pointwise: self.pointwise,
-            pointwise90: self.pointwise90,
-            simultaneous: self.simultaneous,
+            pointwise,
+            pointwise90,
+            simultaneous,
             total_ratio: self.total_ratio,
             verdict: conclusion.verdict,
             reason: conclusion.reason,
@@ -90,6 +76,7 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Interval;
 
     /// Trials with this typical ln ratio whose totals say the same.
     fn pairs(typical: &[f64]) -> Vec<Pair> {
@@ -112,18 +99,18 @@ mod tests {
             assert!((interval.low.ln() - (0.2 - half)).abs() < 5e-5);
             assert!((interval.high.ln() - (0.2 + half)).abs() < 5e-5);
         };
-        check(measured.pointwise, 4.303);
-        check(measured.pointwise90, 2.920);
-        check(measured.simultaneous, 4.303);
+        check(measured.typical.pointwise, 4.303);
+        check(measured.typical.pointwise90, 2.920);
+        check(measured.typical.simultaneous, 4.303);
         assert!(!measured.tail());
-        let half = measured.half_width().expect("a half-width");
+        let half = measured.typical.half_width().expect("a half-width");
         assert!((half - ((4.3027 * 0.1 / 3f64.sqrt()).exp() - 1.0)).abs() < 1e-4);
     }
 
     #[test]
     fn one_trial_has_a_ratio_and_no_interval() {
         let measured = Measured::of(&pairs(&[0.1]), &mut StudentTable::new(1)).expect("measured");
-        assert_eq!(measured.pointwise, None);
+        assert_eq!(measured.typical.pointwise, None);
         assert_eq!(measured.total_ratio.interval, None);
         assert!(!measured.tail());
         assert_eq!(Measured::of(&[], &mut StudentTable::new(1)), None);

@@ -16,6 +16,8 @@ pub mod after_drop;
 pub mod analyse;
 pub mod analysis;
 pub mod attribution;
+mod claim;
+pub mod compare;
 mod contrast;
 mod cost_model;
 mod crossover;

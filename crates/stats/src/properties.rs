@@ -9,7 +9,8 @@ use iolens_model::units::{Bytes, Nanos};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::analysis::{Analysis, ArmAnalysis, Contrast, Estimate, Interval};
+use crate::analysis::{Analysis, ArmAnalysis, Contrast, Estimate, Interval, Verdict};
+use crate::compare::{Absolute, Change, Side, compare};
 use crate::fixture::{self, ArmTime};
 use crate::{PassSummary, analyse, decide, invalid_arms, unmet};
 
@@ -179,6 +180,17 @@ fn contrast_is_sound(contrast: &Contrast) -> bool {
     nested && explained && contrast.ratio > 0.0 && is_sound(&contrast.total_ratio)
 }
 
+fn change_is_sound(change: &Change) -> bool {
+    let nested = match (change.pointwise, change.simultaneous, change.ratio) {
+        (Some(one), Some(all), Some(ratio)) => {
+            one.contains(ratio) && all.low <= one.low && one.high <= all.high
+        }
+        (None, None, ratio) => ratio.is_some() || change.verdict == Verdict::Invalid,
+        _ => false,
+    };
+    nested && !change.reason.is_empty() && change.ratio.is_none_or(|ratio| ratio > 0.0)
+}
+
 fn arm_is_sound(arm: &ArmAnalysis) -> bool {
     let contrasts = [&arm.contrast, &arm.isolated].into_iter().flatten().all(contrast_is_sound);
     let figures = arm.figures.as_ref().is_none_or(|f| {
@@ -254,5 +266,20 @@ proptest! {
         }
         let _ = decide(&[PassSummary::of(&analysis)], &run.header.plan);
         let _ = unmet(&analysis, &run.header.plan);
+    }
+
+    #[test]
+    fn any_two_runs_get_a_sound_comparison_or_are_refused(a in any_run(), b in any_run()) {
+        let analyses = [&a, &b].map(analyse);
+        let side = |i: usize, header| Side { header, analysis: &analyses[i], asked: &[] };
+        let found = compare(&side(0, &a.header), &side(1, &b.header), Absolute::Judged);
+        let Ok(comparison) = found else { return Ok(()) };
+        for arm in comparison.cells.iter().flat_map(|cell| &cell.arms) {
+            let own = arm.own.as_ref().and_then(|own| own.judged.as_ref());
+            for change in arm.change.iter().chain(own) {
+                prop_assert!(change_is_sound(change), "{arm:#?}");
+            }
+        }
+        prop_assert!(comparison.slower() == 0 || comparison.is_usable());
     }
 }

@@ -4,22 +4,42 @@
 use iolens_model::arm::Role;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-use crate::analysis::{CellAnalysis, Contrast, SelfCheck};
+use crate::analysis::{CellAnalysis, Contrast, Interval, SelfCheck};
 use crate::interval::{count, median};
 
 /// What the self-checks of a run say.
 pub(crate) fn of(cells: &[CellAnalysis], delta: f64) -> SelfCheck {
-    let contrasts: Vec<&Contrast> = cells.iter().flat_map(contrasts).collect();
-    let mut widths: Vec<f64> = contrasts.iter().filter_map(|c| c.half_width()).collect();
+    let contrasts = cells.iter().flat_map(contrasts);
+    let checks: Vec<Check> = contrasts.map(|c| (c.pointwise, c.simultaneous)).collect();
+    of_checks(&checks, delta)
+}
+
+/// The pointwise and the simultaneous interval of a self-check.
+pub(crate) type Check = (Option<Interval>, Option<Interval>);
+
+/// The same of self-checks of any origin.
+pub(crate) fn of_checks(checks: &[Check], delta: f64) -> SelfCheck {
+    let mut widths: Vec<f64> = checks.iter().filter_map(|c| Some(c.0?.half_width())).collect();
     let checked = count(widths.len());
+    let counted =
+        |which: &dyn Fn(&Check) -> bool| count(checks.iter().filter(|c| which(c)).count());
     SelfCheck {
         cells: checked,
-        excluding_one: count(contrasts.iter().filter(|c| excludes_one(c)).count()),
+        excluding_one: counted(&|(pointwise, _)| leaves_one_out(*pointwise)),
         bound: bound(checked),
         floor_widest: widths.iter().copied().max_by(f64::total_cmp),
         floor_median: median(&mut widths),
-        judged: count(contrasts.iter().filter(|c| would_be_judged(c, delta)).count()),
+        judged: counted(&|(_, simultaneous)| is_beyond(*simultaneous, delta)),
     }
+}
+
+fn leaves_one_out(pointwise: Option<Interval>) -> bool {
+    pointwise.is_some_and(|interval| !interval.contains(1.0))
+}
+
+/// Whether any other arm with this interval would be FASTER or SLOWER.
+fn is_beyond(simultaneous: Option<Interval>, delta: f64) -> bool {
+    simultaneous.is_some_and(|i| i.low > 1.0 + delta || i.high < 1.0 / (1.0 + delta))
 }
 
 fn contrasts(cell: &CellAnalysis) -> impl Iterator<Item = &Contrast> {
@@ -29,13 +49,7 @@ fn contrasts(cell: &CellAnalysis) -> impl Iterator<Item = &Contrast> {
 
 /// Whether the pointwise interval excludes 1; about 5 % do by chance.
 pub(crate) fn excludes_one(contrast: &Contrast) -> bool {
-    contrast.pointwise.is_some_and(|interval| !interval.contains(1.0))
-}
-
-/// Whether any other arm with these intervals would be FASTER or SLOWER.
-pub(crate) fn would_be_judged(contrast: &Contrast, delta: f64) -> bool {
-    let beyond = |i: crate::analysis::Interval| i.low > 1.0 + delta || i.high < 1.0 / (1.0 + delta);
-    contrast.simultaneous.is_some_and(beyond)
+    leaves_one_out(contrast.pointwise)
 }
 
 /// The number of intervals that exclude 1 by chance at most, at 99 %: the

@@ -16,6 +16,7 @@ use iolens_model::arm::Role;
 use iolens_model::plan::Plan;
 use iolens_model::run::StoppedBy;
 
+mod changes;
 mod findings;
 
 const RUNS: u32 = 10_000;
@@ -109,8 +110,8 @@ fn pointwise(name: &str, seed: u64, truth: f64, trial: fn(&mut Normal) -> Pair) 
         let (mut at95, mut at90, mut total) = (Rate::new(), Rate::new(), Rate::new());
         for _ in 0..2 * RUNS {
             let measured = contrast(n, table, normal, trial);
-            at95.add(covers(measured.pointwise, truth));
-            at90.add(covers(measured.pointwise90, truth));
+            at95.add(covers(measured.typical.pointwise, truth));
+            at90.add(covers(measured.typical.pointwise90, truth));
             total.add(covers(measured.total_ratio.interval, truth));
         }
         at95.check(&format!("{name}, n = {n}, pointwise 95 %"), 0.95);
@@ -149,7 +150,7 @@ fn simultaneous_intervals_cover_together() {
                         let x = 0.05 * normal.draw();
                         pair(1.0, if log { x.exp() } else { 1.0 + x / 10.0 })
                     });
-                    covers(measured.simultaneous, 1.0)
+                    covers(measured.typical.simultaneous, 1.0)
                 }));
             }
             // Independent contrasts: (1 − 0.05/48)^48 = 95.12 %.
@@ -176,8 +177,9 @@ fn a_shared_baseline_makes_simultaneous_intervals_cover_more() {
                     arm.push(pair(baseline, (0.03 * normal.draw()).exp()));
                 }
             }
-            arms.iter()
-                .all(|pairs| covers(Measured::of(pairs, table).expect("trials").simultaneous, 1.0))
+            arms.iter().all(|pairs| {
+                covers(Measured::of(pairs, table).expect("trials").typical.simultaneous, 1.0)
+            })
         }));
     }
     println!("shared baseline, simultaneous over 48: {:.2} %", together.share() * 100.0);
@@ -197,9 +199,9 @@ fn coverage_with_slow_trials_is_stated() {
                 let factor = if normal.chance(0.1) { slow } else { 1.0 };
                 pair((0.03 * normal.draw()).exp(), factor * (0.03 * normal.draw()).exp())
             });
-            usual.add(covers(measured.pointwise, 1.0));
-            mixed.add(covers(measured.pointwise, mean));
-            all.add(covers(measured.simultaneous, mean));
+            usual.add(covers(measured.typical.pointwise, 1.0));
+            mixed.add(covers(measured.typical.pointwise, mean));
+            all.add(covers(measured.typical.simultaneous, mean));
         }
         println!(
             "10 % of trials {slow} × slower, n = 12: pointwise covers the usual ratio {:.1} %, the \
@@ -273,7 +275,7 @@ fn until_stopped(
         values.push(source(normal));
         let moments = Moments::of(&values).expect("values");
         let pointwise = moments.interval(table, |t| t.pointwise);
-        let half = pointwise.map(|interval| (interval.high / interval.low).sqrt() - 1.0);
+        let half = pointwise.map(|interval| interval.half_width());
         history.push(PassSummary::of_half_width(moments.n, half));
         if let Decision::Stop(rule) = decide(&history, plan) {
             let stalled = rule == StoppedBy::Stalled;

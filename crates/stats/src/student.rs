@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The quantile `p` of t with `freedom` degrees of freedom; null where there
-/// are none, or where `p` is not inside (0.5, 1).
-pub(crate) fn quantile(freedom: u32, p: f64) -> Option<f64> {
-    if freedom == 0 || !(p > 0.5 && p < 1.0) {
+/// The quantile `p` of t with `freedom` degrees of freedom, which need not be whole;
+/// null where there are none, or where `p` is not inside (0.5, 1).
+pub(crate) fn quantile(freedom: impl Into<f64>, p: f64) -> Option<f64> {
+    let freedom: f64 = freedom.into();
+    if freedom.is_nan() || freedom <= 0.0 || !(p > 0.5 && p < 1.0) {
         return None;
     }
-    let t = StudentsT::new(0.0, 1.0, f64::from(freedom)).ok()?.inverse_cdf(p);
+    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(p);
     t.is_finite().then_some(t)
 }
 
@@ -24,6 +25,18 @@ pub(crate) struct Multipliers {
     pub(crate) pointwise90: f64,
     /// Simultaneous 95 % over J contrasts (Bonferroni): t at 1 − 0.025/J.
     pub(crate) simultaneous: f64,
+}
+
+impl Multipliers {
+    /// With so many degrees of freedom, over so many contrasts (J, at least 1); null
+    /// without freedom.
+    pub(crate) fn at(freedom: f64, contrasts: u32) -> Option<Multipliers> {
+        Some(Multipliers {
+            pointwise: quantile(freedom, 0.975)?,
+            pointwise90: quantile(freedom, 0.95)?,
+            simultaneous: quantile(freedom, 1.0 - 0.025 / f64::from(contrasts.max(1)))?,
+        })
+    }
 }
 
 /// The multipliers of a run, kept because almost all of its contrasts have
@@ -42,15 +55,9 @@ impl StudentTable {
 
     /// The multipliers for `n` trials; null under two.
     pub(crate) fn multipliers(&mut self, n: u32) -> Option<Multipliers> {
-        let contrasts = f64::from(self.contrasts);
-        *self.known.entry(n).or_insert_with(|| {
-            let freedom = n.checked_sub(1)?;
-            Some(Multipliers {
-                pointwise: quantile(freedom, 0.975)?,
-                pointwise90: quantile(freedom, 0.95)?,
-                simultaneous: quantile(freedom, 1.0 - 0.025 / contrasts)?,
-            })
-        })
+        let contrasts = self.contrasts;
+        let at = || Multipliers::at(f64::from(n.checked_sub(1)?), contrasts);
+        *self.known.entry(n).or_insert_with(at)
     }
 }
 

@@ -3,7 +3,7 @@
 use iolens_model::arm::Role;
 
 use crate::analysis::{Interval, Verdict};
-use crate::contrast::Measured;
+use crate::claim::Claim;
 use crate::student::StudentTable;
 use crate::wording::{percent, percent_above, range, trials};
 
@@ -15,7 +15,7 @@ pub(crate) struct Context<'a> {
     /// Smallest difference that matters, as a fraction.
     pub(crate) delta: f64,
     /// The self-check of the cell, judged or not; null where it has none.
-    pub(crate) floor: Option<&'a Measured>,
+    pub(crate) floor: Option<&'a Claim>,
     /// Why the numbers cannot be used, where a gate says so.
     pub(crate) invalid: Option<&'a str>,
     /// Why they show somebody else's limit.
@@ -35,7 +35,7 @@ pub(crate) struct Conclusion {
 
 /// Judges a contrast.
 pub(crate) fn conclude(
-    measured: &Measured,
+    claim: &Claim,
     context: &Context<'_>,
     table: &mut StudentTable,
 ) -> Conclusion {
@@ -45,9 +45,9 @@ pub(crate) fn conclude(
     if let Some(why) = context.unranked.filter(|_| context.role != Role::SelfCheck) {
         return plain(Verdict::Unranked, why.to_owned());
     }
-    let intervals = (measured.pointwise90, measured.simultaneous);
+    let intervals = (claim.pointwise90, claim.simultaneous);
     let (Some(pointwise90), Some(simultaneous)) = intervals else {
-        let reason = match measured.moments.n {
+        let reason = match claim.moments.n {
             1 => "one trial has no interval".to_owned(),
             n => format!("{} without a spread that is a number", trials(n)),
         };
@@ -70,7 +70,7 @@ pub(crate) fn conclude(
         );
         return plain(Verdict::Small, with_noise(reason, noisy.filter(|_| inside)));
     }
-    inconclusive(measured, context, table, if inside { noisy } else { None })
+    inconclusive(claim, context, table, if inside { noisy } else { None })
 }
 
 fn plain(verdict: Verdict, reason: String) -> Conclusion {
@@ -112,7 +112,7 @@ fn too_noisy(context: &Context<'_>) -> Option<String> {
 }
 
 fn equivalent_reason(pointwise90: &Interval, context: &Context<'_>) -> String {
-    let floor = match context.floor.and_then(Measured::half_width) {
+    let floor = match context.floor.and_then(Claim::half_width) {
         Some(floor) => format!("self-check half-width {}", percent(floor)),
         None => "no self-check in this cell".to_owned(),
     };
@@ -128,21 +128,21 @@ fn with_noise(reason: String, noise: Option<String>) -> String {
 }
 
 fn inconclusive(
-    measured: &Measured,
+    claim: &Claim,
     context: &Context<'_>,
     table: &mut StudentTable,
     noise: Option<String>,
 ) -> Conclusion {
     let needed = match (&noise, context.floor) {
         (Some(_), Some(floor)) => trials_for_width(floor, context.delta, table, Level::Pointwise),
-        _ => trials_to_decide(measured, context.delta, table),
+        _ => trials_to_decide(claim, context.delta, table),
     };
-    let interval = measured.simultaneous.as_ref().map(range).unwrap_or_default();
+    let interval = claim.simultaneous.as_ref().map(range).unwrap_or_default();
     let delta = percent(context.delta);
     let mut reason =
         format!("simultaneous 95 % interval {interval} neither excludes 1 nor settles ±{delta}");
     if let Some(n) = needed {
-        reason = format!("{reason}; about {} would", trials(n));
+        reason = format!("{reason}; about {}{} would", trials(n), claim.source.words());
     }
     Conclusion {
         verdict: Verdict::Inconclusive,
@@ -163,26 +163,26 @@ enum Level {
 /// the simultaneous half-width is δ. A contrast that is that narrow already
 /// and straddles an edge of the band needs as many as exclude 1, or fit the
 /// 90 % interval inside, whichever comes first if its ratio stays.
-fn trials_to_decide(measured: &Measured, delta: f64, table: &mut StudentTable) -> Option<u32> {
-    let by_width = trials_for_width(measured, delta, table, Level::Simultaneous)?;
-    if by_width > measured.moments.n {
+fn trials_to_decide(claim: &Claim, delta: f64, table: &mut StudentTable) -> Option<u32> {
+    let by_width = trials_for_width(claim, delta, table, Level::Simultaneous)?;
+    if by_width > claim.moments.n {
         return Some(by_width);
     }
-    let distance = measured.moments.mean.abs();
-    let sd = measured.moments.sd?;
+    let distance = claim.moments.mean.abs();
+    let sd = claim.moments.sd?;
     let exclude = trials_for_half(sd, distance, table, Level::Simultaneous);
     let inside = trials_for_half(sd, delta.ln_1p() - distance, table, Level::Pointwise90);
     let soonest = exclude.into_iter().chain(inside).min()?;
-    Some(soonest.max(measured.moments.n.saturating_add(1)))
+    Some(soonest.max(claim.moments.n.saturating_add(1)))
 }
 
 fn trials_for_width(
-    measured: &Measured,
+    claim: &Claim,
     delta: f64,
     table: &mut StudentTable,
     level: Level,
 ) -> Option<u32> {
-    trials_for_half(measured.moments.sd?, delta.ln_1p(), table, level)
+    trials_for_half(claim.moments.sd?, delta.ln_1p(), table, level)
 }
 
 /// The smallest n with t₍n−1₎·sd/√n ≤ half, which falls with n; null where no
@@ -219,26 +219,20 @@ fn trials_for_half(sd: f64, half: f64, table: &mut StudentTable, level: Level) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contrast::Pair;
-    use crate::interval::Parts;
+    use crate::interval::Moments;
 
     /// n trials with exactly this mean and standard deviation of ln.
-    fn measured(n: usize, mean: f64, sd: f64, table: &mut StudentTable) -> Measured {
+    fn measured(n: usize, mean: f64, sd: f64, table: &mut StudentTable) -> Claim {
         let even = n - n % 2;
         let step = sd * ((n as f64 - 1.0) / even.max(1) as f64).sqrt();
-        let pair = |i: usize| {
+        let ln = |i: usize| {
             let sign = if i >= even { 0.0 } else { 1.0 - 2.0 * (i % 2) as f64 };
-            let ln = mean + sign * step;
-            Pair {
-                typical_ln: ln,
-                baseline: Parts { over: ln.exp(), under: 1.0 },
-                arm: Parts { over: 1.0, under: 1.0 },
-            }
+            mean + sign * step
         };
-        Measured::of(&(0..n).map(pair).collect::<Vec<_>>(), table).expect("measured")
+        Claim::of(Moments::of(&(0..n).map(ln).collect::<Vec<_>>()).expect("moments"), table)
     }
 
-    fn context(floor: Option<&Measured>) -> Context<'_> {
+    fn context(floor: Option<&Claim>) -> Context<'_> {
         Context { role: Role::Compared, delta: 0.03, floor, invalid: None, unranked: None }
     }
 

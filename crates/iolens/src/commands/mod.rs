@@ -1,6 +1,7 @@
 //! One file per command or family of commands.
 
 pub(crate) mod audit;
+pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod file;

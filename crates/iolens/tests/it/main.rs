@@ -7,6 +7,7 @@
 mod audit;
 mod axes;
 mod calls;
+mod compare;
 mod copy_run;
 mod counters;
 mod doctor;

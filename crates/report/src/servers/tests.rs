@@ -12,8 +12,10 @@ use iolens_model::run::RunHeader;
 use iolens_model::server::{CpuTime, CpuUse, LoadLevel, OfferedSlice, ServerArm, ServerAxes};
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::CpuShares;
+use iolens_stats::compare::{self, Side};
 
 use super::*;
+use crate::compare::Compared;
 use crate::files::tests::{has_none_of, page_and_figures_have_none_of};
 use crate::fixture::alone;
 use crate::text::Style;
@@ -343,4 +345,24 @@ fn columns_are_those_of_the_study_and_each_end_has_its_own() {
     assert!((ratio - 1.25).abs() < 0.01, "{ratio}");
     assert!(of("uring")["server_cycles"].is_null());
     assert_eq!(of("iterative")["status"], "skipped");
+}
+
+/// A closed loop by time and by what a request costs, a rate by its cost alone.
+#[test]
+fn two_runs_of_servers_are_compared_by_cost_too() {
+    let (run, analysis) = run();
+    let side = Side { header: &run.header, analysis: &analysis, asked: &[] };
+    let comparison = compare::compare(&side, &side, compare::Absolute::Shown).unwrap();
+    let both = Compared { a: &run.header, b: &run.header, comparison: &comparison };
+    let text = crate::compare::text(&both, &Style { colour: false, width: 100 });
+    for (heading, is_there) in [
+        ("server, 16 connections, closed loop: time per request", true),
+        ("server, 16 connections, closed loop: server CPU time per request", true),
+        ("server, 16 connections, offered 25% of the slowest: server CPU time per request", true),
+        ("server, 16 connections, offered 25% of the slowest: time per request", false),
+    ] {
+        assert_eq!(text.contains(heading), is_there, "{heading}: {text}");
+    }
+    assert!(text.contains("are run 4f1c09ab, the same trials"), "{text}");
+    has_none_of(&["size  ", "message"], &text);
 }

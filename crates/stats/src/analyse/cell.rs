@@ -351,7 +351,7 @@ fn judged(
     let context = Context {
         role: draft.arm.role,
         delta: header.plan.delta,
-        floor: with(Role::SelfCheck).and_then(of),
+        floor: with(Role::SelfCheck).and_then(of).map(|measured| &measured.typical),
         invalid: refusal.map(|refusal| refusal.reason.as_str()),
         unranked: unranked.as_deref(),
     };

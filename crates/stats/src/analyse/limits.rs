@@ -26,15 +26,10 @@ pub(super) fn of(draft: &Draft<'_>) -> Limits {
 /// Why an arm gets no verdict on a quantity against the baseline; null where nothing
 /// keeps it from one.
 ///
-/// Where a client had no time left, the time of a request is the client's. Where a rate
-/// was not kept, the cost of a request is that of another rate than the others'. Either
-/// holds of the baseline too, with which all are compared.
+/// What keeps the baseline from being ranked, with which all are compared, keeps them too.
 pub(super) fn unranked(quantity: Quantity, arm: &Limits, baseline: &Limits) -> Option<String> {
-    let own = |limits: &Limits| match quantity {
-        Quantity::Time => limits.client_busy.clone(),
-        Quantity::ServerCpu => limits.rate_not_kept.clone(),
-    };
-    own(arm).or_else(|| own(baseline).map(|why| format!("the baseline's load: {why}")))
+    let own = arm.against(quantity).map(str::to_owned);
+    own.or_else(|| Some(format!("the baseline's load: {}", baseline.against(quantity)?)))
 }
 
 fn value(flag: &Flag, wanted: Limit) -> Option<f64> {

@@ -5,6 +5,7 @@ use iolens_model::load::Outcomes;
 use serde::Serialize;
 
 use super::{Estimate, LatencyFigures};
+use crate::quantity::Quantity;
 
 /// What came of a server in a cell, over its used trials. Times from when requests were
 /// due are the arm's [`latency`](super::ArmAnalysis::latency).
@@ -149,6 +150,19 @@ pub struct Limits {
     /// The rate that was asked for was not kept, so that neither cost nor times are
     /// those at that rate.
     pub rate_not_kept: Option<String>,
+}
+
+impl Limits {
+    /// The one that keeps a server from being ranked by a quantity.
+    ///
+    /// Where a client had no time left, the time of a request is the client's. Where a rate
+    /// was not kept, the cost of a request is that of another rate than the others'.
+    pub(crate) fn against(&self, quantity: Quantity) -> Option<&str> {
+        match quantity {
+            Quantity::Time => self.client_busy.as_deref(),
+            Quantity::ServerCpu => self.rate_not_kept.as_deref(),
+        }
+    }
 }
 
 /// What one end spent, as perf-stat(1) lays it out. Each is null where it was not counted.

@@ -112,8 +112,8 @@ fn an_arm_does_not_overtake_itself() {
                 let measured = contrast(12, table, normal, |normal| {
                     pair((sd * normal.draw()).exp(), (sd * normal.draw()).exp())
                 });
-                let ratio = measured.moments.mean.exp();
-                CrossoverPoint { size, ratio, simultaneous: measured.simultaneous }
+                let ratio = measured.typical.moments.mean.exp();
+                CrossoverPoint { size, ratio, simultaneous: measured.typical.simultaneous }
             };
             let points = sizes().into_iter().map(point).collect();
             let found = crossover::of_points(&curve, ["a", "b"], points, 0.03).expect("points");

@@ -1,0 +1,57 @@
+//! `iolens compare`: two stored runs in, what changed between them out.
+
+use std::process::ExitCode;
+
+use iolens_model::plan::Plan;
+use iolens_model::run::RunHeader;
+use iolens_report::compare::{Compared, json, markdown, text};
+use iolens_stats::compare::{Absolute, Comparison, Side};
+
+use crate::commands::report::style;
+use crate::commands::stored::load;
+use crate::failure::{FOUND, Failure, NOTHING_USABLE};
+use crate::wishes::Wishes;
+use crate::{args, output, plan_file};
+
+/// Compares two runs of one database.
+pub(crate) fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
+    let db = args.result.db.as_deref();
+    let (a, _) = load(db, &args.run_a)?;
+    let (b, _) = load(db, &args.run_b)?;
+    let absolute = if args.absolute { Absolute::Judged } else { Absolute::Shown };
+    let analyses = [&a, &b].map(iolens_stats::analyse);
+    let asked = [&a, &b].map(|run| asked(&run.header.plan));
+    let side = |i: usize, header| Side { header, analysis: &analyses[i], asked: &asked[i] };
+    let sides: [Side<'_>; 2] = [side(0, &a.header), side(1, &b.header)];
+    let comparison =
+        iolens_stats::compare::compare(&sides[0], &sides[1], absolute).map_err(Failure::usage)?;
+    output::result(&shown(args, &a.header, &b.header, &comparison));
+    Ok(code(&comparison))
+}
+
+/// What the plan of a run asks for, as `--print-plan` would print it.
+fn asked(plan: &Plan) -> Vec<(String, String)> {
+    let word = |value: toml::Value| match value {
+        toml::Value::String(text) => text,
+        other => other.to_string(),
+    };
+    let stated = plan_file::stated(&Wishes::of(plan, None)).into_iter();
+    stated.map(|(key, value)| (key.to_owned(), word(value))).collect()
+}
+
+fn shown(args: &args::Compare, a: &RunHeader, b: &RunHeader, comparison: &Comparison) -> String {
+    let compared = Compared { a, b, comparison };
+    match (args.result.json, args.markdown) {
+        (true, _) => json(&compared),
+        (false, true) => markdown(&compared),
+        (false, false) => text(&compared, &style()),
+    }
+}
+
+fn code(comparison: &Comparison) -> ExitCode {
+    match (comparison.is_usable(), comparison.slower()) {
+        (false, _) => ExitCode::from(NOTHING_USABLE),
+        (true, 0) => ExitCode::SUCCESS,
+        (true, _) => ExitCode::from(FOUND),
+    }
+}

@@ -1,0 +1,146 @@
+//! What is printed of two made-up runs.
+
+use iolens_model::reading::Reading;
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, Interval};
+use iolens_stats::compare::{Absolute, Comparison, Side, compare};
+
+use super::{Compared, json, markdown, text};
+use crate::fixture;
+use crate::text::Style;
+
+const PLAIN: Style = Style { colour: false, width: 100 };
+
+/// The ratio of an arm to the baseline, and what it takes by itself, multiplied.
+fn changed(analysis: &mut Analysis, label: &str, ratio: f64, own: f64) {
+    let times = |interval: &mut Option<Interval>, by: f64| {
+        *interval = interval.map(|i| Interval { low: i.low * by, high: i.high * by });
+    };
+    for arm in analysis.cells.iter_mut().flat_map(|cell| &mut cell.arms) {
+        if arm.arm.label == label {
+            if let Some(contrast) = &mut arm.contrast {
+                contrast.ratio *= ratio;
+            }
+            if let Some(figures) = &mut arm.figures {
+                figures.ns_per_message.value /= own;
+                times(&mut figures.ns_per_message.interval, 1.0 / own);
+            }
+        }
+    }
+}
+
+/// The made-up run a second time, on another kernel.
+fn second() -> (Run, Analysis) {
+    let (mut run, analysis) = fixture::run();
+    run.header.id = "77aa0011".into();
+    run.header.name = None;
+    run.header.started_unix_ns += 3_600_000_000_000;
+    for fact in &mut run.header.host.facts {
+        if fact.name == "kernel" {
+            fact.value = Reading::Exact("6.13.1 #1 SMP PREEMPT_DYNAMIC".into());
+        }
+    }
+    (run, analysis)
+}
+
+fn asked(delta: &str) -> Vec<(String, String)> {
+    [("delta", delta), ("budget", "10m")].map(|(key, value)| (key.into(), value.into())).to_vec()
+}
+
+fn compared(
+    (run_a, analysis_a): &(Run, Analysis),
+    (run_b, analysis_b): &(Run, Analysis),
+    absolute: Absolute,
+) -> Comparison {
+    let (asked_a, asked_b) = (asked("3%"), asked("2%"));
+    let a = Side { header: &run_a.header, analysis: analysis_a, asked: &asked_a };
+    let b = Side { header: &run_b.header, analysis: analysis_b, asked: &asked_b };
+    compare(&a, &b, absolute).expect("common cells")
+}
+
+fn with<T>(
+    a: &(Run, Analysis),
+    b: &(Run, Analysis),
+    absolute: Absolute,
+    show: impl Fn(&Compared<'_>) -> T,
+) -> T {
+    let comparison = compared(a, b, absolute);
+    show(&Compared { a: &a.0.header, b: &b.0.header, comparison: &comparison })
+}
+
+/// `send` a fifth slower, at one size less than in the first run.
+fn slower() -> [(Run, Analysis); 2] {
+    let (a, mut b) = (fixture::run(), second());
+    changed(&mut b.1, "send", 1.0 / 1.2, 1.0 / 1.2);
+    b.1.cells.retain(|cell| cell.cell.size != Bytes(262_144));
+    [a, b]
+}
+
+#[test]
+fn a_person_reads_the_inputs_the_answer_and_every_arm() {
+    let [a, b] = slower();
+    insta::assert_snapshot!(with(&a, &b, Absolute::Shown, |c| text(c, &PLAIN)));
+}
+
+#[test]
+fn arms_by_themselves_are_judged_where_that_is_asked_for() {
+    let [a, b] = slower();
+    insta::assert_snapshot!(with(&a, &b, Absolute::Judged, |c| text(c, &PLAIN)));
+}
+
+#[test]
+fn a_pull_request_reads_what_changed_first() {
+    let [a, b] = slower();
+    insta::assert_snapshot!(with(&a, &b, Absolute::Shown, markdown));
+}
+
+#[test]
+fn a_program_reads_every_number() {
+    let [mut a, mut b] = slower();
+    for (_, analysis) in [&mut a, &mut b] {
+        analysis.cells.truncate(1);
+        analysis.cells[0].arms.truncate(2);
+    }
+    insta::assert_snapshot!(with(&a, &b, Absolute::Judged, json));
+}
+
+/// A baseline that lost a fifth makes every arm look faster.
+#[test]
+fn a_slower_baseline_is_told_as_such() {
+    let (a, mut b) = (fixture::run(), second());
+    for label in ["send", "send_per_field", "sendmsg_iov"] {
+        changed(&mut b.1, label, 1.25, 1.0);
+    }
+    changed(&mut b.1, "send_staged", 1.0, 0.8);
+    let text = with(&a, &b, Absolute::Shown, |c| text(c, &PLAIN));
+    let told = "became faster against send_staged, and send_staged by itself is 0.80× as fast";
+    assert!(text.replace("\n  ", " ").contains(told), "{text}");
+    assert!(text.contains("slower beyond"), "{text}");
+}
+
+#[test]
+fn first_looks_give_no_verdicts() {
+    let (a, mut b) = (fixture::quick(), fixture::quick());
+    changed(&mut b.1, "send", 1.0 / 1.5, 1.0);
+    b.0.header.id = "77aa0011".into();
+    let text = with(&a, &b, Absolute::Shown, |c| text(c, &PLAIN));
+    assert!(text.contains("Indicative: 6 of 17 changes are slower beyond 3 %"), "{text}");
+    assert!(!text.contains("SLOWER") && !text.contains("EQUIVALENT"), "{text}");
+    let json = with(&a, &b, Absolute::Judged, json);
+    assert!(json.contains("\"indicative\": true") && !json.contains("SLOWER"), "{json}");
+}
+
+#[test]
+fn nothing_is_called_the_same_that_was_not_shown_to_be() {
+    let a = fixture::run();
+    let mut b = second();
+    let same = with(&a, &b, Absolute::Shown, |c| text(c, &PLAIN));
+    // One cell of the made-up run is wide.
+    assert!(same.contains("Nothing is shown to be slower beyond 3 %"), "{same}");
+    for arm in b.1.cells.iter_mut().flat_map(|cell| &mut cell.arms) {
+        (arm.contrast, arm.figures) = (None, None);
+    }
+    let nothing = with(&a, &b, Absolute::Shown, |c| text(c, &PLAIN));
+    assert!(nothing.contains("Nothing can be compared"), "{nothing}");
+}

@@ -1,0 +1,267 @@
+//! The arms of one cell of both runs.
+
+use iolens_model::arm::{Arm, Role};
+use iolens_model::outcome::Status;
+
+use super::{Absolute, ArmChange, Change, Own};
+use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
+use crate::claim::{Claim, Known};
+use crate::quantity::Quantity;
+use crate::roster::has_contrast;
+use crate::student::{StudentTable, quantile};
+use crate::verdict::{self, Context};
+
+/// What holds for every change of a comparison.
+pub(super) struct Rules {
+    pub(super) delta: f64,
+    /// Changes that the simultaneous intervals cover together (J).
+    pub(super) contrasts: u32,
+    /// Whether both sides are one run, whose trials differ by nothing.
+    pub(super) same_trials: bool,
+}
+
+/// One quantity of an arm in both runs, before it is judged.
+pub(super) struct Draft<'a> {
+    arm: &'a Arm,
+    quantity: Quantity,
+    /// In the first run, then in the second.
+    sides: [Standing<'a>; 2],
+    absolute: Absolute,
+}
+
+/// One quantity of an arm in one run.
+struct Standing<'a> {
+    contrast: Option<&'a Contrast>,
+    own: Option<Estimate>,
+    /// Why its numbers cannot be used.
+    invalid: Option<String>,
+    /// Why there is no verdict on it.
+    unranked: Option<&'a str>,
+}
+
+impl Draft<'_> {
+    /// Claims that are made of it, whatever its numbers say: their number is fixed before
+    /// the data.
+    pub(super) fn claims(&self) -> usize {
+        usize::from(has_contrast(self.arm)) + usize::from(self.own_is_judged())
+    }
+
+    fn own_is_judged(&self) -> bool {
+        let counts = matches!(self.arm.role, Role::Baseline | Role::Compared);
+        counts && self.absolute == Absolute::Judged
+    }
+}
+
+/// The arms that both runs have in a cell, by quantity.
+pub(super) fn drafts<'a>(
+    a: &'a CellAnalysis,
+    b: &'a CellAnalysis,
+    absolute: Absolute,
+) -> Vec<Draft<'a>> {
+    let find = |label: &str| b.arms.iter().find(|arm| arm.arm.label == label);
+    let both: Vec<(&ArmAnalysis, &ArmAnalysis)> =
+        a.arms.iter().filter_map(|arm| Some((arm, find(&arm.arm.label)?))).collect();
+    let draft = |&quantity: &Quantity| {
+        let of = move |cell: &'a CellAnalysis, arm| Standing::of(cell, arm, quantity);
+        both.iter().map(move |&(arm_a, arm_b)| Draft {
+            arm: &arm_a.arm,
+            quantity,
+            sides: [of(a, arm_a), of(b, arm_b)],
+            absolute,
+        })
+    };
+    Quantity::all(&a.cell).iter().flat_map(draft).collect()
+}
+
+impl<'a> Standing<'a> {
+    fn of(cell: &'a CellAnalysis, arm: &'a ArmAnalysis, quantity: Quantity) -> Standing<'a> {
+        let contrast = match quantity == cell.compared {
+            true => arm.contrast.as_ref(),
+            false => arm.cpu_contrast.as_ref(),
+        };
+        let unranked = match contrast {
+            Some(contrast) => {
+                (contrast.verdict == Verdict::Unranked).then_some(contrast.reason.as_str())
+            }
+            None => arm.server.as_ref().and_then(|server| server.limits.against(quantity)),
+        };
+        Standing {
+            contrast,
+            own: own(arm, quantity).filter(|own| own.value > 0.0),
+            invalid: invalid(cell, arm, contrast),
+            unranked,
+        }
+    }
+
+    /// Its ratio on the logarithm.
+    fn known_ratio(&self) -> Option<Known> {
+        let contrast = self.contrast?;
+        let error = contrast.sd_ln.map(|sd| sd / f64::from(contrast.n).sqrt());
+        Some(Known { n: contrast.n, mean: contrast.ratio.ln(), error })
+    }
+
+    /// Messages for each of what it takes by itself, on the logarithm: more is better.
+    fn known_own(&self) -> Option<Known> {
+        let own = self.own?;
+        let error = own.interval.and_then(|interval| {
+            let t = quantile(own.n.checked_sub(1)?, 0.975)?;
+            Some(interval.half_width().ln_1p() / t)
+        });
+        Some(Known { n: own.n, mean: -own.value.ln(), error })
+    }
+}
+
+/// What an arm takes of a quantity for each message, ns.
+fn own(arm: &ArmAnalysis, quantity: Quantity) -> Option<Estimate> {
+    match quantity {
+        Quantity::Time => Some(arm.figures.as_ref()?.ns_per_message),
+        Quantity::ServerCpu => Some(arm.server.as_ref()?.server.task_clock_ns?.per_request),
+    }
+}
+
+/// Why an arm's numbers cannot be used, or those of the baseline that it stands against.
+/// A copy of the baseline that differs from it is no reason: how that changed is the noise.
+fn invalid(cell: &CellAnalysis, arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Option<String> {
+    let reason = |arm: &ArmAnalysis| {
+        let why = arm.reason.as_deref().unwrap_or("no reason was stored");
+        format!("{}: {why}", arm.status.word())
+    };
+    if arm.status != Status::Ok {
+        return Some(reason(arm));
+    }
+    if !has_contrast(&arm.arm) {
+        return None;
+    }
+    match contrast {
+        Some(contrast) if arm.arm.role == Role::Compared => {
+            (contrast.verdict == Verdict::Invalid).then(|| contrast.reason.clone())
+        }
+        Some(_) => None,
+        None => {
+            let baseline = cell.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
+            let baseline = baseline.filter(|arm| arm.status != Status::Ok).map(reason);
+            let why = baseline.map(|why| format!("the baseline, {why}"));
+            Some(why.unwrap_or_else(|| "no trial has it together with the baseline".to_owned()))
+        }
+    }
+}
+
+/// Judges the arms of a cell, each beside the copy of the baseline by the same quantity.
+pub(super) fn judge(
+    drafts: &[Draft<'_>],
+    rules: &Rules,
+    table: &mut StudentTable,
+) -> Vec<ArmChange> {
+    let judge = |draft: &Draft<'_>| {
+        let is_floor =
+            |d: &&Draft<'_>| d.arm.role == Role::SelfCheck && d.quantity == draft.quantity;
+        let floor = drafts.iter().find(is_floor).and_then(|draft| ratio_claim(draft, rules));
+        arm_change(draft, floor.as_ref(), rules, table)
+    };
+    drafts.iter().map(judge).collect()
+}
+
+fn ratio_claim(draft: &Draft<'_>, rules: &Rules) -> Option<Claim> {
+    claim(draft.sides.each_ref().map(Standing::known_ratio), rules)
+}
+
+fn own_claim(draft: &Draft<'_>, rules: &Rules) -> Option<Claim> {
+    claim(draft.sides.each_ref().map(Standing::known_own), rules)
+}
+
+fn claim([a, b]: [Option<Known>; 2], rules: &Rules) -> Option<Claim> {
+    let exact = |known: Known| Known { error: known.error.map(|_| 0.0), ..known };
+    match rules.same_trials {
+        true => Some(Claim::between(&exact(a?), &exact(b?), rules.contrasts)),
+        false => Some(Claim::between(&a?, &b?, rules.contrasts)),
+    }
+}
+
+fn arm_change(
+    draft: &Draft<'_>,
+    floor: Option<&Claim>,
+    rules: &Rules,
+    table: &mut StudentTable,
+) -> ArmChange {
+    let [a, b] = &draft.sides;
+    let invalid = in_either(draft, |side| side.invalid.as_deref());
+    let unranked = in_either(draft, |side| side.unranked);
+    let context = Context {
+        role: draft.arm.role,
+        delta: rules.delta,
+        floor,
+        invalid: invalid.as_deref(),
+        unranked: unranked.as_deref(),
+    };
+    let ratio = |side: &Standing<'_>| side.contrast.map(|contrast| contrast.ratio);
+    let trials = |side: &Standing<'_>| side.contrast.map_or(0, |contrast| contrast.n);
+    let change = has_contrast(draft.arm)
+        .then(|| change(ratio_claim(draft, rules), [trials(a), trials(b)], &context, table));
+    // Its copy says how well ratios are known, and nothing of what it takes by itself.
+    let alone = Context { floor: None, ..context };
+    let own = a.own.zip(b.own).map(|(own_a, own_b)| Own {
+        ns_a: own_a.value,
+        ns_b: own_b.value,
+        ratio: own_a.value / own_b.value,
+        judged: draft
+            .own_is_judged()
+            .then(|| self::change(own_claim(draft, rules), [own_a.n, own_b.n], &alone, table)),
+    });
+    ArmChange {
+        arm: draft.arm.clone(),
+        quantity: draft.quantity,
+        ratio_a: ratio(a),
+        ratio_b: ratio(b),
+        change,
+        own,
+    }
+}
+
+/// A reason with the run that it is of.
+fn in_either<'a>(
+    draft: &'a Draft<'_>,
+    reason: impl Fn(&'a Standing<'_>) -> Option<&'a str>,
+) -> Option<String> {
+    let [a, b] = draft.sides.each_ref().map(reason);
+    match (a, b) {
+        (Some(a), Some(b)) if a == b => Some(format!("in both runs: {a}")),
+        (Some(a), Some(b)) => Some(format!("in A: {a}; in B: {b}")),
+        (Some(a), None) => Some(format!("in A: {a}")),
+        (None, Some(b)) => Some(format!("in B: {b}")),
+        (None, None) => None,
+    }
+}
+
+fn change(
+    claim: Option<Claim>,
+    [trials_a, trials_b]: [u32; 2],
+    context: &Context<'_>,
+    table: &mut StudentTable,
+) -> Change {
+    let Some(claim) = claim else {
+        let reason = context.invalid.unwrap_or("a run has no ratio of it").to_owned();
+        return Change {
+            ratio: None,
+            trials_a,
+            trials_b,
+            pointwise: None,
+            pointwise90: None,
+            simultaneous: None,
+            verdict: Verdict::Invalid,
+            reason,
+            trials_needed: None,
+        };
+    };
+    let conclusion = verdict::conclude(&claim, context, table);
+    Change {
+        ratio: Some(claim.moments.mean.exp()),
+        trials_a,
+        trials_b,
+        pointwise: claim.pointwise,
+        pointwise90: claim.pointwise90,
+        simultaneous: claim.simultaneous,
+        verdict: conclusion.verdict,
+        reason: conclusion.reason,
+        trials_needed: conclusion.trials_needed,
+    }
+}
