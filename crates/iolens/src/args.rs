@@ -16,12 +16,14 @@ mod load;
 mod net;
 mod serve;
 mod tune;
+mod upkeep;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 pub(crate) use serve::Serve;
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
+pub(crate) use upkeep::{Consent, Gc, Rm};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -68,6 +70,10 @@ pub(crate) enum Command {
     Report(Report),
     /// Write the numbers of a stored run as CSV or JSON
     Export(Export),
+    /// Remove stored runs
+    Rm(Rm),
+    /// Give back the room that the database does not need, and remove old runs if told to
+    Gc(Gc),
     /// Look for impossible numbers in tables of others and in what perf stat prints
     Audit(Audit),
     /// One end of a trial; started by iolens itself
@@ -85,7 +91,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) wishes: Wishes,
 
-    /// Go on with a stored run that was cut short: an id, its beginning, or `last`
+    /// Go on with a stored run that was cut short: an id, its beginning, a name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with = "what")]
     pub(crate) resume: Option<String>,
     /// Print the plan as a plan file and measure nothing
@@ -196,7 +202,7 @@ pub(crate) struct Runs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// An id, the beginning of one, or `last`
+    /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// A cell by its number in the run's list, from 1: every trial of it
     #[arg(value_parser = parse::count)]
@@ -210,7 +216,7 @@ pub(crate) struct Show {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
-    /// An id, the beginning of one, or `last`
+    /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// A cell by its number in the run's list, from 1 [default: the largest
     /// message with the fewest threads]
@@ -243,7 +249,7 @@ pub(crate) struct Explain {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// An id, the beginning of one, or `last`
+    /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// Write the page here instead of beside the database
     #[arg(short, long, value_name = "FILE.html")]
@@ -273,7 +279,7 @@ pub(crate) enum FigureFormat {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// An id, the beginning of one, or `last`
+    /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// Format of the rows
     #[arg(long, value_enum)]

@@ -53,6 +53,8 @@ fn main() -> ExitCode {
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
+        Command::Rm(rm) => commands::upkeep::rm(&rm),
+        Command::Gc(gc) => commands::upkeep::gc(&gc),
         Command::Audit(audit) => commands::audit::audit(&audit),
         Command::Worker(worker) => commands::worker::worker(&worker),
     };

@@ -24,6 +24,7 @@ pub mod table;
 pub mod text;
 pub mod transfer;
 pub mod tune;
+pub mod upkeep;
 
 mod arm_facts;
 mod arms;

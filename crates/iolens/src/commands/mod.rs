@@ -14,4 +14,5 @@ pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod stored;
 pub(crate) mod tune;
+pub(crate) mod upkeep;
 pub(crate) mod worker;
