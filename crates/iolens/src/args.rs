@@ -15,6 +15,7 @@ mod file;
 mod load;
 mod net;
 mod serve;
+mod shell;
 mod tune;
 mod upkeep;
 
@@ -22,6 +23,7 @@ pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 pub(crate) use serve::Serve;
+pub(crate) use shell::{Completions, Man, Shell};
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
 pub(crate) use upkeep::{Consent, Gc, Rm};
 
@@ -76,6 +78,10 @@ pub(crate) enum Command {
     Gc(Gc),
     /// Look for impossible numbers in tables of others and in what perf stat prints
     Audit(Audit),
+    /// Print what a shell needs to complete commands and flags
+    Completions(Completions),
+    /// Write manual pages, one for each command
+    Man(Man),
     /// One end of a trial; started by iolens itself
     #[command(hide = true)]
     Worker(Worker),

@@ -56,6 +56,8 @@ fn main() -> ExitCode {
         Command::Rm(rm) => commands::upkeep::rm(&rm),
         Command::Gc(gc) => commands::upkeep::gc(&gc),
         Command::Audit(audit) => commands::audit::audit(&audit),
+        Command::Completions(shell) => Ok(commands::shell::completions(&shell)),
+        Command::Man(man) => commands::shell::man(&man),
         Command::Worker(worker) => commands::worker::worker(&worker),
     };
     match result {
