@@ -186,7 +186,7 @@ pub(crate) struct List {
     /// Also what iolens uses to check itself
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print docs/primitives.md, docs/calls.md or docs/models.md
+    /// Print docs/primitives.md, docs/calls.md, docs/models.md or docs/metrics.md
     #[arg(long, hide = true, conflicts_with = "json")]
     pub(crate) markdown: bool,
     /// Print the result as JSON

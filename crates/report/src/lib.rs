@@ -42,6 +42,8 @@ mod writes;
 #[cfg(test)]
 mod columns_tests;
 #[cfg(test)]
+mod export_docs;
+#[cfg(test)]
 mod fixture;
 #[cfg(test)]
 mod fixture_findings;
