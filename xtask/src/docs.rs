@@ -1,24 +1,42 @@
-//! `cargo xtask docs`: docs/primitives.md, docs/calls.md and docs/models.md as the tool
-//! prints them. The tool is run, not linked: a task may know no crate of ours. A test of
-//! the binary compares the files with what it would print.
+//! `cargo xtask docs`: docs/primitives.md, docs/calls.md, docs/models.md and
+//! docs/metrics.md as the tool prints them, and docs/export.md as a test of the exports
+//! writes it. The tool is run, not linked: a task may know no crate of ours. Tests
+//! compare the files with what would be written.
 
 use std::process::Command;
 
 use crate::testing::cargo;
 
 /// What is listed in a file of its name in the folder `docs`.
-const LISTED: [&str; 3] = ["primitives", "calls", "models"];
+const LISTED: [&str; 4] = ["primitives", "calls", "models", "metrics"];
+
+/// The test that makes docs/export.md.
+const EXPORT: [&str; 6] =
+    ["test", "--quiet", "--package", "iolens-report", "--lib", "export_docs::"];
 
 /// Builds the tool and writes what it prints.
 pub(crate) fn run() -> Result<(), String> {
-    LISTED.into_iter().try_for_each(write)
+    LISTED.into_iter().try_for_each(write)?;
+    output_of(&EXPORT)?;
+    println!("wrote docs/export.md");
+    Ok(())
 }
 
 fn write(listed: &str) -> Result<(), String> {
     let args = ["run", "--quiet", "--package", "iolens", "--", "list", listed, "--markdown"];
+    let text = output_of(&args)?;
+    let path = crate::root().join(format!("docs/{listed}.md"));
+    std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    println!("wrote docs/{listed}.md");
+    Ok(())
+}
+
+/// What cargo prints with these arguments; tests that make docs are told to.
+fn output_of(args: &[&str]) -> Result<Vec<u8>, String> {
     let words = format!("cargo {}", args.join(" "));
     let output = Command::new(cargo())
         .args(args)
+        .env("IOLENS_DOCS", "write")
         .current_dir(crate::root())
         .output()
         .map_err(|e| format!("cannot run `{words}`: {e}"))?;
@@ -26,9 +44,5 @@ fn write(listed: &str) -> Result<(), String> {
         let said = String::from_utf8_lossy(&output.stderr);
         return Err(format!("`{words}` failed ({}):\n{said}", output.status));
     }
-    let path = crate::root().join(format!("docs/{listed}.md"));
-    std::fs::write(&path, output.stdout)
-        .map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    println!("wrote docs/{listed}.md");
-    Ok(())
+    Ok(output.stdout)
 }

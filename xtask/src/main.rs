@@ -21,7 +21,7 @@ const HELP: &str = "\
 cargo xtask tidy                      check the rules of architecture and style
 cargo xtask test [ARGS]               cargo test --workspace (or ARGS), and compare its skips
 cargo xtask test-unprivileged [ARGS]  the same tests as an ordinary user
-cargo xtask docs                      make docs/primitives.md and docs/calls.md
+cargo xtask docs                      make docs/{primitives,calls,models,metrics,export}.md
 cargo xtask accept [ISSUE [LINE]]     acceptance lines of an issue, as a table; --list names them";
 
 fn main() -> ExitCode {

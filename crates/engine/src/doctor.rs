@@ -82,6 +82,7 @@ pub fn diagnose(root: &Root, tried: &Tried) -> Diagnosis {
         machine: format!("Linux {} {on}", tried.kernel),
         findings,
         studies,
+        stored: tried.storage.as_ref().ok().and_then(|storage| storage.stored.clone().ok()?),
     }
 }
 

@@ -15,13 +15,17 @@ mod file;
 mod load;
 mod net;
 mod serve;
+mod shell;
 mod tune;
+mod upkeep;
 
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 pub(crate) use serve::Serve;
+pub(crate) use shell::{Completions, Man, Shell};
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
+pub(crate) use upkeep::{Consent, Gc, Rm};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -70,8 +74,16 @@ pub(crate) enum Command {
     Report(Report),
     /// Write the numbers of a stored run as CSV or JSON
     Export(Export),
+    /// Remove stored runs
+    Rm(Rm),
+    /// Give back the room that the database does not need, and remove old runs if told to
+    Gc(Gc),
     /// Look for impossible numbers in tables of others and in what perf stat prints
     Audit(Audit),
+    /// Print what a shell needs to complete commands and flags
+    Completions(Completions),
+    /// Write manual pages, one for each command
+    Man(Man),
     /// One end of a trial; started by iolens itself
     #[command(hide = true)]
     Worker(Worker),
@@ -87,7 +99,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) wishes: Wishes,
 
-    /// Go on with a stored run that was cut short: an id, its beginning, or `last`
+    /// Go on with a stored run that was cut short: an id, its beginning, a name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with = "what")]
     pub(crate) resume: Option<String>,
     /// Print the plan as a plan file and measure nothing
@@ -176,7 +188,7 @@ pub(crate) struct List {
     /// Also what iolens uses to check itself
     #[arg(long)]
     pub(crate) all: bool,
-    /// Print docs/primitives.md, docs/calls.md or docs/models.md
+    /// Print docs/primitives.md, docs/calls.md, docs/models.md or docs/metrics.md
     #[arg(long, hide = true, conflicts_with = "json")]
     pub(crate) markdown: bool,
     /// Print the result as JSON
@@ -198,7 +210,7 @@ pub(crate) struct Runs {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Show {
-    /// An id, the beginning of one, or `last`
+    /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// A cell by its number in the run's list, from 1: every trial of it
     #[arg(value_parser = parse::count)]
@@ -234,7 +246,7 @@ pub(crate) struct Compare {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Explain {
-    /// An id, the beginning of one, or `last`
+    /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// A cell by its number in the run's list, from 1 [default: the largest
     /// message with the fewest threads]
@@ -267,7 +279,7 @@ pub(crate) struct Explain {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// An id, the beginning of one, or `last`
+    /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// Write the page here instead of beside the database
     #[arg(short, long, value_name = "FILE.html")]
@@ -297,7 +309,7 @@ pub(crate) enum FigureFormat {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// An id, the beginning of one, or `last`
+    /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
     /// Format of the rows
     #[arg(long, value_enum)]

@@ -54,7 +54,11 @@ fn main() -> ExitCode {
         Command::Compare(compare) => commands::compare::compare(&compare),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
+        Command::Rm(rm) => commands::upkeep::rm(&rm),
+        Command::Gc(gc) => commands::upkeep::gc(&gc),
         Command::Audit(audit) => commands::audit::audit(&audit),
+        Command::Completions(shell) => Ok(commands::shell::completions(&shell)),
+        Command::Man(man) => commands::shell::man(&man),
         Command::Worker(worker) => commands::worker::worker(&worker),
     };
     match result {

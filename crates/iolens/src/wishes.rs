@@ -8,6 +8,7 @@ use iolens_model::file::{
     CacheState, Consumer, Destination, DropMode, FileAxes, Pattern, WriteAxes,
 };
 use iolens_model::load::{Arrivals, Length};
+use iolens_model::parse;
 use iolens_model::plan::{Axes, NetAxes, Passes, Plan, Schedule};
 use iolens_model::search::Slo;
 use iolens_model::server::{LoadLevel, ServerAxes};
@@ -242,8 +243,8 @@ pub(crate) struct Wishes {
     #[arg(long, value_name = "N", help_heading = MACHINE)]
     pub(crate) seed: Option<u64>,
 
-    /// A name for the run
-    #[arg(long, value_name = "TEXT", help_heading = RESULTS)]
+    /// A name for the run, which then stands for it like its id
+    #[arg(long, value_name = "TEXT", value_parser = parse::run_name, help_heading = RESULTS)]
     pub(crate) name: Option<String>,
 }
 

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::run::Extent;
+
 /// What a finding is about; also the heading it stands under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -126,6 +128,8 @@ pub struct Diagnosis {
     pub findings: Vec<Finding>,
     /// What remains possible, by study.
     pub studies: Vec<Outlook>,
+    /// What is stored already; null where nothing is, or it cannot be read.
+    pub stored: Option<Extent>,
 }
 
 #[cfg(test)]

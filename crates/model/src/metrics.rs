@@ -14,6 +14,52 @@ pub struct Metric {
     pub source: &'static str,
 }
 
+/// Why a metric that is asked for may be null, by where it comes from; where
+/// several hold, the first says most. What every metric is null for (an arm that
+/// failed or was skipped) is not said again.
+const NULL_WHERE: [(&str, &str); 17] = [
+    ("--software-events", "without `--software-events`, or the right to count"),
+    ("--tracepoints", "without `--tracepoints`, tracefs, or the right to count"),
+    ("of a CPU", "where whole CPUs may not be counted"),
+    (
+        "perf_event_open(2)",
+        "without a PMU that has it and may be used, or where it did not count throughout",
+    ),
+    ("TCP_INFO", "where messages do not go over TCP"),
+    ("segments_out", "where messages do not go over TCP"),
+    ("sum of the two", "where one of its parts is"),
+    ("cycles_user", "where one of its parts is"),
+    ("instructions_user", "where one of its parts is"),
+    (
+        "histogram",
+        "outside mode rr; a percentile also where too few requests were timed for it (METHOD 2.7)",
+    ),
+    ("TCP_ZEROCOPY_RECEIVE", "for receivers that map nothing"),
+    ("rx_mapped_bytes", "for receivers that map nothing"),
+    ("bytes / time_ns", "for calls that move no bytes"),
+    ("completions w", "for receivers that make no multishot requests"),
+    ("data path", "where it is not known how the kernel decided"),
+    ("/proc/", "where the kernel does not tell it"),
+    ("getrusage", "where the kernel does not tell it"),
+];
+
+impl Metric {
+    /// Where it is null though its arm was measured; nothing where it never is,
+    /// or what it counts says so.
+    #[must_use]
+    pub fn null_where(&self) -> Option<&'static str> {
+        let zerocopy = self.name.starts_with("zerocopy") || self.name == "enobufs";
+        let receiver = self.name.starts_with("rx_") || self.name.starts_with("goodput");
+        let by_source = NULL_WHERE.iter().find(|(part, _)| self.source.contains(part));
+        match by_source {
+            _ if zerocopy => Some("for arms that make no zero-copy send"),
+            Some((_, why)) => Some(why),
+            None if receiver => Some("for arms without a receiving end"),
+            None => None,
+        }
+    }
+}
+
 /// Declares the table without repeating field names.
 macro_rules! metrics {
     ($($name:literal, $unit:literal, $what:literal, $source:literal;)+) => {
@@ -100,13 +146,32 @@ metrics! {
 
 #[cfg(test)]
 mod tests {
-    use super::METRICS;
+    use super::{METRICS, NULL_WHERE};
     use crate::outcome::{KernelCounts, PmuCounts};
 
     #[test]
     fn every_counter_is_a_metric() {
         for name in PmuCounts::NAMES.into_iter().chain(KernelCounts::NAMES) {
             assert!(METRICS.iter().any(|metric| metric.name == name), "{name} is no metric");
+        }
+    }
+
+    #[test]
+    fn where_a_metric_is_null_follows_from_where_it_comes_from() {
+        let of = |name: &str| {
+            let metric = METRICS.iter().find(|metric| metric.name == name).unwrap();
+            metric.null_where().unwrap_or("-")
+        };
+        assert_eq!(of("time_ns"), "-");
+        assert!(of("cycles_user").starts_with("without a PMU"));
+        assert!(of("cycles_per_byte").starts_with("where one of its parts"));
+        assert!(of("perf_migrations").starts_with("without `--software-events`"));
+        assert!(of("sched_switch").starts_with("without `--tracepoints`"));
+        assert!(of("cpu_clock_ns").starts_with("where whole CPUs"));
+        assert!(of("goodput_bits_per_s").ends_with("receiving end"));
+        assert!(of("zerocopy_copied_share").starts_with("for arms that make no"));
+        for (part, _) in NULL_WHERE {
+            assert!(METRICS.iter().any(|metric| metric.source.contains(part)), "{part}");
         }
     }
 

@@ -24,6 +24,9 @@ pub enum ParseError {
     /// Not a span of time.
     #[error("`{0}` is not a time: write a number with ns, us, ms, s, m or h, like 250ms or 5m")]
     Span(String),
+    /// Not an age.
+    #[error("`{0}` is not an age: write a number of days, hours or minutes, like 30d or 12h")]
+    Age(String),
     /// Not a fraction.
     #[error("`{0}` is not a fraction: write a percentage above 0 % and below 100 %, like 3%")]
     Fraction(String),
@@ -33,6 +36,14 @@ pub enum ParseError {
     /// Not a list of processors.
     #[error("`{0}` is not a list of CPUs: write numbers and ranges, like 0,2-3")]
     Cpus(String),
+    /// A name that a run cannot have, and why.
+    #[error("`{}` cannot name a run: {why}", name.escape_debug())]
+    RunName {
+        /// What was written.
+        name: String,
+        /// Why not.
+        why: &'static str,
+    },
     /// An empty list.
     #[error("an empty list selects nothing: name at least one value")]
     EmptyList,
@@ -115,6 +126,23 @@ pub fn span(text: &str) -> Result<Nanos, ParseError> {
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked range")]
     Ok(Nanos(ns as u64))
+}
+
+/// How long ago something was: `30d`, or a span of time, `12h`.
+///
+/// # Errors
+/// [`ParseError::Age`] without a unit, for less than a minute, or for more than
+/// a hundred years.
+pub fn age(text: &str) -> Result<Nanos, ParseError> {
+    const DAY_NS: u64 = 24 * 3600 * Nanos::SECOND.0;
+    const SHORTEST: Nanos = Nanos(60 * Nanos::SECOND.0);
+    const DAYS_MAX: u64 = 36_500;
+    let days = text.trim().strip_suffix('d').map(|days| days.trim_end().parse::<u64>());
+    let age = match days {
+        Some(days) => days.ok().filter(|&days| days <= DAYS_MAX).map(|days| Nanos(days * DAY_NS)),
+        None => span(text).ok(),
+    };
+    age.filter(|&age| age >= SHORTEST).ok_or_else(|| ParseError::Age(text.to_owned()))
 }
 
 /// A fraction as a percentage (`3%`) or a plain number (`0.03`), above 0 and
@@ -202,6 +230,39 @@ pub fn items(text: &str) -> Result<Vec<&str>, ParseError> {
     Ok(list)
 }
 
+/// Hexadecimal digits of a run's id.
+const RUN_ID_DIGITS: usize = 8;
+
+/// Characters of a run's name at most: what a line of a list has room for.
+const RUN_NAME_MAX: usize = 60;
+
+/// The user's name for a run: 1 to 60 printable characters, blanks around them
+/// taken off. Wherever a run is asked for it stands beside ids, so that it must
+/// not be `last`, nor lowercase hexadecimal digits that an id may begin with.
+///
+/// # Errors
+/// [`ParseError::RunName`].
+pub fn run_name(text: &str) -> Result<String, ParseError> {
+    let name = text.trim();
+    let refused = |why| Err(ParseError::RunName { name: name.to_owned(), why });
+    // What Rust escapes besides these is not printable: control characters, marks that
+    // change the order of what follows, a combining mark with nothing to stand on.
+    let plain = || name.chars().filter(|c| !matches!(c, '"' | '\'' | '\\'));
+    let is_hexadecimal = name.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    match name.chars().count() {
+        0 => refused("write 1 to 60 characters"),
+        n if n > RUN_NAME_MAX => refused("it is longer than 60 characters"),
+        _ if !plain().collect::<String>().escape_debug().eq(plain()) => {
+            refused("it has characters that cannot be seen")
+        }
+        _ if name == "last" => refused("that is the run that began last"),
+        n if is_hexadecimal && n <= RUN_ID_DIGITS => {
+            refused("an id may begin so; put another letter into it, as in run-1")
+        }
+        _ => Ok(name.to_owned()),
+    }
+}
+
 /// The known word nearest to a mistyped one, for "did you mean": at most two
 /// edits away, or one that begins with what was written.
 #[must_use]
@@ -267,6 +328,15 @@ mod tests {
     }
 
     #[test]
+    fn an_age_may_be_days() {
+        assert_eq!(age("30d"), Ok(Nanos(30 * 86_400 * Nanos::SECOND.0)));
+        assert_eq!(age(" 12h "), span("12h"));
+        for wrong in ["", "d", "30", "0d", "-1d", "1.5d", "36501d", "99999999999999999999d", "1s"] {
+            assert_eq!(age(wrong), Err(ParseError::Age(wrong.to_owned())));
+        }
+    }
+
+    #[test]
     fn fractions_exclude_the_ends() {
         assert_eq!(fraction("3%"), Ok(0.03));
         assert_eq!(fraction("0.05"), Ok(0.05));
@@ -285,6 +355,30 @@ mod tests {
     }
 
     #[test]
+    fn a_name_of_a_run_can_be_seen_and_is_no_id() {
+        for name in ["before", "kernel 6.18, it's \"x\"", "größe", "A", "cafe-1", "0123456789"] {
+            assert_eq!(run_name(&format!(" {name} ")), Ok(name.to_owned()));
+        }
+        assert!(run_name(&"é".repeat(60)).is_ok());
+        let long = "x".repeat(61);
+        for (wrong, why) in [
+            ("", "1 to 60"),
+            (" ", "1 to 60"),
+            (long.as_str(), "longer"),
+            ("a\nb", "cannot be seen"),
+            ("\u{1b}[31m", "cannot be seen"),
+            ("\u{202e}txt", "cannot be seen"),
+            ("\u{301}x", "cannot be seen"),
+            ("last", "began last"),
+            ("4f1c09ab", "an id may begin so"),
+            ("b", "an id may begin so"),
+        ] {
+            let refused = run_name(wrong).unwrap_err().to_string();
+            assert!(refused.contains(why) && !refused.contains(char::is_control), "{refused}");
+        }
+    }
+
+    #[test]
     fn the_nearest_word_is_found() {
         let known = ["send", "send_staged", "sendmsg_iov"];
         assert_eq!(nearest("sendmsg_iovec", known), Some("sendmsg_iov"));
@@ -296,7 +390,7 @@ mod tests {
         #[test]
         fn parsers_never_panic(text in "\\PC{0,24}") {
             let _ = (size(&text), sizes(&text), span(&text), fraction(&text), cpus(&text));
-            let _ = (count(&text), counts(&text), nearest(&text, ["send", "écrire"]));
+            let _ = (run_name(&text), age(&text), count(&text), counts(&text), nearest(&text, ["send", "écrire"]));
         }
 
         #[test]

@@ -10,6 +10,7 @@ use crate::outcome::TrialOutcome;
 use crate::plan::Plan;
 use crate::profile::ProfileTrial;
 use crate::search::SearchPhase;
+use crate::units::Bytes;
 
 /// What is known of a run besides its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -103,4 +104,25 @@ pub struct Run {
     pub profiles: Vec<ProfileTrial>,
     /// Phases of searches, in the order in which they ran; no part of its contrasts.
     pub searches: Vec<SearchPhase>,
+}
+
+/// How much is stored in one file, and what room it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// Runs.
+    pub runs: u64,
+    /// Size of the file, in bytes.
+    pub file_bytes: Bytes,
+    /// Size of the log beside it, in bytes.
+    pub log_bytes: Bytes,
+    /// Pages of the file that hold nothing any more, in bytes.
+    pub free_bytes: Bytes,
+}
+
+impl Extent {
+    /// What it takes in all, in bytes.
+    #[must_use]
+    pub fn total(&self) -> Bytes {
+        Bytes(self.file_bytes.0 + self.log_bytes.0)
+    }
 }

@@ -4,7 +4,7 @@ mod figures;
 mod sentences;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use iolens_model::arm::Role;
 use iolens_model::call::CallFacts;

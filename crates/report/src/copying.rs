@@ -2,7 +2,7 @@
 
 mod sentences;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use iolens_model::copy::ProgramStart;
 use iolens_model::run::Run;

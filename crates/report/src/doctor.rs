@@ -40,13 +40,14 @@ pub fn text(diagnosis: &Diagnosis, style: &Style) -> String {
 /// A diagnosis for programs.
 #[must_use]
 pub fn json(diagnosis: &Diagnosis) -> String {
-    let Diagnosis { user, machine, findings, studies } = diagnosis;
+    let Diagnosis { user, machine, findings, studies, stored } = diagnosis;
     json::print(&json!({
         "schema": json::SCHEMA,
         "user": user,
         "machine": machine,
         "findings": findings,
         "studies": studies,
+        "stored": stored,
     }))
 }
 
@@ -171,6 +172,7 @@ mod tests {
                 outlook("net", "counters", State::Limited, true),
                 outlook("file", "file", State::Ok, false),
             ],
+            stored: None,
         }
     }
 

@@ -26,6 +26,7 @@ pub mod table;
 pub mod text;
 pub mod transfer;
 pub mod tune;
+pub mod upkeep;
 
 mod arm_facts;
 mod arms;
@@ -43,6 +44,8 @@ mod writes;
 
 #[cfg(test)]
 mod columns_tests;
+#[cfg(test)]
+mod export_docs;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

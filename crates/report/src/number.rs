@@ -88,7 +88,8 @@ pub(crate) fn copies(value: Option<f64>) -> String {
 }
 
 /// `1 trial`, `3 trials`.
-pub(crate) fn count(n: u32, noun: &str) -> String {
+pub(crate) fn count(n: impl Into<u64>, noun: &str) -> String {
+    let n: u64 = n.into();
     let plural = if n == 1 { "" } else { "s" };
     format!("{n} {noun}{plural}")
 }

@@ -21,11 +21,11 @@ mod decision;
 mod metrics;
 pub(crate) mod searches;
 #[cfg(test)]
-mod searches_tests;
+pub(crate) mod searches_tests;
 mod sentences;
 mod tables;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod why;
 
 pub(crate) use self::counters::{counters, per_request};

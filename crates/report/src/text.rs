@@ -340,9 +340,10 @@ pub fn runs(rows: &[RunRow], style: &Style) -> String {
     table.text(style.columns())
 }
 
-/// A name as one line of a table: no control characters, at most 32.
+/// A name as one line of a table: no control characters, and no more of them
+/// than a name may have, which in files of older builds was any text.
 fn one_line(name: &str) -> String {
-    const LONGEST: usize = 32;
+    const LONGEST: usize = 60;
     let plain = name.replace(char::is_control, " ");
     if plain.chars().count() <= LONGEST {
         return plain;
@@ -487,8 +488,8 @@ mod tests {
         };
         insta::assert_snapshot!(runs(&[row], &PLAIN), @r"
         run       started                   took  study  cells  trials  ended by  name
-        ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-        4f1c09ab  2026-09-21 14:13 UTC  2.33 min  net        6      72  budget    before <script>alert(1)</script…
+        ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
+        4f1c09ab  2026-09-21 14:13 UTC  2.33 min  net        6      72  budget    before <script>alert(1)</script> & after
         ");
     }
 }

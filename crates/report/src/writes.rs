@@ -2,7 +2,7 @@
 //! lasts, whether a flush can be what it says, what a slice leaves to be written back.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;

@@ -130,11 +130,11 @@ pub enum StoreError {
         wanted: String,
     },
     /// More than one run answers to this.
-    #[error("`{wanted}` may be any of {}\n  write more of the id", candidates.join(", "))]
+    #[error("`{wanted}` may be any of {}\n  write one of these", candidates.join(", "))]
     Ambiguous {
         /// What was asked for.
         wanted: String,
-        /// Ids that begin so, oldest first.
+        /// Ids that begin so, or of runs with that name, oldest first.
         candidates: Vec<String>,
     },
 }

@@ -29,6 +29,7 @@ mod row;
 mod schema;
 mod search;
 mod trial;
+mod upkeep;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ use rusqlite::Connection;
 pub use error::StoreError;
 pub use read::RunSummary;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
+pub use upkeep::Removed;
 
 /// An open file of results.
 #[derive(Debug)]

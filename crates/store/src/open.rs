@@ -140,6 +140,11 @@ fn identify(path: &Path) -> Result<Identity, StoreError> {
     Ok(Identity::Ours)
 }
 
+/// Whether there is a file of ours.
+pub(crate) fn is_ours(path: &Path) -> Result<bool, StoreError> {
+    Ok(identify(path)? == Identity::Ours)
+}
+
 fn big_endian(header: &[u8], at: usize) -> u32 {
     header[at..at + 4].iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }

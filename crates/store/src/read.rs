@@ -61,37 +61,50 @@ impl Store {
     /// # Errors
     /// What SQLite says.
     pub fn run_ids(&self) -> Result<Vec<String>, StoreError> {
-        self.snapshot("list the runs", |connection| {
-            let mut statement = connection.prepare_cached("SELECT id FROM run ORDER BY run")?;
-            let ids = statement.query_map([], |row| row.get(0))?;
-            ids.collect()
-        })
+        Ok(self.ids_and_names()?.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// The id of the run that is meant by an id, a unique beginning of one, or
-    /// `last`: the run that began last.
+    /// The id of the run that is meant by an id, a unique beginning of one, a
+    /// name that one run alone has, or `last`: the run that began last. Ids go
+    /// before names, which in older files may look like one.
     ///
     /// # Errors
     /// [`StoreError::NoRuns`], [`StoreError::NoSuchRun`] or
     /// [`StoreError::Ambiguous`] with the candidates.
     pub fn find(&self, wanted: &str) -> Result<String, StoreError> {
-        let ids = self.run_ids()?;
-        let Some(last) = ids.last() else {
+        let runs = self.ids_and_names()?;
+        let Some((last, _)) = runs.last() else {
             return Err(StoreError::NoRuns { path: self.path.clone() });
         };
         if wanted == "last" {
             return Ok(last.clone());
         }
-        if ids.iter().any(|id| id == wanted) {
+        if runs.iter().any(|(id, _)| id == wanted) {
             return Ok(wanted.to_owned());
         }
-        let begins = |id: &&String| !wanted.is_empty() && id.starts_with(wanted);
-        let mut candidates: Vec<String> = ids.iter().filter(begins).cloned().collect();
+        let ids = |meant: &dyn Fn(&str, Option<&str>) -> bool| -> Vec<String> {
+            let meant = runs.iter().filter(|(id, name)| meant(id, name.as_deref()));
+            meant.map(|(id, _)| id.clone()).collect()
+        };
+        let mut candidates = ids(&|id, _| !wanted.is_empty() && id.starts_with(wanted));
+        if candidates.is_empty() {
+            candidates = ids(&|_, name| name == Some(wanted));
+        }
         match candidates.len() {
             0 => Err(self.no_such_run(wanted)),
             1 => Ok(candidates.remove(0)),
             _ => Err(StoreError::Ambiguous { wanted: wanted.to_owned(), candidates }),
         }
+    }
+
+    /// Of every run, oldest first.
+    fn ids_and_names(&self) -> Result<Vec<(String, Option<String>)>, StoreError> {
+        self.snapshot("list the runs", |connection| {
+            let mut statement =
+                connection.prepare_cached("SELECT id, name FROM run ORDER BY run")?;
+            let runs = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            runs.collect()
+        })
     }
 
     /// A run with all its trials in the order in which they were appended, as
@@ -134,7 +147,7 @@ impl Store {
     }
 
     /// Reads in one transaction: everything in it is of one moment.
-    fn snapshot<T>(
+    pub(crate) fn snapshot<T>(
         &self,
         doing: &'static str,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,

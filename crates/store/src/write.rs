@@ -88,19 +88,6 @@ impl Store {
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
             .map_err(self.failed("sync the end of a run"))
     }
-
-    /// Removes a run with all its trials: the one way anything is ever taken
-    /// out of the file.
-    ///
-    /// # Errors
-    /// [`StoreError::NoSuchRun`] where there is none, or what SQLite says.
-    pub fn remove(&mut self, run_id: &str) -> Result<(), StoreError> {
-        let run = self.run_key(run_id)?;
-        self.connection
-            .execute("DELETE FROM run WHERE run = ?", [run])
-            .map_err(self.failed("remove a run"))?;
-        Ok(())
-    }
 }
 
 fn insert_trial(

@@ -18,6 +18,7 @@ pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
         descriptors(patient),
         io_uring(patient),
         database(patient),
+        stored(patient),
         others(patient),
         sysctls(patient),
     ]
@@ -68,9 +69,10 @@ fn io_uring(patient: &Patient<'_>) -> Finding {
 const ROOM_LIMITED: Bytes = Bytes(256 * Bytes::MIB);
 const ROOM_MISSING: Bytes = Bytes(16 * Bytes::MIB);
 
+const ELSEWHERE: &str = "name a file elsewhere: --db FILE";
+
 fn database(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "database";
-    const ELSEWHERE: &str = "name a file elsewhere: --db FILE";
     let storage = match &patient.tried.storage {
         Ok(storage) => storage,
         Err(why) => {
@@ -93,6 +95,22 @@ fn database(patient: &Patient<'_>) -> Finding {
         Ok(free) => ok(NAME, format!("{free} free"), &source),
         Err(errno) => ok(NAME, format!("room unknown: {errno}"), &source)
             .limits("a long run may end when the disk is full", ELSEWHERE),
+    }
+}
+
+fn stored(patient: &Patient<'_>) -> Finding {
+    const NAME: &str = "stored runs";
+    let Ok(storage) = &patient.tried.storage else {
+        return ok(NAME, "none, as they have no place", "XDG_DATA_HOME, HOME");
+    };
+    let source = storage.database.as_str();
+    match &storage.stored {
+        Ok(None) => ok(NAME, "none yet", source),
+        Ok(Some(extent)) => {
+            let free = extent.free_bytes;
+            ok(NAME, format!("{} in {}, of it {free} free", extent.runs, extent.total()), source)
+        }
+        Err(why) => ok(NAME, why.as_str(), source).lacks("no run can be stored", ELSEWHERE),
     }
 }
 

@@ -81,6 +81,8 @@ fn healthy() -> Tried {
             place: "/data".to_owned(),
             writable: Ok(()),
             free: Ok(Bytes(1 << 40)),
+            database: "/data/iolens.db".to_owned(),
+            stored: Ok(None),
         }),
         lock: ("/run/lock/iolens.lock".to_owned(), Ok(None)),
         journal: ("/run/iolens.journal".to_owned(), Ok(Leftover::Nothing)),

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use iolens_model::axes::Topology;
 use iolens_model::reading::NotMeasured;
+use iolens_model::run::Extent;
 use iolens_model::units::Bytes;
 use iolens_sys::errno::Errno;
 use iolens_sys::perf_event::sampling::{Reach, Sampler, Trigger};
@@ -69,13 +70,17 @@ pub struct Storage {
     pub(super) place: String,
     pub(super) writable: Result<(), Errno>,
     pub(super) free: Result<Bytes, Errno>,
+    /// The file itself.
+    pub(super) database: String,
+    /// What is in it, or why it cannot be read; nothing where there is none.
+    pub(super) stored: Result<Option<Extent>, String>,
 }
 
 impl Storage {
     /// What the file system says of the place of a database, whether or not
-    /// there is one yet. Writes nothing.
+    /// there is one yet, and what was found in it. Writes nothing.
     #[must_use]
-    pub fn look(database: &Path) -> Storage {
+    pub fn look(database: &Path, stored: Result<Option<Extent>, String>) -> Storage {
         let there = |path: &&Path| path.symlink_metadata().is_ok();
         // The empty path is the folder we are in.
         let place = database.ancestors().find(there).unwrap_or(Path::new("."));
@@ -83,6 +88,8 @@ impl Storage {
             place: place.display().to_string(),
             writable: storage::may_write(place),
             free: storage::free_bytes(place).map(Bytes),
+            database: database.display().to_string(),
+            stored,
         }
     }
 }
@@ -154,11 +161,11 @@ mod tests {
     #[test]
     fn a_database_that_is_not_there_yet_is_looked_for_above() {
         let dir = tempfile::tempdir().unwrap();
-        let storage = Storage::look(&dir.path().join("a/b/c.db"));
+        let storage = Storage::look(&dir.path().join("a/b/c.db"), Ok(None));
         assert_eq!(storage.place, dir.path().display().to_string());
         assert_eq!(storage.writable, Ok(()));
         assert!(storage.free.unwrap().0 > 0);
-        assert_eq!(Storage::look(Path::new("nothing-of-that-name.db")).place, ".");
+        assert_eq!(Storage::look(Path::new("nothing-of-that-name.db"), Ok(None)).place, ".");
         assert!(!dir.path().join("a").exists(), "nothing was made");
     }
 

@@ -2,6 +2,7 @@
 
 mod engines;
 mod markdown;
+mod metrics;
 mod models;
 mod primitives;
 
@@ -40,6 +41,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
         output::result(&match args.what {
             Some(Listed::Calls) => markdown::system_calls(),
             Some(Listed::Models) => models::markdown(),
+            Some(Listed::Metrics) => metrics::markdown(),
             _ => markdown::primitives(),
         });
         return Ok(ExitCode::SUCCESS);

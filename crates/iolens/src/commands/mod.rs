@@ -13,6 +13,8 @@ pub(crate) mod report;
 mod resume;
 pub(crate) mod run;
 pub(crate) mod serve;
+pub(crate) mod shell;
 pub(crate) mod stored;
 pub(crate) mod tune;
+pub(crate) mod upkeep;
 pub(crate) mod worker;

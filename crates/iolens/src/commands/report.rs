@@ -87,7 +87,7 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
     }
 }
 
-fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
     Failure::unusable(format!("cannot write {}: {error}", path.display()))
 }
 

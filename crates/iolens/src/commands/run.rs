@@ -172,7 +172,7 @@ impl Session {
     /// Opens the database and takes the machine.
     pub(crate) fn open(database: &Path, wait: bool) -> Result<Session, Failure> {
         let store = Store::open(database).map_err(Failure::unusable)?;
-        let lock = take_lock(wait)?;
+        let lock = take_lock(wait, "two would measure each other")?;
         let interrupts = Interrupts::catch()
             .map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
         Ok(Session { store, interrupts, _lock: lock })
@@ -200,8 +200,9 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// The machine's lock; `--wait` tries again until it is free.
-fn take_lock(wait: bool) -> Result<MachineLock, Failure> {
+/// The machine's lock, or `why` it is not to be had; `--wait` tries again until
+/// it is free.
+pub(crate) fn take_lock(wait: bool, why: &str) -> Result<MachineLock, Failure> {
     let mut told = false;
     loop {
         match MachineLock::try_take() {
@@ -209,8 +210,8 @@ fn take_lock(wait: bool) -> Result<MachineLock, Failure> {
             Err(LockError::Unusable(what)) => return Err(Failure::unusable(what)),
             Err(LockError::HeldBy(holder)) if !wait => {
                 return Err(Failure::unusable(format!(
-                    "another run measures on this machine ({holder}); two would measure each \
-                     other\n  wait for it with --wait"
+                    "another run measures on this machine ({holder}); {why}\n  \
+                     wait for it with --wait"
                 )));
             }
             Err(LockError::HeldBy(holder)) => {

@@ -19,7 +19,7 @@ fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
     Ok((store, path))
 }
 
-/// A run by its id, the beginning of it, or `last`, and its database.
+/// A run by its id, the beginning of it, its name, or `last`, and its database.
 pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
@@ -37,7 +37,14 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode, Failure> {
         output::result(&json);
         return Ok(ExitCode::SUCCESS);
     }
-    let row = |run: &RunSummary| text::RunRow {
+    let rows: Vec<text::RunRow> = runs.iter().map(row).collect();
+    output::result(&text::runs(&rows, &style()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run as a line of the list.
+pub(crate) fn row(run: &RunSummary) -> text::RunRow {
+    text::RunRow {
         id: run.id.clone(),
         name: run.name.clone(),
         started_unix_ns: run.started_unix_ns,
@@ -46,10 +53,7 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode, Failure> {
         cells: run.cells,
         trials: run.trials,
         ended: run.ended().to_owned(),
-    };
-    let rows: Vec<text::RunRow> = runs.iter().map(row).collect();
-    output::result(&text::runs(&rows, &style()));
-    Ok(ExitCode::SUCCESS)
+    }
 }
 
 /// Shows a run, or every trial of one cell.

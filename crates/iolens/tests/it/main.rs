@@ -27,6 +27,8 @@ mod perf_control;
 mod plans;
 mod receivers;
 mod resume;
+#[path = "../../../store/tests/it/sample.rs"]
+mod sample;
 mod serve;
 mod server_run;
 #[path = "../../../../tests/support/skip.rs"]
@@ -34,4 +36,5 @@ mod skip;
 mod storage;
 mod sysctls;
 mod tune;
+mod upkeep;
 mod write_run;

@@ -184,11 +184,28 @@ fn lists_come_from_the_registry() {
 fn docs_of_what_is_listed_are_up_to_date() {
     let compiled = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled, Into::into);
-    for what in ["primitives", "calls", "models"] {
+    for what in ["primitives", "calls", "models", "metrics"] {
         let there = std::fs::read_to_string(package.join(format!("../../docs/{what}.md")));
         let made = Place::new().run(&format!("list {what} --markdown")).stdout;
         assert!(there.is_ok_and(|text| text == made), "out of date: run `cargo xtask docs`");
     }
+}
+
+#[test]
+fn shells_take_their_completions_and_pages_are_written_once() {
+    let place = Place::new();
+    let script = place.run("completions bash").stdout;
+    let checked = std::process::Command::new("bash").args(["-n", "-c", &script]).output();
+    assert!(checked.is_ok_and(|done| done.status.success() && done.stderr.is_empty()));
+    assert_eq!(place.run("completions tcsh").code, Some(2));
+    let line = format!("man {}", place.path("man/man1").display());
+    let written = place.run(&line);
+    assert_eq!(written.code, Some(0), "{}", written.stderr);
+    assert!(written.stdout.lines().all(|path| std::path::Path::new(path).exists()));
+    let again = place.run(&line);
+    assert_eq!(again.code, Some(2), "{}", again.stderr);
+    assert!(again.stderr.contains("replace it with --overwrite"), "{}", again.stderr);
+    assert_eq!(place.run(&format!("{line} --overwrite")).stdout, written.stdout);
 }
 
 #[test]

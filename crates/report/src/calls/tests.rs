@@ -97,7 +97,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
     alone::trial(like, cell, pass, arms, slices)
 }
 
-fn run() -> (Run, Analysis) {
+pub(crate) fn run() -> (Run, Analysis) {
     fixture::of_trials(header(), trial)
 }
 

@@ -131,7 +131,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
     trial
 }
 
-fn run() -> (Run, Analysis) {
+pub(crate) fn run() -> (Run, Analysis) {
     fixture::of_trials(header(), trial)
 }
 

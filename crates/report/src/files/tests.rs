@@ -153,7 +153,7 @@ pub(crate) fn trial_of(
     alone::trial(like, cell, pass, arms, slices)
 }
 
-fn run() -> (Run, Analysis) {
+pub(crate) fn run() -> (Run, Analysis) {
     fixture::of_trials(header(), trial)
 }
 

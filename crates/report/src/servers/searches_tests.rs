@@ -72,7 +72,7 @@ fn client_limited(mut phase: SearchPhase) -> SearchPhase {
 
 /// One cell: a clear end, a noisy one, one at the client's limit, and one that was cut
 /// short. Only the first has a low rate, and so a knee.
-fn searched() -> (Run, Analysis) {
+pub(crate) fn searched() -> (Run, Analysis) {
     let (mut run, _) = run();
     if let Axes::Server(axes) = &mut run.header.plan.axes {
         (axes.loads, axes.connections) = (vec![LoadLevel::Closed], vec![16]);

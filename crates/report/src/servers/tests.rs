@@ -180,7 +180,7 @@ fn ticks(cpu: u32, [user, system, irq, softirq, steal, idle]: [u64; 6]) -> CpuTi
     CpuTime { cpu, user, system, irq, softirq, steal, idle }
 }
 
-pub(super) fn run() -> (Run, Analysis) {
+pub(crate) fn run() -> (Run, Analysis) {
     let header = header();
     let (mut run, _) =
         fixture::of_trials(header, |like, cell, pass| trial(like, cell, pass, Kind::Shared));

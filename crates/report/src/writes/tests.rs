@@ -81,7 +81,7 @@ fn trial(like: &TrialOutcome, cell: &Cell, pass: u32) -> TrialOutcome {
     trial_of(like, cell, pass, blocks, &ENGINES.map(arm))
 }
 
-fn run() -> (Run, Analysis) {
+pub(crate) fn run() -> (Run, Analysis) {
     fixture::of_trials(header(), trial)
 }
 

@@ -1,5 +1,6 @@
 //! Which run is meant.
 
+use iolens_model::run::RunHeader;
 use iolens_store::{Store, StoreError};
 
 use crate::sample;
@@ -45,6 +46,27 @@ fn an_ambiguous_prefix_names_its_candidates() {
     match store.find("ab") {
         Err(StoreError::Ambiguous { candidates, .. }) => {
             assert_eq!(candidates, ["ab11cd11", "ab00cd00"]);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_name_stands_for_the_one_run_that_has_it() {
+    let (_directory, mut store) = store(&[]);
+    // The last name is of an older file: a new run may not have it.
+    for (id, name) in
+        [("ab11cd11", "before"), ("0f000000", "after"), ("cd000000", "after"), ("ee000000", "ab1")]
+    {
+        let header = RunHeader { name: Some(name.to_owned()), ..sample::header(id) };
+        store.begin_run(&header).expect("the run begins");
+    }
+    assert_eq!(store.find("before").expect("one has it"), "ab11cd11");
+    assert_eq!(store.find("ab1").expect("ids go before names"), "ab11cd11");
+    assert!(matches!(store.find("befor"), Err(StoreError::NoSuchRun { .. })));
+    match store.find("after") {
+        Err(StoreError::Ambiguous { candidates, .. }) => {
+            assert_eq!(candidates, ["0f000000", "cd000000"]);
         }
         other => panic!("{other:?}"),
     }

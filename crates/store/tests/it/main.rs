@@ -10,3 +10,4 @@ mod round_trip;
 mod sample;
 #[path = "../../../../tests/support/skip.rs"]
 mod skip;
+mod upkeep;

@@ -124,26 +124,3 @@ fn the_end_of_a_run_holds_until_a_trial_follows_it() {
     store.end_run("0000000a", &sample::end()).expect("it ends again");
     assert_eq!(store.load("0000000a").expect("it loads").header.end, Some(sample::end()));
 }
-
-#[test]
-fn a_removed_run_takes_its_trials_with_it() {
-    let directory = tempfile::tempdir().expect("a directory for the test");
-    let path = directory.path().join("results.db");
-    let mut store = Store::open(&path).expect("it opens");
-    for id in ["0000000a", "0000000b"] {
-        store.begin_run(&sample::header(id)).expect("the run begins");
-        store.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
-        store.end_run(id, &sample::end()).expect("the run ends");
-    }
-    store.remove("0000000a").expect("it is removed");
-    assert_eq!(store.run_ids().expect("it reads"), ["0000000b"]);
-    drop(store);
-    let connection = rusqlite::Connection::open(&path).expect("it is SQLite");
-    for table in ["run", "run_end", "trial", "arm"] {
-        let sql = format!("SELECT count(*) FROM {table}");
-        let rows: i64 = connection.query_row(&sql, [], |row| row.get(0)).expect("it counts");
-        assert_eq!(rows, 1, "{table}");
-    }
-    let slices = connection.query_row("SELECT count(*) FROM slice", [], |row| row.get::<_, i64>(0));
-    assert_eq!(slices.expect("it counts"), 2);
-}

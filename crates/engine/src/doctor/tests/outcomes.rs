@@ -1,6 +1,7 @@
 //! Every outcome that a machine can show, one by one.
 
 use iolens_model::host::SysctlChange;
+use iolens_model::run::Extent;
 use iolens_sys::netns::Step;
 
 use super::*;
@@ -314,7 +315,8 @@ fn servers_need_descriptors_and_processors() {
 #[test]
 fn results_need_a_place_with_room() {
     let with = |writable, free| {
-        let storage = Storage { place: "/data".to_owned(), writable, free };
+        let (place, database) = ("/data".to_owned(), "/data/iolens.db".to_owned());
+        let storage = Storage { place, writable, free, database, stored: Ok(None) };
         Case::healthy().tried(|tried| tried.storage = Ok(storage))
     };
     let room = |bytes| with(Ok(()), Ok(Bytes(bytes)));
@@ -327,6 +329,27 @@ fn results_need_a_place_with_room() {
     let homeless = Case::healthy().tried(|tried| tried.storage = Err("no HOME".to_owned()));
     homeless.check("database", State::Missing, "no HOME", "--db FILE");
     assert_eq!(homeless.finding("database").source, "XDG_DATA_HOME, HOME");
+}
+
+#[test]
+fn what_is_stored_is_said_with_its_size() {
+    let with = |stored| {
+        let mut storage = healthy().storage.unwrap();
+        storage.stored = stored;
+        Case::healthy().tried(|tried| tried.storage = Ok(storage))
+    };
+    with(Ok(None)).check("stored runs", State::Ok, "none yet", "nothing");
+    let extent = Extent {
+        runs: 12,
+        file_bytes: Bytes(30 << 20),
+        log_bytes: Bytes(4 << 20),
+        free_bytes: Bytes(1 << 20),
+    };
+    let case = with(Ok(Some(extent)));
+    case.check("stored runs", State::Ok, "12 in 34 MiB, of it 1 MiB free", "nothing");
+    assert_eq!(case.diagnose().stored, Some(extent));
+    let damaged = with(Err("cannot look at results: malformed".to_owned()));
+    damaged.check("stored runs", State::Missing, "malformed", "--db FILE");
 }
 
 #[test]

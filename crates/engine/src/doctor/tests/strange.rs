@@ -90,6 +90,8 @@ fn tried() -> impl Strategy<Value = Tried> {
                 place: "/data".to_owned(),
                 writable: place.3,
                 free: place.3.map(|()| Bytes(descriptors)),
+                database: "/data/iolens.db".to_owned(),
+                stored: place.3.map(|()| None).map_err(|errno| errno.to_string()),
             };
             Tried {
                 count_user: events.0,
@@ -144,7 +146,7 @@ fn this_machine_has_a_diagnosis() {
     let database = place.path().join("a/iolens.db");
     let root = Root::real();
     let program = std::env::current_exe().unwrap();
-    let tried = Tried::on(&root, &program, Ok(Storage::look(&database)));
+    let tried = Tried::on(&root, &program, Ok(Storage::look(&database, Ok(None))));
     is_complete(&diagnose(&root, &tried));
     assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "nothing was left there");
 }

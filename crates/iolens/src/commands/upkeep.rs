@@ -1,0 +1,249 @@
+//! `iolens rm` and `iolens gc`: what is taken out of the database, and the room
+//! that is given back. Both hold the machine's lock while they write: a run that
+//! measures is none to remove, and would measure the writing too.
+
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use iolens_engine::clock;
+use iolens_model::run::Extent;
+use iolens_model::units::Nanos;
+use iolens_report::json::SCHEMA;
+use iolens_report::text::{self, RunRow};
+use iolens_report::upkeep::{self, Collected};
+use iolens_store::{RunSummary, Store};
+use serde_json::json;
+
+use crate::args;
+use crate::args::Consent;
+use crate::commands::report::style;
+use crate::commands::run::take_lock;
+use crate::commands::stored::row;
+use crate::failure::Failure;
+use crate::{output, places};
+
+/// Why upkeep waits for a run.
+const BUSY: &str = "it may be of what is to go, and would measure the writing";
+
+/// Removes runs.
+pub(crate) fn rm(args: &args::Rm) -> Result<ExitCode, Failure> {
+    let path = places::existing_database(args.result.db.as_deref())?;
+    let mut store = Store::open(&path).map_err(Failure::unusable)?;
+    let runs = named(&store, &args.runs)?;
+    if !may_remove(&runs, &args.consent)? {
+        output::note("nothing was removed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let _lock = take_lock(args.consent.wait, BUSY)?;
+    let removed = store.remove(&ids(&runs)).map_err(Failure::unusable)?;
+    let pages = remove_pages(&path, &runs);
+    if args.result.json {
+        let object = json!({
+            "schema": SCHEMA,
+            "removed": runs,
+            "trials": removed.trials,
+            "slices": removed.slices,
+            "phases": removed.phases,
+            "profiles": removed.profiles,
+            "freed_bytes": removed.freed,
+            "pages": pages,
+        });
+        output::result(&format!("{object:#}"));
+    } else {
+        let counts = [
+            (removed.trials, "trial"),
+            (removed.slices, "slice"),
+            (removed.phases, "phase"),
+            (removed.profiles, "sampled trial"),
+            (pages.len() as u64, "page"),
+        ];
+        output::result(&upkeep::removed(&rows(&runs), &counts, removed.freed));
+        output::note("`iolens gc` gives free room back to the file system");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Removes what holds nothing, and what the flags name; then gives room back.
+pub(crate) fn gc(args: &args::Gc) -> Result<ExitCode, Failure> {
+    let path = places::existing_database(args.result.db.as_deref())?;
+    if args.dry_run {
+        let store = Store::open_read_only(&path).map_err(Failure::unusable)?;
+        let before = store.extent().map_err(Failure::unusable)?;
+        let outdated = outdated(&store, args)?;
+        let empty = empty(&store, &outdated)?;
+        show(args, &path, &Done { outdated, empty, before, after: None });
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut store = Store::open(&path).map_err(Failure::unusable)?;
+    let outdated = outdated(&store, args)?;
+    if !may_remove(&outdated, &args.consent)? {
+        output::note("nothing was removed");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let _lock = take_lock(args.consent.wait, BUSY)?;
+    let before = store.extent().map_err(Failure::unusable)?;
+    // Not before the lock is held: a run that has just begun holds nothing yet.
+    let empty = empty(&store, &outdated)?;
+    store.remove(&[ids(&outdated), ids(&empty)].concat()).map_err(Failure::unusable)?;
+    remove_pages(&path, &outdated);
+    remove_pages(&path, &empty);
+    if !store.compact().map_err(Failure::unusable)? {
+        output::note("note: another process reads the database: its log stays until that ends");
+    }
+    let after = Some(store.extent().map_err(Failure::unusable)?);
+    show(args, &path, &Done { outdated, empty, before, after });
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The runs that are named, each once.
+fn named(store: &Store, wanted: &[String]) -> Result<Vec<RunSummary>, Failure> {
+    let find = |wanted: &String| store.find(wanted).map_err(Failure::usage);
+    let ids: Vec<String> = wanted.iter().map(find).collect::<Result<_, _>>()?;
+    let mut runs = store.runs().map_err(Failure::unusable)?;
+    runs.retain(|run| ids.contains(&run.id));
+    Ok(runs)
+}
+
+/// The runs that the flags of `gc` name.
+fn outdated(store: &Store, args: &args::Gc) -> Result<Vec<RunSummary>, Failure> {
+    let runs = store.runs().map_err(Failure::unusable)?;
+    Ok(select(runs, args.keep, args.older_than, clock::unix_ns()))
+}
+
+/// Of runs in the order in which they began, those that are not of the latest
+/// `keep` and began more than `older_than` before `now_unix_ns`; none where
+/// neither is given.
+fn select(
+    runs: Vec<RunSummary>,
+    keep: Option<u64>,
+    older_than: Option<Nanos>,
+    now_unix_ns: u64,
+) -> Vec<RunSummary> {
+    if keep.is_none() && older_than.is_none() {
+        return Vec::new();
+    }
+    let keep = keep.map_or(0, |keep| usize::try_from(keep).unwrap_or(usize::MAX));
+    let others = runs.len().saturating_sub(keep);
+    let age = |run: &RunSummary| now_unix_ns.saturating_sub(run.started_unix_ns);
+    let is_old = |run: &RunSummary| older_than.is_none_or(|limit| age(run) > limit.0);
+    runs.into_iter().take(others).filter(is_old).collect()
+}
+
+/// The runs that hold nothing, besides others that go.
+fn empty(store: &Store, others: &[RunSummary]) -> Result<Vec<RunSummary>, Failure> {
+    let ids = store.empty_runs().map_err(Failure::unusable)?;
+    let mut runs = store.runs().map_err(Failure::unusable)?;
+    runs.retain(|run| ids.contains(&run.id) && others.iter().all(|other| other.id != run.id));
+    Ok(runs)
+}
+
+fn ids(runs: &[RunSummary]) -> Vec<String> {
+    runs.iter().map(|run| run.id.clone()).collect()
+}
+
+/// Whether these runs may go: by `--yes`, or by who sits at the terminal.
+fn may_remove(runs: &[RunSummary], consent: &Consent) -> Result<bool, Failure> {
+    if runs.is_empty() || consent.yes {
+        return Ok(true);
+    }
+    if !output::can_ask() {
+        return Err(Failure::usage(
+            "cannot ask whether these runs may be removed: this is no terminal\n  \
+             remove without being asked with --yes",
+        ));
+    }
+    output::note(&text::runs(&rows(runs), &style()));
+    Ok(output::ask("remove what is listed, for good?"))
+}
+
+/// Removes the pages that iolens wrote of these runs; returns those that were
+/// there. One that stays is said, and stops nothing.
+fn remove_pages(database: &Path, runs: &[RunSummary]) -> Vec<PathBuf> {
+    let pages = runs.iter().map(|run| places::page(database, &run.id));
+    pages
+        .filter(|page| match std::fs::remove_file(page) {
+            Ok(()) => true,
+            Err(e) if e.kind() == ErrorKind::NotFound => false,
+            Err(e) => {
+                output::note(&format!("note: cannot remove {}: {e}", page.display()));
+                false
+            }
+        })
+        .collect()
+}
+
+/// What `gc` did, or would do.
+struct Done {
+    outdated: Vec<RunSummary>,
+    empty: Vec<RunSummary>,
+    before: Extent,
+    /// Null where nothing was done.
+    after: Option<Extent>,
+}
+
+fn show(args: &args::Gc, path: &Path, done: &Done) {
+    if args.result.json {
+        let object = json!({
+            "schema": SCHEMA,
+            "database": path,
+            "outdated": done.outdated,
+            "empty": done.empty,
+            "before": done.before,
+            "after": done.after,
+        });
+        return output::result(&format!("{object:#}"));
+    }
+    output::result(&upkeep::collected(&Collected {
+        database: &path.display().to_string(),
+        outdated: &rows(&done.outdated),
+        empty: &rows(&done.empty),
+        before: done.before,
+        after: done.after,
+    }));
+}
+
+fn rows(runs: &[RunSummary]) -> Vec<RunRow> {
+    runs.iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Nanos = Nanos(86_400 * Nanos::SECOND.0);
+
+    /// Runs that began at these days, with the day in the id.
+    fn runs(days: &[u64]) -> Vec<RunSummary> {
+        let run = |day: &u64| RunSummary {
+            id: format!("{day:08x}"),
+            name: None,
+            started_unix_ns: day * DAY.0,
+            build: String::new(),
+            study: "net".to_owned(),
+            cells: 2,
+            trials: 4,
+            end: None,
+        };
+        days.iter().map(run).collect()
+    }
+
+    #[test]
+    fn runs_go_where_every_flag_says_so() {
+        let check = |keep, days: Option<u64>, expect: &[u64]| {
+            let older_than = days.map(|days| Nanos(days * DAY.0));
+            let chosen = select(runs(&[1, 2, 5, 9]), keep, older_than, 10 * DAY.0);
+            assert_eq!(chosen, runs(expect), "{keep:?} {days:?}");
+        };
+        check(None, None, &[]);
+        check(Some(3), None, &[1]);
+        check(Some(4), None, &[]);
+        check(Some(u64::MAX), None, &[]);
+        check(None, Some(5), &[1, 2]);
+        check(None, Some(1), &[1, 2, 5]);
+        check(Some(3), Some(5), &[1]);
+        check(Some(1), Some(9), &[]);
+        // A clock that was set back makes nothing old.
+        assert_eq!(select(runs(&[5]), None, Some(DAY), DAY.0), []);
+    }
+}

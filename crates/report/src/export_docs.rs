@@ -1,0 +1,86 @@
+//! docs/export.md: the columns of every export, as runs of each study that are
+//! made up have them. There is no other list of them that could be printed.
+
+use std::fmt::Write;
+use std::path::PathBuf;
+
+use iolens_model::metrics::METRICS;
+use iolens_model::run::Run;
+use iolens_stats::analysis::Analysis;
+
+use crate::{calls, copying, csv, files, fixture, servers, writes};
+
+const HEAD: &str = "\
+# Columns of exports
+
+What `iolens export RUN --format csv|json --rows arms|slices|cells|phases` writes, by study.
+A test of `crates/report` compares this file with what is written, and makes it anew where
+`IOLENS_DOCS=write` is set (`cargo xtask docs` does so).
+
+- A row of **arms** is an arm in a trial, of **slices** a slice, of **cells** an arm in a
+  cell with its contrast, of **phases** a phase of a search (`run server --slo`, `--knee`).
+- Columns are to be read by name: new ones may come, and one study has not those of
+  another.
+- CSV is RFC 4180 with line feeds; an empty field is null: not measured, never 0. JSON has
+  the same names as keys, `not_measured` with the reasons, and whole histograms
+  (`latency_histogram`), which have no column.
+- Units stand in the names: `_ns`, `_bytes`, `_bits_per_s`, `_per_byte`; what has none is a
+  count, a ratio, a word, or a share from 0 to 1. `_low` and `_high` mark the ends of the
+  95 % interval of the column that is named without them. `tx_` is the sending end and
+  `rx_` the receiving one; what has neither is of both ends together.
+- What is *set so* is a metric: [metrics.md](metrics.md) says what it is, its source, and
+  where it is null. The others say which row it is, or are made of metrics (METHOD 2).
+";
+
+/// The whole file.
+fn export() -> String {
+    let studies: [(&str, (Run, Analysis)); 6] = [
+        ("net", fixture::whole()),
+        ("file", files::tests::run()),
+        ("write", writes::tests::run()),
+        ("copy", copying::tests::run()),
+        ("syscall", calls::tests::run()),
+        ("server", servers::searches_tests::searched()),
+    ];
+    let mut text = HEAD.to_owned();
+    for (study, (run, analysis)) in &studies {
+        assert_eq!(run.header.plan.study().word(), *study);
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "\n## {study}");
+        let tables = [
+            ("arms", csv::arms(run)),
+            ("slices", csv::slices(run)),
+            ("cells", csv::cells(run, analysis)),
+            ("phases", csv::phases(run)),
+        ];
+        for (rows, table) in tables {
+            let Some(header) = table.lines().next() else { continue };
+            let columns: Vec<String> = header.split(',').map(shown).collect();
+            let _ = writeln!(text, "\n**{rows}**: {}.", columns.join(", "));
+        }
+    }
+    text
+}
+
+/// A column, set so that metrics are told from the others.
+fn shown(column: &str) -> String {
+    let is = |name: &str| METRICS.iter().any(|metric| metric.name == name);
+    let without_end = column.strip_prefix("tx_").or_else(|| column.strip_prefix("rx_"));
+    match is(column) || without_end.is_some_and(is) {
+        true => format!("*`{column}`*"),
+        false => format!("`{column}`"),
+    }
+}
+
+#[test]
+fn the_columns_in_the_docs_are_those_that_are_written() {
+    let compiled = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled, PathBuf::from);
+    let path = package.join("../../docs/export.md");
+    let made = export();
+    if std::env::var_os("IOLENS_DOCS").is_some_and(|wish| wish == "write") {
+        return std::fs::write(&path, made).expect("the docs are written");
+    }
+    let there = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(there == made, "docs/export.md is out of date: run `cargo xtask docs`");
+}

@@ -1,0 +1,131 @@
+//! What upkeep of the database says: which runs went, and what room they left.
+
+use iolens_model::run::Extent;
+use iolens_model::units::Bytes;
+
+use crate::number;
+use crate::text::RunRow;
+
+/// Runs that were removed, with how much of what went along; `freed` is what is
+/// free in the file since then.
+#[must_use]
+pub fn removed(runs: &[RunRow], counts: &[(u64, &str)], freed: Bytes) -> String {
+    let parts: Vec<String> =
+        counts.iter().filter(|(n, _)| *n > 0).map(|(n, noun)| number::count(*n, noun)).collect();
+    let went = if parts.is_empty() { "nothing was in it".to_owned() } else { parts.join(", ") };
+    format!("removed {}: {went}; {freed} of the file are free now", names(runs))
+}
+
+/// What `iolens gc` found and did in a file.
+#[derive(Debug)]
+pub struct Collected<'a> {
+    /// The file.
+    pub database: &'a str,
+    /// Runs that were named by their age or number.
+    pub outdated: &'a [RunRow],
+    /// Runs that held nothing.
+    pub empty: &'a [RunRow],
+    /// What room there was.
+    pub before: Extent,
+    /// And is now; null where nothing was done.
+    pub after: Option<Extent>,
+}
+
+/// What was done, or what would be.
+#[must_use]
+pub fn collected(done: &Collected) -> String {
+    let would = if done.after.is_none() { "would remove" } else { "removed" };
+    let mut out = String::new();
+    for (runs, which) in [(done.outdated, ""), (done.empty, " that held nothing")] {
+        if !runs.is_empty() {
+            let what = number::count(runs.len() as u64, "run");
+            out.push_str(&format!("{would} {what}{which}: {}\n", names(runs)));
+        }
+    }
+    let before = done.before.total();
+    let room = match done.after {
+        Some(after) => {
+            let runs = number::count(after.runs, "run");
+            format!("{before} before, {} after, {runs}", after.total())
+        }
+        None => {
+            let free = Bytes(done.before.log_bytes.0 + done.before.free_bytes.0);
+            let runs = if out.is_empty() { "" } else { " and what the runs take" };
+            format!("{before}; would give back {free} of log and free pages{runs}")
+        }
+    };
+    format!("{out}{}: {room}", done.database)
+}
+
+/// Runs by id and name.
+fn names(runs: &[RunRow]) -> String {
+    let name = |run: &RunRow| match &run.name {
+        Some(name) => format!("{} ({})", run.id, name.escape_debug()),
+        None => run.id.clone(),
+    };
+    runs.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(id: &str, name: Option<&str>) -> RunRow {
+        RunRow {
+            id: id.to_owned(),
+            name: name.map(str::to_owned),
+            started_unix_ns: 0,
+            finished_unix_ns: None,
+            study: "net".to_owned(),
+            cells: 1,
+            trials: 2,
+            ended: "passes".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_went_is_said() {
+        let runs = [run("0000000a", Some("before\n")), run("0000000b", None)];
+        let counts = [(8, "trial"), (1, "slice"), (0, "phase")];
+        assert_eq!(
+            removed(&runs, &counts, Bytes(3 * Bytes::MIB)),
+            "removed 0000000a (before\\n), 0000000b: 8 trials, 1 slice; 3 MiB of the file are \
+             free now"
+        );
+        let nothing = removed(&runs[1..], &counts[2..], Bytes(0));
+        assert_eq!(nothing, "removed 0000000b: nothing was in it; 0 B of the file are free now");
+    }
+
+    #[test]
+    fn what_was_done_and_what_would_be_are_told_apart() {
+        let extent = |file, log, free| Extent {
+            runs: 2,
+            file_bytes: Bytes(file * Bytes::MIB),
+            log_bytes: Bytes(log * Bytes::MIB),
+            free_bytes: Bytes(free * Bytes::MIB),
+        };
+        let (outdated, empty) = ([run("0000000a", None)], [run("0000000b", None)]);
+        let plan = Collected {
+            database: "x.db",
+            outdated: &outdated,
+            empty: &empty,
+            before: extent(9, 1, 4),
+            after: None,
+        };
+        insta::assert_snapshot!(collected(&plan), @"
+        would remove 1 run: 0000000a
+        would remove 1 run that held nothing: 0000000b
+        x.db: 10 MiB; would give back 5 MiB of log and free pages and what the runs take
+        ");
+        let done = Collected { outdated: &[], after: Some(extent(5, 0, 0)), ..plan };
+        insta::assert_snapshot!(collected(&done), @"
+        removed 1 run that held nothing: 0000000b
+        x.db: 10 MiB before, 5 MiB after, 2 runs
+        ");
+        let idle = Collected { empty: &[], after: None, ..done };
+        insta::assert_snapshot!(
+            collected(&idle),
+            @"x.db: 10 MiB; would give back 5 MiB of log and free pages"
+        );
+    }
+}
