@@ -148,15 +148,15 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
     let ends = if plan.net().is_some() { 2 } else { 1 };
     let per_end = u32::try_from((cpus / ends).max(1)).unwrap_or(u32::MAX);
-    let crowded = plan.threads.iter().filter(|threads| **threads > per_end);
-    let crowded: Vec<String> = crowded.map(ToString::to_string).collect();
+    let crowded: Vec<u32> =
+        plan.threads.iter().copied().filter(|&threads| threads > per_end).collect();
     if crowded.is_empty() || cpus == 0 {
         return None;
     }
     if ends == 1 {
         return Some(format!(
             "With {} threads there are more threads than CPUs: they share {} and take turns",
-            crowded.join(" or "),
+            one_of(&crowded),
             count(per_end, "CPU")
         ));
     }
@@ -165,9 +165,20 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
         "With {} threads at each end there are more threads than CPUs: the threads of an end share \
          {}{both} and take turns. Such a cell compares the arms under more connections and more \
          switching between threads, not on more CPUs",
-        crowded.join(" or "),
+        one_of(&crowded),
         count(per_end, "CPU")
     ))
+}
+
+/// `4`, `3 or 4`, `2, 4 or 8`, `3 to 10`.
+fn one_of(counts: &[u32]) -> String {
+    let is_run = counts.len() > 2 && counts.is_sorted_by(|a, b| a + 1 == *b);
+    let words: Vec<String> = counts.iter().map(ToString::to_string).collect();
+    match words.as_slice() {
+        [first, .., last] if is_run => format!("{first} to {last}"),
+        [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+        words => words.concat(),
+    }
 }
 
 /// What all cells of a family have in common: `net, loopback, stream, hot,
@@ -316,4 +327,17 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
         parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
     };
     [join(&machine), join(&software)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_told_in_few_words() {
+        assert_eq!(one_of(&[4]), "4");
+        assert_eq!(one_of(&[3, 4]), "3 or 4");
+        assert_eq!(one_of(&[2, 4, 8]), "2, 4 or 8");
+        assert_eq!(one_of(&[3, 4, 5, 6, 7, 8, 9, 10]), "3 to 10");
+    }
 }
