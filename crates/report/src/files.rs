@@ -181,15 +181,18 @@ pub(crate) fn bandwidth(model: &CostModel) -> Option<Estimate> {
 /// n½ of a fit, the block size at which half of the time is the crossing:
 /// `1.67 KiB [1.61 KiB, 1.73 KiB]`.
 pub(crate) fn knee(model: &CostModel) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
-    let bytes = |value: f64| Bytes(value.max(0.0).round() as u64);
     let Estimate { value, interval, .. } = model.half_size_bytes;
-    match interval {
-        Some(Interval { low, high }) => {
-            format!("{} [{}, {}]", bytes(value), bytes(low), bytes(high))
-        }
-        None => bytes(value).to_string(),
+    let value = rounded_bytes(value);
+    match interval.map(|Interval { low, high }| [low, high].map(rounded_bytes)) {
+        Some([low, high]) => format!("{value} [{low}, {high}]"),
+        None => value.to_string(),
     }
+}
+
+/// Whole bytes; none for what is no number.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
+pub(crate) fn rounded_bytes(value: f64) -> Bytes {
+    Bytes(value.max(0.0).round() as u64)
 }
 
 /// What memory allows: name and bytes per second. Measured with one thread and with

@@ -96,7 +96,7 @@ fn durability(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Senten
         parts.push(at_size(run, last));
     }
     let claim = format!(
-        "that each block is on the device before the next one takes per block {} (95 % intervals).",
+        "a block that has to be on the device before the next one takes {} (95 % intervals).",
         parts.join("; ")
     );
     Some(about(run, curve, &claim))

@@ -118,11 +118,15 @@ fn beyond(compared: &Compared<'_>, verdict: Verdict) -> Vec<Sentence> {
         for arm in &cell.arms {
             let ratio = arm.change.as_ref().filter(|_| arm.arm.role == Role::Compared);
             if let Some(change) = ratio.filter(|change| is(change)) {
-                found.push((false, far(change), ratio_claim(compared, cell, arm, change)));
+                found.push((
+                    false,
+                    far(change),
+                    claim(compared, (cell, arm), change, &By::Baseline),
+                ));
             }
             let own = arm.own.as_ref().and_then(|own| own.judged.as_ref());
             if let Some(change) = own.filter(|change| is(change)) {
-                found.push((true, far(change), own_claim(compared, cell, arm, change)));
+                found.push((true, far(change), claim(compared, (cell, arm), change, &By::Itself)));
             }
         }
     }
@@ -142,37 +146,33 @@ fn far(change: &Change) -> f64 {
     change.ratio.map_or(0.0, |ratio| ratio.ln().abs())
 }
 
-fn ratio_claim(
+/// What is said of a change of an arm; `by` is what it is measured by.
+fn claim(
     compared: &Compared<'_>,
-    cell: &CellChange,
-    arm: &ArmChange,
+    (cell, arm): (&CellChange, &ArmChange),
     change: &Change,
+    by: &By,
 ) -> String {
-    format!(
-        "{}: {} is {} against {} in B as in A{}: {} in A, {} in B.",
-        compared.subject(&cell.cell),
-        arm.arm.label,
-        multiple(arm.quantity, change),
-        compared.comparison.baseline,
-        interval(compared, change),
-        arm.ratio_a.map_or_else(String::new, ratio),
-        arm.ratio_b.map_or_else(String::new, ratio),
-    )
+    let by_itself = if matches!(by, By::Itself) { " by itself" } else { "" };
+    let subject = compared.subject(&cell.cell);
+    let is = multiple(arm.quantity, change);
+    let found = interval(compared, change);
+    let head = format!("{subject}: {}{by_itself} is {is}", arm.arm.label);
+    match by {
+        By::Itself => format!("{head} in B as in A{found}; {NOT_INTERLEAVED}."),
+        By::Baseline => {
+            let [a, b] = [arm.ratio_a, arm.ratio_b].map(|of| of.map_or_else(String::new, ratio));
+            let baseline = &compared.comparison.baseline;
+            format!("{head} against {baseline} in B as in A{found}: {a} in A, {b} in B.")
+        }
+    }
 }
 
-fn own_claim(
-    compared: &Compared<'_>,
-    cell: &CellChange,
-    arm: &ArmChange,
-    change: &Change,
-) -> String {
-    format!(
-        "{}: {} by itself is {} in B as in A{}; {NOT_INTERLEAVED}.",
-        compared.subject(&cell.cell),
-        arm.arm.label,
-        multiple(arm.quantity, change),
-        interval(compared, change),
-    )
+/// What an arm's change is measured by.
+enum By {
+    /// Its ratio to the baseline of its own run.
+    Baseline,
+    Itself,
 }
 
 /// `0.83× as fast`.

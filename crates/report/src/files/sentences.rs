@@ -119,10 +119,19 @@ fn still_rising(analysis: &Analysis, curve: &Cell) -> Vec<String> {
     models.map(|model| model.label.clone()).filter(|label| !has_one(label)).collect()
 }
 
-/// The cost model of the engines of a curve.
+/// Lines that a sentence tells; more stand in the table alone.
+const LINES_MAX: usize = 3;
+
+/// The cost model of the engines of a curve: of the baseline alone where there are many.
 pub(crate) fn cost(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sentence> {
-    let models = analysis.cost_models.iter().filter(|model| model.curve == *curve);
-    let parts: Vec<String> = models.map(fitted).collect();
+    let models = || analysis.cost_models.iter().filter(|model| model.curve == *curve);
+    let count = models().count();
+    let is_told =
+        |model: &&CostModel| count <= LINES_MAX || model.label == run.header.plan.baseline;
+    let mut parts: Vec<String> = models().filter(is_told).map(fitted).collect();
+    if parts.len() < count {
+        parts.push(format!("the fits of all {count} engines stand in a table"));
+    }
     let of_all = match curve.threads {
         1 => String::new(),
         threads => format!(" over all {threads} threads"),
@@ -133,7 +142,7 @@ pub(crate) fn cost(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<Sente
          which half of the time is a: {}.",
         parts.join("; ")
     );
-    (!parts.is_empty()).then(|| about(run, curve, &claim))
+    (count > 0).then(|| about(run, curve, &claim))
 }
 
 /// The line, which is one of points that are on none too, and said to be.

@@ -280,6 +280,40 @@ pub(crate) fn cost_models(run: &Run, analysis: &Analysis) -> Option<Table> {
     (!table.rows.is_empty()).then_some(table)
 }
 
+/// The same for a terminal, which is narrow: a table for each curve, with its title.
+pub(crate) fn fits(run: &Run, analysis: &Analysis) -> Vec<Table> {
+    let mut tables: Vec<(&Cell, Table)> = Vec::new();
+    for model in &analysis.cost_models {
+        if tables.last().is_none_or(|(curve, _)| **curve != model.curve) {
+            let curve = words::curve(&run.header, &model.curve);
+            let caption = format!("{curve}: time of a block as a + b·n, n½ where half of it is a");
+            tables.push((&model.curve, Table::new(caption, narrow())));
+        }
+        let Some((_, table)) = tables.last_mut() else { continue };
+        let engine = Tone::Arm(files::primitive(analysis, &model.label));
+        let [fixed, bandwidth, ..] = fitted(model);
+        let knee = files::rounded_bytes(model.half_size_bytes.value);
+        let holds = match model.breaks_at {
+            Some(size) => format!("below {size}"),
+            None if model.is_affine() => String::new(),
+            None => format!("not affine: {:+.0} %", 100.0 * model.worst_residual),
+        };
+        let engine = Entry::toned(&model.label, engine);
+        table.push(vec![engine, fixed, bandwidth, knee.to_string().into(), holds.into()]);
+    }
+    tables.into_iter().map(|(_, table)| table).collect()
+}
+
+fn narrow() -> Vec<Column> {
+    vec![
+        Column::left("engine", ""),
+        Column::left("a", "ns/block [95 %]"),
+        Column::left("1/b", "GiB/s [95 %]"),
+        Column::right("n½", ""),
+        Column::left("holds", ""),
+    ]
+}
+
 fn fitted(model: &CostModel) -> [Entry; 4] {
     let residual = format!("{:+.0} % at {}", 100.0 * model.worst_residual, model.worst_at);
     let residual = match model.breaks_at {

@@ -20,8 +20,8 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
     }
-    for table in [results::files::durable(run, analysis), crate::files::drops_table(run)] {
-        let Some(table) = table else { continue };
+    let tables = [files::durable(run, analysis), crate::files::drops_table(run)];
+    for table in tables.into_iter().flatten().chain(files::fits(run, analysis)) {
         out.push('\n');
         out.push_str(&style.paint(BOLD, &wrap::hanging(&table.caption, style.columns(), 0)));
         out.push('\n');
