@@ -23,15 +23,17 @@ const MODULE: &str = "sys/module/damon_reclaim/parameters";
 
 impl Reclaim {
     pub(crate) fn read(root: &Root) -> Reclaim {
-        let module = switched_on(root, &format!("{MODULE}/enabled"), "Y").map(|is_on| {
-            is_on.then(|| number(root, &format!("{MODULE}/min_age")).map(|us| us / 1e6))
-        });
-        let daemons = folders(root, KDAMONDS).map(|daemon| by_daemon(root, &daemon));
-        let all: Vec<Option<Option<Option<f64>>>> = [module].into_iter().chain(daemons).collect();
-        match all.iter().flatten().flatten().next() {
-            Some(&idle_s) => Reclaim::On { idle_s },
-            None if all.iter().any(Option::is_none) => Reclaim::NotTold,
-            None => Reclaim::Off,
+        let daemons = folders(root, KDAMONDS);
+        let daemons = daemons.iter().map(|daemon| by_daemon(root, daemon));
+        daemons.fold(by_module(root), Reclaim::and)
+    }
+
+    /// What two say together: what is known to be on is on.
+    fn and(self, other: Reclaim) -> Reclaim {
+        match (self, other) {
+            (on @ Reclaim::On { .. }, _) | (_, on @ Reclaim::On { .. }) => on,
+            (Reclaim::Off, Reclaim::Off) => Reclaim::Off,
+            _ => Reclaim::NotTold,
         }
     }
 
@@ -48,12 +50,12 @@ impl Reclaim {
     }
 }
 
-/// Whether a switch has a value; off where there is none, null where it may not be read.
-fn switched_on(root: &Root, path: &str, on: &str) -> Option<bool> {
+/// What a switch with this value `means`; off with another one, and where there is none.
+fn switched(root: &Root, path: &str, on: &str, means: impl FnOnce() -> Reclaim) -> Reclaim {
     match root.read(path) {
-        Ok(state) => Some(state.trim() == on),
-        Err(_) if exists(root, path) => None,
-        Err(_) => Some(false),
+        Ok(state) if state.trim() == on => means(),
+        Err(_) if exists(root, path) => Reclaim::NotTold,
+        Ok(_) | Err(_) => Reclaim::Off,
     }
 }
 
@@ -61,21 +63,28 @@ fn exists(root: &Root, path: &str) -> bool {
     path.rsplit_once('/').is_some_and(|(folder, name)| root.names(folder).iter().any(|n| n == name))
 }
 
-/// What one daemon does: nothing, or takes back what was idle for so long. Null where it
-/// is not told.
-fn by_daemon(root: &Root, daemon: &str) -> Option<Option<Option<f64>>> {
-    if !switched_on(root, &format!("{daemon}/state"), "on")? {
-        return Some(None);
-    }
-    let mut idle = None;
-    for context in folders(root, &format!("{daemon}/contexts")) {
-        for scheme in folders(root, &format!("{context}/schemes")) {
-            if switched_on(root, &format!("{scheme}/action"), "pageout")? {
-                idle = Some(idle_s(root, &context, &scheme));
+fn by_module(root: &Root) -> Reclaim {
+    switched(root, &format!("{MODULE}/enabled"), "Y", || Reclaim::On {
+        idle_s: number(root, &format!("{MODULE}/min_age")).map(|us| us / 1e6),
+    })
+}
+
+fn by_daemon(root: &Root, daemon: &str) -> Reclaim {
+    switched(root, &format!("{daemon}/state"), "on", || {
+        let mut all = Reclaim::Off;
+        for context in folders(root, &format!("{daemon}/contexts")) {
+            for scheme in folders(root, &format!("{context}/schemes")) {
+                all = all.and(by_scheme(root, &context, &scheme));
             }
         }
-    }
-    Some(idle)
+        all
+    })
+}
+
+fn by_scheme(root: &Root, context: &str, scheme: &str) -> Reclaim {
+    switched(root, &format!("{scheme}/action"), "pageout", || Reclaim::On {
+        idle_s: idle_s(root, context, scheme),
+    })
 }
 
 /// How long memory is idle before a scheme takes it, in seconds: its age counts
@@ -91,9 +100,9 @@ fn number(root: &Root, path: &str) -> Option<f64> {
 }
 
 /// The numbered folders in one: beside them stands how many there are.
-fn folders(root: &Root, folder: &str) -> impl Iterator<Item = String> {
+fn folders(root: &Root, folder: &str) -> Vec<String> {
     let numbered = root.names(folder).into_iter().filter(|name| name.parse::<u32>().is_ok());
-    numbered.map(move |name| format!("{folder}/{name}"))
+    numbered.map(|name| format!("{folder}/{name}")).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolens_engine::clock;
+use iolens_engine::lock::MachineLock;
 use iolens_model::run::Extent;
 use iolens_model::units::Nanos;
 use iolens_report::json::SCHEMA;
@@ -31,11 +32,7 @@ pub(crate) fn rm(args: &args::Rm) -> Result<ExitCode, Failure> {
     let path = places::existing_database(args.result.db.as_deref())?;
     let mut store = Store::open(&path).map_err(Failure::unusable)?;
     let runs = named(&store, &args.runs)?;
-    if !may_remove(&runs, &args.consent)? {
-        output::note("nothing was removed");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let _lock = take_lock(args.consent.wait, BUSY)?;
+    let Some(_lock) = allowed(&runs, &args.consent)? else { return Ok(ExitCode::SUCCESS) };
     let removed = store.remove(&ids(&runs)).map_err(Failure::unusable)?;
     let pages = remove_pages(&path, &runs);
     if args.result.json {
@@ -77,11 +74,7 @@ pub(crate) fn gc(args: &args::Gc) -> Result<ExitCode, Failure> {
     }
     let mut store = Store::open(&path).map_err(Failure::unusable)?;
     let outdated = outdated(&store, args)?;
-    if !may_remove(&outdated, &args.consent)? {
-        output::note("nothing was removed");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let _lock = take_lock(args.consent.wait, BUSY)?;
+    let Some(_lock) = allowed(&outdated, &args.consent)? else { return Ok(ExitCode::SUCCESS) };
     let before = store.extent().map_err(Failure::unusable)?;
     // Not before the lock is held: a run that has just begun holds nothing yet.
     let empty = empty(&store, &outdated)?;
@@ -140,6 +133,16 @@ fn empty(store: &Store, others: &[RunSummary]) -> Result<Vec<RunSummary>, Failur
 
 fn ids(runs: &[RunSummary]) -> Vec<String> {
     runs.iter().map(|run| run.id.clone()).collect()
+}
+
+/// The machine's lock, under which these runs may go; null, with a word, where the user
+/// says no.
+fn allowed(runs: &[RunSummary], consent: &Consent) -> Result<Option<MachineLock>, Failure> {
+    if may_remove(runs, consent)? {
+        return take_lock(consent.wait, BUSY).map(Some);
+    }
+    output::note("nothing was removed");
+    Ok(None)
 }
 
 /// Whether these runs may go: by `--yes`, or by who sits at the terminal.
