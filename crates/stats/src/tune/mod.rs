@@ -27,5 +27,8 @@ pub const DELTA: f64 = 0.03;
 /// Share of a limit from which on nothing is left to win.
 pub const BOUND_SHARE: f64 = 0.95;
 
+/// Upper end of the interval of a share over its lower end, from which on it is known: ±5 %.
+pub const SHARE_ENDS: f64 = 1.1;
+
 /// Rounds of a final, at least.
 pub const ROUNDS_MIN: u32 = 12;

@@ -11,7 +11,8 @@ use super::fit::fit;
 use super::grid::{Axes, grid, neighbours};
 use super::halving::{UNIT_BYTES, extents, keep_third, rungs};
 use super::paired::Rounds;
-use super::{BOUND_SHARE, DELTA, ROUNDS_MIN};
+use super::{BOUND_SHARE, DELTA, ROUNDS_MIN, SHARE_ENDS};
+use crate::analysis::Interval;
 
 /// A trial to be done.
 #[derive(Debug, Clone, Copy)]
@@ -411,11 +412,9 @@ impl<F: Field> Search<'_, F> {
             if race.done < ROUNDS_MIN && !late {
                 continue;
             }
-            if let Some(stop) = settled(&race.rounds, ours, bound) {
-                break stop;
-            }
-            if self.until(1.0) <= 0.0 {
-                break Stop::Budget;
+            let (stop, is_enough) = settled(&race.rounds, ours, bound);
+            if is_enough || self.until(1.0) <= 0.0 {
+                break stop.unwrap_or(Stop::Budget);
             }
         };
         Ok(Found { finalists: works, stop, left_out: self.left_out })
@@ -447,20 +446,51 @@ impl Race {
     }
 }
 
-/// Whether more rounds would change nothing: the first `ours` of the arms are ours,
-/// `bound` is the limit.
-fn settled(rounds: &Rounds, ours: usize, bound: Option<usize>) -> Option<Stop> {
-    let best = rounds.standing().into_iter().map(|(arm, _)| arm).find(|&arm| arm < ours)?;
+/// What is clear by now, and whether more rounds would change nothing: the first `ours` of
+/// the arms are ours, `bound` is the limit, the share of which is a result too.
+fn settled(rounds: &Rounds, ours: usize, bound: Option<usize>) -> (Option<Stop>, bool) {
+    let mut standing = rounds.standing().into_iter().map(|(arm, _)| arm);
+    let Some(best) = standing.find(|&arm| arm < ours) else { return (None, false) };
     let share = bound.and_then(|bound| rounds.ratio(best, bound)?.interval);
     if share.is_some_and(|share| share.low >= BOUND_SHARE) {
-        return Some(Stop::Bound);
+        return (Some(Stop::Bound), true);
     }
     let others = (0..ours).filter(|&arm| arm != best);
     let ratios: Vec<_> = others.filter_map(|arm| rounds.ratio(best, arm)).collect();
     let is_clear = |ratio: &super::Ratio| ratio.is_above() || ratio.is_equivalent(DELTA);
     if !ratios.iter().all(is_clear) {
-        return None;
+        return (None, false);
     }
     let is_tie = ratios.iter().any(|ratio| ratio.is_equivalent(DELTA));
-    Some(if is_tie { Stop::Equivalent } else { Stop::Decided })
+    let is_known = |share: Interval| share.high <= share.low * SHARE_ENDS;
+    let stop = if is_tie { Stop::Equivalent } else { Stop::Decided };
+    (Some(stop), bound.is_none() || share.is_some_and(is_known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two of ours, the first twice as fast, and a bound at half of its time that is slower
+    /// or faster by a fifth from round to round.
+    fn after(rounds: u32) -> Rounds {
+        let mut race = Rounds::new(3);
+        for round in 0..rounds {
+            let chance = if round % 2 == 0 { 1.2 } else { 1.0 / 1.2 };
+            race.put(0, round, 1.0);
+            race.put(1, round, 2.0);
+            race.put(2, round, 0.5 * chance);
+        }
+        race
+    }
+
+    #[test]
+    fn a_final_goes_on_until_the_share_of_the_bound_is_known() {
+        assert_eq!(settled(&after(12), 2, Some(2)), (Some(Stop::Decided), false));
+        assert_eq!(settled(&after(12), 2, None), (Some(Stop::Decided), true));
+        assert_eq!(settled(&after(80), 2, Some(2)), (Some(Stop::Decided), true));
+        let share = after(80).ratio(0, 2).and_then(|ratio| ratio.interval);
+        let share = share.expect("an interval");
+        assert!(share.high <= share.low * SHARE_ENDS && share.low < 0.5 && share.high > 0.5);
+    }
 }
