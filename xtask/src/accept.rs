@@ -216,6 +216,21 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_evidence_names_lines_that_exist() {
+        let page = fs::read_to_string(crate::root().join("docs/evidence.md")).unwrap();
+        let quoted = page.split('`').skip(1).step_by(2);
+        let is_line = |word: &&str| {
+            word.len() <= 4 && word.starts_with(|c: char| c.is_ascii_digit()) && word.contains(' ')
+        };
+        let named: Vec<&str> = quoted.filter(is_line).collect();
+        assert!(named.len() >= 20, "{named:?}");
+        for name in named {
+            let is_it = |line: &Line| format!("{} {}", line.issue, line.id) == name;
+            assert!(all_lines().any(is_it), "no line `{name}`");
+        }
+    }
+
+    #[test]
     fn evidence_fits_a_table() {
         assert_eq!(cell("a | b\nc\n"), "a \\| b<br>c");
     }

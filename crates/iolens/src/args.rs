@@ -91,9 +91,9 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Run {
-    /// A study (`net`, `file`, `copy`, `syscall`), a plan by name (classic-48, net-rr, …), or the
-    /// path of a plan file
-    #[arg(value_name = "net|file|copy|syscall|PLAN|FILE.toml", required_unless_present = "resume")]
+    /// A study (`net`, `file`, `write`, `copy`, `syscall`, `server`), a plan by name (classic-48,
+    /// net-rr, …), or the path of a plan file
+    #[arg(value_name = "STUDY|PLAN|FILE.toml", required_unless_present = "resume")]
     pub(crate) what: Option<String>,
 
     #[command(flatten)]
@@ -384,12 +384,59 @@ pub(crate) enum Rows {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
+    use iolens_model::axes::Study;
 
     use super::Args;
+    use crate::{built_in, request};
 
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    /// Command lines of ours in a page: lines of its blocks for a shell.
+    fn command_lines(page: &str) -> Vec<&str> {
+        let blocks = page.split("```").skip(1).step_by(2).filter_map(|b| b.strip_prefix("sh\n"));
+        let lines = blocks.flat_map(str::lines).map(str::trim_start);
+        lines.filter(|line| line.starts_with("iolens ")).collect()
+    }
+
+    #[test]
+    fn command_lines_in_the_documents_are_understood() {
+        let guide = include_str!("../../../docs/guide.md");
+        let pages = [include_str!("../../../README.md"), include_str!("../../../METHOD.md"), guide];
+        let lines: Vec<&str> = pages.into_iter().flat_map(command_lines).collect();
+        assert!(lines.len() > 30, "{lines:?}");
+        for line in lines {
+            // What follows a `>` or `#` is the shell's.
+            let words = shlex::split(line).unwrap_or_default().into_iter();
+            let words = words.take_while(|word| word != ">");
+            let parsed = Args::try_parse_from(words);
+            assert!(parsed.is_ok(), "{line}\n{}", parsed.err().unwrap());
+        }
+    }
+
+    #[test]
+    fn the_help_of_run_knows_its_studies_and_the_defaults_of_their_plans() {
+        let command = Args::command();
+        let run = command.find_subcommand("run").unwrap();
+        let help = |id: &str| {
+            let found = run.get_arguments().find(|argument| argument.get_id() == id).unwrap();
+            found.get_help().unwrap().to_string()
+        };
+        for study in Study::ALL {
+            assert!(help("what").contains(&format!("`{study}`")), "{study}");
+        }
+        let plan = |plan: &built_in::BuiltIn, key: &str| {
+            let (_, value) = plan.text.split_once(&format!("\n{key} = ")).unwrap();
+            value.lines().next().unwrap().trim_matches('"').to_owned()
+        };
+        for key in ["budget", "passes"] {
+            let [full, quick] = [&built_in::NET, &built_in::QUICK].map(|of| plan(of, key));
+            let stated = format!("[default: {full}; quick: {quick}]");
+            assert!(help(key).ends_with(&stated), "{} is {stated}", help(key));
+        }
+        assert!(help("rounds").ends_with(&format!("[default: {}]", request::ROUNDS)));
     }
 }

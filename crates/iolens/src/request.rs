@@ -41,7 +41,7 @@ const SLICE: Nanos = Nanos(2_000_000);
 /// Rounds that are thrown away, and rounds that count; docs/journal has the
 /// measurements.
 const DISCARDED_ROUNDS: u32 = 3;
-const ROUNDS: u32 = 10;
+pub(crate) const ROUNDS: u32 = 10;
 
 /// Whether a topology can be made here, or why not.
 pub(crate) type Available<'a> = &'a dyn Fn(Topology) -> Result<(), String>;

@@ -172,14 +172,14 @@ pub(crate) struct Wishes {
     /// Smallest difference that matters [default: 3%]
     #[arg(long, value_name = "FRACTION", value_parser = values::fraction, help_heading = LONG)]
     pub(crate) delta: Option<f64>,
-    /// Visit every cell this often, budget permitting [default: 12..60; quick: 10]
+    /// Visit every cell this often, budget permitting [default: 12..60; quick: 20]
     #[arg(long, value_name = "N|A..B", value_parser = values::passes, help_heading = LONG)]
     pub(crate) passes: Option<Passes>,
     /// How long a slice is meant to last with one thread pair [default: 2ms]
     #[arg(long, value_name = "TIME", value_parser = values::slice,
           conflicts_with_all = ["window", "messages"], help_heading = LONG)]
     pub(crate) slice: Option<Nanos>,
-    /// Rounds of slices that count in a trial [default: 20]
+    /// Rounds of slices that count in a trial [default: 10]
     #[arg(long, value_name = "N", value_parser = values::rounds,
           conflicts_with_all = ["window", "messages"], help_heading = LONG)]
     pub(crate) rounds: Option<u32>,
