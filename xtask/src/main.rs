@@ -10,6 +10,7 @@
 
 mod accept;
 mod docs;
+mod release;
 mod skips;
 mod testing;
 mod tidy;
@@ -22,6 +23,7 @@ cargo xtask tidy                      check the rules of architecture and style
 cargo xtask test [ARGS]               cargo test --workspace (or ARGS), and compare its skips
 cargo xtask test-unprivileged [ARGS]  the same tests as an ordinary user
 cargo xtask docs                      make docs/{primitives,calls,models,metrics,export}.md
+cargo xtask release                   static binaries with their papers, in target/packages
 cargo xtask accept [ISSUE [LINE]]     acceptance lines of an issue, as a table; --list names them";
 
 fn main() -> ExitCode {
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => testing::run(rest),
         ["test-unprivileged", rest @ ..] => testing::run_unprivileged(rest),
         ["docs"] => docs::run(),
+        ["release"] => release::run(),
         ["accept", rest @ ..] => accept::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

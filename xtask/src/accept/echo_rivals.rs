@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use super::paired::Paired;
+use super::paired::{Count, Paired};
 use super::process::{Job, need};
 use super::serving::{self, Serving, number};
 use super::{Bench, Judged, Outcome};
@@ -16,8 +16,8 @@ const WITHIN: f64 = 0.10;
 /// virtual machine is the same for both.
 const LOADS: [(u32, u32); 3] = [(16, 1), (16, 8), (256, 4)];
 
-/// Pairs of runs of 0.6 s.
-const PAIRS: usize = 15;
+/// Width of an interval of pairs of runs of 0.6 s, each of which is 10 % off here.
+const WIDTH: f64 = 0.06;
 
 pub(crate) fn check(bench: &Bench) -> Judged {
     if let Err(missing) = need("gcc", "gcc") {
@@ -30,7 +30,8 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         for (connections, in_flight) in LOADS {
             let load = format!("--connections {connections} --in-flight {in_flight}");
             let served = |server: &Serving| asked(bench, server, &load);
-            let [rate, cost] = Paired::served(PAIRS, &|| served(&ours), &|| served(&rival))?;
+            let [rate, cost] =
+                Paired::served(Count::until(WIDTH), &|| served(&ours), &|| served(&rival))?;
             passes &= rate.ratio.low >= 1.0 - WITHIN && cost.ratio.high <= 1.0 + WITHIN;
             let words = format!(
                 "{model}, {connections} × {in_flight}: rate ours/C {} requests per second; the \

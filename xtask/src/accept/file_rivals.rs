@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::iperf::Median;
-use super::paired::{PAIRS, Paired, Reached, SHORT_PAIRS};
+use super::paired::{Count, PAIRS, Paired, Reached, SHORT_PAIRS};
 use super::process::{Job, need};
 use super::{Bench, Judged, Outcome};
 
@@ -15,9 +15,8 @@ const AGREEMENT: f64 = 0.05;
 /// How many times the file is read in one run of a pair: a second or more.
 const LOOPS: u64 = 10;
 
-/// Pairs beside fio: on a shared machine one is 8 % off, and the interval of 31 is as wide
-/// as what the two may differ by.
-const FIO_PAIRS: usize = 101;
+/// Width of the interval of pairs beside fio, of which one is 8 % off on a shared machine.
+const FIO_WIDTH: f64 = 0.04;
 
 /// What our rate of small reads is to be of fio's.
 const SMALL_MIN: f64 = 1.3;
@@ -33,12 +32,13 @@ const ALIGNED: &str = "--iomem_align=4096";
 /// bytes per second.
 fn compare(
     what: &str,
-    count: usize,
+    count: impl Into<Count>,
     ours: Reached<'_>,
     theirs: Reached<'_>,
 ) -> Result<(Median, String), String> {
     let pairs = Paired::of(count, ours, theirs, "B/s")?;
     let [ours, theirs] = pairs.medians().map(|rate| rate / GIB as f64);
+    let count = pairs.count();
     let ratio = pairs.ratio;
     let words = format!(
         "{what}: median of {count} paired ratios {:.3}, {:.1} % interval {:.3} to {:.3}; medians \
@@ -167,7 +167,7 @@ pub(crate) fn check_fio(bench: &Bench) -> Judged {
         let our_kernel = || Ok(ours_read(bench, &path, block, GIB, LOOPS)?.in_the_kernel());
         let their_kernel = || Ok(fio_read(&path, block, GIB, LOOPS)?.in_the_kernel());
         let what = format!("{block}, less each one's time in user code");
-        let (ratio, words) = compare(&what, FIO_PAIRS, &our_kernel, &their_kernel)?;
+        let (ratio, words) = compare(&what, Count::until(FIO_WIDTH), &our_kernel, &their_kernel)?;
         passes &= agrees(&ratio);
         evidence.push(words);
         let ours = || ours(bench, &path, block, GIB, LOOPS);

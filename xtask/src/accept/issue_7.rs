@@ -84,7 +84,8 @@ pub(crate) const LINES: &[Line] = &[
         issue: 7,
         id: "k",
         promise: "`run server --slo 'p99<5ms' --knee` finds the rates of M/D/1 for a server that \
-                  works 500 µs on each request, within one step of 5 % to each side",
+                  works 500 µs on each request, within one step of 5 % to each side; where the machine \
+                  disturbs what lies above, it says at least a rate that is not above them",
         check: search::check,
     },
 ];

@@ -12,6 +12,38 @@ pub(crate) const PAIRS: usize = 9;
 /// Pairs of runs of a tenth of a second, each of which says little.
 pub(crate) const SHORT_PAIRS: usize = 101;
 
+/// How many pairs there are to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Count {
+    least: usize,
+    most: usize,
+    /// Between the ends of the interval of a ratio that is known well enough.
+    width: f64,
+}
+
+impl Count {
+    /// 31 at least, and then until the intervals of all ratios are this narrow, but no more
+    /// than 121. Width ends it, never where an interval lies.
+    pub(crate) fn until(width: f64) -> Count {
+        Count { least: 31, most: 121, width }
+    }
+
+    /// Whether these are enough, of which each has the same ratios.
+    fn is_reached<const N: usize>(&self, ratios: &[[f64; N]]) -> bool {
+        let is_narrow = |at: usize| {
+            let median = Median::of(&ratios.iter().map(|of| of[at]).collect::<Vec<_>>());
+            median.high - median.low <= self.width
+        };
+        ratios.len() >= self.most || ratios.len() >= self.least && (0..N).all(is_narrow)
+    }
+}
+
+impl From<usize> for Count {
+    fn from(count: usize) -> Count {
+        Count { least: count, most: count, width: 0.0 }
+    }
+}
+
 /// One run: what it reached.
 pub(crate) type Reached<'a> = &'a dyn Fn() -> Result<f64, String>;
 
@@ -27,25 +59,27 @@ pub(crate) struct Paired {
 pub(crate) type Served<'a> = &'a dyn Fn() -> Result<[f64; 2], String>;
 
 impl Paired {
-    /// Runs so many pairs; `unit` is what is said of each.
+    /// Runs pairs; `unit` is what is said of each.
     pub(crate) fn of(
-        count: usize,
+        count: impl Into<Count>,
         ours: Reached<'_>,
         theirs: Reached<'_>,
         unit: &str,
     ) -> Result<Paired, String> {
-        let pairs = in_turn(count, ours, theirs, &|of| format!("{of:.0}"), unit)?;
-        Ok(Paired::new(pairs))
+        let (ours, theirs) = (|| Ok([ours()?]), || Ok([theirs()?]));
+        let told = |[of]: &[f64; 1]| format!("{of:.0} {unit}");
+        let pairs = in_turn(count.into(), &ours, &theirs, &told)?;
+        Ok(Paired::new(pairs.iter().map(|([a], [b])| (*a, *b)).collect()))
     }
 
     /// The same of two things: rates and costs.
     pub(crate) fn served(
-        count: usize,
+        count: impl Into<Count>,
         ours: Served<'_>,
         theirs: Served<'_>,
     ) -> Result<[Paired; 2], String> {
-        let told = |[rate, cost]: &[f64; 2]| format!("{rate:.0} at {cost:.0} ns");
-        let pairs = in_turn(count, ours, theirs, &told, "requests/s")?;
+        let told = |[rate, cost]: &[f64; 2]| format!("{rate:.0} requests/s at {cost:.0} ns");
+        let pairs = in_turn(count.into(), ours, theirs, &told)?;
         let of = |at: usize| Paired::new(pairs.iter().map(|(a, b)| (a[at], b[at])).collect());
         Ok([of(0), of(1)])
     }
@@ -53,6 +87,11 @@ impl Paired {
     fn new(pairs: Vec<(f64, f64)>) -> Paired {
         let ratio = Median::of(&pairs.iter().map(|(a, b)| a / b).collect::<Vec<_>>());
         Paired { pairs, ratio }
+    }
+
+    /// How many pairs.
+    pub(crate) fn count(&self) -> usize {
+        self.pairs.len()
     }
 
     /// The medians of ours and of theirs.
@@ -68,22 +107,23 @@ impl Paired {
         let Median { value, low, high, coverage } = &self.ratio;
         let [ours, theirs] = self.medians();
         format!(
-            "{value:.3} [{low:.3}, {high:.3}] ({:.1} %), medians {ours:.0} and {theirs:.0}",
-            100.0 * coverage
+            "{value:.3} [{low:.3}, {high:.3}] ({:.1} %, {} pairs), medians {ours:.0} and \
+             {theirs:.0}",
+            100.0 * coverage,
+            self.count()
         )
     }
 }
 
-/// Both of them, so many times, in an order that is random each time.
-fn in_turn<T>(
-    count: usize,
-    ours: &dyn Fn() -> Result<T, String>,
-    theirs: &dyn Fn() -> Result<T, String>,
-    told: &dyn Fn(&T) -> String,
-    unit: &str,
-) -> Result<Vec<(T, T)>, String> {
-    let mut pairs = Vec::new();
-    for index in 0..count {
+/// Both of them, until that is enough, in an order that is random each time.
+fn in_turn<const N: usize>(
+    count: Count,
+    ours: &dyn Fn() -> Result<[f64; N], String>,
+    theirs: &dyn Fn() -> Result<[f64; N], String>,
+    told: &dyn Fn(&[f64; N]) -> String,
+) -> Result<Vec<([f64; N], [f64; N])>, String> {
+    let (mut pairs, mut ratios) = (Vec::new(), Vec::<[f64; N]>::new());
+    while !count.is_reached(&ratios) {
         let (ours, theirs) = if is_heads() {
             let ours = ours()?;
             (ours, theirs()?)
@@ -91,7 +131,8 @@ fn in_turn<T>(
             let theirs = theirs()?;
             (ours()?, theirs)
         };
-        eprintln!("   pair {}: {} and {} {unit}", index + 1, told(&ours), told(&theirs));
+        eprintln!("   pair {}: {} and {}", pairs.len() + 1, told(&ours), told(&theirs));
+        ratios.push(std::array::from_fn(|at| ours[at] / theirs[at]));
         pairs.push((ours, theirs));
     }
     Ok(pairs)
@@ -100,4 +141,25 @@ fn in_turn<T>(
 /// A coin. What is hashed does not matter: the keys are random.
 fn is_heads() -> bool {
     RandomState::new().hash_one(0) & 1 == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_go_on_until_every_ratio_is_known() {
+        let narrow = [[1.0, 2.0]; 31];
+        assert!(!Count::until(0.05).is_reached(&narrow[..30]), "too few");
+        assert!(Count::until(0.05).is_reached(&narrow));
+        let restless = |n: usize| -> Vec<[f64; 2]> {
+            (0..n).map(|i| [1.0, if i % 2 == 0 { 0.9 } else { 1.1 }]).collect()
+        };
+        assert!(!Count::until(0.05).is_reached(&restless(120)));
+        assert!(Count::until(0.05).is_reached(&restless(121)), "there is an end");
+        assert!(
+            !Count::from(9).is_reached(&narrow[..8]) && Count::from(9).is_reached(&narrow[..9])
+        );
+        assert!(!Count::from(9).is_reached::<1>(&[]), "not a ratio yet");
+    }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::paired::Paired;
+use super::paired::{Count, Paired};
 use super::process::{Job, Running, need};
 use super::{Bench, Judged, Outcome, iperf};
 
@@ -15,10 +15,10 @@ const CONNECTIONS: [u32; 2] = [16, 64];
 /// within this: no difference that matters (δ).
 const DELTA: f64 = 0.03;
 
-/// The shortest run that wrk makes, and as many of them as a δ of 3 % takes: on a virtual
-/// machine two of the same differ by 10 %.
+/// The shortest run that wrk makes, and the width of an interval of pairs of them: on a
+/// virtual machine two of the same differ by 10 %.
 const SECONDS: u32 = 1;
-const PAIRS: usize = 31;
+const WIDTH: f64 = 0.04;
 
 pub(crate) fn check(bench: &Bench) -> Judged {
     for (program, package) in
@@ -32,7 +32,8 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     let (mut evidence, mut passes) = (Vec::new(), true);
     for connections in CONNECTIONS {
         let ours = || ours(bench, &nginx.address, connections);
-        let [rate, cost] = Paired::served(PAIRS, &ours, &|| wrk(&nginx.address, connections))?;
+        let [rate, cost] =
+            Paired::served(Count::until(WIDTH), &ours, &|| wrk(&nginx.address, connections))?;
         passes &= rate.ratio.low >= 1.0 - DELTA && cost.ratio.high <= 1.0 + DELTA;
         let words = format!(
             "{connections} connections: rate ours/wrk {} replies per second; CPU time for each \
