@@ -10,17 +10,26 @@ use rusqlite::{Connection, Row};
 
 use crate::row;
 
-/// All trials of a run of this plan in the order in which they were appended.
+/// All trials of a run of this plan in the order in which they were appended, each as
+/// `keep` leaves it.
 pub(crate) fn all(
     connection: &Connection,
     run: i64,
     plan: &Plan,
+    mut keep: impl FnMut(TrialOutcome) -> TrialOutcome,
 ) -> rusqlite::Result<Vec<TrialOutcome>> {
+    // Once for all trials: the last one has more than a hundred columns.
+    let mut of_arms =
+        connection.prepare_cached("SELECT * FROM arm WHERE trial = ? ORDER BY arm")?;
+    let sql = format!("SELECT {} FROM slice WHERE trial = ? ORDER BY seq", row::slice_columns());
+    let mut of_slices = connection.prepare_cached(&sql)?;
     let mut statement =
         connection.prepare_cached("SELECT * FROM trial WHERE run = ? ORDER BY trial")?;
     let trials = statement.query_map([run], |row| {
-        let key = row.get("trial")?;
-        trial(row, plan, arms(connection, key)?, slices(connection, key)?)
+        let key: i64 = row.get("trial")?;
+        let arms = of_arms.query_map([key], arm)?.collect::<rusqlite::Result<_>>()?;
+        let slices = of_slices.query_map([key], slice)?.collect::<rusqlite::Result<_>>()?;
+        trial(row, plan, arms, slices).map(&mut keep)
     })?;
     trials.collect()
 }
@@ -85,40 +94,30 @@ fn tuning(row: &Row<'_>) -> rusqlite::Result<Option<Tuning>> {
     }))
 }
 
-fn arms(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<ArmOutcome>> {
-    let mut statement =
-        connection.prepare_cached("SELECT * FROM arm WHERE trial = ? ORDER BY arm")?;
-    let arms = statement.query_map([trial], |row| {
-        Ok(ArmOutcome {
-            arm: Arm {
-                label: row.get("label")?,
-                primitive: row.get("primitive")?,
-                role: row::get_word(row, "role")?,
-            },
-            status: row::get_word(row, "status")?,
-            reason: row.get("reason")?,
-            copies_sender: row.get("copies_sender")?,
-            copies_end_to_end: row.get("copies_end_to_end")?,
-            latency: row::get_json_or_null(row, "latency_json")?,
-            server: row::get_json_or_null(row, "server_json")?,
-        })
-    })?;
-    arms.collect()
+fn arm(row: &Row<'_>) -> rusqlite::Result<ArmOutcome> {
+    Ok(ArmOutcome {
+        arm: Arm {
+            label: row.get("label")?,
+            primitive: row.get("primitive")?,
+            role: row::get_word(row, "role")?,
+        },
+        status: row::get_word(row, "status")?,
+        reason: row.get("reason")?,
+        copies_sender: row.get("copies_sender")?,
+        copies_end_to_end: row.get("copies_end_to_end")?,
+        latency: row::get_json_or_null(row, "latency_json")?,
+        server: row::get_json_or_null(row, "server_json")?,
+    })
 }
 
-fn slices(connection: &Connection, trial: i64) -> rusqlite::Result<Vec<SliceOutcome>> {
-    let sql = format!("SELECT {} FROM slice WHERE trial = ? ORDER BY seq", row::slice_columns());
-    let mut statement = connection.prepare_cached(&sql)?;
-    let slices = statement.query_map([trial], |row| {
-        Ok(SliceOutcome {
-            seq: row.get(0)?,
-            round: row.get(1)?,
-            kind: row::get_word(row, "kind")?,
-            arm: row.get(3)?,
-            all_active_ns: row.get(4)?,
-            tx: row::get_counts(row, row::TX_AT)?.unwrap_or_default(),
-            rx: row::get_counts(row, row::RX_AT)?,
-        })
-    })?;
-    slices.collect()
+fn slice(row: &Row<'_>) -> rusqlite::Result<SliceOutcome> {
+    Ok(SliceOutcome {
+        seq: row.get(0)?,
+        round: row.get(1)?,
+        kind: row::get_word(row, "kind")?,
+        arm: row.get(3)?,
+        all_active_ns: row.get(4)?,
+        tx: row::get_counts(row, row::TX_AT)?.unwrap_or_default(),
+        rx: row::get_counts(row, row::RX_AT)?,
+    })
 }
