@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolens_model::outcome::TrialOutcome;
+use iolens_model::outcome::{EndFacts, TrialOutcome};
+use iolens_model::reading::NotMeasured;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::{csv, json, text};
 use iolens_stats::TrialValues;
@@ -32,13 +33,29 @@ pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Fa
 pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
     let mut values = Vec::new();
     let mut whole: Option<RunHeader> = None;
+    let mut told = [Vec::new(), Vec::new()];
     let (run, path) = load_with(db, wanted, |header, trial| {
         let header = whole.get_or_insert_with(|| completed(header.clone()));
         values.push(TrialValues::of(header, &trial));
-        iolens_stats::values::summed(trial)
+        let mut trial = iolens_stats::values::summed(trial);
+        for (end, told) in [&mut trial.tx, &mut trial.rx].into_iter().zip(&mut told) {
+            tell_once(end.as_mut(), told);
+        }
+        trial
     })?;
     let analysis = iolens_stats::analyse_values(&run.header, &values);
     Ok((run, analysis, path))
+}
+
+/// Takes away what an end did not measure where the trial before said the same: those who
+/// read it look for it in all trials, and it is most of what an end says.
+fn tell_once(end: Option<&mut EndFacts>, told: &mut Vec<NotMeasured>) {
+    let Some(end) = end else { return };
+    if end.not_measured == *told {
+        end.not_measured = Vec::new();
+    } else {
+        told.clone_from(&end.not_measured);
+    }
 }
 
 fn load_with(
