@@ -17,6 +17,8 @@ mod explain;
 mod families;
 mod file_rivals;
 mod file_systems;
+mod fuzzing;
+mod handicap;
 mod iperf;
 mod issue_2;
 mod issue_3;
@@ -24,6 +26,7 @@ mod issue_4;
 mod issue_5;
 mod issue_6;
 mod issue_7;
+mod issue_8;
 mod kill;
 mod liburing;
 mod mapped;
@@ -33,12 +36,14 @@ mod overhead;
 mod page;
 mod paired;
 mod process;
+mod repetitions;
 mod results;
 mod search;
 mod server_faults;
 mod server_limits;
 mod server_runs;
 mod serving;
+mod speed;
 mod throttle;
 mod top2;
 mod tune;
@@ -75,7 +80,8 @@ struct Line {
 /// Every line there is, by issue.
 fn all_lines() -> impl Iterator<Item = &'static Line> {
     let first = issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES);
-    first.chain(issue_5::LINES).chain(issue_6::LINES).chain(issue_7::LINES)
+    let later = issue_5::LINES.iter().chain(issue_6::LINES).chain(issue_7::LINES);
+    first.chain(later).chain(issue_8::LINES)
 }
 
 /// Runs the lines of an issue, one line, or all there are.

@@ -146,8 +146,9 @@ fn meminfo(root: &Root, key: &str) -> Reading<Bytes> {
     match keyed(root, "proc/meminfo", key, ':') {
         Reading::NotMeasured { why } => Reading::NotMeasured { why },
         Reading::Exact(text) => {
-            match text.split(' ').next().and_then(|kib| kib.parse::<u64>().ok()) {
-                Some(kib) => Reading::Exact(Bytes(kib * Bytes::KIB)),
+            let kib = text.split(' ').next().and_then(|kib| kib.parse::<u64>().ok());
+            match kib.and_then(|kib| kib.checked_mul(Bytes::KIB)) {
+                Some(bytes) => Reading::Exact(Bytes(bytes)),
                 None => Reading::not_measured(format!("`{text}` is not a size")),
             }
         }

@@ -1,71 +1,9 @@
-//! The binary: arguments in, a run or a view of stored runs out. The only
-//! crate that prints and exits.
+//! The binary; everything is in the library.
 
 #![forbid(unsafe_code)]
 
-mod address;
-mod args;
-mod built_in;
-mod commands;
-mod failure;
-mod output;
-mod places;
-mod plan_file;
-mod progress;
-mod request;
-mod runner;
-mod sysctls;
-mod values;
-mod wishes;
-
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::args::{Args, Command};
-use crate::failure::Failure;
-
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let looks_itself = matches!(
-        args.command,
-        Command::Worker(_) | Command::Run(_) | Command::Explain(_) | Command::Doctor(_)
-    );
-    if !looks_itself {
-        // What a killed run left is gone once the next start has looked.
-        iolens_engine::lock::sweep();
-    }
-    // The doctor names it and changes nothing; a worker's runner has looked.
-    if !matches!(args.command, Command::Worker(_) | Command::Doctor(_)) {
-        sysctls::sweep();
-    }
-    let result = match args.command {
-        Command::Run(run) => commands::run::run(&run),
-        Command::Net(net) => commands::net::net(&net),
-        Command::File(file) => commands::file::file(&file),
-        Command::Load(load) => commands::load::load(&load),
-        Command::Serve(serve) => commands::serve::serve(&serve),
-        Command::Tune(tune) => commands::tune::tune(&tune),
-        Command::List(list) => commands::list::list(&list),
-        Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
-        Command::Runs(runs) => commands::stored::runs(&runs),
-        Command::Show(show) => commands::stored::show(&show),
-        Command::Explain(explain) => commands::explain::explain(&explain),
-        Command::Compare(compare) => commands::compare::compare(&compare),
-        Command::Report(report) => commands::report::report(&report),
-        Command::Export(export) => commands::stored::export(&export),
-        Command::Rm(rm) => commands::upkeep::rm(&rm),
-        Command::Gc(gc) => commands::upkeep::gc(&gc),
-        Command::Audit(audit) => commands::audit::audit(&audit),
-        Command::Completions(shell) => Ok(commands::shell::completions(&shell)),
-        Command::Man(man) => commands::shell::man(&man),
-        Command::Worker(worker) => commands::worker::worker(&worker),
-    };
-    match result {
-        Ok(code) => code,
-        Err(Failure { code, message }) => {
-            output::error(&message);
-            ExitCode::from(code)
-        }
-    }
+    iolens::main()
 }

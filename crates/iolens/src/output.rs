@@ -1,37 +1,95 @@
 //! The one place that prints: results on stdout, everything else on stderr.
+//!
+//! What goes to a terminal fits it: no escape sequences where `NO_COLOR` or `TERM` say
+//! so, no letters but ASCII where the locale has no others. A file or a pipe gets UTF-8,
+//! whatever the locale is: who reads it is not known.
 
-#![expect(clippy::print_stderr, reason = "this is the one place")]
-
+use std::borrow::Cow;
 use std::io::{self, BufRead, IsTerminal, Write};
+use std::sync::OnceLock;
+
+mod ascii;
+
+/// Why a result could not be written; the first time.
+static LOST: OnceLock<io::Error> = OnceLock::new();
 
 /// Prints a result. A reader that has gone, as in `iolens runs | head -1`, is
-/// not an error.
+/// not an error; anything else, such as a full disk, is [`lost`].
 pub(crate) fn result(text: &str) {
     let mut stdout = io::stdout().lock();
-    let _ = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| if text.ends_with('\n') { Ok(()) } else { stdout.write_all(b"\n") });
+    let text = for_reader(text, stdout.is_terminal());
+    let newline: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.write_all(newline));
+    if let Err(error) = written.and_then(|()| stdout.flush())
+        && error.kind() != io::ErrorKind::BrokenPipe
+    {
+        // The first error says why; what follows from it is no news.
+        let _ = LOST.set(error);
+    }
+}
+
+/// Why a part of the results could not be written to stdout, if one could not.
+pub(crate) fn lost() -> Option<&'static io::Error> {
+    LOST.get()
 }
 
 /// Prints progress or advice.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let mut stderr = io::stderr().lock();
+    let text = for_reader(text, stderr.is_terminal());
+    // There is no other place to say that this one takes nothing.
+    let _ = writeln!(stderr, "{text}");
 }
 
 /// Prints why a command failed.
 pub(crate) fn error(text: &str) {
-    eprintln!("iolens: {text}");
+    note(&format!("iolens: {text}"));
+}
+
+/// Text as whoever reads it can show it.
+fn for_reader(text: &str, is_terminal: bool) -> Cow<'_, str> {
+    if is_terminal && !is_utf8(|name| std::env::var(name).ok()) {
+        Cow::Owned(ascii::written(text))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// Text as the terminal behind stderr can show it.
+pub(crate) fn for_terminal(text: &str) -> Cow<'_, str> {
+    for_reader(text, true)
+}
+
+/// Whether the locale of these variables writes UTF-8; the first one that is set decides,
+/// and without one it is the `C` locale's ASCII (locale(7)).
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set).unwrap_or_default();
+    let codeset = locale.split_once('.').map_or("", |(_, codeset)| codeset);
+    let codeset = codeset.split('@').next().unwrap_or_default().to_ascii_lowercase();
+    matches!(&*codeset, "utf-8" | "utf8")
 }
 
 /// Whether results go to a terminal that may be coloured.
 pub(crate) fn stdout_takes_colour() -> bool {
     let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    io::stdout().is_terminal() && !refused
+    io::stdout().is_terminal() && takes_escapes() && !refused
 }
 
-/// Whether progress goes to a terminal.
-pub(crate) fn stderr_is_terminal() -> bool {
-    io::stderr().is_terminal()
+/// Columns that results have: those of the terminal, or what is read well.
+pub(crate) fn stdout_columns() -> usize {
+    const COLUMNS: usize = 100;
+    iolens_engine::terminal::columns().unwrap_or(COLUMNS)
+}
+
+/// Whether progress goes to a terminal on which a line can be drawn again.
+pub(crate) fn stderr_redraws() -> bool {
+    io::stderr().is_terminal() && takes_escapes()
+}
+
+/// Whether the terminal knows escape sequences, as far as `TERM` tells.
+fn takes_escapes() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
 }
 
 /// Whether somebody is there to be asked.
@@ -42,6 +100,7 @@ pub(crate) fn can_ask() -> bool {
 /// Asks who sits at the terminal; anything but a yes is a no.
 pub(crate) fn ask(question: &str) -> bool {
     let mut stderr = io::stderr();
+    let question = for_terminal(question);
     let _ = write!(stderr, "{question} [y/N] ").and_then(|()| stderr.flush());
     let mut line = String::new();
     let answered = io::stdin().lock().read_line(&mut line);
@@ -54,11 +113,32 @@ fn is_yes(line: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_yes;
+    use super::*;
 
     #[test]
     fn only_a_yes_is_one() {
         assert!(["y\n", "Y", " yes \n", "YES"].into_iter().all(is_yes));
         assert!(["", "\n", "n\n", "yess", "yn"].into_iter().all(|line| !is_yes(line)));
+    }
+
+    #[test]
+    fn the_first_locale_that_is_set_decides() {
+        let check = |set: &[(&str, &str)], expect: bool| {
+            let variable = |name: &str| {
+                let found = set.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            assert_eq!(is_utf8(variable), expect, "{set:?}");
+        };
+        check(&[], false);
+        check(&[("LANG", "C")], false);
+        check(&[("LANG", "C.UTF-8")], true);
+        check(&[("LANG", "de_DE.utf8")], true);
+        check(&[("LANG", "de_DE@euro")], false);
+        check(&[("LANG", "de_DE.UTF-8@euro")], true);
+        check(&[("LANG", "en_US.UTF-8"), ("LC_ALL", "C")], false);
+        check(&[("LANG", "en_US.UTF-8"), ("LC_ALL", ""), ("LC_CTYPE", "POSIX")], false);
+        check(&[("LANG", "C"), ("LC_CTYPE", "C.UTF-8")], true);
+        check(&[("LANG", "en_US.ISO-8859-1")], false);
     }
 }

@@ -1,7 +1,7 @@
 //! Plan files: TOML whose keys are the long flags of [`Wishes`], with `_` for
 //! `-`, and whose values are what the flags take, lists also as arrays. Each
 //! value goes through its flag's own parser, so the two cannot differ. A
-//! mistake is answered with file, line and column.
+//! mistake is answered with file, line and column, and the line is shown.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -41,12 +41,40 @@ pub(crate) type Check<'a> = &'a dyn Fn(Study, &str, &str) -> Result<(), String>;
 /// file.
 ///
 /// Errors: `file:line:column:`, what is wrong, and the nearest thing that
-/// would be right.
+/// would be right; then the line with a mark below it.
 pub(crate) fn parse(file: &str, text: &str, check: Check<'_>) -> Result<Wishes, String> {
-    read(text, check).map_err(|mistake| {
-        let (line, column) = place(text, mistake.span.start);
-        format!("{file}:{line}:{column}: {}", mistake.message)
+    read(text, check).map_err(|Mistake { span, message }| {
+        let (line, column) = place(text, span.start);
+        format!("{file}:{line}:{column}: {message}\n{}", excerpt(text, &span))
     })
+}
+
+/// The line where a part of a text begins, and a mark below the part, as compilers show
+/// one:
+/// ```text
+///   3 | size = 4
+///     | ^^^^
+/// ```
+fn excerpt(text: &str, part: &Range<usize>) -> String {
+    /// Of a longer line, what is around the part.
+    const COLUMNS_MAX: usize = 80;
+    let (line, column) = place(text, part.start);
+    let (last_line, end) = place(text, part.end);
+    // A file may hold what a terminal takes for a command.
+    let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let whole = text.lines().nth(line - 1).unwrap_or_default();
+    let letters: Vec<char> = whole.chars().map(printable).collect();
+    let left_out = match letters.len() > COLUMNS_MAX {
+        true => (column - 1).saturating_sub(COLUMNS_MAX / 2),
+        false => 0,
+    };
+    let shown: String = letters.iter().skip(left_out).take(COLUMNS_MAX).collect();
+    let end = if last_line == line { end } else { letters.len() + 1 };
+    let indent = column - 1 - left_out;
+    let marks = end.saturating_sub(column).clamp(1, (COLUMNS_MAX - indent).max(1));
+    let (number, gutter) = (line.to_string(), " ".repeat(line.to_string().len()));
+    let (indent, marks) = (" ".repeat(indent), "^".repeat(marks));
+    format!("  {number} | {}\n  {gutter} | {indent}{marks}", shown.trim_end())
 }
 
 /// Line and column of a byte, both from 1; columns count characters.
@@ -406,7 +434,27 @@ mod tests {
     fn a_primitive_that_does_not_exist_is_found_where_it_stands() {
         let none = |_: Study, _: &str, id: &str| Err(format!("unknown primitive `{id}`"));
         let message = parse("x.toml", "primitives = [\n \"sendd\"]", &none).unwrap_err();
-        assert_eq!(message, "x.toml:2:2: unknown primitive `sendd`");
+        let shown = "  2 |  \"sendd\"]\n    |  ^^^^^^^";
+        assert_eq!(message, format!("x.toml:2:2: unknown primitive `sendd`\n{shown}"));
+    }
+
+    #[test]
+    fn a_mistake_is_shown_where_it_stands() {
+        let check = |text: &str, shown: &str| {
+            let message = read(text).unwrap_err();
+            assert_eq!(message.split_once('\n').unwrap().1, shown, "{text:?}");
+        };
+        check("\nsize = 4 # é", "  2 | size = 4 # é\n    | ^^^^");
+        check("modes = \"é, stream\"", "  1 | modes = \"é, stream\"\n    |         ^^^^^^^^^^^");
+        check("\tsize\t= \"\u{1b}\"\r\n", "  1 |  size = \" \"\n    |          ^");
+        check("sizes = [1,\n[2]]", "  2 | [2]]\n    | ^^^");
+        check("quick = \"\"\"\nyes\"\"\"", "  1 | quick = \"\"\"\n    |         ^^^");
+        // At the end of the text there is nothing to mark, and it is marked.
+        check("sizes = ", "  1 | sizes =\n    |         ^");
+        let long = format!("# {}\nsizes = [{}0]", "x".repeat(200), "1, ".repeat(100));
+        let message = read(&long).unwrap_err();
+        assert!(message.lines().skip(1).all(|line| line.chars().count() <= 90), "{message}");
+        assert!(message.contains(", 0]\n"), "{message}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ impl Progress {
         match asked {
             Some(ProgressKind::None) => Progress::None,
             Some(ProgressKind::Plain) => Progress::Plain,
-            None if output::stderr_is_terminal() => Progress::Terminal(bar(trials)),
+            None if output::stderr_redraws() => Progress::Terminal(bar(trials)),
             None => Progress::Plain,
         }
     }
@@ -37,7 +37,7 @@ impl Progress {
             Progress::None => {}
             Progress::Plain => output::note(&format!("finding the slice work of {cells} cells")),
             Progress::Terminal(bar) => {
-                bar.set_message("finding the slice work");
+                say(bar, "finding the slice work");
                 bar.tick();
             }
         }
@@ -52,7 +52,7 @@ impl Progress {
                 if outcome.status != Status::Ok {
                     bar.suspend(|| output::note(&line(outcome, elapsed_ns)));
                 }
-                bar.set_message(format!("pass {}: {}", outcome.pass, outcome.cell));
+                say(bar, &format!("pass {}: {}", outcome.pass, outcome.cell));
                 bar.inc(1);
             }
         }
@@ -77,7 +77,7 @@ impl Progress {
         match self {
             Progress::None => {}
             Progress::Plain => output::note(&text),
-            Progress::Terminal(bar) => bar.set_message(text),
+            Progress::Terminal(bar) => say(bar, &text),
         }
     }
 
@@ -87,7 +87,7 @@ impl Progress {
             Progress::Plain if searches > 0 => {
                 output::note(&format!("{searches} searches take turns"));
             }
-            Progress::Terminal(bar) if searches > 0 => bar.set_message("searching"),
+            Progress::Terminal(bar) if searches > 0 => say(bar, "searching"),
             _ => {}
         }
     }
@@ -102,7 +102,7 @@ impl Progress {
                 if phase.status != Status::Ok {
                     bar.suspend(|| output::note(&line()));
                 }
-                bar.set_message(line());
+                say(bar, &line());
                 bar.tick();
             }
         }
@@ -122,7 +122,12 @@ fn bar(trials: usize) -> ProgressBar {
     // The template is a constant of ours; the default is as good as a bad one.
     let style = ProgressStyle::with_template("{bar:30} {pos}/{len} trials, {elapsed}  {wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.with_style(style)
+    bar.with_style(style.progress_chars(&output::for_terminal("█░")))
+}
+
+/// What stands behind the bar.
+fn say(bar: &ProgressBar, text: &str) {
+    bar.set_message(output::for_terminal(text).into_owned());
 }
 
 /// `committed: phase 7, poll, …, 20000 requests/s: ok, 2.1 s, at 12.1 s`.

@@ -59,10 +59,19 @@ pub(crate) struct Request {
 /// What `what` (a study, a plan by its name or its path) and the flags ask
 /// for together: flags before the file, the file before the study's default.
 pub(crate) fn asked(what: &str, flags: &Wishes) -> Result<Wishes, Failure> {
-    let asked = match Study::from_word(what) {
+    complete(match Study::from_word(what) {
         Some(study) => Wishes { study: Some(study), ..flags.clone() },
         None => flags.clone().or(file(what)?),
-    };
+    })
+}
+
+/// What the text of a plan file asks for, which is called `name`.
+pub(crate) fn asked_in(name: &str, text: &str) -> Result<Wishes, Failure> {
+    complete(plan_file::parse(name, text, &known).map_err(Failure::usage)?)
+}
+
+/// What was asked for, and the study's default for the rest.
+fn complete(asked: Wishes) -> Result<Wishes, Failure> {
     let study = asked.study.unwrap_or(Study::Net);
     refuse_foreign(study, &asked)?;
     if study == Study::Copy {

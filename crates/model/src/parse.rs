@@ -201,6 +201,7 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ParseError> {
         _ => Err(refused()),
     };
     let mut all: Vec<u32> = Vec::new();
+    let mut is_there = [false; CPU_MAX as usize + 1];
     for item in items(text)? {
         let (from, to) = match item.split_once('-') {
             None => (number(item)?, number(item)?),
@@ -210,7 +211,7 @@ pub fn cpus(text: &str) -> Result<Vec<u32>, ParseError> {
             return Err(refused());
         }
         for cpu in from..=to {
-            if !all.contains(&cpu) {
+            if !std::mem::replace(&mut is_there[cpu as usize], true) {
                 all.push(cpu);
             }
         }

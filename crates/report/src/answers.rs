@@ -123,6 +123,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out.extend(analysis.warnings.iter().map(|text| cautions::warning(text)));
     out.push(cautions::harness(run));
     out.push(cautions::scope(run, analysis));
+    out.splice(0..0, cautions::nothing_usable(analysis));
     out
 }
 

@@ -100,7 +100,7 @@ pub fn text(compared: &Compared<'_>, style: &Style) -> String {
     let after = text::push_answers(&mut out, &sentences, style);
     for table in tables::changes(compared, width) {
         out.push('\n');
-        out.push_str(&style.paint(BOLD, &table.caption));
+        out.push_str(&text::heading(&table.caption, style));
         out.push('\n');
         out.push_str(&text::painted(&table.text(width), style));
     }

@@ -84,14 +84,14 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         let table = results::results(&run.header.plan, &cells, style.columns());
         out.push('\n');
         let title = results::heading(&run.header.plan, &curve);
-        out.push_str(&style.paint(BOLD, &title));
+        out.push_str(&heading(&title, style));
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
     }
     let beside = results::receivers(run, analysis);
     for table in &beside {
         out.push('\n');
-        out.push_str(&style.paint(BOLD, &table.caption));
+        out.push_str(&heading(&table.caption, style));
         out.push('\n');
         out.push_str(&table.text(style.columns()));
     }
@@ -115,6 +115,11 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         push_sentence(&mut out, sentence, style);
     }
     out
+}
+
+/// What stands above a table.
+pub(crate) fn heading(text: &str, style: &Style) -> String {
+    style.paint(BOLD, &wrap::hanging(text, style.columns(), 2))
 }
 
 /// The sentences that answer, with a line between those of different kinds; returns
@@ -183,7 +188,7 @@ pub(crate) fn painted(table: &str, style: &Style) -> String {
 #[must_use]
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
     let plan = &run.header.plan;
-    let mut out = style.paint(BOLD, &cell.cell.to_string());
+    let mut out = heading(&cell.cell.to_string(), style);
     out.push('\n');
     out.push_str(&format!(
         "{} of {} used, δ = {}\n",

@@ -50,6 +50,7 @@ mod student;
 mod tracks;
 pub mod tune;
 mod unexpected;
+mod usable;
 pub mod values;
 mod verdict;
 mod wording;

@@ -108,6 +108,8 @@ fn never_begun(
 #[derive(Debug)]
 pub(crate) struct Visits<'a> {
     trials: Vec<&'a TrialValues>,
+    /// Per pass, which of these trials are its.
+    by_pass: BTreeMap<u32, Vec<usize>>,
     /// Per trial, later ones of the same pass that repeat it.
     repeats: Vec<Vec<usize>>,
     complete: &'a BTreeSet<u32>,
@@ -116,12 +118,17 @@ pub(crate) struct Visits<'a> {
 impl<'a> Visits<'a> {
     /// Of the trials of one cell, all isolated or all shared.
     pub(crate) fn of(trials: Vec<&'a TrialValues>, complete: &'a BTreeSet<u32>) -> Visits<'a> {
+        let mut by_pass: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for (i, trial) in trials.iter().enumerate() {
+            by_pass.entry(trial.pass).or_default().push(i);
+        }
+        // A pass has a few trials of a cell, a run may have very many.
         let again = |i: usize| {
-            let later = trials.iter().enumerate().skip(i + 1);
-            later.filter(|(_, trial)| repeats(trials[i], trial)).map(|(j, _)| j).collect()
+            let later = by_pass[&trials[i].pass].iter().copied().filter(|&j| j > i);
+            later.filter(|&j| repeats(trials[i], trials[j])).collect()
         };
         let repeats = (0..trials.len()).map(again).collect();
-        Visits { trials, repeats, complete }
+        Visits { trials, by_pass, repeats, complete }
     }
 
     /// Every trial, used or not.
@@ -157,7 +164,9 @@ impl<'a> Visits<'a> {
 
     /// Whether a later trial of the pass stands for every arm of this one.
     pub(crate) fn is_replaced(&self, trial: &TrialValues) -> bool {
-        let Some(i) = self.trials.iter().position(|other| std::ptr::eq(*other, trial)) else {
+        let is_it = |i: &usize| std::ptr::eq(self.trials[*i], trial);
+        let of_pass = self.by_pass.get(&trial.pass).into_iter().flatten().copied();
+        let Some(i) = of_pass.into_iter().find(is_it) else {
             return false;
         };
         let usable = |arm: &&ArmValues| trial.usable(&arm.outcome.arm.label).is_some();

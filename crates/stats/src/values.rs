@@ -237,6 +237,26 @@ fn softirq_ticks(trial: &TrialOutcome, sums: &Sums) -> Option<u64> {
     }
 }
 
+/// A trial with one slice for each arm and kind, which holds the sums over those there were:
+/// what is left of a trial for a reader of its sums, once its values were taken. Slices are
+/// most of a run.
+#[must_use]
+pub fn summed(mut trial: TrialOutcome) -> TrialOutcome {
+    let mut sums: Vec<SliceOutcome> = Vec::new();
+    for slice in std::mem::take(&mut trial.slices) {
+        match sums.iter_mut().find(|sum| (sum.arm, sum.kind) == (slice.arm, slice.kind)) {
+            None => sums.push(slice),
+            Some(sum) => {
+                sum.all_active_ns = sum.all_active_ns.saturating_add(slice.all_active_ns);
+                sum.tx = plus(&sum.tx, &slice.tx);
+                sum.rx = sum.rx.zip(slice.rx).map(|(a, b)| plus(&a, &b));
+            }
+        }
+    }
+    trial.slices = sums;
+    trial
+}
+
 /// Measured sums per arm of a trial, in the order of its arms.
 pub(crate) fn sums(trial: &TrialOutcome) -> Vec<Sums> {
     let mut sums = vec![Sums::default(); trial.arms.len()];
@@ -328,4 +348,27 @@ fn arm_refusal(outcome: &ArmOutcome, sums: &Sums, gate: Option<String>) -> Optio
 
 fn reason_of(reason: Option<&str>) -> String {
     reason.unwrap_or("no reason was stored").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_summed_trial_has_the_sums_of_its_slices() {
+        let mut run = fixture::passes(&[1.1, 0.9]);
+        let trial = &mut run.trials[0];
+        // Thrown away, and none of the sums that count.
+        let discarded = SliceOutcome { kind: SliceKind::Discarded, ..trial.slices[0].clone() };
+        trial.slices.extend([discarded.clone(), discarded]);
+        let trial = run.trials.remove(0);
+        let few = summed(trial.clone());
+        assert_eq!((trial.slices.len(), few.slices.len()), (14, 4));
+        let counted = |sums: Vec<Sums>| {
+            sums.into_iter().map(|s| (s.all_active_ns, s.tx, s.rx)).collect::<Vec<_>>()
+        };
+        assert_eq!(counted(sums(&few)), counted(sums(&trial)));
+        assert_eq!(summed(few.clone()), few);
+    }
 }

@@ -84,7 +84,7 @@ pub enum StoreError {
         why: Box<StoreError>,
     },
     /// SQLite refused an operation.
-    #[error("cannot {doing} in {}: {source}{}", path.display(), advice(source))]
+    #[error("cannot {doing} in {}: {}{}", path.display(), said(source), advice(source))]
     Sqlite {
         /// What was tried.
         doing: &'static str,
@@ -156,6 +156,14 @@ impl StoreError {
     }
 }
 
+/// What SQLite said, without the statement that it said it of.
+fn said(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// What the user can do about an error of SQLite, as a line of its own.
 fn advice(error: &rusqlite::Error) -> &'static str {
     match error.sqlite_error_code() {
@@ -174,6 +182,10 @@ fn advice(error: &rusqlite::Error) -> &'static str {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             "\n  keep a copy of the file and its -wal; `sqlite3 FILE .recover` may save rows; \
              --db FILE starts a new one"
+        }
+        Some(ErrorCode::Unknown) => {
+            "\n  its tables are not those of its version: the file is damaged or was edited; keep a \
+             copy, --db FILE starts a new one"
         }
         Some(ErrorCode::SystemIoFailure) => {
             "\n  the kernel log (`dmesg`) may say more about the device"

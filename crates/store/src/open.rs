@@ -166,3 +166,27 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
     Ok(Store { connection, path: path.to_owned() })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_another_process_keeps_locked_is_named_with_what_to_do() {
+        let directory = tempfile::tempdir().expect("a directory for the test");
+        let path = directory.path().join("results.db");
+        let mut store = Store::open(&path).expect("a new file opens");
+        // The limit itself is no matter here.
+        store.connection.busy_timeout(Duration::ZERO).expect("it is set");
+        let other = Connection::open(&path).expect("it opens twice");
+        other.execute_batch("BEGIN IMMEDIATE").expect("it is locked");
+        let message = store.remove(&["0000000a".to_owned()]).expect_err("it is locked").to_string();
+        for part in ["results.db", "database is locked", "another process", "--db FILE"] {
+            assert!(message.contains(part), "no `{part}` in {message}");
+        }
+        assert_eq!(store.runs().expect("it can be read meanwhile"), []);
+        other.execute_batch("COMMIT").expect("it is given back");
+        let message = store.remove(&["0000000a".to_owned()]).expect_err("no such run").to_string();
+        assert!(message.contains("no run `0000000a`"), "{message}");
+    }
+}

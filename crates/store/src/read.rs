@@ -1,5 +1,6 @@
 //! Reading: which runs there are, which one is meant, and a run as it was.
 
+use iolens_model::outcome::TrialOutcome;
 use iolens_model::run::{Run, RunEnd, RunHeader};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
 use serde::Serialize;
@@ -114,6 +115,20 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoSuchRun`], damaged rows, or what SQLite says.
     pub fn load(&self, run_id: &str) -> Result<Run, StoreError> {
+        self.load_with(run_id, |_, trial| trial)
+    }
+
+    /// As [`Store::load`], with each trial given to `keep` as soon as it is read, and what
+    /// that returns in its place: a run may have more slices than memory should hold. The
+    /// header has no end yet.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn load_with(
+        &self,
+        run_id: &str,
+        mut keep: impl FnMut(&RunHeader, TrialOutcome) -> TrialOutcome,
+    ) -> Result<Run, StoreError> {
         let run = self.snapshot("read a run", |connection| {
             let sql = "SELECT run, id, name, started_unix_ns, build, command_json, plan_json, \
                        primitives_json, receivers_json, host_json, calibration_json, calls_json, \
@@ -123,7 +138,7 @@ impl Store {
             let Some((key, mut header)) = found.optional()? else {
                 return Ok(None);
             };
-            let trials = trial::all(connection, key, &header.plan)?;
+            let trials = trial::all(connection, key, &header.plan, |trial| keep(&header, trial))?;
             let profiles = profile::all(connection, key, &header.plan)?;
             let searches = search::all(connection, key)?;
             header.end = end_of(connection, key, (trials.len() + searches.len()) as u64)?;

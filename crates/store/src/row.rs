@@ -5,10 +5,11 @@ use std::fmt::Display;
 
 use iolens_model::file::FileCounts;
 use iolens_model::outcome::{Counts, KernelCounts, MultishotCounts, PmuCounts, ZerocopyCounts};
-use rusqlite::Row;
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
+use rusqlite::{Row, RowIndex};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use crate::StoreError;
 
@@ -59,43 +60,76 @@ pub(crate) fn word<T: Serialize>(what: &'static str, value: &T) -> Result<String
 }
 
 /// A column that holds the one word of a plain enum.
-pub(crate) fn get_word<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    let word = serde_json::Value::String(row.get(column)?);
-    serde_json::from_value(word).map_err(|e| unreadable(row, column, e))
+pub(crate) fn get_word<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: impl RowIndex,
+) -> rusqlite::Result<T> {
+    let at = column.idx(row.as_ref())?;
+    word_of(row, at, row.get_ref(at)?)
 }
 
 /// A column that holds such a word or nothing.
 pub(crate) fn get_word_or_null<T: DeserializeOwned>(
     row: &Row<'_>,
-    column: &str,
+    column: impl RowIndex,
 ) -> rusqlite::Result<Option<T>> {
-    match row.get::<_, Option<String>>(column)? {
-        Some(_) => get_word(row, column).map(Some),
-        None => Ok(None),
+    let at = column.idx(row.as_ref())?;
+    match row.get_ref(at)? {
+        ValueRef::Null => Ok(None),
+        value => word_of(row, at, value).map(Some),
     }
 }
 
+fn word_of<T: DeserializeOwned>(
+    row: &Row<'_>,
+    at: usize,
+    value: ValueRef<'_>,
+) -> rusqlite::Result<T> {
+    let word = value.as_str().map_err(|e| unreadable(row, at, e))?;
+    let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
+    T::deserialize(word).map_err(|e| unreadable(row, at, e))
+}
+
 /// A column that holds JSON.
-pub(crate) fn get_json<T: DeserializeOwned>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
-    serde_json::from_str(&text).map_err(|e| unreadable(row, column, e))
+pub(crate) fn get_json<T: DeserializeOwned>(
+    row: &Row<'_>,
+    column: impl RowIndex,
+) -> rusqlite::Result<T> {
+    let at = column.idx(row.as_ref())?;
+    json_of(row, at, row.get_ref(at)?)
 }
 
 /// A column that holds JSON or nothing.
 pub(crate) fn get_json_or_null<T: DeserializeOwned>(
     row: &Row<'_>,
-    column: &str,
+    column: impl RowIndex,
 ) -> rusqlite::Result<Option<T>> {
-    let text: Option<String> = row.get(column)?;
-    let parse = |text: String| serde_json::from_str(&text);
-    text.map(parse).transpose().map_err(|e| unreadable(row, column, e))
+    let at = column.idx(row.as_ref())?;
+    match row.get_ref(at)? {
+        ValueRef::Null => Ok(None),
+        value => json_of(row, at, value).map(Some),
+    }
+}
+
+fn json_of<T: DeserializeOwned>(
+    row: &Row<'_>,
+    at: usize,
+    value: ValueRef<'_>,
+) -> rusqlite::Result<T> {
+    let text = value.as_str().map_err(|e| unreadable(row, at, e))?;
+    serde_json::from_str(text).map_err(|e| unreadable(row, at, e))
 }
 
 /// The error of a column that does not hold what it should.
-pub(crate) fn unreadable(row: &Row<'_>, column: &str, error: impl Display) -> rusqlite::Error {
-    let index = row.as_ref().column_index(column).unwrap_or(0);
-    let why = format!("column {column}: {error}");
-    rusqlite::Error::FromSqlConversionFailure(index, Type::Text, why.into())
+pub(crate) fn unreadable(
+    row: &Row<'_>,
+    column: impl RowIndex,
+    error: impl Display,
+) -> rusqlite::Error {
+    let statement = row.as_ref();
+    let at = column.idx(statement).unwrap_or(0);
+    let why = format!("column {}: {error}", statement.column_name(at).unwrap_or("?"));
+    rusqlite::Error::FromSqlConversionFailure(at, Type::Text, why.into())
 }
 
 /// Columns that no other place names; of the first four, all but the calls of programs are

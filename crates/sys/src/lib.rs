@@ -53,6 +53,7 @@ pub mod sysctl;
 pub mod tcp;
 pub mod tcp_client;
 pub mod tcp_server;
+pub mod terminal;
 pub mod udp;
 pub mod unix;
 pub mod usage;

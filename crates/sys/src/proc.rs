@@ -113,7 +113,8 @@ fn ticks_of(line: &str) -> Option<CpuTicks> {
         line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();
     let &[user, nice, system, idle, iowait, irq, softirq, steal] = ticks.first_chunk()?;
     Some(CpuTicks {
-        total: ticks[..8].iter().sum(),
+        total: ticks[..8].iter().try_fold(0_u64, |sum, ticks| sum.checked_add(*ticks))?,
+        // Parts of a sum that fits.
         user: user + nice,
         system,
         idle: idle + iowait,
@@ -278,6 +279,8 @@ impl ProcFile {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     const STAT: &str = "cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 5 0 10 150 2 2 3 4 0 0\n\
@@ -294,6 +297,25 @@ mod tests {
         assert_eq!(cpu_ticks(STAT, "cpu1"), None);
         assert_eq!(cpu_ticks("cpu 1 2", "cpu"), None);
         assert_eq!(stat_number(STAT, "procs_running"), Some(3));
+    }
+
+    #[test]
+    fn ticks_that_no_sum_can_hold_are_not_read() {
+        let much = format!("cpu {0} {0} 0 0 0 0 0 0", u64::MAX);
+        assert_eq!((cpu_ticks(&much, "cpu"), every_cpu(&much)), (None, Vec::new()));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_a_parser_panic(
+            text in "((cpu[0-9]?|some|x|Tcp|TcpExt|read_bytes|nr_switches|1)[:)]? ?\
+                     ([a-zA-Z=.()]{0,8} ?(0|-?[1-9][0-9]{0,20})? ?){0,24}\n?){0,4}"
+        ) {
+            let _ = (cpu_ticks(&text, "cpu"), every_cpu(&text), stat_number(&text, "x"));
+            let _ = (pressure_some_us(&text), sched_number(&text, "nr_switches"));
+            let _ = (io_number(&text, "read_bytes"), net_counter(&text, "Tcp", "x"));
+            let _ = (run_delay_ns(&text), process_start(&text));
+        }
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) fn mark_tests(sources: &mut [Source]) {
 fn is_root(path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     let within = match parts.as_slice() {
-        ["crates", _, within @ ..] | ["xtask", within @ ..] => within,
+        ["crates", _, within @ ..] | ["xtask" | "fuzz", within @ ..] => within,
         _ => return false,
     };
     matches!(
@@ -53,7 +53,7 @@ fn is_root(path: &str) -> bool {
         ["build.rs"]
             | ["src", "lib.rs" | "main.rs"]
             | ["src", "bin", _]
-            | ["tests" | "benches" | "examples", _]
+            | ["tests" | "benches" | "examples" | "fuzz_targets", _]
             | ["tests" | "benches" | "examples", _, "main.rs"]
     )
 }

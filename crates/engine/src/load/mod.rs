@@ -37,7 +37,7 @@ use crate::by_hand::watch::watched;
 
 pub use crate::by_hand::watch::Insistence;
 pub(crate) use limits::{Limits as ClientLimits, ROOM};
-pub use reply::{Expected, record};
+pub use reply::{Expected, Read, record, replies};
 pub use run::run;
 pub(crate) use run::{network_between, network_counts};
 pub use session::{Offered, Portion, Session};

@@ -272,6 +272,39 @@ impl Partial {
     }
 }
 
+/// A reply by itself: its id, whether it is what was expected, and as much of its text as
+/// was kept.
+pub type Read = (Option<u64>, bool, Vec<u8>);
+
+/// The replies in a stream that comes in these pieces, each that came whole.
+#[must_use]
+pub fn replies<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, expected: &Expected) -> Vec<Read> {
+    read_all(pieces, expected).0
+}
+
+/// As [`replies`], and what is left.
+fn read_all<'a>(
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+    expected: &Expected,
+) -> (Vec<Read>, Partial) {
+    let (mut partial, mut replies) = (Partial::default(), Vec::new());
+    for mut piece in pieces {
+        while !piece.is_empty() {
+            let (used, reply) = partial.take(piece, expected);
+            assert!(used > 0, "it always takes something");
+            replies.extend(reply.map(|reply| {
+                let text = match reply.text {
+                    Text::Piece(range) => &piece[range],
+                    Text::Head => partial.head(),
+                };
+                (reply.id, reply.is_right, text.to_vec())
+            }));
+            piece = &piece[used..];
+        }
+    }
+    (replies, partial)
+}
+
 /// A line that came in one piece.
 fn whole(line: &[u8], expected: &Expected) -> Reply {
     let digits = memchr(b' ', line).unwrap_or(line.len());

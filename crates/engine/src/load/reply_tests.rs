@@ -4,29 +4,14 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Replies as id, whether they are right, and text, from a stream that comes in
-/// pieces that end at `cuts`.
-fn read(stream: &[u8], cuts: &[usize], expected: &Expected) -> Vec<(Option<u64>, bool, Vec<u8>)> {
+/// The replies of a stream that comes in pieces that end at `cuts`, with nothing left.
+fn read(stream: &[u8], cuts: &[usize], expected: &Expected) -> Vec<Read> {
     let mut ends: Vec<usize> = cuts.iter().map(|cut| cut % (stream.len() + 1)).collect();
     ends.push(stream.len());
     ends.sort_unstable();
-    let (mut partial, mut replies, mut at) = (Partial::default(), Vec::new(), 0);
-    for end in ends {
-        let mut piece = &stream[at..end];
-        while !piece.is_empty() {
-            let (used, reply) = partial.take(piece, expected);
-            assert!(used > 0, "it always takes something");
-            replies.extend(reply.map(|reply| {
-                let text = match reply.text {
-                    Text::Piece(range) => &piece[range],
-                    Text::Head => partial.head(),
-                };
-                (reply.id, reply.is_right, text.to_vec())
-            }));
-            piece = &piece[used..];
-        }
-        at = end;
-    }
+    let begins = std::iter::once(0).chain(ends.iter().copied());
+    let pieces = begins.zip(&ends).map(|(begin, &end)| &stream[begin..end]);
+    let (replies, partial) = read_all(pieces, expected);
     assert!(partial.bytes == 0 && !partial.in_body, "{partial:?}");
     replies
 }

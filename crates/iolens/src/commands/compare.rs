@@ -8,7 +8,7 @@ use iolens_report::compare::{Compared, json, markdown, text};
 use iolens_stats::compare::{Absolute, Comparison, Side};
 
 use crate::commands::report::style;
-use crate::commands::stored::load;
+use crate::commands::stored::summed;
 use crate::failure::{FOUND, Failure, NOTHING_USABLE};
 use crate::wishes::Wishes;
 use crate::{args, output, plan_file};
@@ -16,10 +16,10 @@ use crate::{args, output, plan_file};
 /// Compares two runs of one database.
 pub(crate) fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
     let db = args.result.db.as_deref();
-    let (a, _) = load(db, &args.run_a)?;
-    let (b, _) = load(db, &args.run_b)?;
+    let (a, of_a, _) = summed(db, &args.run_a)?;
+    let (b, of_b, _) = summed(db, &args.run_b)?;
     let absolute = if args.absolute { Absolute::Judged } else { Absolute::Shown };
-    let analyses = [&a, &b].map(iolens_stats::analyse);
+    let analyses = [of_a, of_b];
     let asked = [&a, &b].map(|run| asked(&run.header.plan));
     let side = |i: usize, header| Side { header, analysis: &analyses[i], asked: &asked[i] };
     let sides: [Side<'_>; 2] = [side(0, &a.header), side(1, &b.header)];

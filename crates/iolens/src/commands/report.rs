@@ -10,14 +10,13 @@ use iolens_report::text::Style;
 use iolens_stats::analysis::Analysis;
 
 use crate::args::{self, FigureFormat};
-use crate::commands::stored::load;
+use crate::commands::stored::summed;
 use crate::failure::Failure;
 use crate::{output, places};
 
 /// Writes the page, or with `--figures` the figures.
 pub(crate) fn report(args: &args::Report) -> Result<ExitCode, Failure> {
-    let (run, database) = load(args.db.as_deref(), &args.run)?;
-    let analysis = iolens_stats::analyse(&run);
+    let (run, analysis, database) = summed(args.db.as_deref(), &args.run)?;
     if let Some(folder) = &args.figures {
         write_figures(&run, &analysis, folder, args)?;
         return Ok(ExitCode::SUCCESS);
@@ -93,6 +92,5 @@ pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
 
 /// How text goes to stdout here.
 pub(crate) fn style() -> Style {
-    const WIDTH_COLUMNS: usize = 100;
-    Style { colour: output::stdout_takes_colour(), width: WIDTH_COLUMNS }
+    Style { colour: output::stdout_takes_colour(), width: output::stdout_columns() }
 }

@@ -14,13 +14,11 @@ use iolens_engine::perf_control::PerfControl;
 use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage};
-use iolens_model::arm::Role;
 use iolens_model::file::EngineFacts;
 use iolens_model::host::HostFacts;
-use iolens_model::outcome::Status;
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Run, RunHeader, StoppedBy};
-use iolens_stats::analysis::{Analysis, ArmAnalysis, Verdict};
+use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
 use crate::args;
@@ -244,22 +242,11 @@ fn answer(args: &args::Run, run: &Run, analysis: &Analysis, database: &Path) {
 }
 
 fn exit_code(strict: bool, run: &Run, analysis: &Analysis) -> u8 {
-    let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
-    // The self-check answers no question of the user's.
-    let verdicts: Vec<Verdict> = arms()
-        .filter(|arm| arm.arm.role == Role::Compared)
-        .filter_map(ArmAnalysis::verdict)
-        .collect();
-    let usable = if verdicts.is_empty() {
-        arms().any(|arm| arm.status == Status::Ok && arm.figures.is_some())
-    } else {
-        verdicts.iter().any(|&verdict| verdict != Verdict::Invalid)
-    };
-    let undecided = |v: &Verdict| matches!(v, Verdict::Invalid | Verdict::Inconclusive);
+    let undecided = |v: Verdict| matches!(v, Verdict::Invalid | Verdict::Inconclusive);
     match run.header.end.as_ref().map(|end| end.stopped_by) {
         Some(StoppedBy::Interrupted) => INTERRUPTED,
-        _ if !usable => NOTHING_USABLE,
-        _ if strict && verdicts.iter().any(undecided) => FOUND,
+        _ if !analysis.is_usable() => NOTHING_USABLE,
+        _ if strict && analysis.verdicts().any(undecided) => FOUND,
         _ => 0,
     }
 }

@@ -3,8 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolens_model::run::Run;
+use iolens_model::outcome::{EndFacts, TrialOutcome};
+use iolens_model::reading::NotMeasured;
+use iolens_model::run::{Run, RunHeader};
 use iolens_report::{csv, json, text};
+use iolens_stats::TrialValues;
+use iolens_stats::analysis::Analysis;
 use iolens_store::{RunSummary, Store};
 
 use crate::args::{self, RowFormat, Rows};
@@ -21,11 +25,54 @@ fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
 
 /// A run by its id, the beginning of it, its name, or `last`, and its database.
 pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
+    load_with(db, wanted, |_, trial| trial)
+}
+
+/// A run with its analysis, for whoever reads sums of its trials: of the slices nothing else
+/// is left.
+pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
+    let mut values = Vec::new();
+    let mut whole: Option<RunHeader> = None;
+    let mut told = [Vec::new(), Vec::new()];
+    let (run, path) = load_with(db, wanted, |header, trial| {
+        let header = whole.get_or_insert_with(|| completed(header.clone()));
+        values.push(TrialValues::of(header, &trial));
+        let mut trial = iolens_stats::values::summed(trial);
+        for (end, told) in [&mut trial.tx, &mut trial.rx].into_iter().zip(&mut told) {
+            tell_once(end.as_mut(), told);
+        }
+        trial
+    })?;
+    let analysis = iolens_stats::analyse_values(&run.header, &values);
+    Ok((run, analysis, path))
+}
+
+/// Takes away what an end did not measure where the trial before said the same: those who
+/// read it look for it in all trials, and it is most of what an end says.
+fn tell_once(end: Option<&mut EndFacts>, told: &mut Vec<NotMeasured>) {
+    let Some(end) = end else { return };
+    if end.not_measured == *told {
+        end.not_measured = Vec::new();
+    } else {
+        told.clone_from(&end.not_measured);
+    }
+}
+
+fn load_with(
+    db: Option<&Path>,
+    wanted: &str,
+    keep: impl FnMut(&RunHeader, TrialOutcome) -> TrialOutcome,
+) -> Result<(Run, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
-    let mut run = store.load(&id).map_err(Failure::unusable)?;
-    iolens_engine::registry::complete(&mut run.header.primitives);
-    Ok((run, path))
+    let run = store.load_with(&id, keep).map_err(Failure::unusable)?;
+    Ok((Run { header: completed(run.header), ..run }, path))
+}
+
+/// A header with what this build knows of the primitives, which an older one did not store.
+fn completed(mut header: RunHeader) -> RunHeader {
+    iolens_engine::registry::complete(&mut header.primitives);
+    header
 }
 
 /// Lists the runs.
@@ -58,25 +105,27 @@ pub(crate) fn row(run: &RunSummary) -> text::RunRow {
 
 /// Shows a run, or every trial of one cell.
 pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
-    let (run, _) = load(args.result.db.as_deref(), &args.run)?;
-    let analysis = iolens_stats::analyse(&run);
-    let number = args.cell.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-    let shown = match number {
-        _ if args.result.json => json::run(&run, &analysis),
-        None if args.all => text::whole(&run, &analysis, &style()),
-        None => text::run(&run, &analysis, &style()),
-        Some(n) if n <= analysis.cells.len() => {
-            text::show(&run, &analysis, &analysis.cells[n - 1], &style())
-        }
-        Some(n) => {
-            return Err(Failure::usage(format!(
-                "there is no cell {n}: run {} has cells 1 to {}",
-                run.header.id,
-                analysis.cells.len()
-            )));
-        }
+    let db = args.result.db.as_deref();
+    let Some(cell) = args.cell.filter(|_| !args.result.json) else {
+        let (run, analysis, _) = summed(db, &args.run)?;
+        output::result(&match args.result.json {
+            true => json::run(&run, &analysis),
+            false if args.all => text::whole(&run, &analysis, &style()),
+            false => text::run(&run, &analysis, &style()),
+        });
+        return Ok(ExitCode::SUCCESS);
     };
-    output::result(&shown);
+    let (run, _) = load(db, &args.run)?;
+    let analysis = iolens_stats::analyse(&run);
+    let index = usize::try_from(cell).unwrap_or(usize::MAX);
+    let Some(chosen) = index.checked_sub(1).and_then(|index| analysis.cells.get(index)) else {
+        return Err(Failure::usage(format!(
+            "there is no cell {cell}: run {} has cells 1 to {}",
+            run.header.id,
+            analysis.cells.len()
+        )));
+    };
+    output::result(&text::show(&run, &analysis, chosen, &style()));
     Ok(ExitCode::SUCCESS)
 }
 

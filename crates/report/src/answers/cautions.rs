@@ -12,6 +12,30 @@ use crate::number::{count, percent, ratio};
 use crate::results::overlap;
 use crate::words;
 
+/// That nothing came of the run, and why most often.
+pub(super) fn nothing_usable(analysis: &Analysis) -> Option<Sentence> {
+    if analysis.is_usable() {
+        return None;
+    }
+    let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    let mut reasons: Vec<(&str, u64)> = Vec::new();
+    for reason in arms.filter_map(|arm| arm.reason.as_deref()) {
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, times)) => *times += 1,
+            None => reasons.push((reason, 1)),
+        }
+    }
+    // Of reasons that are as frequent, the one that came first.
+    let most = reasons.iter().rev().max_by_key(|(_, times)| times);
+    let why = match most {
+        None => "nothing was measured.".to_owned(),
+        Some((reason, _)) if reasons.len() == 1 => format!("{reason}."),
+        Some((reason, times)) => format!("most often ({}): {reason}.", count(*times, "row")),
+    };
+    let text = format!("Nothing in this run can be used: {why}");
+    Some(Sentence::plain(Kind::Alarm, text))
+}
+
 /// A self-check that fails more often than by chance.
 pub(super) fn untrustworthy(analysis: &Analysis) -> Option<Sentence> {
     let check = &analysis.self_check;
@@ -259,4 +283,43 @@ pub(super) fn warning(text: &str) -> Sentence {
     let first: String = chars.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
     let stop = if text.ends_with('.') { "" } else { "." };
     Sentence::plain(Kind::Caution, format!("{first}{}{stop}", chars.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::outcome::Status;
+
+    use super::*;
+    use crate::{answers, fixture, html, text};
+
+    /// A run whose arms have all failed, for one reason or for two.
+    fn failed(reasons: [&str; 2]) -> (Run, Analysis) {
+        let (mut run, _) = fixture::classic();
+        for (index, trial) in run.trials.iter_mut().enumerate() {
+            for arm in &mut trial.arms {
+                arm.status = Status::Failed;
+                arm.reason = Some(reasons[usize::from(index == 0)].to_owned());
+            }
+        }
+        let analysis = iolens_stats::analyse(&run);
+        (run, analysis)
+    }
+
+    #[test]
+    fn a_run_of_which_nothing_can_be_used_says_so_first() {
+        let (run, analysis) = failed(["it broke"; 2]);
+        let said = "Nothing in this run can be used: it broke.";
+        assert_eq!(answers::sentences(&run, &analysis)[0], Sentence::plain(Kind::Alarm, said));
+        let style = text::Style { colour: false, width: 100 };
+        assert!(text::run(&run, &analysis, &style).starts_with(said));
+        let page = html::page(&run, &analysis);
+        let at = |part: &str| page.find(part).unwrap_or(usize::MAX);
+        assert!(at(said) < at("Noise floor") && at(said) < at("<table"), "{}", at(said));
+        let (run, analysis) = failed(["it broke", "it broke too"]);
+        let first = &answers::sentences(&run, &analysis)[0].text;
+        assert!(first.starts_with("Nothing in this run can be used: most often ("), "{first}");
+        assert!(first.ends_with(" rows): it broke."), "{first}");
+        let (run, analysis) = fixture::run();
+        assert!(nothing_usable(&analysis).is_none(), "{}", run.header.id);
+    }
 }

@@ -3,7 +3,7 @@
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
-use super::{BOLD, Style, push_sentence};
+use super::{Style, push_sentence};
 use crate::answers::{self, Kind};
 use crate::calls;
 use crate::table::Table;
@@ -34,7 +34,7 @@ fn around(run: &Run, analysis: &Analysis, style: &Style, tables: Vec<Table>) -> 
     }
     for table in &tables {
         out.push('\n');
-        out.push_str(&style.paint(BOLD, &table.caption));
+        out.push_str(&super::heading(&table.caption, style));
         out.push('\n');
         out.push_str(&table.text(style.columns()));
     }

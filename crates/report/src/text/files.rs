@@ -16,7 +16,7 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     for (curve, cells) in results::curves(analysis) {
         let table = files::curve(run, &cells, style.columns());
         out.push('\n');
-        out.push_str(&style.paint(BOLD, &files::heading(run, &curve)));
+        out.push_str(&super::heading(&files::heading(run, &curve), style));
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
     }

@@ -4,7 +4,7 @@
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
-use super::{BOLD, DIM, Style, push_sentence};
+use super::{DIM, Style, push_sentence};
 use crate::answers::{self, Kind, Sentence};
 use crate::results::{self, Each};
 use crate::table::Table;
@@ -106,7 +106,7 @@ fn push_table(out: &mut String, table: &Table, style: &Style) {
     if !out.is_empty() {
         out.push('\n');
     }
-    out.push_str(&style.paint(BOLD, &table.caption));
+    out.push_str(&super::heading(&table.caption, style));
     out.push('\n');
     out.push_str(&table.text(style.columns()));
 }

@@ -3,7 +3,7 @@
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
-use super::{BOLD, DIM, Style, painted, push_answers, push_sentence};
+use super::{DIM, Style, painted, push_answers, push_sentence};
 use crate::answers;
 use crate::servers::{self, Kinds, searches};
 use crate::table::Table;
@@ -60,7 +60,7 @@ pub(super) fn push_table(
 }
 
 fn push_caption(out: &mut String, table: &Table, style: &Style) {
-    out.push_str(&style.paint(BOLD, &wrap::hanging(&table.caption, style.columns(), 2)));
+    out.push_str(&super::heading(&table.caption, style));
     out.push('\n');
 }
 

@@ -1,0 +1,109 @@
+//! The tool: arguments in, a run or a view of stored runs out. The only
+//! crate that prints and exits. It is a library with one function for the
+//! binary, and with those that read what users write, for tests that write it.
+
+#![forbid(unsafe_code)]
+
+mod address;
+mod args;
+mod built_in;
+mod commands;
+mod failure;
+mod output;
+mod places;
+mod plan_file;
+mod progress;
+mod request;
+mod runner;
+mod sysctls;
+mod values;
+mod wishes;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use iolens_engine::host;
+use iolens_model::plan::Plan;
+
+use crate::args::{Args, Command};
+use crate::failure::Failure;
+
+/// The binary's `main`: what the process was started with, and how it ends.
+#[must_use]
+pub fn main() -> ExitCode {
+    let args = Args::parse();
+    let looks_itself = matches!(
+        args.command,
+        Command::Worker(_) | Command::Run(_) | Command::Explain(_) | Command::Doctor(_)
+    );
+    if !looks_itself {
+        // What a killed run left is gone once the next start has looked.
+        iolens_engine::lock::sweep();
+    }
+    // The doctor names it and changes nothing; a worker's runner has looked.
+    if !matches!(args.command, Command::Worker(_) | Command::Doctor(_)) {
+        sysctls::sweep();
+    }
+    let result = match args.command {
+        Command::Run(run) => commands::run::run(&run),
+        Command::Net(net) => commands::net::net(&net),
+        Command::File(file) => commands::file::file(&file),
+        Command::Load(load) => commands::load::load(&load),
+        Command::Serve(serve) => commands::serve::serve(&serve),
+        Command::Tune(tune) => commands::tune::tune(&tune),
+        Command::List(list) => commands::list::list(&list),
+        Command::Doctor(doctor) => commands::doctor::doctor(&doctor),
+        Command::Runs(runs) => commands::stored::runs(&runs),
+        Command::Show(show) => commands::stored::show(&show),
+        Command::Explain(explain) => commands::explain::explain(&explain),
+        Command::Compare(compare) => commands::compare::compare(&compare),
+        Command::Report(report) => commands::report::report(&report),
+        Command::Export(export) => commands::stored::export(&export),
+        Command::Rm(rm) => commands::upkeep::rm(&rm),
+        Command::Gc(gc) => commands::upkeep::gc(&gc),
+        Command::Audit(audit) => commands::audit::audit(&audit),
+        Command::Completions(shell) => Ok(commands::shell::completions(&shell)),
+        Command::Man(man) => commands::shell::man(&man),
+        Command::Worker(worker) => commands::worker::worker(&worker),
+    };
+    let lost = || match output::lost() {
+        Some(error) => Err(Failure::unusable(format!(
+            "cannot write the result to stdout: {error}\n  make room where it goes, or send it \
+             elsewhere; what is stored stays, and `iolens show` prints it again"
+        ))),
+        None => Ok(()),
+    };
+    match result.and_then(|code| lost().map(|()| code)) {
+        Ok(code) => code,
+        Err(Failure { code, message }) => {
+            output::error(&message);
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Whether these words behind the program's name are a command line.
+///
+/// # Errors
+/// What is wrong with them, or what `--help` and `--version` print.
+pub fn understands<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
+    let words = std::iter::once("iolens").chain(words);
+    Args::try_parse_from(words).map(|_| ()).map_err(|e| e.to_string())
+}
+
+/// The plan that a file with this text asks for, up to whether this machine has the
+/// memory and the descriptors for it. Nothing is measured, and topologies are not tried.
+///
+/// # Errors
+/// The message of `iolens run FILE`, which calls the file `name`.
+pub fn plan_of(name: &str, text: &str) -> Result<Plan, String> {
+    const SEED: u64 = 1;
+    let of_file = || {
+        let asked = request::asked_in(name, text)?;
+        let plan = request::plan(asked, SEED, &|_| Ok(()))?.plan;
+        runner::check(&plan, &host::limits(&host::Root::real()))?;
+        Ok(plan)
+    };
+    of_file().map_err(|failure: Failure| failure.message)
+}

@@ -1,0 +1,133 @@
+//! Databases that cannot be used: locked, cut off, of something else, of a later version.
+//! Each command says what it tried, on what, what the system said and what to do.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use iolens_store::Store;
+use rusqlite::Connection;
+
+use crate::harness::Place;
+use crate::sample;
+
+/// Commands that need the database.
+const COMMANDS: [&str; 9] = [
+    "runs",
+    "show last",
+    "show last --json",
+    "report last",
+    "export last --format csv",
+    "compare last last",
+    "rm last --yes",
+    "gc --yes",
+    "run net --primitives send --sizes 1KiB --topologies loopback --quick --progress none",
+];
+
+/// A database with one run.
+fn database(path: &Path) {
+    let mut store = Store::open(path).unwrap();
+    store.begin_run(&sample::header("ab000001")).unwrap();
+    store.append_trial("ab000001", &sample::trial(1, 0)).unwrap();
+    store.end_run("ab000001", &sample::end()).unwrap();
+}
+
+/// Every command refuses the database with exit code 4 and all of these parts, and leaves
+/// it as it is.
+fn check_refused(place: &Place, path: &Path, parts: &[&str]) {
+    let before = fs::read(path).unwrap();
+    for command in COMMANDS {
+        let done = place.run(&format!("{command} --db {}", path.display()));
+        assert_eq!(done.code, Some(4), "{command}: {}{}", done.stdout, done.stderr);
+        assert_eq!(done.stdout, "", "{command}");
+        assert!(!done.stderr.contains("panicked"), "{command}: {}", done.stderr);
+        assert!(done.stderr.starts_with("iolens: "), "{command}: {}", done.stderr);
+        for part in parts.iter().chain(&[path.to_str().unwrap()]) {
+            assert!(done.stderr.contains(part), "{command}: no `{part}` in {}", done.stderr);
+        }
+    }
+    assert!(fs::read(path).unwrap() == before, "it was touched");
+}
+
+#[test]
+fn a_file_of_a_later_version_is_refused_with_both_versions() {
+    let place = Place::new();
+    let path = place.path("x.db");
+    database(&path);
+    // `user_version` stands at byte 60 of the file, big-endian.
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all_at(&4711_u32.to_be_bytes(), 60).unwrap();
+    check_refused(&place, &path, &["schema version 4711", "up to ", "use the newer iolens"]);
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_called_damaged() {
+    let place = Place::new();
+    let path = place.path("x.db");
+    database(&path);
+    let whole = fs::metadata(&path).unwrap().len();
+    for bytes in [5000, whole / 2 / 4096 * 4096, whole - 4096] {
+        database_cut_to(&path, bytes);
+        check_refused(&place, &path, &["malformed", ".recover"]);
+    }
+    // Less than the header of a database is none.
+    database_cut_to(&path, 60);
+    check_refused(&place, &path, &["is not a file of results", "--db FILE"]);
+}
+
+fn database_cut_to(path: &Path, bytes: u64) {
+    let _ = fs::remove_file(path);
+    database(path);
+    OpenOptions::new().write(true).open(path).unwrap().set_len(bytes).unwrap();
+}
+
+#[test]
+fn a_file_without_its_tables_is_called_damaged() {
+    let place = Place::new();
+    let path = place.path("x.db");
+    database(&path);
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch("PRAGMA foreign_keys = OFF; DROP TABLE trial").unwrap();
+    connection.close().unwrap();
+    let before = fs::read(&path).unwrap();
+    for command in ["runs", "show last", "report last", "export last --format csv"] {
+        let done = place.run(&format!("{command} --db {}", path.display()));
+        assert_eq!(done.code, Some(4), "{command}: {}{}", done.stdout, done.stderr);
+        for part in ["x.db: no such table: ", "trial\n", "damaged or was edited", "--db FILE"] {
+            assert!(done.stderr.contains(part), "{command}: no `{part}` in {}", done.stderr);
+        }
+    }
+    assert!(fs::read(&path).unwrap() == before, "it was touched");
+}
+
+#[test]
+fn a_database_that_another_process_writes_to_is_read_all_the_same() {
+    let place = Place::new();
+    let path = place.path("x.db");
+    database(&path);
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; UPDATE run SET name = 'half written'").unwrap();
+    for command in ["runs", "show last", "export last --format csv"] {
+        let done = place.run(&format!("{command} --db {}", path.display()));
+        assert_eq!(done.code, Some(0), "{command}: {}", done.stderr);
+        assert!(!done.stdout.contains("half written"), "{command}: {}", done.stdout);
+    }
+}
+
+#[test]
+fn a_result_that_finds_no_room_is_not_lost_in_silence() {
+    let place = Place::new();
+    let path = place.path("x.db");
+    database(&path);
+    let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
+    for line in ["show last", "show last --json", "export last --format csv"] {
+        let mut command = place.command(&format!("{line} --db {}", path.display()));
+        let done = crate::harness::finished(command.stdout(full()).output().unwrap());
+        assert_eq!(done.code, Some(4), "{line}: {}", done.stderr);
+        let parts = ["cannot write the result to stdout", "No space left", "make room"];
+        assert!(parts.iter().all(|part| done.stderr.contains(part)), "{line}: {}", done.stderr);
+    }
+    let page = place.run(&format!("report last -o /dev/full --overwrite --db {}", path.display()));
+    assert_eq!(page.code, Some(4), "{}", page.stderr);
+    assert!(page.stderr.contains("cannot write /dev/full: No space left"), "{}", page.stderr);
+}

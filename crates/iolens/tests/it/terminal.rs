@@ -1,0 +1,109 @@
+//! A terminal: its width, its letters, what it knows of colours.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::Stdio;
+
+use iolens_store::Store;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::harness::Place;
+use crate::sample;
+
+/// A place with one stored run.
+fn place() -> Place {
+    let place = Place::new();
+    let mut store = Store::open(&place.path("data/iolens/iolens.db")).unwrap();
+    store.begin_run(&sample::header("ab000001")).unwrap();
+    for pass in 1..=3 {
+        store.append_trial("ab000001", &sample::trial(pass, 0)).unwrap();
+    }
+    store.end_run("ab000001", &sample::end()).unwrap();
+    place
+}
+
+/// What a terminal of 80 × 24 is sent by a command in this environment.
+fn on_terminal(place: &Place, line: &str, environment: &[(&str, &str)]) -> String {
+    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&controller).unwrap();
+    unlockpt(&controller).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&controller, size).unwrap();
+    let name = ptsname(&controller, Vec::new()).unwrap();
+    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+    let mut command = place.command(line);
+    for name in ["LC_ALL", "LC_CTYPE", "LANG", "TERM", "COLUMNS", "CLICOLOR_FORCE"] {
+        command.env_remove(name);
+    }
+    command.envs(environment.iter().copied());
+    let both = || Stdio::from(terminal.try_clone().unwrap());
+    let mut child = command.stdout(both()).stderr(both()).spawn().unwrap();
+    // It holds copies of the terminal, which ends when nobody has it open.
+    drop((command, terminal));
+    let mut said = Vec::new();
+    let mut piece = [0; 4096];
+    let mut controller = File::from(controller);
+    // A terminal that nobody has open any more gives EIO.
+    while let Ok(n @ 1..) = controller.read(&mut piece) {
+        said.extend_from_slice(&piece[..n]);
+    }
+    assert!(child.wait().unwrap().code().is_some());
+    String::from_utf8(said).unwrap()
+}
+
+const UTF_8: (&str, &str) = ("LANG", "C.UTF-8");
+const XTERM: (&str, &str) = ("TERM", "xterm-256color");
+
+/// Every command whose output has tables, sentences or colours.
+const LINES: [&str; 5] =
+    ["show last", "show last --all", "runs", "list primitives", "run net --sizes 0"];
+
+#[test]
+fn lines_fit_a_terminal_of_80_columns() {
+    let place = place();
+    for line in ["show last", "show last --all", "show last --cell 1", "runs"] {
+        let said = on_terminal(&place, line, &[UTF_8, XTERM, ("NO_COLOR", "1")]);
+        let longest = said.lines().max_by_key(|line| line.chars().count()).unwrap();
+        assert!(longest.trim_end().chars().count() <= 80, "{line}: {longest}");
+    }
+}
+
+#[test]
+fn a_terminal_without_utf_8_is_sent_ascii() {
+    let place = place();
+    assert!(!place.run("show last").stdout.is_ascii(), "a pipe is sent UTF-8");
+    for locale in [&[("LANG", "C")][..], &[], &[UTF_8, ("LC_ALL", "POSIX")]] {
+        for line in LINES {
+            let environment = [locale, &[XTERM]].concat();
+            let said = on_terminal(&place, line, &environment);
+            assert!(said.is_ascii(), "{locale:?}: {line}: {said}");
+            assert!(!said.contains('?'), "{locale:?}: {line}: {said}");
+        }
+    }
+    assert!(!on_terminal(&place, "show last", &[UTF_8, XTERM]).is_ascii());
+}
+
+#[test]
+fn no_escape_sequence_is_sent_where_none_is_wanted() {
+    let place = place();
+    assert!(on_terminal(&place, "show last", &[UTF_8, XTERM]).contains('\x1b'));
+    for refusal in [&[XTERM, ("NO_COLOR", "1")][..], &[("TERM", "dumb")], &[]] {
+        for line in LINES {
+            let environment = [refusal, &[UTF_8]].concat();
+            let said = on_terminal(&place, line, &environment);
+            assert!(!said.contains('\x1b'), "{refusal:?}: {line}: {said:?}");
+        }
+    }
+}
+
+#[test]
+fn a_dumb_terminal_is_sent_whole_lines_of_progress() {
+    let place = Place::new();
+    let line = "run net --primitives send --sizes 1KiB --threads 1 --topologies loopback --quick \
+                --passes 1";
+    let said = on_terminal(&place, line, &[("TERM", "dumb")]);
+    assert!(said.is_ascii(), "{said}");
+    assert!(said.contains("committed: pass 1") && !said.contains('\x1b'), "{said}");
+    assert!(!said.replace("\r\n", "\n").contains('\r'), "no line is drawn twice: {said:?}");
+}

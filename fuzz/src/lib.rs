@@ -1,0 +1,6 @@
+//! What reads bytes that somebody else wrote, as functions of these bytes.
+
+#![forbid(unsafe_code)]
+
+pub mod hostile;
+pub mod kernel;
