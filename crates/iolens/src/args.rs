@@ -11,6 +11,7 @@ use iolens_model::parse;
 
 use crate::wishes::{MACHINE, Wishes};
 
+mod ask;
 mod file;
 mod load;
 mod net;
@@ -19,6 +20,7 @@ mod shell;
 mod tune;
 mod upkeep;
 
+pub(crate) use ask::Ask;
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
@@ -48,6 +50,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Measure: run a study or a plan and answer from it
     Run(Box<Run>),
+    /// Which way to send is cheapest for a message of yours: one sentence and one table
+    Ask(Box<Ask>),
     /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
     Net(Net),
     /// One file by hand: read, write or copy it, or find how large it must be

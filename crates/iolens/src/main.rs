@@ -41,6 +41,7 @@ fn main() -> ExitCode {
     }
     let result = match args.command {
         Command::Run(run) => commands::run::run(&run),
+        Command::Ask(ask) => commands::ask::ask(&ask),
         Command::Net(net) => commands::net::net(&net),
         Command::File(file) => commands::file::file(&file),
         Command::Load(load) => commands::load::load(&load),
