@@ -17,9 +17,9 @@ use iolens_store::Store;
 
 use crate::args::Ask;
 use crate::commands::report::style;
-use crate::commands::run::{How, exit_code, measured, paged, random};
+use crate::commands::run::{How, exit_code, is_usable, measured, paged, random};
 use crate::commands::stored::load;
-use crate::failure::Failure;
+use crate::failure::{Failure, NOTHING_USABLE};
 use crate::request::asked as request;
 use crate::{output, places, runner, sysctls};
 
@@ -114,18 +114,7 @@ fn source(run: &Run, host: &HostFacts) -> Source {
 fn answer_from(args: &Ask, wanted: &str, host: &HostFacts) -> Result<ExitCode, Failure> {
     let (run, _) = load(args.result.db.as_deref(), wanted)?;
     let Some(cell) = request::cell_in(args, &run.header.plan) else {
-        let cells: Vec<String> =
-            run.header.plan.cells().iter().map(|cell| format!("  {cell}")).collect();
-        return Err(Failure::usage(format!(
-            "run {} has no cell with messages of {} in {} fields, {}, over {} connections (threads); \
-             it has:\n{}\nwithout --run, a short run measures it",
-            run.header.id,
-            args.size,
-            args.fields,
-            args.mode,
-            args.connections,
-            cells.join("\n")
-        )));
+        return Err(not_in(args, &run));
     };
     let analysis = iolens_stats::analyse(&run);
     let source = source(&run, host);
@@ -137,7 +126,7 @@ fn shown(args: &Ask, found: &Found, place: Option<&str>) -> ExitCode {
     let Found { run, analysis, cell, source } = found;
     let Some(cell) = asked::find(analysis, cell) else {
         // The cells of an analysis are those of the plan, of which it is one.
-        return ExitCode::from(crate::failure::NOTHING_USABLE);
+        return ExitCode::from(NOTHING_USABLE);
     };
     let answer = Answer { run, analysis, cell, source };
     if args.result.json {
@@ -148,7 +137,35 @@ fn shown(args: &Ask, found: &Found, place: Option<&str>) -> ExitCode {
         place.into_iter().for_each(output::result);
     }
     let alone = Analysis { cells: vec![cell.clone()], ..analysis.clone() };
-    ExitCode::from(exit_code(false, run, &alone))
+    match source {
+        Source::Measured => ExitCode::from(exit_code(false, run, &alone)),
+        // How a run ended that somebody stopped some day is not how this command ended.
+        Source::Stored(_) if is_usable(&alone) => ExitCode::SUCCESS,
+        Source::Stored(_) => ExitCode::from(NOTHING_USABLE),
+    }
+}
+
+/// That a run has another message only, and which ones it has.
+fn not_in(args: &Ask, run: &Run) -> Failure {
+    /// Cells that are named; a run may have hundreds.
+    const NAMED: usize = 12;
+    let cells = run.header.plan.cells();
+    let mut known: Vec<String> =
+        cells.iter().take(NAMED).map(|cell| format!("\n  {cell}")).collect();
+    if cells.len() > NAMED {
+        known.push(format!("\n  and {} more", cells.len() - NAMED));
+    }
+    let fields = if args.fields == 1 { "field" } else { "fields" };
+    Failure::usage(format!(
+        "run {} did not measure messages of {} in {} {fields} (--mode {}) with {} threads at either \
+         end, which is what connections are; it has:{}\n  without --run, a short run measures it",
+        run.header.id,
+        args.size,
+        args.fields,
+        args.mode,
+        args.connections,
+        known.concat()
+    ))
 }
 
 fn nothing_stored(looked: &Looked, cell: &Cell, database: &Path) -> Failure {

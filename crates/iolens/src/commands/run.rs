@@ -271,22 +271,28 @@ pub(crate) fn paged(run: &Run, analysis: &Analysis, database: &Path) -> String {
 
 /// The exit code of a run with this analysis, or of some cells of it.
 pub(crate) fn exit_code(strict: bool, run: &Run, analysis: &Analysis) -> u8 {
-    let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
-    // The self-check answers no question of the user's.
-    let verdicts: Vec<Verdict> = arms()
-        .filter(|arm| arm.arm.role == Role::Compared)
-        .filter_map(ArmAnalysis::verdict)
-        .collect();
-    let usable = if verdicts.is_empty() {
-        arms().any(|arm| arm.status == Status::Ok && arm.figures.is_some())
-    } else {
-        verdicts.iter().any(|&verdict| verdict != Verdict::Invalid)
-    };
+    let verdicts = verdicts(analysis);
     let undecided = |v: &Verdict| matches!(v, Verdict::Invalid | Verdict::Inconclusive);
     match run.header.end.as_ref().map(|end| end.stopped_by) {
         Some(StoppedBy::Interrupted) => INTERRUPTED,
-        _ if !usable => NOTHING_USABLE,
+        _ if !is_usable(analysis) => NOTHING_USABLE,
         _ if strict && verdicts.iter().any(undecided) => FOUND,
         _ => 0,
+    }
+}
+
+/// What was concluded of the arms that answer a question of the user's, which the self-check
+/// does not.
+fn verdicts(analysis: &Analysis) -> Vec<Verdict> {
+    let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    arms.filter(|arm| arm.arm.role == Role::Compared).filter_map(ArmAnalysis::verdict).collect()
+}
+
+/// Whether anything can be used: one contrast, or where there are none one arm.
+pub(crate) fn is_usable(analysis: &Analysis) -> bool {
+    let mut arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    match verdicts(analysis).as_slice() {
+        [] => arms.any(|arm| arm.status == Status::Ok && arm.figures.is_some()),
+        verdicts => verdicts.iter().any(|&verdict| verdict != Verdict::Invalid),
     }
 }

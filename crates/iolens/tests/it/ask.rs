@@ -71,7 +71,12 @@ fn a_short_run_measures_the_message_and_those_beside_it() {
     let run = answer["run"].as_str().unwrap();
     let runs = place.json("runs --json");
     assert_eq!((&runs[0]["id"], &runs[0]["cells"]), (&run.into(), &3.into()));
-    // The next time it is there.
-    let again = place.json(&format!("{question} --json"));
-    assert_eq!((&again["run"], &again["stored"]), (&run.into(), &true.into()));
+    // The next time it is there; so short a run may be one that cannot be believed, which is
+    // said then.
+    let again = place.run(&question.replace("--budget 2s", "--stored"));
+    let said = match again.code {
+        Some(0) => &again.stdout,
+        _ => &again.stderr,
+    };
+    assert!(said.contains(run) && matches!(again.code, Some(0 | 4)), "{said}");
 }
