@@ -40,7 +40,9 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "iolens", version = iolens_engine::worker::protocol::BUILD, styles = STYLES)]
 #[command(arg_required_else_help = true, subcommand_required = true)]
-#[command(after_help = "Start with: iolens run net --quick")]
+#[command(
+    after_help = "Start with: iolens run net --quick, or iolens alone on a terminal, which asks"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,

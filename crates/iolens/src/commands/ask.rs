@@ -27,7 +27,7 @@ use crate::{output, places, runner, sysctls};
 const RUNS_READ_MAX: usize = 4;
 
 /// Answers.
-pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
+pub(crate) fn ask(args: &Ask, typed: &[String]) -> Result<ExitCode, Failure> {
     let host = host::read(&host::Root::real());
     if let Some(wanted) = &args.run {
         return answer_from(args, wanted, &host);
@@ -49,7 +49,7 @@ pub(crate) fn ask(args: &Ask) -> Result<ExitCode, Failure> {
     planned.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     let look = runner::first_look(&planned.plan, &host);
     let progress = args.progress;
-    let how = How { database: &database, wait: args.wait, progress, perf: None };
+    let how = How { typed, database: &database, wait: args.wait, progress, perf: None };
     let run = measured(planned, host, &look, &how)?;
     let analysis = iolens_stats::analyse(&run);
     let place = paged(&run, &analysis, &database);

@@ -8,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod file;
 pub(crate) mod list;
 pub(crate) mod load;
+pub(crate) mod menu;
 pub(crate) mod net;
 mod outlook;
 pub(crate) mod report;

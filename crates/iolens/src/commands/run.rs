@@ -37,7 +37,7 @@ use crate::{output, places, plan_file};
 const PERF_LIMIT: Duration = Duration::ZERO;
 
 /// Runs a study or a plan, or goes on with a stored run.
-pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Run, typed: &[String]) -> Result<ExitCode, Failure> {
     if let Some(perf) = &args.perf_control {
         perf.open(PERF_LIMIT).map_err(Failure::usage)?;
     }
@@ -62,7 +62,8 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let perf = args.perf_control.as_ref();
-    let how = How { database: &database, wait: args.wait, progress: args.progress, perf };
+    let progress = args.progress;
+    let how = How { typed, database: &database, wait: args.wait, progress, perf };
     let run = measured(request, host, &look, &how)?;
     Ok(conclude(args, &run, &database))
 }
@@ -70,6 +71,8 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
 /// How a plan is measured.
 #[derive(Clone, Copy)]
 pub(crate) struct How<'a> {
+    /// The command line, for who wants to do it again.
+    pub(crate) typed: &'a [String],
     pub(crate) database: &'a Path,
     /// Whether to wait for another run to end.
     pub(crate) wait: bool,
@@ -92,7 +95,8 @@ pub(crate) fn measured(
     let sysctls = Sysctls::of_plan(&request.plan)?;
     let material = prepared(&request.plan, &host, &session)?;
     let facts = material.as_ref().map(Material::facts);
-    let header = RunHeader { file: facts.cloned(), ..header(request, sysctls.seen_in(host)) };
+    let header =
+        RunHeader { file: facts.cloned(), ..header(request, how.typed, sysctls.seen_in(host)) };
     let run = runner::measure(header, session.means(&mut progress, how.perf, material.as_ref()))?;
     drop(sysctls);
     Ok(run)
@@ -119,7 +123,7 @@ fn print_plan(request: &Request, json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// What is known of a run when it begins.
-fn header(request: Request, host: HostFacts) -> RunHeader {
+fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
     let plan = request.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&host.cpus);
     RunHeader {
@@ -127,7 +131,7 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
         name: request.name,
         started_unix_ns: clock::unix_ns(),
         build: BUILD.to_owned(),
-        command: std::env::args().collect(),
+        command: typed.to_vec(),
         primitives: plan.net().map_or_else(Vec::new, |net| {
             let entries = plan.primitives.iter().filter_map(|id| registry::find(id));
             entries.map(|entry| entry.facts(&net.topologies)).collect()

@@ -22,6 +22,7 @@ mod harness;
 mod limits;
 mod load;
 mod main_job;
+mod menu;
 mod mistakes;
 mod net;
 mod perf_control;
