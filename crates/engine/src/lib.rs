@@ -56,5 +56,6 @@ pub mod worker;
 pub use iolens_sys::clock;
 pub use iolens_sys::signal::Interrupts;
 pub use iolens_sys::terminal;
+pub use spawn::opened;
 pub use transmit::FIELDS_MAX;
 pub use worker::link::{Lane, pair as lane_pair};

@@ -23,6 +23,18 @@ pub(crate) struct Spawned {
     pub(crate) stdout: ChildStdout,
 }
 
+/// Hands a file to the program that the desktop opens it with, and does not wait for that.
+///
+/// Errors: what was started and what the system said.
+pub fn opened(path: &Path) -> Result<(), String> {
+    let (program, quiet) = ("xdg-open", Stdio::null);
+    let started =
+        Command::new(program).arg(path).stdin(quiet()).stdout(quiet()).stderr(quiet()).spawn();
+    started
+        .map(drop)
+        .map_err(|e| format!("cannot open {}: {program}: {}", path.display(), Errno::from(e)))
+}
+
 /// Starts a worker, with these variables besides those of this process.
 ///
 /// Errors: what was started and what the system said.

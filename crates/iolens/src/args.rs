@@ -11,6 +11,7 @@ use iolens_model::parse;
 
 use crate::wishes::{MACHINE, Wishes};
 
+mod ask;
 mod file;
 mod load;
 mod net;
@@ -19,6 +20,7 @@ mod shell;
 mod tune;
 mod upkeep;
 
+pub(crate) use ask::Ask;
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
@@ -38,7 +40,9 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "iolens", version = iolens_engine::worker::protocol::BUILD, styles = STYLES)]
 #[command(arg_required_else_help = true, subcommand_required = true)]
-#[command(after_help = "Start with: iolens run net --quick")]
+#[command(
+    after_help = "Start with: iolens run net --quick, or iolens alone on a terminal, which asks"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -48,6 +52,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Measure: run a study or a plan and answer from it
     Run(Box<Run>),
+    /// Which way to send is cheapest for a message of yours: one sentence and one table
+    Ask(Box<Ask>),
     /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
     Net(Net),
     /// One file by hand: read, write or copy it, or find how large it must be

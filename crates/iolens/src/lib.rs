@@ -9,6 +9,7 @@ mod args;
 mod built_in;
 mod commands;
 mod failure;
+mod menu;
 mod output;
 mod places;
 mod plan_file;
@@ -32,9 +33,43 @@ use crate::failure::Failure;
 /// The binary's `main`: what the process was started with, and how it ends.
 #[must_use]
 pub fn main() -> ExitCode {
-    let args = Args::parse();
+    // A word that is not UTF-8 is the parser's to judge; here it is for the record.
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let typed: Vec<String> = words.collect();
+    let result = match typed.len() <= 1 && output::can_show_a_menu() {
+        true => menu(),
+        false => carry_out(Args::parse().command, &typed),
+    };
+    let lost = || match output::lost() {
+        Some(error) => Err(Failure::unusable(format!(
+            "cannot write the result to stdout: {error}\n  make room where it goes, or send it \
+             elsewhere; what is stored stays, and `iolens show` prints it again"
+        ))),
+        None => Ok(()),
+    };
+    match result.and_then(|code| lost().map(|()| code)) {
+        Ok(code) => code,
+        Err(Failure { code, message }) => {
+            output::error(&message);
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Asks what is wanted, and does it as if it had been typed.
+fn menu() -> Result<ExitCode, Failure> {
+    let Some(line) = commands::menu::asked()? else { return Ok(ExitCode::SUCCESS) };
+    let typed: Vec<String> = [vec!["iolens".to_owned()], line.clone()].concat();
+    let args = Args::try_parse_from(&typed).map_err(Failure::usage)?;
+    let code = carry_out(args.command, &typed)?;
+    commands::menu::offer_page(&line)?;
+    Ok(code)
+}
+
+/// Does what a command line asks for; `typed` is what a run is stored with.
+fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
     let looks_itself = matches!(
-        args.command,
+        command,
         Command::Worker(_) | Command::Run(_) | Command::Explain(_) | Command::Doctor(_)
     );
     if !looks_itself {
@@ -42,11 +77,12 @@ pub fn main() -> ExitCode {
         iolens_engine::lock::sweep();
     }
     // The doctor names it and changes nothing; a worker's runner has looked.
-    if !matches!(args.command, Command::Worker(_) | Command::Doctor(_)) {
+    if !matches!(command, Command::Worker(_) | Command::Doctor(_)) {
         sysctls::sweep();
     }
-    let result = match args.command {
-        Command::Run(run) => commands::run::run(&run),
+    match command {
+        Command::Run(run) => commands::run::run(&run, typed),
+        Command::Ask(ask) => commands::ask::ask(&ask, typed),
         Command::Net(net) => commands::net::net(&net),
         Command::File(file) => commands::file::file(&file),
         Command::Load(load) => commands::load::load(&load),
@@ -66,20 +102,6 @@ pub fn main() -> ExitCode {
         Command::Completions(shell) => Ok(commands::shell::completions(&shell)),
         Command::Man(man) => commands::shell::man(&man),
         Command::Worker(worker) => commands::worker::worker(&worker),
-    };
-    let lost = || match output::lost() {
-        Some(error) => Err(Failure::unusable(format!(
-            "cannot write the result to stdout: {error}\n  make room where it goes, or send it \
-             elsewhere; what is stored stays, and `iolens show` prints it again"
-        ))),
-        None => Ok(()),
-    };
-    match result.and_then(|code| lost().map(|()| code)) {
-        Ok(code) => code,
-        Err(Failure { code, message }) => {
-            output::error(&message);
-            ExitCode::from(code)
-        }
     }
 }
 

@@ -97,6 +97,11 @@ pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Whether somebody sits at a terminal for what is asked, answered and printed alike.
+pub(crate) fn can_show_a_menu() -> bool {
+    can_ask() && io::stdout().is_terminal()
+}
+
 /// Asks who sits at the terminal; anything but a yes is a no.
 pub(crate) fn ask(question: &str) -> bool {
     let mut stderr = io::stderr();

@@ -5,10 +5,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::search::SearchPhase;
 use iolens_model::units::{Nanos, three_digits};
-use iolens_stats::analysis::Analysis;
 
+use self::news::News;
 use crate::args::ProgressKind;
 use crate::output;
+
+pub(crate) mod news;
 
 /// How progress is shown.
 pub(crate) enum Progress {
@@ -52,32 +54,23 @@ impl Progress {
                 if outcome.status != Status::Ok {
                     bar.suspend(|| output::note(&line(outcome, elapsed_ns)));
                 }
-                say(bar, &format!("pass {}: {}", outcome.pass, outcome.cell));
+                say(bar, &outcome.cell.to_string());
                 bar.inc(1);
             }
         }
     }
 
-    /// A pass is over; shows the widest interval and the noise floor.
-    pub(crate) fn pass(&self, pass: u32, analysis: &Analysis) {
-        let widest = analysis
-            .cells
-            .iter()
-            .flat_map(|cell| &cell.arms)
-            .filter_map(|arm| arm.contrast.as_ref()?.half_width())
-            .fold(f64::NAN, f64::max);
-        let percent =
-            |x: f64| if x.is_nan() { "n/a".into() } else { format!("±{:.1} %", 100.0 * x) };
-        let floor = analysis.self_check.floor_median.unwrap_or(f64::NAN);
-        let text = format!(
-            "pass {pass} done: widest interval {}, noise floor {}",
-            percent(widest),
-            percent(floor)
-        );
+    /// A pass is over: how precise the run is, what it goes on for, and how long at most.
+    pub(crate) fn pass(&self, news: &News) {
         match self {
             Progress::None => {}
-            Progress::Plain => output::note(&text),
-            Progress::Terminal(bar) => say(bar, &text),
+            Progress::Plain => output::note(&news.line()),
+            Progress::Terminal(bar) => {
+                bar.set_prefix(output::for_terminal(&news.brief()).into_owned());
+                let done = bar.position();
+                let a_pass = done.div_ceil(u64::from(news.passes_here.max(1)));
+                bar.set_length(done + a_pass.saturating_mul(u64::from(news.passes_left())));
+            }
         }
     }
 
@@ -120,7 +113,7 @@ fn bar(trials: usize) -> ProgressBar {
     let bar =
         ProgressBar::with_draw_target(Some(trials as u64), ProgressDrawTarget::stderr_with_hz(10));
     // The template is a constant of ours; the default is as good as a bad one.
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} trials, {elapsed}  {wide_msg}")
+    let style = ProgressStyle::with_template("{bar:10} {pos}/{len} {prefix}  {wide_msg}")
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.with_style(style.progress_chars(&output::for_terminal("█░")))
 }

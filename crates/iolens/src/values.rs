@@ -1,6 +1,7 @@
 //! The values of a plan as users write them, in flags and in plan files alike,
 //! each with its limits; and how each is written back.
 
+pub(crate) mod asked;
 pub(crate) mod load;
 pub(crate) mod server;
 
@@ -227,9 +228,11 @@ pub(crate) fn file_bytes(text: &str) -> Parsed<Bytes> {
     parse::size(text).map_err(|e| e.to_string())
 }
 
+/// Thread pairs that can be asked for.
+const THREADS_MAX: u32 = 1024;
+
 /// Thread pairs. Each has a thread and a connection per arm at each end.
 pub(crate) fn threads(text: &str) -> Parsed<List<u32>> {
-    const THREADS_MAX: u32 = 1024;
     let threads = parse::counts(text).map_err(|e| e.to_string())?;
     match threads.iter().find(|&&n| n > THREADS_MAX) {
         Some(n) => {

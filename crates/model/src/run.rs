@@ -49,6 +49,69 @@ pub struct RunHeader {
     pub end: Option<RunEnd>,
 }
 
+impl RunHeader {
+    /// What is no longer as it was when the run was measured, of what an interval covers: one
+    /// machine, one boot, one kernel, one build.
+    #[must_use]
+    pub fn changes(&self, build: &str, host: &HostFacts) -> Vec<Change> {
+        let cpus =
+            |host: &HostFacts| host.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let fact = |part, group: &str, name: &str| Change {
+            part,
+            then: self.host.fact(group, name),
+            now: host.fact(group, name),
+        };
+        let all = [
+            Change { part: Part::Build, then: self.build.clone(), now: build.to_owned() },
+            fact(Part::Kernel, "kernel", "release"),
+            fact(Part::CpuModel, "cpu", "model"),
+            Change { part: Part::Cpus, then: cpus(&self.host), now: cpus(host) },
+            fact(Part::Boot, "kernel", "boot id"),
+        ];
+        all.into_iter().filter(|change| change.then != change.now).collect()
+    }
+}
+
+/// Something that an interval does not reach beyond, then and now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// What has changed.
+    pub part: Part,
+    /// When the run was measured.
+    pub then: String,
+    /// Now.
+    pub now: String,
+}
+
+/// What an interval does not reach beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The build of iolens.
+    Build,
+    /// The kernel's release.
+    Kernel,
+    /// The model of the processor.
+    CpuModel,
+    /// The processors that iolens may run on.
+    Cpus,
+    /// The boot.
+    Boot,
+}
+
+impl Part {
+    /// Its words: `another boot` is what has changed.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Part::Build => "build",
+            Part::Kernel => "kernel",
+            Part::CpuModel => "CPU model",
+            Part::Cpus => "set of usable CPUs",
+            Part::Boot => "boot",
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunEnd {

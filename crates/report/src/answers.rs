@@ -14,6 +14,7 @@ use crate::number::{list, percent, range, ratio};
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
 
+pub(crate) mod asked;
 pub(crate) mod cautions;
 mod conditional;
 pub(crate) mod crossing;
@@ -271,7 +272,8 @@ fn labels(best: &Candidate, others: &[Candidate]) -> Vec<String> {
 fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
     let baseline = run.header.plan.baseline.as_str();
     let arm = words::arm_of(&run.header.plan);
-    let speaker = Speaker { quick: run.header.plan.quick, delta: analysis.delta, baseline, arm };
+    let quick = run.header.plan.quick;
+    let speaker = Speaker { quick, delta: analysis.delta, baseline, arm, than: "as fast as" };
     let mut claim = speaker.claim(&standing(cell, analysis.delta));
     claim.push_str(&conditional::beside(cell));
     claim.push_str(&without(cell));
@@ -303,6 +305,8 @@ struct Speaker<'a> {
     baseline: &'a str,
     /// What an arm is in the study.
     arm: &'a str,
+    /// `as fast as`.
+    than: &'a str,
 }
 
 impl Speaker<'_> {
@@ -381,7 +385,7 @@ impl Speaker<'_> {
             }
             false => String::new(),
         };
-        let effect = format!("{}× as fast as {}{totals}", ratio(contrast.ratio), self.baseline);
+        let effect = format!("{}× {} {}{totals}", ratio(contrast.ratio), self.than, self.baseline);
         match contrast.pointwise {
             Some(interval) if self.quick => {
                 format!("{effect} (95 % interval {})", range(interval))

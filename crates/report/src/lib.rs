@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 pub mod answers;
+pub mod ask;
 pub mod compare;
 mod copying;
 pub mod csv;

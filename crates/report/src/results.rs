@@ -12,6 +12,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Esti
 use crate::number::{self, NONE, copies};
 use crate::table::{Column, Entry, Table, Tone};
 
+mod asked;
 mod crossovers;
 mod decision;
 mod detail;
@@ -21,6 +22,7 @@ mod ledger;
 mod receivers;
 mod validity;
 
+pub(crate) use asked::asked;
 pub(crate) use crossovers::crossovers;
 pub(crate) use decision::decision;
 pub(crate) use detail::{cell, decided, latency, percentile, sends};

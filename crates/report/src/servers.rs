@@ -210,17 +210,6 @@ pub(crate) fn cost_contrast(arm: &ArmAnalysis) -> Option<&Contrast> {
     arm.cpu_contrast.as_ref()
 }
 
-/// A cell whose contrasts are those of what a request costs.
-pub(crate) fn of_cost(cell: &CellAnalysis) -> CellAnalysis {
-    let arm =
-        |arm: &ArmAnalysis| ArmAnalysis { contrast: cost_contrast(arm).cloned(), ..arm.clone() };
-    CellAnalysis {
-        arms: cell.arms.iter().map(arm).collect(),
-        pairs: cell.cpu_pairs.clone(),
-        ..cell.clone()
-    }
-}
-
 /// The models of a cell that can be read: the baseline and those that are compared.
 pub(crate) fn models(cell: &CellAnalysis) -> impl Iterator<Item = &ArmAnalysis> {
     let plays = |arm: &&ArmAnalysis| matches!(arm.arm.role, Role::Baseline | Role::Compared);

@@ -140,6 +140,11 @@ pub(crate) fn threads(n: u32) -> String {
 /// What thread counts mean that are larger than the CPUs of an end; null where
 /// the run has none. Each end has half of the CPUs, or both the only one.
 pub(crate) fn turns(run: &Run) -> Option<String> {
+    turns_of(run, &run.header.plan.threads)
+}
+
+/// The same of some of its thread counts.
+pub(crate) fn turns_of(run: &Run, threads: &[u32]) -> Option<String> {
     let plan = &run.header.plan;
     if plan.server().is_some() {
         // Some models have a thread for each connection, whatever is asked for.
@@ -148,8 +153,7 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
     let ends = if plan.net().is_some() { 2 } else { 1 };
     let per_end = u32::try_from((cpus / ends).max(1)).unwrap_or(u32::MAX);
-    let crowded: Vec<u32> =
-        plan.threads.iter().copied().filter(|&threads| threads > per_end).collect();
+    let crowded: Vec<u32> = threads.iter().copied().filter(|&threads| threads > per_end).collect();
     if crowded.is_empty() || cpus == 0 {
         return None;
     }

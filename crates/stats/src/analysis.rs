@@ -67,11 +67,26 @@ pub struct CellAnalysis {
     /// Every two compared arms against each other; with the baseline each has
     /// its contrast.
     pub pairs: Vec<PairContrast>,
-    /// The same of the CPU time of servers; empty in other studies.
+    /// The same of CPU time; empty in studies where that is not compared.
     pub cpu_pairs: Vec<PairContrast>,
     /// Remarks on the cell's numbers, each one sentence: gates that only
     /// flag, a ring that does not fit, the self-check excluding 1, …
     pub notes: Vec<String>,
+}
+
+impl CellAnalysis {
+    /// The cell as if CPU time were what it compares: who is cheapest by that is decided by
+    /// the same rules.
+    #[must_use]
+    pub fn by_cpu(&self) -> CellAnalysis {
+        let arm =
+            |arm: &ArmAnalysis| ArmAnalysis { contrast: arm.cpu_contrast.clone(), ..arm.clone() };
+        CellAnalysis {
+            arms: self.arms.iter().map(arm).collect(),
+            pairs: self.cpu_pairs.clone(),
+            ..self.clone()
+        }
+    }
 }
 
 /// The analysis of one arm in one cell.
@@ -91,8 +106,8 @@ pub struct ArmAnalysis {
     pub figures: Option<Figures>,
     /// The ratio to the baseline; null for the baseline and for controls.
     pub contrast: Option<Contrast>,
-    /// The same of the CPU time of servers per request, whatever the cell compares; null in
-    /// other studies.
+    /// The same of CPU time, of servers per request, of both ends of a connection per
+    /// message, whatever the cell compares; null in studies where that is not compared.
     pub cpu_contrast: Option<Contrast>,
     /// The same ratio from isolated trials, where there are any.
     pub isolated: Option<Contrast>,

@@ -249,8 +249,8 @@ fn cell_change(
     table: &mut StudentTable,
 ) -> CellChange {
     let arms = arms::judge(drafts, rules, table);
-    let quantities = Quantity::all(&cell.cell).iter();
-    let moved = quantities.filter_map(|&quantity| baseline_moved(&arms, quantity));
+    let quantities = Quantity::between_runs(&cell.cell);
+    let moved = quantities.filter_map(|quantity| baseline_moved(&arms, quantity));
     CellChange { cell: cell.cell.clone(), baseline_moved: moved.collect(), arms }
 }
 

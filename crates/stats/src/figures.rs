@@ -24,12 +24,9 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
         tx_cpu_ns_per_message: estimate(&sums, table, |sums| {
             Some(parts(sums.tx.task_clock_ns?, sums.tx.messages))
         }),
-        cycles_per_message: estimate(&sums, table, |sums| {
-            Some(parts(sums.both_ends(cycles)?, sums.tx.messages))
-        }),
-        instructions_per_message: estimate(&sums, table, |sums| {
-            Some(parts(sums.both_ends(instructions)?, sums.tx.messages))
-        }),
+        cpu_ns_per_message: of_both_ends(&sums, table, |counts| counts.task_clock_ns),
+        cycles_per_message: of_both_ends(&sums, table, cycles),
+        instructions_per_message: of_both_ends(&sums, table, instructions),
         read_bytes_per_s: estimate(&sums, table, read_rate),
         device_share: estimate(&sums, table, delivered),
         goodput_bits_per_s: estimate(&sums, table, goodput),
@@ -75,9 +72,7 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
         stalled_backend_per_cycle: per_cycle(&sums, table, |counts| {
             counts.pmu.stalled_cycles_backend
         }),
-        run_delay_ns_per_message: estimate(&sums, table, |sums| {
-            Some(parts(sums.both_ends(|counts| counts.run_delay_ns)?, sums.tx.messages))
-        }),
+        run_delay_ns_per_message: of_both_ends(&sums, table, |counts| counts.run_delay_ns),
         softirq_ns_per_byte: softirq(arms, table),
         trial_values: sums.iter().filter_map(trial_value).collect(),
     })
@@ -127,6 +122,15 @@ fn seconds(sums: &Sums) -> f64 {
 /// Zero misses of zero loads were not counted.
 fn misses(misses: Option<u64>, of: Option<u64>) -> Option<u64> {
     misses.filter(|_| of != Some(0))
+}
+
+/// A count of both ends over messages.
+fn of_both_ends(
+    sums: &[&Sums],
+    table: &mut StudentTable,
+    of: impl Fn(&Counts) -> Option<u64>,
+) -> Option<Estimate> {
+    estimate(sums, table, |sums| Some(parts(sums.both_ends(&of)?, sums.tx.messages)))
 }
 
 fn per_kib(

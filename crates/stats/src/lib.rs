@@ -15,6 +15,7 @@
 pub mod after_drop;
 pub mod analyse;
 pub mod analysis;
+pub mod asked;
 pub mod attribution;
 mod claim;
 pub mod compare;

@@ -2,7 +2,7 @@
 //! place says what that is in a cell; ratios, the noise floor, stopping, drift and
 //! verdicts follow.
 
-use iolens_model::cell::Cell;
+use iolens_model::cell::{Cell, Setting};
 use iolens_model::outcome::{Counts, SliceOutcome};
 use serde::Serialize;
 
@@ -17,6 +17,9 @@ pub enum Quantity {
     Time,
     /// CPU time of a server's threads and children, user and kernel, ns.
     ServerCpu,
+    /// CPU time of the threads of both ends of a connection, user and kernel, ns; of the
+    /// sending end where there is no other.
+    Cpu,
 }
 
 impl Quantity {
@@ -34,11 +37,22 @@ impl Quantity {
 
     /// Everything that is compared in a cell.
     pub(crate) fn all(cell: &Cell) -> &'static [Quantity] {
-        match (Quantity::of(cell), cell.server()) {
-            (Quantity::Time, Some(_)) => &[Quantity::Time, Quantity::ServerCpu],
-            (Quantity::Time, None) => &[Quantity::Time],
-            (Quantity::ServerCpu, _) => &[Quantity::ServerCpu],
+        match &cell.setting {
+            Setting::Server(setting) if setting.is_open_loop() => &[Quantity::ServerCpu],
+            Setting::Server(_) => &[Quantity::Time, Quantity::ServerCpu],
+            Setting::Net(_) => &[Quantity::Time, Quantity::Cpu],
+            _ => &[Quantity::Time],
         }
+    }
+
+    /// The CPU time that is compared in a cell; null where none is.
+    pub(crate) fn cpu_of(cell: &Cell) -> Option<Quantity> {
+        Quantity::all(cell).iter().copied().find(|&quantity| quantity != Quantity::Time)
+    }
+
+    /// What one run is held against another by: of messages the time, which decides.
+    pub(crate) fn between_runs(cell: &Cell) -> impl Iterator<Item = Quantity> {
+        Quantity::all(cell).iter().copied().filter(|&quantity| quantity != Quantity::Cpu)
     }
 
     /// `time` or `server CPU time`, of which an arm takes so much per message.
@@ -47,13 +61,17 @@ impl Quantity {
         match self {
             Quantity::Time => "time",
             Quantity::ServerCpu => "server CPU time",
+            Quantity::Cpu => "CPU time of both ends",
         }
     }
 
     /// So much over so many messages, of a trial; null where either is zero or was not
     /// counted.
     pub(crate) fn of_trial(self, sums: &Sums) -> Option<Parts> {
-        self.parts(&sums.tx, sums.received())
+        // An end that was counted in some slices only has no CPU time to add.
+        let is_whole = sums.rx_slices == 0 || sums.received().is_some();
+        let parts = self.parts(&sums.tx, sums.received());
+        parts.filter(|_| is_whole || self != Quantity::Cpu)
     }
 
     /// The same of a slice.
@@ -65,7 +83,56 @@ impl Quantity {
         let (over, under) = match self {
             Quantity::Time => (tx.time_ns as f64, arrived(tx, rx)),
             Quantity::ServerCpu => (tx.task_clock_ns? as f64, tx.messages as f64),
+            Quantity::Cpu => {
+                let received_ns = rx.map_or(Some(0), |rx| rx.task_clock_ns)?;
+                (tx.task_clock_ns?.saturating_add(received_ns) as f64, arrived(tx, rx))
+            }
         };
         (over > 0.0 && under > 0.0).then_some(Parts { over, under })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::run::Run;
+
+    use crate::analysis::{ArmAnalysis, Verdict};
+    use crate::{analyse, fixture};
+
+    /// The compared arm of a run in which it takes 1 / 1.25 of the baseline's time, and its
+    /// receiver is changed.
+    fn arm(change: impl Fn(&mut iolens_model::outcome::Counts)) -> ArmAnalysis {
+        let mut run: Run = fixture::passes(&[1.25; 12]);
+        for trial in &mut run.trials {
+            let own = trial.arms.iter().position(|arm| arm.arm.label == "arm");
+            let own = trial.slices.iter_mut().filter(|slice| Some(slice.arm) == own);
+            own.filter_map(|slice| slice.rx.as_mut()).for_each(&change);
+        }
+        let cell = analyse(&run).cells.remove(0).by_cpu();
+        cell.arms.into_iter().find(|arm| arm.arm.label == "arm").expect("the arm")
+    }
+
+    /// Both ends work for 0.9 of the time, the arm's receiver for half of that: 1.8 over
+    /// (0.9 + 0.45) / 1.25.
+    #[test]
+    fn cpu_time_is_that_of_both_ends() {
+        let half = arm(|rx| rx.task_clock_ns = rx.task_clock_ns.map(|ns| ns / 2));
+        let contrast = half.contrast.as_ref().expect("a contrast");
+        assert!((contrast.ratio / (1.8 * 1.25 / 1.35) - 1.0).abs() < 1e-6, "{}", contrast.ratio);
+        assert_eq!((contrast.n, contrast.verdict), (12, Verdict::Faster));
+        let per_message = half.figures.expect("figures").cpu_ns_per_message.expect("counted");
+        assert!((per_message.value / half_of_nine() - 1.0).abs() < 1e-6, "{}", per_message.value);
+        let whole = arm(|_| {}).contrast.expect("a contrast");
+        assert!((whole.ratio / 1.25 - 1.0).abs() < 1e-6);
+    }
+
+    /// 500 ns a message of the baseline: see the fixture.
+    fn half_of_nine() -> f64 {
+        500.0 / 1.25 * (0.9 + 0.45)
+    }
+
+    #[test]
+    fn what_one_end_did_not_count_is_not_compared() {
+        assert_eq!(arm(|rx| rx.task_clock_ns = None).contrast, None);
     }
 }

@@ -65,6 +65,26 @@ impl Store {
         Ok(self.ids_and_names()?.into_iter().map(|(id, _)| id).collect())
     }
 
+    /// What is known of every run besides its trials, oldest first.
+    ///
+    /// # Errors
+    /// Damaged rows, or what SQLite says.
+    pub fn headers(&self) -> Result<Vec<RunHeader>, StoreError> {
+        self.snapshot("read what is known of the runs", |connection| {
+            let sql = format!(
+                "SELECT {HEADER}, (SELECT count(*) FROM trial WHERE trial.run = run.run) + \
+                 (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) AS stored \
+                 FROM run ORDER BY run.run"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let headers = statement.query_map([], |row| {
+                let end = end_of(connection, row.get("run")?, row.get("stored")?)?;
+                Ok(RunHeader { end, ..header(row)? })
+            })?;
+            headers.collect()
+        })
+    }
+
     /// The id of the run that is meant by an id, a unique beginning of one, a
     /// name that one run alone has, or `last`: the run that began last. Ids go
     /// before names, which in older files may look like one.
@@ -130,10 +150,8 @@ impl Store {
         mut keep: impl FnMut(&RunHeader, TrialOutcome) -> TrialOutcome,
     ) -> Result<Run, StoreError> {
         let run = self.snapshot("read a run", |connection| {
-            let sql = "SELECT run, id, name, started_unix_ns, build, command_json, plan_json, \
-                       primitives_json, receivers_json, host_json, calibration_json, calls_json, \
-                       engines_json, file_json FROM run WHERE id = ?";
-            let mut statement = connection.prepare_cached(sql)?;
+            let sql = format!("SELECT {HEADER} FROM run WHERE id = ?");
+            let mut statement = connection.prepare_cached(&sql)?;
             let found = statement.query_row([run_id], |row| Ok((row.get("run")?, header(row)?)));
             let Some((key, mut header)) = found.optional()? else {
                 return Ok(None);
@@ -172,6 +190,11 @@ impl Store {
         value.map_err(self.failed(doing))
     }
 }
+
+/// The columns of a header.
+const HEADER: &str = "run, id, name, started_unix_ns, build, command_json, plan_json, \
+                      primitives_json, receivers_json, host_json, calibration_json, calls_json, \
+                      engines_json, file_json";
 
 fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     let trials = row.get("trials")?;

@@ -1,9 +1,10 @@
-//! Issue 8: an arm that is known to be slower, by how much is known too.
+//! Issue 8: an arm that has become slower between two runs, by how much is known.
 //!
 //! Servers that work for a fixed time on each request are the one place where a user can
 //! set the cost of an arm to the microsecond, and `--external` makes any program an arm: so
-//! iolens itself serves beside the model it is compared with, once with as much work for
-//! each request and once with 20 % more. No arm is changed for the sake of the test.
+//! iolens itself serves twice beside the model that is the baseline, in both runs with as
+//! much work for each request but for one of the two, which has 20 % more in the second. No
+//! arm is changed for the sake of the test.
 
 use serde_json::Value;
 
@@ -17,32 +18,61 @@ const WORK_US: u32 = 4000;
 const HANDICAPPED_US: u32 = WORK_US * 12 / 10;
 
 pub(crate) fn check(bench: &Bench) -> Judged {
+    let runs = [run(bench, WORK_US)?, run(bench, HANDICAPPED_US)?];
+    let args = ["compare", &runs[0], &runs[1], "--json"];
+    // It exits with 1, since it finds something.
+    let done = bench.iolens("handicap", &args)?.run()?;
+    let json: Value = serde_json::from_str(&done.stdout())
+        .map_err(|e| format!("the comparison printed no JSON: {e}\n{}", done.stderr()))?;
+    let changes: Vec<&Value> = json["changes"].as_array().into_iter().flatten().collect();
+    let (slow, others): (Vec<&Value>, Vec<&Value>) =
+        changes.iter().partition(|change| change["primitive"] == "slow");
+    let right = f64::from(WORK_US) / f64::from(HANDICAPPED_US);
+    let is_slower = |change: &&Value| change["verdict"] == "SLOWER";
+    let is_right = |change: &&Value| {
+        let end = |name: &str| change["pointwise"][name].as_f64();
+        let ends = end("low").zip(end("high"));
+        is_slower(change) && ends.is_some_and(|(low, high)| (low..=high).contains(&right))
+    };
+    let passes = !slow.is_empty()
+        && slow.iter().all(is_right)
+        && others.len() >= slow.len()
+        && !others.iter().any(is_slower);
+    let mut evidence: Vec<String> = changes.iter().map(|change| words(change)).collect();
+    evidence.push(format!("by right {right:.3}"));
+    let evidence = evidence.join("\n");
+    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+/// A run in which `slow` works so long on each request; its id.
+fn run(bench: &Bench, slow_us: u32) -> Result<String, String> {
     let program = |name: &str, work_us: u32| {
         let tool = bench.tool.display();
         format!("{name}='{tool} serve epoll_lt --service burn:{work_us} --listen :{{port}}'")
     };
-    let (same, slow) = (program("same", WORK_US), program("slow", HANDICAPPED_US));
+    let (same, slow) = (program("same", WORK_US), program("slow", slow_us));
     let service = format!("burn:{WORK_US}");
     let line = "run server --primitives epoll_lt --connections 1 --length long --load closed \
                 --topologies loopback --budget 4m --progress none --json";
     let mut args: Vec<&str> = line.split_whitespace().collect();
     args.extend(["--services", &service, "--external", &same, "--external", &slow]);
     let json = bench.iolens_json("handicap", &args, 8)?.json;
-    let rows: Vec<&Value> = json["cells"].as_array().into_iter().flatten().collect();
-    let of = |name: &str| rows.iter().find(|row| row["primitive"] == name).copied();
-    let (same, slow) = of("same").zip(of("slow")).ok_or("the programs are not among the rows")?;
-    let right = f64::from(WORK_US) / f64::from(HANDICAPPED_US);
-    let bounds = slow["ratio_low"].as_f64().zip(slow["ratio_high"].as_f64());
-    let covers = bounds.is_some_and(|(low, high)| (low..=high).contains(&right));
-    let others = rows.iter().filter(|row| row["primitive"] != "slow");
-    let is_alone = others.clone().all(|row| row["verdict"] != "SLOWER");
-    let words = |name: &str, row: &Value| format!("{name}: {}", super::results::ratio_words(row));
-    let evidence = format!(
-        "{}\n{}\nby right {right:.3}; SLOWER besides: {}",
-        words("slow, +20 %", slow),
-        words("same work", same),
-        others.filter(|row| row["verdict"] == "SLOWER").count()
-    );
-    let passes = slow["verdict"] == "SLOWER" && covers && is_alone;
-    Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+    let id = json["run"]["id"].as_str().ok_or("the JSON names no run")?;
+    Ok(id.to_owned())
+}
+
+/// `slow, time: SLOWER 0.833 [0.830, 0.836]`.
+fn words(change: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or("none").to_owned();
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let interval = &change["pointwise"];
+    format!(
+        "{}, {}: {} {:.3} [{:.3}, {:.3}]",
+        word(&change["arm"]),
+        word(&change["quantity"]),
+        word(&change["verdict"]),
+        number(&change["ratio"]),
+        number(&interval["low"]),
+        number(&interval["high"])
+    )
 }

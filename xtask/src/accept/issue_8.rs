@@ -27,8 +27,8 @@ pub(crate) const LINES: &[Line] = &[
     Line {
         issue: 8,
         id: "d",
-        promise: "a handicap of 20 % gives SLOWER for that arm alone, with the right ratio in its \
-                  interval",
+        promise: "an arm that takes 20 % longer in a second run is SLOWER in the comparison, it \
+                  alone, with the right ratio in its interval",
         check: handicap::check,
     },
     Line {

@@ -69,7 +69,7 @@ impl Paired {
         let (ours, theirs) = (|| Ok([ours()?]), || Ok([theirs()?]));
         let told = |[of]: &[f64; 1]| format!("{of:.0} {unit}");
         let pairs = in_turn(count.into(), &ours, &theirs, &told)?;
-        Ok(Paired::new(pairs.iter().map(|([a], [b])| (*a, *b)).collect()))
+        Ok(Paired::new(pairs.iter().map(|[[a], [b]]| (*a, *b)).collect()))
     }
 
     /// The same of two things: rates and costs.
@@ -80,7 +80,7 @@ impl Paired {
     ) -> Result<[Paired; 2], String> {
         let told = |[rate, cost]: &[f64; 2]| format!("{rate:.0} requests/s at {cost:.0} ns");
         let pairs = in_turn(count.into(), ours, theirs, &told)?;
-        let of = |at: usize| Paired::new(pairs.iter().map(|(a, b)| (a[at], b[at])).collect());
+        let of = |at: usize| Paired::new(pairs.iter().map(|[a, b]| (a[at], b[at])).collect());
         Ok([of(0), of(1)])
     }
 
@@ -121,7 +121,7 @@ fn in_turn<const N: usize>(
     ours: &dyn Fn() -> Result<[f64; N], String>,
     theirs: &dyn Fn() -> Result<[f64; N], String>,
     told: &dyn Fn(&[f64; N]) -> String,
-) -> Result<Vec<([f64; N], [f64; N])>, String> {
+) -> Result<Vec<[[f64; N]; 2]>, String> {
     let (mut pairs, mut ratios) = (Vec::new(), Vec::<[f64; N]>::new());
     while !count.is_reached(&ratios) {
         let (ours, theirs) = if is_heads() {
@@ -133,7 +133,7 @@ fn in_turn<const N: usize>(
         };
         eprintln!("   pair {}: {} and {}", pairs.len() + 1, told(&ours), told(&theirs));
         ratios.push(std::array::from_fn(|at| ours[at] / theirs[at]));
-        pairs.push((ours, theirs));
+        pairs.push([ours, theirs]);
     }
     Ok(pairs)
 }

@@ -1,5 +1,6 @@
 //! One file per command or family of commands.
 
+pub(crate) mod ask;
 pub(crate) mod audit;
 pub(crate) mod compare;
 pub(crate) mod doctor;
@@ -7,6 +8,7 @@ pub(crate) mod explain;
 pub(crate) mod file;
 pub(crate) mod list;
 pub(crate) mod load;
+pub(crate) mod menu;
 pub(crate) mod net;
 mod outlook;
 pub(crate) mod report;

@@ -7,7 +7,7 @@ use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{host, stage};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Axes, Plan};
-use iolens_model::run::{Run, RunHeader, StoppedBy};
+use iolens_model::run::{Change, Run, RunHeader, StoppedBy};
 
 use crate::args;
 use crate::commands::run::{Session, check_drops, conclude, prepared};
@@ -94,52 +94,20 @@ fn refuse_end(header: &RunHeader) -> Result<(), Failure> {
 /// An interval covers one machine, one boot, one kernel, one build (METHOD):
 /// a run that spans two of any is two runs.
 fn refuse_change(header: &RunHeader, build: &str, host: &HostFacts) -> Result<(), Failure> {
-    let cpus =
-        |host: &HostFacts| host.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let changes = [
-        ("build", header.build.clone(), build.to_owned()),
-        fact("kernel", &header.host, host, "kernel", "release"),
-        fact("CPU model", &header.host, host, "cpu", "model"),
-        ("set of usable CPUs", cpus(&header.host), cpus(host)),
-        fact("boot", &header.host, host, "kernel", "boot id"),
-    ];
-    match changes.into_iter().find(|(_, then, now)| then != now) {
+    match header.changes(build, host).into_iter().next() {
         None => Ok(()),
-        Some((what, then, now)) => Err(Failure::unusable(format!(
-            "cannot go on with run {}: it has another {what}\n  the run: {then}\n  here: {now}\n  \
+        Some(Change { part, then, now }) => Err(Failure::unusable(format!(
+            "cannot go on with run {}: it has another {}\n  the run: {then}\n  here: {now}\n  \
              numbers of both do not belong into one interval: start a new run",
-            header.id
+            header.id,
+            part.word()
         ))),
     }
-}
-
-/// A fact of the machine then and now.
-fn fact(
-    what: &'static str,
-    then: &HostFacts,
-    now: &HostFacts,
-    group: &str,
-    name: &str,
-) -> (&'static str, String, String) {
-    (what, then.fact(group, name), now.fact(group, name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn host(model: &str, release: &str) -> HostFacts {
-        let mut host = iolens_engine::host::read(&host::Root::at("/nowhere".as_ref()));
-        for fact in &mut host.facts {
-            let value = match &*fact.name {
-                "model" => model,
-                "release" => release,
-                _ => continue,
-            };
-            fact.value = iolens_model::reading::Reading::Exact(value.to_owned());
-        }
-        host
-    }
 
     #[test]
     fn only_the_budget_may_differ() {
@@ -150,13 +118,5 @@ mod tests {
             ..Wishes::default()
         });
         assert!(refused.unwrap_err().message.starts_with("--socket-buffer cannot be used"));
-    }
-
-    #[test]
-    fn facts_of_another_machine_differ() {
-        let (then, now) = (host("EPYC", "6.18"), host("Xeon", "6.18"));
-        assert_eq!(fact("m", &then, &now, "cpu", "model"), ("m", "EPYC".into(), "Xeon".into()));
-        let (_, then, now) = fact("k", &then, &now, "kernel", "release");
-        assert_eq!(then, now);
     }
 }

@@ -26,7 +26,7 @@ use crate::commands::{outlook, report, resume};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE};
 use crate::progress::Progress;
 use crate::request::{self, Request};
-use crate::runner::{self, Means};
+use crate::runner::{self, FirstLook, Means};
 use crate::sysctls::{self, Sysctls};
 use crate::wishes::Wishes;
 use crate::{output, places, plan_file};
@@ -35,7 +35,7 @@ use crate::{output, places, plan_file};
 const PERF_LIMIT: Duration = Duration::ZERO;
 
 /// Runs a study or a plan, or goes on with a stored run.
-pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
+pub(crate) fn run(args: &args::Run, typed: &[String]) -> Result<ExitCode, Failure> {
     if let Some(perf) = &args.perf_control {
         perf.open(PERF_LIMIT).map_err(Failure::usage)?;
     }
@@ -59,19 +59,45 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
         output::result(&outlook::dry_run(&request.plan, &look, &expected, args.result.json)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let mut session = Session::open(&database, args.wait)?;
+    let perf = args.perf_control.as_ref();
+    let progress = args.progress;
+    let how = How { typed, database: &database, wait: args.wait, progress, perf };
+    let run = measured(request, host, &look, &how)?;
+    Ok(conclude(args, &run, &database))
+}
+
+/// How a plan is measured.
+#[derive(Clone, Copy)]
+pub(crate) struct How<'a> {
+    /// The command line, for who wants to do it again.
+    pub(crate) typed: &'a [String],
+    pub(crate) database: &'a Path,
+    /// Whether to wait for another run to end.
+    pub(crate) wait: bool,
+    pub(crate) progress: Option<args::ProgressKind>,
+    pub(crate) perf: Option<&'a PerfControl>,
+}
+
+/// Measures what was planned and checked, and returns the run as it is stored.
+pub(crate) fn measured(
+    request: Request,
+    host: HostFacts,
+    look: &FirstLook,
+    how: &How<'_>,
+) -> Result<Run, Failure> {
+    let mut session = Session::open(how.database, how.wait)?;
     let expected = outlook::Expected::of(&session.store, &request.plan, &host);
-    output::note(&outlook::before(&request.plan, &look, &expected));
+    output::note(&outlook::before(&request.plan, look, &expected));
     let trials = look.trials * request.plan.passes.minimum as usize;
-    let mut progress = Progress::new(args.progress, trials);
+    let mut progress = Progress::new(how.progress, trials);
     let sysctls = Sysctls::of_plan(&request.plan)?;
     let material = prepared(&request.plan, &host, &session)?;
     let facts = material.as_ref().map(Material::facts);
-    let header = RunHeader { file: facts.cloned(), ..header(request, sysctls.seen_in(host)) };
-    let perf = args.perf_control.as_ref();
-    let run = runner::measure(header, session.means(&mut progress, perf, material.as_ref()))?;
+    let header =
+        RunHeader { file: facts.cloned(), ..header(request, how.typed, sysctls.seen_in(host)) };
+    let run = runner::measure(header, session.means(&mut progress, how.perf, material.as_ref()))?;
     drop(sysctls);
-    Ok(conclude(args, &run, &database))
+    Ok(run)
 }
 
 /// Refuses a plan that drops caches of the whole system where that cannot be done.
@@ -95,7 +121,7 @@ fn print_plan(request: &Request, json: bool) -> Result<ExitCode, Failure> {
 }
 
 /// What is known of a run when it begins.
-fn header(request: Request, host: HostFacts) -> RunHeader {
+fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
     let plan = request.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&host.cpus);
     RunHeader {
@@ -103,7 +129,7 @@ fn header(request: Request, host: HostFacts) -> RunHeader {
         name: request.name,
         started_unix_ns: clock::unix_ns(),
         build: BUILD.to_owned(),
-        command: std::env::args().collect(),
+        command: typed.to_vec(),
         primitives: plan.net().map_or_else(Vec::new, |net| {
             let entries = plan.primitives.iter().filter_map(|id| registry::find(id));
             entries.map(|entry| entry.facts(&net.topologies)).collect()
@@ -194,7 +220,7 @@ pub(crate) fn conclude(args: &args::Run, run: &Run, database: &Path) -> ExitCode
 }
 
 /// 64 random bits, from where the standard library seeds its hashers.
-fn random() -> u64 {
+pub(crate) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
@@ -226,12 +252,7 @@ pub(crate) fn take_lock(wait: bool, why: &str) -> Result<MachineLock, Failure> {
 /// Prints the answer and writes the page; an answer without its page is still
 /// an answer.
 fn answer(args: &args::Run, run: &Run, analysis: &Analysis, database: &Path) {
-    let page = places::page(database, &run.header.id);
-    let written = report::write_page(run, analysis, &page);
-    let place = match &written {
-        Ok(()) => format!("report: {}", page.display()),
-        Err(failure) => format!("no report: {}", failure.message),
-    };
+    let place = paged(run, analysis, database);
     if args.result.json {
         output::result(&iolens_report::json::run(run, analysis));
         output::note(&place);
@@ -241,7 +262,17 @@ fn answer(args: &args::Run, run: &Run, analysis: &Analysis, database: &Path) {
     }
 }
 
-fn exit_code(strict: bool, run: &Run, analysis: &Analysis) -> u8 {
+/// Writes the page beside the database; says where it is, or why there is none.
+pub(crate) fn paged(run: &Run, analysis: &Analysis, database: &Path) -> String {
+    let page = places::page(database, &run.header.id);
+    match report::write_page(run, analysis, &page) {
+        Ok(()) => format!("report: {}", page.display()),
+        Err(failure) => format!("no report: {}", failure.message),
+    }
+}
+
+/// The exit code of a run with this analysis, or of some cells of it.
+pub(crate) fn exit_code(strict: bool, run: &Run, analysis: &Analysis) -> u8 {
     let undecided = |v: Verdict| matches!(v, Verdict::Invalid | Verdict::Inconclusive);
     match run.header.end.as_ref().map(|end| end.stopped_by) {
         Some(StoppedBy::Interrupted) => INTERRUPTED,

@@ -38,6 +38,7 @@ pub(crate) use self::resume::resume;
 pub(crate) use self::searches::{Outlook as Searches, budget_with};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::progress::news::{News, Precision};
 
 /// Re-runs of trials that a gate refused may cost this share of the budget.
 const REDO_SHARE: f64 = 0.3;
@@ -70,6 +71,16 @@ struct Course<'a> {
     history: Vec<PassSummary>,
     /// Phases of searches that are stored.
     searches: Vec<SearchPhase>,
+}
+
+/// Where a run stands after a pass.
+struct Moment {
+    pass: u32,
+    /// Passes of this session.
+    passes_here: u32,
+    /// What passes have of the budget.
+    budget_ns: u64,
+    longest_ns: u64,
 }
 
 /// How a visit or a pass went on.
@@ -181,7 +192,8 @@ impl<'a> Course<'a> {
                 return Ok(StoppedBy::NothingUsable);
             }
             longest_ns = longest_ns.max(self.elapsed_ns() - begin_ns);
-            if let Decision::Stop(rule) = self.judge(pass) {
+            let at = Moment { pass, passes_here: pass - first + 1, budget_ns, longest_ns };
+            if let Decision::Stop(rule) = self.judge(at) {
                 return Ok(rule);
             }
         }
@@ -414,9 +426,17 @@ impl<'a> Course<'a> {
     }
 
     /// Looks at the intervals after a pass.
-    fn judge(&mut self, pass: u32) -> Decision {
+    fn judge(&mut self, at: Moment) -> Decision {
         let analysis = iolens_stats::analyse_values(&self.header, &self.values);
-        self.means.progress.pass(pass, &analysis);
+        self.means.progress.pass(&News {
+            precision: Precision::of(&analysis, self.plan()),
+            passes: self.plan().passes,
+            pass: at.pass,
+            passes_here: at.passes_here,
+            elapsed: Nanos(self.elapsed_ns()),
+            budget: Nanos(at.budget_ns),
+            pass_time: Nanos(at.longest_ns),
+        });
         self.history.push(PassSummary::of(&analysis));
         iolens_stats::decide(&self.history, self.plan())
     }

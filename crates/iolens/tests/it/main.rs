@@ -4,6 +4,7 @@
 #![expect(clippy::disallowed_methods, reason = "limits on how long a test waits")]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod ask;
 mod audit;
 mod axes;
 mod calls;
@@ -22,6 +23,7 @@ mod harness;
 mod limits;
 mod load;
 mod main_job;
+mod menu;
 mod mistakes;
 mod net;
 mod perf_control;

@@ -180,7 +180,7 @@ fn multiple(quantity: Quantity, change: &Change) -> String {
     let ratio = ratio(change.ratio.unwrap_or(f64::NAN));
     match quantity {
         Quantity::Time => format!("{ratio}× as fast"),
-        Quantity::ServerCpu => format!("{ratio}× as cheap in server CPU time"),
+        Quantity::ServerCpu | Quantity::Cpu => format!("{ratio}× as cheap in {}", quantity.word()),
     }
 }
 
@@ -199,7 +199,7 @@ fn moved(compared: &Compared<'_>, cell: &CellChange) -> Vec<Sentence> {
         let baseline = &compared.comparison.baseline;
         let by = match moved.quantity {
             Quantity::Time => "as fast",
-            Quantity::ServerCpu => "as cheap",
+            Quantity::ServerCpu | Quantity::Cpu => "as cheap",
         };
         let (arms, own) = match moved.ratio < 1.0 {
             true => ("faster", "slower"),

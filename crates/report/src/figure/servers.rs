@@ -11,7 +11,7 @@ use super::chart::{self, Along, Chart, Panel};
 use super::metric::Metric;
 use super::{Figure, Group, INTERVALS, Sweep, processors, ratio};
 use crate::parts::Part;
-use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT, of_cost};
+use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT};
 use crate::words;
 
 /// Every figure of the study.
@@ -153,7 +153,7 @@ impl Draw<'_> {
         let loads = &self.place.loads;
         let costs: Vec<(String, Vec<CellAnalysis>)> = loads
             .iter()
-            .map(|(title, cells)| (title.clone(), cells.iter().map(|cell| of_cost(cell)).collect()))
+            .map(|(title, cells)| (title.clone(), cells.iter().map(|cell| cell.by_cpu()).collect()))
             .collect();
         let cells: Vec<Titled<'_>> =
             costs.iter().map(|(title, cells)| (title.clone(), cells.iter().collect())).collect();

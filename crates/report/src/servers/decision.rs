@@ -5,7 +5,7 @@ use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
-use super::{COST, Kind, Kinds, LATENCY, is_open, of_cost, read};
+use super::{COST, Kind, Kinds, LATENCY, is_open, read};
 use crate::arms::span;
 use crate::figure::metric::Metric;
 use crate::number::{NONE, optional, ratio};
@@ -95,7 +95,7 @@ fn is_load(cell: &Cell) -> Option<(String, u32)> {
 
 fn step(view: &CellAnalysis, kind: Option<Kind>, delta: f64) -> Option<Step> {
     let connections = view.cell.server()?.connections;
-    let cell = of_cost(view);
+    let cell = view.by_cpu();
     let standing: Standing = standing(&cell, delta);
     let best = standing.best().and_then(|best| {
         let arm = cell.arms.iter().find(|arm| arm.arm.label == best.label)?;

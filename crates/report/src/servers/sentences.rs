@@ -10,7 +10,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Saturated};
 
 use super::why;
-use super::{COST, Kind, Kinds, THROUGHPUT, is_open, models, of_cost, read};
+use super::{COST, Kind, Kinds, THROUGHPUT, is_open, models, read};
 use crate::answers::{Kind as Sort, Sentence};
 use crate::figure::metric::Metric;
 use crate::number::{list, optional, percent, range, ratio};
@@ -86,7 +86,7 @@ impl Speaker<'_> {
     fn cost(&self, cell: &CellAnalysis) -> Vec<Sentence> {
         let subject = words::subject(&self.run.header, &cell.cell);
         let one = |(kind, view): (Option<Kind>, CellAnalysis)| {
-            let view = of_cost(&view);
+            let view = view.by_cpu();
             let at = self.offered(cell, kind);
             let claim = self.claim(&CPU, &view);
             let subject = format!("{subject}{at}");

@@ -44,7 +44,7 @@ pub(super) struct Draft<'a> {
     pub(super) standing: Standing,
     /// What decides in the cell, of the trials that the plan's contrasts rest on.
     pub(super) primary: Ratios,
-    /// Server CPU time of the same trials; empty where no server is measured.
+    /// CPU time of the same trials; empty where none is compared.
     pub(super) cpu: Ratios,
     /// What decides, of isolated trials beside shared ones.
     pub(super) isolated: Option<Measured>,
@@ -115,7 +115,7 @@ pub(super) fn analyse(
     let used: BTreeSet<*const TrialValues> =
         drafts.iter().flat_map(|draft| &draft.used).map(|(trial, _)| &raw const **trial).collect();
     let analysed: Vec<ArmAnalysis> =
-        drafts.iter().map(|draft| arm_analysis(header, decides, draft, &drafts, table)).collect();
+        drafts.iter().map(|draft| arm_analysis(header, cell, draft, &drafts, table)).collect();
     let analysis = CellAnalysis {
         cell: cell.clone(),
         trials_used: count(used.len()),
@@ -161,7 +161,8 @@ fn draft<'a>(
         arm,
         standing: standing(&visits.primary, &arm.label, &used),
         primary: ratios(&visits.primary, decides, isolate),
-        cpu: ratios(&visits.primary, Quantity::ServerCpu, isolate),
+        cpu: Quantity::cpu_of(cell)
+            .map_or_else(Ratios::default, |cpu| ratios(&visits.primary, cpu, isolate)),
         isolated: visits
             .isolated
             .as_ref()
@@ -288,15 +289,16 @@ fn never(visits: &Visits<'_>, label: &str) -> Refusal {
 
 fn arm_analysis(
     header: &RunHeader,
-    decides: Quantity,
+    cell: &Cell,
     draft: &Draft<'_>,
     drafts: &[Draft<'_>],
     table: &mut StudentTable,
 ) -> ArmAnalysis {
+    let (decides, cpu) = (Quantity::of(cell), Quantity::cpu_of(cell));
     let refusal = draft.standing.refusal.as_ref();
     let isolated_refusal = draft.isolated_standing.as_ref().and_then(|s| s.refusal.as_ref());
-    let mut judged = |quantity, of: Part, refusal: Option<&Refusal>| {
-        judged(header, quantity, draft, drafts, of, refusal, table)
+    let mut judged = |quantity: Option<Quantity>, of: Part, refusal: Option<&Refusal>| {
+        judged(header, quantity?, draft, drafts, of, refusal, table)
     };
     let arms = of_own_rate(&draft.used);
     let latency: Option<Vec<&Histogram>> =
@@ -308,9 +310,9 @@ fn arm_analysis(
         arm: draft.arm.clone(),
         status: refusal.map_or(Status::Ok, |refusal| refusal.status),
         reason: refusal.map(|refusal| refusal.reason.clone()),
-        contrast: judged(decides, |draft| draft.primary.measured.as_ref(), refusal),
-        cpu_contrast: judged(Quantity::ServerCpu, |draft| draft.cpu.measured.as_ref(), refusal),
-        isolated: judged(decides, |draft| draft.isolated.as_ref(), isolated_refusal),
+        contrast: judged(Some(decides), |draft| draft.primary.measured.as_ref(), refusal),
+        cpu_contrast: judged(cpu, |draft| draft.cpu.measured.as_ref(), refusal),
+        isolated: judged(Some(decides), |draft| draft.isolated.as_ref(), isolated_refusal),
         figures: figures::of(&arms, table),
         copies_sender: figures::copies(&arms, |outcome| outcome.copies_sender),
         copies_end_to_end: figures::copies(&arms, |outcome| outcome.copies_end_to_end),

@@ -23,6 +23,9 @@ pub struct Figures {
     pub ns_per_byte: Option<Estimate>,
     /// CPU time of the sending threads per message, or per call, ns.
     pub tx_cpu_ns_per_message: Option<Estimate>,
+    /// CPU time of the threads of both ends per message, ns; of the one end where there is
+    /// no other.
+    pub cpu_ns_per_message: Option<Estimate>,
     /// CPU cycles of both ends per message, or per call, user and kernel.
     pub cycles_per_message: Option<Estimate>,
     /// Instructions of both ends per message, or per call, user and kernel.

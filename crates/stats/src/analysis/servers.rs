@@ -161,6 +161,7 @@ impl Limits {
         match quantity {
             Quantity::Time => self.client_busy.as_deref(),
             Quantity::ServerCpu => self.rate_not_kept.as_deref(),
+            Quantity::Cpu => None,
         }
     }
 }

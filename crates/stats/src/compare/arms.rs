@@ -61,7 +61,7 @@ pub(super) fn drafts<'a>(
     let find = |label: &str| b.arms.iter().find(|arm| arm.arm.label == label);
     let both: Vec<(&ArmAnalysis, &ArmAnalysis)> =
         a.arms.iter().filter_map(|arm| Some((arm, find(&arm.arm.label)?))).collect();
-    let draft = |&quantity: &Quantity| {
+    let draft = |quantity: Quantity| {
         let of = move |cell: &'a CellAnalysis, arm| Standing::of(cell, arm, quantity);
         both.iter().map(move |&(arm_a, arm_b)| Draft {
             arm: &arm_a.arm,
@@ -70,7 +70,7 @@ pub(super) fn drafts<'a>(
             absolute,
         })
     };
-    Quantity::all(&a.cell).iter().flat_map(draft).collect()
+    Quantity::between_runs(&a.cell).flat_map(draft).collect()
 }
 
 impl<'a> Standing<'a> {
@@ -116,6 +116,7 @@ fn own(arm: &ArmAnalysis, quantity: Quantity) -> Option<Estimate> {
     match quantity {
         Quantity::Time => Some(arm.figures.as_ref()?.ns_per_message),
         Quantity::ServerCpu => Some(arm.server.as_ref()?.server.task_clock_ns?.per_request),
+        Quantity::Cpu => arm.figures.as_ref()?.cpu_ns_per_message,
     }
 }
 

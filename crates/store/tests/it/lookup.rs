@@ -82,4 +82,6 @@ fn the_list_counts_cells_and_trials() {
     let counts: Vec<_> = runs.iter().map(|run| (run.id.as_str(), run.cells, run.trials)).collect();
     assert_eq!(counts, [("0000000a", 2, 3), ("0000000b", 0, 0)]);
     assert_eq!(runs[0].study, "net");
+    let headers = ["0000000a", "0000000b"].map(|id| store.load(id).expect("it loads").header);
+    assert_eq!(store.headers().expect("it reads"), headers);
 }

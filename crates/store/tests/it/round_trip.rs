@@ -54,6 +54,7 @@ fn a_phase_that_came_after_the_end_of_a_run_takes_it_back() {
     store.end_run("0000000a", &end).expect("the run ends");
     let run = store.load("0000000a").expect("it loads");
     assert_eq!((&run.searches[..], run.header.end), (&[phase.clone()][..], Some(end.clone())));
+    assert_eq!(store.headers().expect("it reads")[0].end, Some(end.clone()));
     assert_eq!(store.runs().expect("it lists")[0].end, Some(end));
     store.append_search("0000000a", &phase).expect("it is stored");
     assert_eq!(store.load("0000000a").expect("it loads").header.end, None);

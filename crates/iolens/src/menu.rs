@@ -1,0 +1,266 @@
+//! The questions of the menu and what each answer adds to a command line. Every choice is a
+//! flag: whoever has seen the command needs the menu no more. What works on this machine is
+//! told to it, so that it can be tested anywhere.
+
+use iolens_model::axes::{Study, Topology};
+
+use crate::request;
+use crate::values;
+use crate::wishes::Wishes;
+
+/// Where messages can travel here, or why not.
+pub(crate) type Stands = Vec<(Topology, Result<(), String>)>;
+
+/// One question.
+#[derive(Debug, Clone)]
+pub(crate) struct Question {
+    pub(crate) text: &'static str,
+    pub(crate) answer: Answer,
+}
+
+/// How it is answered.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// By one of these; the first that is not refused is what Enter takes.
+    Choice(Vec<Choice>),
+    /// By a value that is typed.
+    Value(Value),
+}
+
+/// One of several answers.
+#[derive(Debug, Clone)]
+pub(crate) struct Choice {
+    pub(crate) label: String,
+    /// What it adds to the command line.
+    pub(crate) adds: Vec<String>,
+    /// Why it cannot be chosen here.
+    pub(crate) refused: Option<String>,
+}
+
+/// A value of a flag.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Value {
+    pub(crate) flag: &'static str,
+    /// What Enter alone takes.
+    pub(crate) default: &'static str,
+    /// What is wrong with it.
+    pub(crate) check: fn(&str) -> Result<(), String>,
+}
+
+impl Choice {
+    fn new(label: impl Into<String>, adds: &[&str]) -> Choice {
+        let adds = adds.iter().map(|&word| word.to_owned()).collect();
+        Choice { label: label.into(), adds, refused: None }
+    }
+}
+
+impl Value {
+    /// What an answer adds to the command line: the default where nothing was typed.
+    ///
+    /// Errors: what is wrong with it, in the words of the command line.
+    pub(crate) fn adds(&self, typed: &str) -> Result<Vec<String>, String> {
+        let value = if typed.trim().is_empty() { self.default } else { typed.trim() };
+        (self.check)(value).map(|()| vec![self.flag.to_owned(), value.to_owned()])
+    }
+}
+
+/// The question behind these answers, each of which is what it adds to the command line; none
+/// where the command is whole.
+pub(crate) fn next(stands: &Stands, answers: &[Vec<String>]) -> Option<Question> {
+    let Some((what, rest)) = answers.split_first() else { return Some(what_to_know()) };
+    let words: Vec<&str> = what.iter().map(String::as_str).collect();
+    let mut questions = match words.as_slice() {
+        ["ask"] => of_a_message(stands),
+        ["run", study] => match Study::from_word(study) {
+            Some(study @ (Study::Net | Study::Server)) => {
+                vec![place(stands, study), how_long(study)]
+            }
+            Some(study) => vec![how_long(study)],
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    };
+    (rest.len() < questions.len()).then(|| questions.swap_remove(rest.len()))
+}
+
+fn what_to_know() -> Question {
+    let choices = vec![
+        Choice::new("messages through sockets: which way from which size on", &["run", "net"]),
+        Choice::new("a message of mine: the cheapest way to send it", &["ask"]),
+        Choice::new("reading a file: which way, with and without the cache", &["run", "file"]),
+        Choice::new("writing a file: which way, and what fsync costs", &["run", "write"]),
+        Choice::new("copying a file: which way, beside dd and cp", &["run", "copy"]),
+        Choice::new("servers: which model answers a request cheapest", &["run", "server"]),
+        Choice::new("single system calls: what a crossing costs", &["run", "syscall"]),
+        Choice::new("what can be measured on this machine at all", &["doctor"]),
+    ];
+    Question { text: "What do you want to know?", answer: Answer::Choice(choices) }
+}
+
+fn of_a_message(stands: &Stands) -> Vec<Question> {
+    let value = |text, flag, default, check| Question {
+        text,
+        answer: Answer::Value(Value { flag, default, check }),
+    };
+    vec![
+        value("How large is a message?", "--size", "1KiB", |text| values::size(text).map(drop)),
+        value("Over how many connections at a time?", "--connections", "1", |text| {
+            values::asked::connections(text).map(drop)
+        }),
+        value("Of how many parts is it made, that lie apart?", "--fields", "8", |text| {
+            values::field_count(text).map(drop)
+        }),
+        Question {
+            text: "What travels?",
+            answer: Answer::Choice(vec![
+                Choice::new("one message after another", &["--mode", "stream"]),
+                Choice::new("a response to each before the next", &["--mode", "rr"]),
+            ]),
+        },
+        placed("--topology", stands, &|topology| topology.has_receiver()),
+    ]
+}
+
+fn place(stands: &Stands, study: Study) -> Question {
+    placed("--topologies", stands, &|topology| study == Study::Net || topology.has_receiver())
+}
+
+/// Where the ends stand, the first that works being what Enter takes.
+fn placed(flag: &str, stands: &Stands, takes: &dyn Fn(Topology) -> bool) -> Question {
+    let choice = |(topology, works): &(Topology, Result<(), String>)| {
+        let label = match topology {
+            Topology::Veth => "veth: two network namespaces, made for it and removed",
+            Topology::Loopback => "loopback: the machine with itself, as it is",
+            Topology::Sink => "sink: a device that drops all, where zero-copy is none",
+        };
+        let mut choice = Choice::new(label, &[flag, topology.word()]);
+        if *topology == Topology::Sink {
+            // Each message is one datagram, and a zero-copy one may lie on 17 pages.
+            let fitting = ["--sizes", "1KiB..64000", "--fields", "1"];
+            choice.adds.extend(fitting.map(str::to_owned));
+        }
+        let first = |why: &String| why.lines().next().unwrap_or_default().to_owned();
+        Choice { refused: works.as_ref().err().map(first), ..choice }
+    };
+    let fits = stands.iter().filter(|(topology, _)| takes(*topology));
+    Question { text: "Where?", answer: Answer::Choice(fits.map(choice).collect()) }
+}
+
+/// How long, with what each takes at most.
+fn how_long(study: Study) -> Question {
+    let at_most = |quick: bool| {
+        let asked = request::asked(study.word(), &Wishes { quick, ..Wishes::default() });
+        let budget = asked.ok().and_then(|wishes| wishes.budget);
+        budget.map_or_else(String::new, |budget| format!(", {budget} at most"))
+    };
+    let long = match at_most(false).is_empty() {
+        // Where no budget is stated, how long it takes is how much there is to do.
+        true => Choice::new("long: half-widths down to 1 %", &["--precision", "1%"]),
+        false => Choice::new(
+            "long: half-widths down to 1 %, 1 h at most",
+            &["--precision", "1%", "--budget", "1h"],
+        ),
+    };
+    let choices = vec![
+        Choice::new(format!("quick: a first look, no verdicts{}", at_most(true)), &["--quick"]),
+        Choice::new(format!("normal: verdicts with intervals{}", at_most(false)), &[]),
+        long,
+    ];
+    Question { text: "How long?", answer: Answer::Choice(choices) }
+}
+
+/// The whole command line, without the program.
+pub(crate) fn line(answers: &[Vec<String>]) -> Vec<String> {
+    answers.concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Args, Command};
+
+    fn stands(veth: Result<(), &str>) -> Stands {
+        let veth = veth.map_err(str::to_owned);
+        vec![(Topology::Veth, veth.clone()), (Topology::Loopback, Ok(())), (Topology::Sink, veth)]
+    }
+
+    /// Every command line that the menu can end with, and how many answers it took.
+    fn paths(stands: &Stands, answers: &[Vec<String>], found: &mut Vec<Vec<Vec<String>>>) {
+        let Some(question) = next(stands, answers) else {
+            found.push(answers.to_vec());
+            return;
+        };
+        let adds: Vec<Vec<String>> = match question.answer {
+            Answer::Choice(choices) => {
+                assert!(choices.iter().any(|choice| choice.refused.is_none()));
+                let can = choices.into_iter().filter(|choice| choice.refused.is_none());
+                can.map(|choice| choice.adds).collect()
+            }
+            Answer::Value(value) => vec![value.adds("").unwrap()],
+        };
+        for adds in adds {
+            paths(stands, &[answers, &[adds]].concat(), found);
+        }
+    }
+
+    #[test]
+    fn every_path_ends_in_a_command_that_the_parser_takes_and_that_can_be_planned() {
+        for veth in [Ok(()), Err("not permitted\n  advice")] {
+            let stands = stands(veth);
+            let mut found = Vec::new();
+            paths(&stands, &[], &mut found);
+            assert!(found.len() > 15, "{found:?}");
+            for answers in found {
+                // One key each, the last to say go.
+                assert!(answers.len() + 1 < 10, "{answers:?}");
+                let line = line(&answers);
+                let words = std::iter::once("iolens".to_owned()).chain(line.iter().cloned());
+                let args = Args::try_parse_from(words).unwrap_or_else(|e| panic!("{line:?}: {e}"));
+                if let Command::Run(run) = args.command {
+                    let asked = request::asked(run.what.as_deref().unwrap(), &run.wishes).unwrap();
+                    let available = |topology| {
+                        let known = stands.iter().find(|(known, _)| *known == topology);
+                        known.map_or(Ok(()), |(_, works)| works.clone())
+                    };
+                    let planned = request::plan(asked, 1, &available);
+                    assert!(planned.is_ok(), "{line:?}: {planned:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_work_here_is_shown_with_the_reason_and_not_taken() {
+        let answers = [vec!["run".to_owned(), "net".to_owned()]];
+        let Some(Question { answer: Answer::Choice(choices), .. }) =
+            next(&stands(Err("not permitted\n  advice")), &answers)
+        else {
+            panic!("no choice");
+        };
+        assert_eq!(choices[0].refused.as_deref(), Some("not permitted"));
+        assert_eq!((choices[1].refused.as_deref(), choices.len()), (None, 3));
+        assert!(next(&stands(Ok(())), &[vec!["doctor".to_owned()]]).is_none());
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_answered_as_on_the_command_line() {
+        let Some(Question { answer: Answer::Value(value), .. }) =
+            next(&stands(Ok(())), &[vec!["ask".to_owned()]])
+        else {
+            panic!("no value");
+        };
+        assert_eq!(value.adds(" 12KiB ").unwrap(), ["--size", "12KiB"]);
+        assert!(value.adds("12 parsecs").unwrap_err().contains("is not a size"));
+    }
+
+    #[test]
+    fn every_study_can_be_asked_for() {
+        let Answer::Choice(choices) = what_to_know().answer else { panic!("a choice") };
+        for study in Study::ALL {
+            let words = ["run".to_owned(), study.word().to_owned()];
+            assert!(choices.iter().any(|choice| choice.adds == words), "{study}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! What there is to say of a run between two passes: how precise it is, which condition still
+//! keeps it going, and for how long at most.
+
+use iolens_model::plan::{Passes, Plan};
+use iolens_model::units::Nanos;
+use iolens_stats::analysis::Analysis;
+
+/// How precise a run is so far.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Precision {
+    /// Half-width of the widest interval, as a fraction; null before there is one.
+    widest: Option<f64>,
+    /// That of the baseline against its double, median over cells.
+    floor: Option<f64>,
+    /// What was asked for.
+    target: f64,
+    /// The ratios that are wider, the widest first.
+    unmet: Vec<String>,
+}
+
+impl Precision {
+    pub(crate) fn of(analysis: &Analysis, plan: &Plan) -> Precision {
+        let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+        let halves = arms.filter_map(|arm| arm.contrast.as_ref()?.half_width());
+        Precision {
+            widest: halves.reduce(f64::max),
+            floor: analysis.self_check.floor_median,
+            target: plan.precision,
+            unmet: iolens_stats::unmet(analysis, plan),
+        }
+    }
+
+    fn widest(&self) -> String {
+        either_way(self.widest)
+    }
+
+    fn floor(&self) -> String {
+        format!("noise floor {}", either_way(self.floor))
+    }
+}
+
+/// A run after a pass.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct News {
+    pub(crate) precision: Precision,
+    /// What the plan asks for.
+    pub(crate) passes: Passes,
+    /// The pass that is over.
+    pub(crate) pass: u32,
+    /// Passes of this session, which may have begun in the middle of a run.
+    pub(crate) passes_here: u32,
+    /// Of this session.
+    pub(crate) elapsed: Nanos,
+    /// What passes have of the budget of this session.
+    pub(crate) budget: Nanos,
+    /// The longest pass.
+    pub(crate) pass_time: Nanos,
+}
+
+impl News {
+    /// Passes that are still to come, at most.
+    pub(crate) fn passes_left(&self) -> u32 {
+        let by_plan = self.passes.maximum.saturating_sub(self.pass);
+        let left_ns = self.budget.0.saturating_sub(self.elapsed.0);
+        let by_budget = left_ns.checked_div(self.pass_time.0).unwrap_or(u64::MAX);
+        by_plan.min(u32::try_from(by_budget).unwrap_or(u32::MAX))
+    }
+
+    /// For a bar, which has 80 columns: `widest ±4.1 % > 3.0 %, noise ±0.9 %, at most 35.0 s`.
+    pub(crate) fn brief(&self) -> String {
+        let Precision { unmet, target, .. } = &self.precision;
+        let target = match unmet.is_empty() {
+            true => String::new(),
+            false => format!(" > {}", percent(*target)),
+        };
+        let (widest, floor) = (self.precision.widest(), either_way(self.precision.floor));
+        let left = self.left();
+        let left = left.strip_suffix(" left").filter(|_| self.passes_left() > 0).unwrap_or(&left);
+        format!("widest {widest}{target}, noise {floor}, {left}")
+    }
+
+    /// A line: the same, with what the run goes on for.
+    pub(crate) fn line(&self) -> String {
+        let (widest, floor) = (self.precision.widest(), self.precision.floor());
+        let (pass, condition, left) = (self.pass, self.condition(), self.left());
+        format!("pass {pass} done: widest interval {widest}, {floor}; {condition}; {left}")
+    }
+
+    /// The condition that is not met yet.
+    fn condition(&self) -> String {
+        let Passes { minimum, maximum } = self.passes;
+        if self.pass < minimum {
+            let least = if minimum == maximum { "" } else { " at least" };
+            return format!("{} of {minimum} passes{least}", self.pass);
+        }
+        match self.precision.unmet.as_slice() {
+            [] => format!("every ratio is within ±{}", percent(self.precision.target)),
+            [one] => format!("not precise enough: {one}"),
+            [widest, rest @ ..] => {
+                format!("not precise enough: {widest}, and {} more", rest.len())
+            }
+        }
+    }
+
+    fn left(&self) -> String {
+        match self.passes_left() {
+            0 => "no pass left".to_owned(),
+            passes => {
+                let left = u64::from(passes).saturating_mul(self.pass_time.0);
+                format!("at most {} left", Nanos(left))
+            }
+        }
+    }
+}
+
+/// `±4.1 %`.
+fn either_way(x: Option<f64>) -> String {
+    x.map_or_else(|| "n/a".to_owned(), |x| format!("±{}", percent(x)))
+}
+
+fn percent(x: f64) -> String {
+    format!("{:.1} %", 100.0 * x)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After this pass, of passes of 2 s and a budget of 100 s.
+    fn news(passes: [u32; 2], pass: u32, elapsed_s: u64, unmet: &[&str]) -> News {
+        let seconds = |n: u64| Nanos(n * Nanos::SECOND.0);
+        let unmet = unmet.iter().map(|&one| one.to_owned()).collect();
+        News {
+            precision: Precision { widest: Some(0.041), floor: None, target: 0.03, unmet },
+            passes: Passes { minimum: passes[0], maximum: passes[1] },
+            pass,
+            passes_here: pass,
+            elapsed: seconds(elapsed_s),
+            budget: seconds(100),
+            pass_time: seconds(2),
+        }
+    }
+
+    #[test]
+    fn a_line_says_what_a_run_goes_on_for_and_how_long_at_most() {
+        let check = |news: News, expect: &str| assert_eq!(news.line(), expect);
+        let head = |pass: u32| format!("pass {pass} done: widest interval ±4.1 %, noise floor n/a");
+        let wide = ["4 KiB, send: ±4.1 % > 3 %", "64 B, send: ±3.2 % > 3 %"];
+        check(
+            news([12, 60], 3, 6, &wide),
+            &format!("{}; 3 of 12 passes at least; at most 1.57 min left", head(3)),
+        );
+        check(
+            news([20, 20], 3, 6, &wide),
+            &format!("{}; 3 of 20 passes; at most 34.0 s left", head(3)),
+        );
+        check(
+            news([12, 60], 12, 90, &wide),
+            &format!(
+                "{}; not precise enough: {}, and 1 more; at most 10.0 s left",
+                head(12),
+                wide[0]
+            ),
+        );
+        check(
+            news([12, 60], 12, 99, &wide[..1]),
+            &format!("{}; not precise enough: {}; no pass left", head(12), wide[0]),
+        );
+        check(
+            news([12, 60], 60, 50, &[]),
+            &format!("{}; every ratio is within ±3.0 %; no pass left", head(60)),
+        );
+    }
+
+    #[test]
+    fn a_bar_has_room_for_less() {
+        let brief = news([12, 60], 12, 90, &["4 KiB, send: ±4.1 % > 3 %"]).brief();
+        assert_eq!(brief, "widest ±4.1 % > 3.0 %, noise n/a, at most 10.0 s");
+        assert_eq!(news([12, 60], 12, 90, &[]).passes_left(), 5);
+        let endless = News { pass_time: Nanos(0), ..news([12, 60], 12, 0, &[]) };
+        assert_eq!(endless.passes_left(), 48);
+    }
+}

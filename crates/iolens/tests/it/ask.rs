@@ -1,0 +1,82 @@
+//! A question about one message: answered from a run that is stored, or from a short one.
+
+use crate::harness::Place;
+
+const ARMS: &str = "--primitives send_staged,sendmsg_iov";
+
+/// A place with one run of a message of 1 KiB in three fields.
+fn with_a_run() -> Place {
+    let place = Place::new();
+    let done = place.run(&format!(
+        "run net --sizes 1KiB --fields 3 --threads 1 --topologies loopback --quick --passes 3 \
+         --rounds 3 --progress none {ARMS}"
+    ));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    place
+}
+
+#[test]
+fn a_stored_run_answers_about_its_very_message() {
+    let place = with_a_run();
+    let id = place.json("runs --json")[0]["id"].as_str().unwrap().to_owned();
+    let question = format!("ask --size 1KiB --fields 3 --topology loopback {ARMS}");
+    let done = place.run(&question);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    assert!(
+        done.stdout.starts_with("Indicative: for messages of 1 KiB in 3 fields over 1 connection"),
+        "{}",
+        done.stdout
+    );
+    assert!(done.stdout.contains(&format!("From run {id} of ")), "{}", done.stdout);
+    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1, "nothing was measured");
+    let named = place.json(&format!("{question} --run last --json"));
+    let stored = place.json(&format!("{question} --stored --json"));
+    assert_eq!((&stored["run"], &stored["stored"]), (&id.into(), &true.into()));
+    assert_eq!((&stored["answer"], &stored["asked"]), (&named["answer"], &named["asked"]));
+    assert_eq!(stored["asked"]["message_bytes"], 1024);
+    assert!(stored["by_cpu"][1]["cpu_ratio"].is_number(), "{stored}");
+}
+
+#[test]
+fn what_is_not_stored_is_refused_where_nothing_may_be_measured() {
+    let nothing = Place::new().run("ask --size 1KiB --topology loopback --stored");
+    assert_eq!(nothing.code, Some(4), "{}", nothing.stdout);
+    assert!(nothing.stderr.contains("no stored run answers about 1 KiB"), "{}", nothing.stderr);
+    let place = with_a_run();
+    let asked = |line: &str| place.run(&format!("ask --topology loopback {ARMS} {line}"));
+    let check = |line: &str, code: i32, expect: &str| {
+        let done = asked(line);
+        assert_eq!(done.code, Some(code), "{line}: {}", done.stdout);
+        assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
+    };
+    let other = "1 run without this message, threads and topology";
+    check("--size 1KiB --fields 3 --connections 2 --stored", 4, other);
+    check("--size 2KiB --fields 3 --stored", 4, other);
+    check("--size 2KiB --fields 3 --run last", 2, "it has:\n  1 KiB × 1 thread, loopback");
+    check("--size 1KiB --connections 5000", 2, "a thread of its own at either end");
+    check("--size 1KiB --run last --fresh", 2, "cannot be used with");
+    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_short_run_measures_the_message_and_those_beside_it() {
+    let place = Place::new();
+    let question =
+        format!("ask --size 4KiB --topology loopback {ARMS} --budget 2s --progress none");
+    let answer = place.json(&format!("{question} --json"));
+    assert_eq!((&answer["stored"], &answer["indicative"]), (&false.into(), &true.into()));
+    let beside = answer["beside"].as_array().unwrap();
+    let sizes: Vec<u64> = beside.iter().map(|b| b["message_bytes"].as_u64().unwrap()).collect();
+    assert_eq!(sizes, [1024, 16_384]);
+    let run = answer["run"].as_str().unwrap();
+    let runs = place.json("runs --json");
+    assert_eq!((&runs[0]["id"], &runs[0]["cells"]), (&run.into(), &3.into()));
+    // The next time it is there; so short a run may be one that cannot be believed, which is
+    // said then.
+    let again = place.run(&question.replace("--budget 2s", "--stored"));
+    let said = match again.code {
+        Some(0) => &again.stdout,
+        _ => &again.stderr,
+    };
+    assert!(said.contains(run) && matches!(again.code, Some(0 | 4)), "{said}");
+}

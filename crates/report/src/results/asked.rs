@@ -1,0 +1,103 @@
+//! The one table about a message that somebody asked for: each arm by time and by CPU time.
+
+use iolens_model::plan::Plan;
+use iolens_stats::analysis::{ArmAnalysis, CellAnalysis};
+
+use super::{Detail, entry, label, mapped, remark, tapped};
+use crate::number;
+use crate::table::{Column, Entry, Table, Tone};
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// As in the tables of a run, of time.
+    Of(Detail),
+    /// CPU time of both ends.
+    Cpu,
+    /// Its ratio with the interval.
+    CpuRatio,
+    /// The verdict on it.
+    CpuVerdict,
+}
+
+impl Part {
+    const ALL: [Part; 10] = [
+        Part::Of(Detail::Arm),
+        Part::Of(Detail::Goodput),
+        Part::Of(Detail::Time),
+        Part::Of(Detail::Ratio),
+        Part::Of(Detail::Verdict),
+        Part::Cpu,
+        Part::CpuRatio,
+        Part::CpuVerdict,
+        Part::Of(Detail::Trials),
+        Part::Of(Detail::Copies),
+    ];
+
+    /// What a narrow terminal has no room for, first to go first.
+    const DROPPED: [Part; 4] = [
+        Part::Of(Detail::Copies),
+        Part::Of(Detail::Trials),
+        Part::CpuVerdict,
+        Part::Of(Detail::Goodput),
+    ];
+
+    fn is_verdict(self) -> bool {
+        matches!(self, Part::Of(Detail::Verdict) | Part::CpuVerdict)
+    }
+
+    fn column(self) -> Column {
+        match self {
+            Part::Of(detail) => detail.column(),
+            Part::Cpu => Column::decimal("CPU", "ns/msg"),
+            Part::CpuRatio => Column::left("by CPU", "[95 %]"),
+            Part::CpuVerdict => Column::left("verdict", "by CPU"),
+        }
+    }
+
+    fn entry(self, arm: &ArmAnalysis, by_cpu: &ArmAnalysis) -> Entry {
+        match self {
+            Part::Of(detail) => entry(detail, arm),
+            Part::Cpu => {
+                let figures = arm.figures.as_ref();
+                let spent = figures.and_then(|figures| figures.cpu_ns_per_message);
+                number::narrow(spent.map(|estimate| estimate.value)).into()
+            }
+            Part::CpuRatio => entry(Detail::Ratio, by_cpu),
+            Part::CpuVerdict => entry(Detail::Verdict, by_cpu),
+        }
+    }
+}
+
+/// The table of a cell, as wide as `width` allows.
+pub(crate) fn asked(plan: &Plan, cell: &CellAnalysis, width: usize) -> Table {
+    let mut parts: Vec<Part> =
+        Part::ALL.into_iter().filter(|part| !(plan.quick && part.is_verdict())).collect();
+    let mut table = fill(&parts, cell);
+    for dropped in Part::DROPPED {
+        if table.width() <= width {
+            break;
+        }
+        parts.retain(|part| *part != dropped);
+        table = fill(&parts, cell);
+    }
+    table
+}
+
+fn fill(parts: &[Part], cell: &CellAnalysis) -> Table {
+    let mut table = Table::new("", parts.iter().map(|part| part.column()).collect());
+    let by_cpu = cell.by_cpu();
+    for (arm, by_cpu) in cell.arms.iter().zip(&by_cpu.arms) {
+        let note = remark(arm).or_else(|| mapped(cell, arm)).or_else(|| tapped(cell, arm));
+        let note = note.map(|note| table.note(&note));
+        let entry = |&part: &Part| match part {
+            Part::Of(Detail::Arm) => {
+                Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
+            }
+            other => other.entry(arm, by_cpu),
+        };
+        let entries = parts.iter().map(entry).collect();
+        table.push(entries);
+    }
+    table
+}
