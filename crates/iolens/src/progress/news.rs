@@ -68,11 +68,9 @@ impl News {
 
     /// For a bar, which has 80 columns: `widest ±4.1 % > 3.0 %, noise ±0.9 %, at most 35.0 s`.
     pub(crate) fn brief(&self) -> String {
-        let Precision { unmet, target, .. } = &self.precision;
-        let target = match unmet.is_empty() {
-            true => String::new(),
-            false => format!(" > {}", percent(*target)),
-        };
+        let Precision { widest, target, .. } = self.precision;
+        let is_wide = widest.is_some_and(|widest| widest > target);
+        let target = if is_wide { format!(" > {}", percent(target)) } else { String::new() };
         let (widest, floor) = (self.precision.widest(), either_way(self.precision.floor));
         let left = self.left();
         let left = left.strip_suffix(" left").filter(|_| self.passes_left() > 0).unwrap_or(&left);
@@ -177,6 +175,9 @@ mod tests {
         let brief = news([12, 60], 12, 90, &["4 KiB, send: ±4.1 % > 3 %"]).brief();
         assert_eq!(brief, "widest ±4.1 % > 3.0 %, noise n/a, at most 10.0 s");
         assert_eq!(news([12, 60], 12, 90, &[]).passes_left(), 5);
+        let mut first = news([12, 60], 1, 2, &["4 KiB, send: no interval, 1 trial"]);
+        first.precision.widest = None;
+        assert_eq!(first.brief(), "widest n/a, noise n/a, at most 1.63 min");
         let endless = News { pass_time: Nanos(0), ..news([12, 60], 12, 0, &[]) };
         assert_eq!(endless.passes_left(), 48);
     }
