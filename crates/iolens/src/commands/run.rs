@@ -60,8 +60,9 @@ pub(crate) fn run(args: &args::Run) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut session = Session::open(&database, args.wait)?;
+    output::note(&outlook::before(&request.plan, &look));
     let expected = outlook::Expected::of(&session.store, &request.plan, &host);
-    output::note(&outlook::before(&request.plan, &look, &expected));
+    output::note(&expected.line(&request.plan, &look));
     let trials = look.trials * request.plan.passes.minimum as usize;
     let mut progress = Progress::new(args.progress, trials);
     let sysctls = Sysctls::of_plan(&request.plan)?;
