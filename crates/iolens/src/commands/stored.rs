@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolens_model::outcome::{EndFacts, TrialOutcome};
+use iolens_model::outcome::EndFacts;
 use iolens_model::reading::NotMeasured;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::{csv, json, text};
