@@ -150,10 +150,7 @@ impl Store {
         mut keep: impl FnMut(&RunHeader, TrialOutcome) -> TrialOutcome,
     ) -> Result<Run, StoreError> {
         let run = self.snapshot("read a run", |connection| {
-            let sql = format!("SELECT {HEADER} FROM run WHERE id = ?");
-            let mut statement = connection.prepare_cached(&sql)?;
-            let found = statement.query_row([run_id], |row| Ok((row.get("run")?, header(row)?)));
-            let Some((key, mut header)) = found.optional()? else {
+            let Some((key, mut header)) = key_and_header(connection, run_id)? else {
                 return Ok(None);
             };
             let trials = trial::all(connection, key, &header.plan, |trial| keep(&header, trial))?;
@@ -163,6 +160,15 @@ impl Store {
             Ok(Some(Run { header, trials, profiles, searches }))
         })?;
         run.ok_or_else(|| self.no_such_run(run_id))
+    }
+
+    /// What was known of a run when it began: not its end, and none of its trials is read.
+    ///
+    /// # Errors
+    /// As [`Store::load`].
+    pub fn header(&self, run_id: &str) -> Result<RunHeader, StoreError> {
+        let found = self.snapshot("read a run", |connection| key_and_header(connection, run_id))?;
+        found.map(|(_, header)| header).ok_or_else(|| self.no_such_run(run_id))
     }
 
     /// The key of a run by its whole id.
@@ -208,6 +214,16 @@ fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummar
         trials,
         end: end_of(connection, row.get("run")?, trials + row.get::<_, u64>("phases")?)?,
     })
+}
+
+/// The run with this id, where there is one.
+fn key_and_header(
+    connection: &Connection,
+    run_id: &str,
+) -> rusqlite::Result<Option<(i64, RunHeader)>> {
+    let sql = format!("SELECT {HEADER} FROM run WHERE id = ?");
+    let mut statement = connection.prepare_cached(&sql)?;
+    statement.query_row([run_id], |row| Ok((row.get("run")?, header(row)?))).optional()
 }
 
 fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {

@@ -11,6 +11,7 @@ use iolens_stats::Forecast;
 use iolens_store::Store;
 use serde_json::json;
 
+use crate::commands::stored::summed_in;
 use crate::failure::Failure;
 use crate::runner::{FirstLook, Searches};
 use crate::values;
@@ -29,13 +30,14 @@ impl Expected {
         let model = host.fact("cpu", "model");
         let ids = store.run_ids().unwrap_or_default();
         let forecast = |id: String| {
-            let run = store.load(&id).ok()?;
-            let is_alike = run.header.host.fact("cpu", "model") == model
-                && run.header.plan.study() == plan.study()
-                && run.header.plan.schedule == plan.schedule
-                && run.header.plan.isolate == plan.isolate;
-            let forecast = is_alike.then(|| Forecast::of(&iolens_stats::analyse(&run)));
-            forecast.flatten().map(|forecast| (id, forecast))
+            // Of a run that is like no other, the trials need not be read.
+            let header = store.header(&id).ok()?;
+            let is_alike = header.host.fact("cpu", "model") == model
+                && header.plan.study() == plan.study()
+                && header.plan.schedule == plan.schedule
+                && header.plan.isolate == plan.isolate;
+            let (_, analysis) = is_alike.then(|| summed_in(store, &id))?.ok()?;
+            Forecast::of(&analysis).map(|forecast| (id, forecast))
         };
         Expected(ids.into_iter().rev().take(RUNS_MAX).find_map(forecast))
     }
@@ -52,8 +54,9 @@ impl Expected {
         self.0.as_ref()?.1.half_width(passes)
     }
 
-    /// One line.
-    fn line(&self, passes: u32) -> String {
+    /// One line, for a run of this plan.
+    pub(crate) fn line(&self, plan: &Plan, look: &FirstLook) -> String {
+        let passes = passes_in_budget(plan, look).min(plan.passes.maximum);
         match (&self.0, self.half_width(passes)) {
             (Some((id, forecast)), Some(half)) => format!(
                 "expected half-width of a ratio: about ±{:.1} % after {}, from the \
@@ -70,8 +73,8 @@ impl Expected {
     }
 }
 
-/// Cells, trials, time and width, a line each.
-pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> String {
+/// Cells, trials and time, a line each.
+pub(crate) fn before(plan: &Plan, look: &FirstLook) -> String {
     let (least, most) = (plan.passes.minimum, plan.passes.maximum);
     let fits = passes_in_budget(plan, look);
     let passes = match least == most {
@@ -95,7 +98,7 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> Stri
     let _ = write!(
         text,
         "{} {}, {} trials a pass of about {}; {passes}, {} trials at least\n\
-         {}expected time: about {}{time}\n{}",
+         {}expected time: about {}{time}",
         look.cells,
         if look.cells == 1 { "cell" } else { "cells" },
         look.trials,
@@ -103,7 +106,6 @@ pub(crate) fn before(plan: &Plan, look: &FirstLook, expected: &Expected) -> Stri
         look.trials * least as usize,
         look.searches.map_or_else(String::new, |searches| searched(plan, &searches)),
         look.longest,
-        expected.line(fits.min(most)),
     );
     text
 }
@@ -185,6 +187,6 @@ pub(crate) fn dry_run(
     look.arms.iter().for_each(|arm| _ = writeln!(text, "  {arm}"));
     text.push_str("cells:\n");
     cells.iter().for_each(|cell| _ = writeln!(text, "  {cell}"));
-    text.push_str(&before(plan, look, expected));
+    let _ = write!(text, "{}\n{}", before(plan, look), expected.line(plan, look));
     Ok(text)
 }

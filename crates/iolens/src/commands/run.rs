@@ -86,8 +86,9 @@ pub(crate) fn measured(
     how: &How<'_>,
 ) -> Result<Run, Failure> {
     let mut session = Session::open(how.database, how.wait)?;
+    output::note(&outlook::before(&request.plan, look));
     let expected = outlook::Expected::of(&session.store, &request.plan, &host);
-    output::note(&outlook::before(&request.plan, look, &expected));
+    output::note(&expected.line(&request.plan, look));
     let trials = look.trials * request.plan.passes.minimum as usize;
     let mut progress = Progress::new(how.progress, trials);
     let sysctls = Sysctls::of_plan(&request.plan)?;

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolens_model::outcome::{EndFacts, TrialOutcome};
+use iolens_model::outcome::EndFacts;
 use iolens_model::reading::NotMeasured;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::{csv, json, text};
 use iolens_stats::TrialValues;
 use iolens_stats::analysis::Analysis;
-use iolens_store::{RunSummary, Store};
+use iolens_store::{RunSummary, Store, StoreError};
 
 use crate::args::{self, RowFormat, Rows};
 use crate::commands::report::{style, write_new};
@@ -25,16 +25,27 @@ fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
 
 /// A run by its id, the beginning of it, its name, or `last`, and its database.
 pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Failure> {
-    load_with(db, wanted, |_, trial| trial)
+    let (store, path) = open(db)?;
+    let id = store.find(wanted).map_err(Failure::usage)?;
+    let run = store.load(&id).map_err(Failure::unusable)?;
+    Ok((Run { header: completed(run.header), ..run }, path))
 }
 
-/// A run with its analysis, for whoever reads sums of its trials: of the slices nothing else
-/// is left.
+/// A run with its analysis, for whoever reads sums of its trials, and its database.
 pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
+    let (store, path) = open(db)?;
+    let id = store.find(wanted).map_err(Failure::usage)?;
+    let (run, analysis) = summed_in(&store, &id).map_err(Failure::unusable)?;
+    Ok((run, analysis, path))
+}
+
+/// A run with its analysis. Each trial is analysed as it is read, and nothing but the sums of
+/// its slices is kept.
+pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
     let mut values = Vec::new();
     let mut whole: Option<RunHeader> = None;
     let mut told = [Vec::new(), Vec::new()];
-    let (run, path) = load_with(db, wanted, |header, trial| {
+    let run = store.load_with(id, |header, trial| {
         let header = whole.get_or_insert_with(|| completed(header.clone()));
         values.push(TrialValues::of(header, &trial));
         let mut trial = iolens_stats::values::summed(trial);
@@ -43,8 +54,9 @@ pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, 
         }
         trial
     })?;
+    let run = Run { header: completed(run.header), ..run };
     let analysis = iolens_stats::analyse_values(&run.header, &values);
-    Ok((run, analysis, path))
+    Ok((run, analysis))
 }
 
 /// Takes away what an end did not measure where the trial before said the same: those who
@@ -56,17 +68,6 @@ fn tell_once(end: Option<&mut EndFacts>, told: &mut Vec<NotMeasured>) {
     } else {
         told.clone_from(&end.not_measured);
     }
-}
-
-fn load_with(
-    db: Option<&Path>,
-    wanted: &str,
-    keep: impl FnMut(&RunHeader, TrialOutcome) -> TrialOutcome,
-) -> Result<(Run, PathBuf), Failure> {
-    let (store, path) = open(db)?;
-    let id = store.find(wanted).map_err(Failure::usage)?;
-    let run = store.load_with(&id, keep).map_err(Failure::unusable)?;
-    Ok((Run { header: completed(run.header), ..run }, path))
 }
 
 /// A header with what this build knows of the primitives, which an older one did not store.

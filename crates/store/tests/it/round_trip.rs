@@ -1,6 +1,7 @@
 //! What goes in comes out, also after the file was closed, and while it grows.
 
-use iolens_model::run::{Run, RunEnd, StoppedBy};
+use iolens_model::outcome::TrialOutcome;
+use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_store::Store;
 use proptest::prelude::*;
 
@@ -39,7 +40,27 @@ proptest! {
         drop(store);
         let store = Store::open_read_only(&path).expect("the file opens again");
         prop_assert_eq!(&store.load(&run.header.id).expect("it loads again"), &run);
+        let begun = RunHeader { end: None, ..run.header.clone() };
+        prop_assert_eq!(&store.header(&run.header.id).expect("it has one"), &begun);
     }
+}
+
+#[test]
+fn trials_are_kept_as_they_are_told_to_be() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let mut store = Store::open(&directory.path().join("results.db")).expect("a new file opens");
+    store.begin_run(&sample::header("0000000a")).expect("the run begins");
+    for pass in 1..=2 {
+        store.append_trial("0000000a", &sample::trial(pass, 0)).expect("it is stored");
+    }
+    let mut seen = Vec::new();
+    let run = store.load_with("0000000a", |header, trial| {
+        seen.push((header.id.clone(), trial.pass, trial.slices.len()));
+        TrialOutcome { slices: Vec::new(), ..trial }
+    });
+    let run = run.expect("it loads");
+    assert_eq!(seen, [("0000000a".to_owned(), 1, 2), ("0000000a".to_owned(), 2, 2)]);
+    assert!(run.trials.len() == 2 && run.trials.iter().all(|trial| trial.slices.is_empty()));
 }
 
 /// A run that is gone on with has no end as long as it goes on.
