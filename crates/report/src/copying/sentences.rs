@@ -192,10 +192,12 @@ fn reflinked(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Sentenc
 
 /// What programs are started as, and on what terms.
 fn programs(run: &Run) -> Option<Sentence> {
-    let engines = run.header.engines.iter();
-    let parts: Vec<String> = engines
-        .filter_map(|facts| Some(format!("{}: `{}`", facts.id, shown(facts.program.as_ref()?))))
-        .collect();
+    let programs = run.header.engines.iter().filter_map(|facts| {
+        let line = shown(facts.program.as_ref()?);
+        let own = if line.contains("{block}") { "" } else { ", in blocks of its own choice" };
+        Some(format!("{}: `{line}`{own}", facts.id))
+    });
+    let parts: Vec<String> = programs.collect();
     let text = format!(
         "Programs are timed as whole processes, from the call that starts them to the end of \
          waiting for them, on the processor of the engine's thread; engines are timed from their \
