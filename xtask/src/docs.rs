@@ -5,6 +5,7 @@
 
 use std::process::Command;
 
+use crate::program;
 use crate::testing::cargo;
 
 /// What is listed in a file of its name in the folder `docs`.
@@ -33,16 +34,7 @@ fn write(listed: &str) -> Result<(), String> {
 
 /// What cargo prints with these arguments; tests that make docs are told to.
 fn output_of(args: &[&str]) -> Result<Vec<u8>, String> {
-    let words = format!("cargo {}", args.join(" "));
-    let output = Command::new(cargo())
-        .args(args)
-        .env("IOLENS_DOCS", "write")
-        .current_dir(crate::root())
-        .output()
-        .map_err(|e| format!("cannot run `{words}`: {e}"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("`{words}` failed ({}):\n{said}", output.status));
-    }
-    Ok(output.stdout)
+    let mut command = Command::new(cargo());
+    command.args(args).env("IOLENS_DOCS", "write").current_dir(crate::root());
+    Ok(program::output(&mut command)?.stdout)
 }

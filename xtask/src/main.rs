@@ -10,6 +10,7 @@
 
 mod accept;
 mod docs;
+mod program;
 mod release;
 mod skips;
 mod testing;

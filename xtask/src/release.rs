@@ -8,11 +8,11 @@
 //! SQLite is C, so a target is built where a C compiler for it is at hand, and is left
 //! out, by name, where none is.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
+use crate::program::{self, output};
 use crate::root;
 use crate::testing::cargo;
 
@@ -37,7 +37,7 @@ pub(crate) fn run() -> Result<(), String> {
     let mut archives = Vec::new();
     for (target, compilers) in TARGETS {
         let own = target.starts_with(std::env::consts::ARCH).then_some(&"cc");
-        match compilers.iter().chain(own).find(|compiler| is_program(compiler)) {
+        match compilers.iter().chain(own).find(|compiler| program::is_there(compiler)) {
             Some(compiler) => archives.push(package(target, compiler, &out)?),
             None => println!("{target}: left out, no C compiler ({})", compilers.join(", ")),
         }
@@ -138,25 +138,6 @@ fn asks_for_interpreter(elf: &[u8]) -> Option<bool> {
 /// Where cargo builds.
 fn build_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
-}
-
-/// Whether a program is in the path.
-fn is_program(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
-}
-
-/// What a program printed that ended well.
-fn output(command: &mut Command) -> Result<Output, String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let args: Vec<&OsStr> = command.get_args().collect();
-    let words = format!("{name} {}", args.join(OsStr::new(" ")).to_string_lossy());
-    let output = command.output().map_err(|e| format!("cannot run `{words}`: {e}"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("`{words}` failed ({}):\n{said}", output.status));
-    }
-    Ok(output)
 }
 
 #[cfg(test)]

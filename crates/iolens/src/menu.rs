@@ -48,7 +48,7 @@ pub(crate) struct Value {
 }
 
 impl Choice {
-    fn new(label: impl Into<String>, adds: &[&str]) -> Choice {
+    pub(crate) fn new(label: impl Into<String>, adds: &[&str]) -> Choice {
         let adds = adds.iter().map(|&word| word.to_owned()).collect();
         Choice { label: label.into(), adds, refused: None }
     }

@@ -57,7 +57,7 @@ pub(crate) fn engines(cell: &CellAnalysis) -> impl Iterator<Item = (&ArmAnalysis
 
 /// The engine behind a label.
 pub(crate) fn primitive(analysis: &Analysis, label: &str) -> String {
-    let mut arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    let mut arms = analysis.arms();
     let found = arms.find(|arm| arm.arm.label == label);
     found.map_or_else(|| label.to_owned(), |arm| arm.arm.primitive.clone())
 }

@@ -462,7 +462,7 @@ mod tests {
         let (run, analysis) = whole();
         assert_eq!(run.header.primitives.len(), ALL.len() - 1);
         assert_eq!(analysis.cells.len(), 8 * 4 * 2);
-        let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
+        let arms = || analysis.arms();
         assert!(arms().any(|arm| arm.shown_label() == "sendmsg_zerocopy (copied)"));
         assert!(arms().any(|arm| arm.status == Status::Skipped));
         assert!(arms().any(|arm| arm.latency.as_ref().is_some_and(|l| l.p99_ns.is_some())));

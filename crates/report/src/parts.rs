@@ -104,7 +104,7 @@ pub(crate) fn id(family: Option<Family>) -> &'static str {
 /// Every compared arm, each once.
 fn compared(analysis: &Analysis) -> Vec<&ArmAnalysis> {
     let mut found: Vec<&ArmAnalysis> = Vec::new();
-    let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    let arms = analysis.arms();
     for arm in arms.filter(|arm| arm.arm.role == Role::Compared) {
         if found.iter().all(|known| known.arm.label != arm.arm.label) {
             found.push(arm);
@@ -145,7 +145,7 @@ impl Part {
     /// What the analysis says of these arms.
     pub(crate) fn of(&self, analysis: &Analysis) -> Analysis {
         let baseline = |label: &String| {
-            let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+            let arms = analysis.arms();
             arms.into_iter().any(|arm| arm.arm.role == Role::Baseline && arm.arm.label == *label)
         };
         let has = |label: &String| self.labels.contains(label) || baseline(label);

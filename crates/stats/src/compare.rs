@@ -303,7 +303,7 @@ fn missing(a: &Side<'_>, b: &Side<'_>) -> Vec<Missing> {
 
 /// Labels of all arms of a run.
 fn labels(analysis: &Analysis) -> BTreeSet<&str> {
-    let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    let arms = analysis.arms();
     arms.map(|arm| arm.arm.label.as_str()).collect()
 }
 

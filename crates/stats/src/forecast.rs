@@ -21,7 +21,7 @@ impl Forecast {
     /// Of an analysis; null where no contrast has at least five trials.
     #[must_use]
     pub fn of(analysis: &Analysis) -> Option<Forecast> {
-        let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+        let arms = analysis.arms();
         let known = arms.filter_map(|arm| arm.contrast.as_ref());
         let known = known.filter(|contrast| contrast.n >= Forecast::TRIALS_MIN);
         let mut spreads: Vec<f64> = known.filter_map(|contrast| contrast.sd_ln).collect();

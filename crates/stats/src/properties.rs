@@ -250,7 +250,7 @@ proptest! {
         let analysis = analyse(&run);
         prop_assert_eq!(&analysis, &analyse(&run));
         prop_assert_eq!(analysis.cells.len(), 2);
-        for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+        for arm in analysis.arms() {
             prop_assert!(arm_is_sound(arm), "{arm:#?}");
         }
         for extreme in &analysis.extremes {

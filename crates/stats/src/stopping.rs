@@ -44,7 +44,7 @@ impl PassSummary {
     /// Of the analysis after a pass.
     #[must_use]
     pub fn of(analysis: &Analysis) -> PassSummary {
-        let arms = || analysis.cells.iter().flat_map(|cell| &cell.arms);
+        let arms = || analysis.arms();
         PassSummary {
             passes: analysis.passes,
             anything_usable: arms().any(|arm| arm.figures.is_some()),

@@ -23,7 +23,7 @@ impl Analysis {
     }
 
     /// Every arm of every cell.
-    pub(crate) fn arms(&self) -> impl Iterator<Item = &ArmAnalysis> {
+    pub fn arms(&self) -> impl Iterator<Item = &ArmAnalysis> {
         self.cells.iter().flat_map(|cell| &cell.arms)
     }
 }

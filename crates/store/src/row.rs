@@ -64,8 +64,7 @@ pub(crate) fn get_word<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl RowIndex,
 ) -> rusqlite::Result<T> {
-    let at = column.idx(row.as_ref())?;
-    word_of(row, at, row.get_ref(at)?)
+    value(row, column, word_of)
 }
 
 /// A column that holds such a word or nothing.
@@ -73,21 +72,13 @@ pub(crate) fn get_word_or_null<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl RowIndex,
 ) -> rusqlite::Result<Option<T>> {
-    let at = column.idx(row.as_ref())?;
-    match row.get_ref(at)? {
-        ValueRef::Null => Ok(None),
-        value => word_of(row, at, value).map(Some),
-    }
+    value_or_null(row, column, word_of)
 }
 
-fn word_of<T: DeserializeOwned>(
-    row: &Row<'_>,
-    at: usize,
-    value: ValueRef<'_>,
-) -> rusqlite::Result<T> {
-    let word = value.as_str().map_err(|e| unreadable(row, at, e))?;
+fn word_of<T: DeserializeOwned>(value: ValueRef<'_>) -> Result<T, String> {
+    let word = value.as_str().map_err(|e| e.to_string())?;
     let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
-    T::deserialize(word).map_err(|e| unreadable(row, at, e))
+    T::deserialize(word).map_err(|e| e.to_string())
 }
 
 /// A column that holds JSON.
@@ -95,8 +86,7 @@ pub(crate) fn get_json<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl RowIndex,
 ) -> rusqlite::Result<T> {
-    let at = column.idx(row.as_ref())?;
-    json_of(row, at, row.get_ref(at)?)
+    value(row, column, json_of)
 }
 
 /// A column that holds JSON or nothing.
@@ -104,20 +94,35 @@ pub(crate) fn get_json_or_null<T: DeserializeOwned>(
     row: &Row<'_>,
     column: impl RowIndex,
 ) -> rusqlite::Result<Option<T>> {
+    value_or_null(row, column, json_of)
+}
+
+fn json_of<T: DeserializeOwned>(value: ValueRef<'_>) -> Result<T, String> {
+    let text = value.as_str().map_err(|e| e.to_string())?;
+    serde_json::from_str(text).map_err(|e| e.to_string())
+}
+
+/// What a column holds, as `read` has it.
+fn value<T>(
+    row: &Row<'_>,
+    column: impl RowIndex,
+    read: fn(ValueRef<'_>) -> Result<T, String>,
+) -> rusqlite::Result<T> {
+    let at = column.idx(row.as_ref())?;
+    read(row.get_ref(at)?).map_err(|e| unreadable(row, at, e))
+}
+
+/// The same of a column that may hold nothing.
+fn value_or_null<T>(
+    row: &Row<'_>,
+    column: impl RowIndex,
+    read: fn(ValueRef<'_>) -> Result<T, String>,
+) -> rusqlite::Result<Option<T>> {
     let at = column.idx(row.as_ref())?;
     match row.get_ref(at)? {
         ValueRef::Null => Ok(None),
-        value => json_of(row, at, value).map(Some),
+        _ => value(row, at, read).map(Some),
     }
-}
-
-fn json_of<T: DeserializeOwned>(
-    row: &Row<'_>,
-    at: usize,
-    value: ValueRef<'_>,
-) -> rusqlite::Result<T> {
-    let text = value.as_str().map_err(|e| unreadable(row, at, e))?;
-    serde_json::from_str(text).map_err(|e| unreadable(row, at, e))
 }
 
 /// The error of a column that does not hold what it should.

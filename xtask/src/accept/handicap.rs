@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use super::{Bench, Judged, Outcome};
+use super::{Bench, Judged, Outcome, results};
 
 /// Work on each request, µs: so long that what else a request costs, some ten of them, is
 /// nothing beside it.
@@ -19,12 +19,7 @@ const HANDICAPPED_US: u32 = WORK_US * 12 / 10;
 
 pub(crate) fn check(bench: &Bench) -> Judged {
     let runs = [run(bench, WORK_US)?, run(bench, HANDICAPPED_US)?];
-    let args = ["compare", &runs[0], &runs[1], "--json"];
-    // It exits with 1, since it finds something.
-    let done = bench.iolens("handicap", &args)?.run()?;
-    let json: Value = serde_json::from_str(&done.stdout())
-        .map_err(|e| format!("the comparison printed no JSON: {e}\n{}", done.stderr()))?;
-    let changes: Vec<&Value> = json["changes"].as_array().into_iter().flatten().collect();
+    let changes = results::changes(bench, "handicap", &runs[0], &runs[1])?;
     let (slow, others): (Vec<&Value>, Vec<&Value>) =
         changes.iter().partition(|change| change["primitive"] == "slow");
     let right = f64::from(WORK_US) / f64::from(HANDICAPPED_US);
@@ -38,7 +33,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         && slow.iter().all(is_right)
         && others.len() >= slow.len()
         && !others.iter().any(is_slower);
-    let mut evidence: Vec<String> = changes.iter().map(|change| words(change)).collect();
+    let mut evidence: Vec<String> = changes.iter().map(words).collect();
     evidence.push(format!("by right {right:.3}"));
     let evidence = evidence.join("\n");
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
@@ -56,9 +51,7 @@ fn run(bench: &Bench, slow_us: u32) -> Result<String, String> {
                 --topologies loopback --budget 4m --progress none --json";
     let mut args: Vec<&str> = line.split_whitespace().collect();
     args.extend(["--services", &service, "--external", &same, "--external", &slow]);
-    let json = bench.iolens_json("handicap", &args, 8)?.json;
-    let id = json["run"]["id"].as_str().ok_or("the JSON names no run")?;
-    Ok(id.to_owned())
+    results::run_id(&bench.iolens_json("handicap", &args, 8)?.json)
 }
 
 /// `slow, time: SLOWER 0.833 [0.830, 0.836]`.

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::program::is_there;
+
 /// How often a child is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(5);
 
@@ -262,11 +264,7 @@ fn field_kib(status: &str, field: &str) -> Option<u64> {
 
 /// Makes sure that a program can be run; root installs it where it is missing.
 pub(crate) fn need(program: &str, package: &str) -> Result<(), String> {
-    let is_there = || {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
-    };
-    if is_there() {
+    if is_there(program) {
         return Ok(());
     }
     if crate::testing::own_user() != Ok(0) {
@@ -281,7 +279,7 @@ pub(crate) fn need(program: &str, package: &str) -> Result<(), String> {
     };
     apt(&["update"])?;
     apt(&["install", "-y", "--no-install-recommends", package])?.success()?;
-    if is_there() { Ok(()) } else { Err(format!("{package} brought no {program}")) }
+    if is_there(program) { Ok(()) } else { Err(format!("{package} brought no {program}")) }
 }
 
 #[cfg(test)]

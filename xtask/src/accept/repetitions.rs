@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Bench, Judged, Outcome};
+use super::{Bench, Judged, Outcome, results};
 
 const RUN: &str = "run net --primitives send_staged,sendmsg_iov,send --sizes 1KiB,16KiB,256KiB \
                    --threads 1 --topologies loopback --budget 2m --progress none --json";
@@ -13,9 +13,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     let args: Vec<&str> = RUN.split_whitespace().collect();
     let mut runs = Vec::new();
     for _ in 0..REPETITIONS {
-        let json = bench.iolens_json("repetitions", &args, 5)?.json;
-        let id = json["run"]["id"].as_str().ok_or("the JSON names no run")?;
-        runs.push(id.to_owned());
+        runs.push(results::run_id(&bench.iolens_json("repetitions", &args, 5)?.json)?);
     }
     let (mut evidence, mut slower, mut judged) = (Vec::new(), 0, 0);
     for (index, a) in runs.iter().enumerate() {
@@ -32,14 +30,11 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
 }
 
-/// What a comparison says, and its verdicts; one that finds something exits with 1.
+/// What a comparison says, and its verdicts.
 fn compare(bench: &Bench, a: &str, b: &str) -> Result<(String, Vec<String>), String> {
-    let done = bench.iolens("repetitions", &["compare", a, b, "--json"])?.run()?;
-    let json: Value = serde_json::from_str(&done.stdout())
-        .map_err(|e| format!("`iolens compare {a} {b}` printed no JSON: {e}\n{}", done.stderr()))?;
-    let changes = json["changes"].as_array().into_iter().flatten();
-    let verdicts: Vec<String> =
-        changes.filter_map(|change| Some(change["verdict"].as_str()?.to_owned())).collect();
+    let changes = results::changes(bench, "repetitions", a, b)?;
+    let verdict = |change: &Value| Some(change["verdict"].as_str()?.to_owned());
+    let verdicts: Vec<String> = changes.iter().filter_map(verdict).collect();
     let of = |word: &str| verdicts.iter().filter(|verdict| *verdict == word).count();
     let words = format!(
         "{a} {b}: {} EQUIVALENT, {} SMALL, {} INCONCLUSIVE, {} FASTER, {} SLOWER",

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::Bench;
+
 /// One arm of one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ArmResult {
@@ -31,6 +33,20 @@ impl ArmResult {
             sends > 0 && sends == completions && share > 0.05
         })
     }
+}
+
+/// The id of the run whose JSON this is.
+pub(crate) fn run_id(json: &Value) -> Result<String, String> {
+    Ok(json["run"]["id"].as_str().ok_or("the JSON names no run")?.to_owned())
+}
+
+/// The changes in what `iolens compare A B --json` prints, which exits with 1 where one is
+/// SLOWER.
+pub(crate) fn changes(bench: &Bench, home: &str, a: &str, b: &str) -> Result<Vec<Value>, String> {
+    let done = bench.iolens(home, &["compare", a, b, "--json"])?.run()?;
+    let json: Value = serde_json::from_str(&done.stdout())
+        .map_err(|e| format!("`iolens compare {a} {b}` printed no JSON: {e}\n{}", done.stderr()))?;
+    Ok(json["changes"].as_array().cloned().unwrap_or_default())
 }
 
 /// Every arm of every cell in the JSON of `iolens run … --json`.

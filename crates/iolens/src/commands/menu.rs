@@ -33,15 +33,8 @@ pub(crate) fn asked() -> Result<Option<Vec<String>>, Failure> {
     let words = line.iter().map(String::as_str);
     let command = shlex::try_join(words).unwrap_or_else(|_| line.join(" "));
     prompt.say(&format!("\n  iolens {command}\n"));
-    let choice = |label: &str, adds: &[&str]| Choice {
-        label: label.to_owned(),
-        adds: adds.iter().map(|&word| word.to_owned()).collect(),
-        refused: None,
-    };
-    let run = Question {
-        text: "Run it?",
-        answer: Answer::Choice(vec![choice("yes", &["yes"]), choice("no, leave it at that", &[])]),
-    };
+    let answers = vec![Choice::new("yes", &["yes"]), Choice::new("no, leave it at that", &[])];
+    let run = Question { text: "Run it?", answer: Answer::Choice(answers) };
     match answered(&prompt, &run)? {
         Picked::Answer(adds) if !adds.is_empty() => Ok(Some(line)),
         _ => Ok(None),

@@ -20,7 +20,7 @@ pub(crate) struct Precision {
 
 impl Precision {
     pub(crate) fn of(analysis: &Analysis, plan: &Plan) -> Precision {
-        let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+        let arms = analysis.arms();
         let halves = arms.filter_map(|arm| arm.contrast.as_ref()?.half_width());
         Precision {
             widest: halves.reduce(f64::max),

@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use iolens_store::Store;
 use rusqlite::Connection;
@@ -51,9 +51,7 @@ fn check_refused(place: &Place, path: &Path, parts: &[&str]) {
 
 #[test]
 fn a_file_of_a_later_version_is_refused_with_both_versions() {
-    let place = Place::new();
-    let path = place.path("x.db");
-    database(&path);
+    let (place, path) = with_database();
     // `user_version` stands at byte 60 of the file, big-endian.
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     file.write_all_at(&4711_u32.to_be_bytes(), 60).unwrap();
@@ -62,9 +60,7 @@ fn a_file_of_a_later_version_is_refused_with_both_versions() {
 
 #[test]
 fn a_file_that_was_cut_off_is_called_damaged() {
-    let place = Place::new();
-    let path = place.path("x.db");
-    database(&path);
+    let (place, path) = with_database();
     let whole = fs::metadata(&path).unwrap().len();
     for bytes in [5000, whole / 2 / 4096 * 4096, whole - 4096] {
         database_cut_to(&path, bytes);
@@ -75,6 +71,14 @@ fn a_file_that_was_cut_off_is_called_damaged() {
     check_refused(&place, &path, &["is not a file of results", "--db FILE"]);
 }
 
+/// A place with a database in it.
+fn with_database() -> (Place, PathBuf) {
+    let place = Place::new();
+    let path = place.path("x.db");
+    database(&path);
+    (place, path)
+}
+
 fn database_cut_to(path: &Path, bytes: u64) {
     let _ = fs::remove_file(path);
     database(path);
@@ -83,9 +87,7 @@ fn database_cut_to(path: &Path, bytes: u64) {
 
 #[test]
 fn a_file_without_its_tables_is_called_damaged() {
-    let place = Place::new();
-    let path = place.path("x.db");
-    database(&path);
+    let (place, path) = with_database();
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch("PRAGMA foreign_keys = OFF; DROP TABLE trial").unwrap();
     connection.close().unwrap();
@@ -102,9 +104,7 @@ fn a_file_without_its_tables_is_called_damaged() {
 
 #[test]
 fn a_database_that_another_process_writes_to_is_read_all_the_same() {
-    let place = Place::new();
-    let path = place.path("x.db");
-    database(&path);
+    let (place, path) = with_database();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; UPDATE run SET name = 'half written'").unwrap();
     for command in ["runs", "show last", "export last --format csv"] {
@@ -116,9 +116,7 @@ fn a_database_that_another_process_writes_to_is_read_all_the_same() {
 
 #[test]
 fn a_result_that_finds_no_room_is_not_lost_in_silence() {
-    let place = Place::new();
-    let path = place.path("x.db");
-    database(&path);
+    let (place, path) = with_database();
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
     for line in ["show last", "show last --json", "export last --format csv"] {
         let mut command = place.command(&format!("{line} --db {}", path.display()));

@@ -17,7 +17,7 @@ pub(super) fn nothing_usable(analysis: &Analysis) -> Option<Sentence> {
     if analysis.is_usable() {
         return None;
     }
-    let arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+    let arms = analysis.arms();
     let mut reasons: Vec<(&str, u64)> = Vec::new();
     for reason in arms.filter_map(|arm| arm.reason.as_deref()) {
         match reasons.iter_mut().find(|(known, _)| *known == reason) {

@@ -138,7 +138,7 @@ pub(crate) fn run() -> (Run, Analysis) {
 #[test]
 fn every_arm_is_usable_and_what_shares_blocks_is_judged_by_nobody() {
     let (_, analysis) = run();
-    for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+    for arm in analysis.arms() {
         assert_eq!(arm.status, Status::Ok, "{:?}", arm.reason);
         let is_compared = arm.arm.role == Role::Compared;
         assert_eq!(arm.verdict().is_some() && is_compared, is_compared, "{}", arm.arm.label);

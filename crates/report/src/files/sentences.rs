@@ -227,7 +227,7 @@ pub(crate) fn threads(run: &Run, analysis: &Analysis) -> Option<Sentence> {
 /// Which engines read nothing where nobody looks at the bytes.
 fn unread(analysis: &Analysis) -> Option<Sentence> {
     let mut labels: Vec<String> = Vec::new();
-    for arm in analysis.cells.iter().flat_map(|cell| &cell.arms) {
+    for arm in analysis.arms() {
         if arm.arm.role == Role::Control && !labels.contains(&arm.arm.label) {
             labels.push(arm.arm.label.clone());
         }

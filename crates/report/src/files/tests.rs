@@ -164,7 +164,7 @@ fn near(value: f64, expected: f64) {
 #[test]
 fn what_was_put_in_comes_out() {
     let (run, analysis) = run();
-    let ok = analysis.cells.iter().flat_map(|cell| &cell.arms).all(|a| a.status == Status::Ok);
+    let ok = analysis.arms().all(|a| a.status == Status::Ok);
     assert!(ok, "{:?}", analysis.rejected.first());
     let model = analysis.cost_models.iter().find(|m| m.label == "read").expect("a fit");
     near(model.fixed_ns.value, 300.0);

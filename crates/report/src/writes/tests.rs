@@ -88,7 +88,7 @@ pub(crate) fn run() -> (Run, Analysis) {
 #[test]
 fn what_was_put_in_comes_out() {
     let (run, analysis) = run();
-    let ok = analysis.cells.iter().flat_map(|cell| &cell.arms).all(|a| a.status == Status::Ok);
+    let ok = analysis.arms().all(|a| a.status == Status::Ok);
     assert!(ok, "{:?}", analysis.rejected.first());
     let first = &analysis.cells[0];
     assert_eq!(dirty_share(&run, &first.cell, "write"), Some(1.0));

@@ -76,7 +76,7 @@ pub(super) fn check(a: &Side<'_>, b: &Side<'_>) -> Result<(), Refused> {
 /// Arms of a run that are compared with its baseline.
 fn compared(analysis: &Analysis) -> Vec<&str> {
     let is_compared = |label: &&str| {
-        let mut arms = analysis.cells.iter().flat_map(|cell| &cell.arms);
+        let mut arms = analysis.arms();
         arms.any(|arm| arm.arm.label == *label && arm.arm.role == Role::Compared)
     };
     labels(analysis).into_iter().filter(is_compared).collect()

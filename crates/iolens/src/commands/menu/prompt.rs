@@ -7,6 +7,7 @@ use std::io::{self, BufRead, Write};
 use console::{Key, Term};
 
 use crate::menu::{Choice, Value};
+use crate::output;
 
 /// Columns where the terminal does not tell.
 const COLUMNS: usize = 80;
@@ -42,9 +43,7 @@ enum Step {
 
 impl Prompt {
     pub(super) fn on_this_terminal() -> Prompt {
-        let term = Term::stderr();
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-        Prompt { draws: term.is_term() && !dumb, term }
+        Prompt { draws: output::stderr_redraws(), term: Term::stderr() }
     }
 
     /// Prints a line.
