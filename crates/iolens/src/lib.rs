@@ -22,7 +22,7 @@ mod wishes;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use iolens_engine::host;
 use iolens_model::plan::Plan;
@@ -38,7 +38,7 @@ pub fn main() -> ExitCode {
     let typed: Vec<String> = words.collect();
     let result = match typed.len() <= 1 && output::can_show_a_menu() {
         true => menu(),
-        false => carry_out(Args::parse().command, &typed),
+        false => carry_out(parsed().command, &typed),
     };
     let lost = || match output::lost() {
         Some(error) => Err(Failure::unusable(format!(
@@ -54,6 +54,13 @@ pub fn main() -> ExitCode {
             ExitCode::from(code)
         }
     }
+}
+
+/// The command line; what is wrong with it, or asked for as help, ends the process.
+fn parsed() -> Args {
+    let matches = Args::command().color(output::parser_colour()).get_matches();
+    // The parser has just accepted them as what the derived arguments describe.
+    Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit())
 }
 
 /// Asks what is wanted, and does it as if it had been typed.

@@ -76,6 +76,12 @@ pub(crate) fn stdout_takes_colour() -> bool {
     io::stdout().is_terminal() && takes_escapes() && !refused
 }
 
+/// What the parser of the command line colours with. Left to itself it colours a terminal
+/// of `TERM=dumb` too where `CI` is set (anstream's `auto`).
+pub(crate) fn parser_colour() -> clap::ColorChoice {
+    if takes_escapes() { clap::ColorChoice::Auto } else { clap::ColorChoice::Never }
+}
+
 /// Columns that results have: those of the terminal, or what is read well.
 pub(crate) fn stdout_columns() -> usize {
     const COLUMNS: usize = 100;

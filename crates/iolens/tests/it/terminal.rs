@@ -36,7 +36,8 @@ fn on_terminal(place: &Place, line: &str, environment: &[(&str, &str)]) -> Strin
     for name in ["LC_ALL", "LC_CTYPE", "LANG", "TERM", "COLUMNS", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
-    command.envs(environment.iter().copied());
+    // Where a build runs is no reason to colour what has no colours.
+    command.env("CI", "true").envs(environment.iter().copied());
     let both = || Stdio::from(terminal.try_clone().unwrap());
     let mut child = command.stdout(both()).stderr(both()).spawn().unwrap();
     // It holds copies of the terminal, which ends when nobody has it open.
