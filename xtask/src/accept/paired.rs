@@ -28,6 +28,11 @@ impl Count {
         Count { least: 31, most: 121, width }
     }
 
+    /// The same with another bound on how many.
+    pub(crate) fn at_most(self, most: usize) -> Count {
+        Count { most, ..self }
+    }
+
     /// Whether these are enough, of which each has the same ratios.
     fn is_reached<const N: usize>(&self, ratios: &[[f64; N]]) -> bool {
         let is_narrow = |at: usize| {
