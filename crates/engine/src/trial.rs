@@ -21,9 +21,9 @@ use iolens_sys::proc::Root;
 use iolens_sys::signal::Interrupts;
 
 use self::pair::Pair;
-use self::workers::Trouble;
+use self::workers::{Trouble, Workers};
 use crate::environment::Before;
-use crate::worker::protocol::{EndReport, EndSamples, EndSlice};
+use crate::worker::protocol::{EndReport, EndSamples, EndSlice, Side};
 use crate::{receivers, registry};
 
 /// Environment variable that says which end a worker is, `tx` or `rx`, so that
@@ -45,6 +45,20 @@ pub struct Launch {
 #[must_use]
 pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> TrialOutcome {
     conduct(trial, launch, interrupts).0
+}
+
+/// The build that a worker says it is of, which speaks our protocol. It is started, asked,
+/// and sent away.
+///
+/// Errors: what was started and what became of it, or which protocol it speaks.
+pub fn build_of(launch: &Launch) -> Result<String, String> {
+    let mut workers = Workers::none(None);
+    let said = workers.start("other", Side::Tx, launch).and_then(|()| workers.greet());
+    match said {
+        Ok(builds) => builds.into_iter().next().ok_or_else(|| "no worker said hello".to_owned()),
+        Err(Trouble::Failed { what, .. }) => Err(what),
+        Err(Trouble::TimeUp | Trouble::Interrupted) => Err("no worker said hello".to_owned()),
+    }
 }
 
 /// Runs a trial for the stacks of its threads; the same, to be called as

@@ -12,6 +12,7 @@ use iolens_model::parse;
 use crate::wishes::{MACHINE, Wishes};
 
 mod ask;
+mod compare;
 mod file;
 mod load;
 mod net;
@@ -21,6 +22,7 @@ mod tune;
 mod upkeep;
 
 pub(crate) use ask::Ask;
+pub(crate) use compare::Compare;
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
@@ -224,28 +226,6 @@ pub(crate) struct Show {
     /// Every arm of every cell, also of a run that has many
     #[arg(long, conflicts_with_all = ["cell", "json"])]
     pub(crate) all: bool,
-    #[command(flatten)]
-    pub(crate) result: ResultArgs,
-}
-
-#[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit code: 1 if an arm is SLOWER in RUN_B by more than δ, 4 if nothing can \
-                        be compared, 2 if the runs have nothing in common"
-)]
-pub(crate) struct Compare {
-    /// The run to compare with: an id, the beginning of one, or `last`
-    #[arg(value_name = "RUN_A")]
-    pub(crate) run_a: String,
-    /// The run that is judged
-    #[arg(value_name = "RUN_B")]
-    pub(crate) run_b: String,
-    /// Judge also what each arm takes by itself, although the runs took no turns
-    #[arg(long)]
-    pub(crate) absolute: bool,
-    /// Print the result for a pull request, in the Markdown of GitHub
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) markdown: bool,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
 }

@@ -100,7 +100,7 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
         Command::Runs(runs) => commands::stored::runs(&runs),
         Command::Show(show) => commands::stored::show(&show),
         Command::Explain(explain) => commands::explain::explain(&explain),
-        Command::Compare(compare) => commands::compare::compare(&compare),
+        Command::Compare(compare) => commands::compare::compare(&compare, typed),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
         Command::Rm(rm) => commands::upkeep::rm(&rm),

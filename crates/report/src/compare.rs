@@ -21,7 +21,9 @@ mod tests;
 pub use self::markdown::markdown;
 
 /// What stands beside every number of an arm by itself.
-const NOT_INTERLEAVED: &str = "not interleaved";
+fn badge(comparison: &Comparison) -> &'static str {
+    if comparison.interleaved { "interleaved" } else { "not interleaved" }
+}
 
 /// Two runs with what came of comparing them.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +125,7 @@ pub fn text(compared: &Compared<'_>, style: &Style) -> String {
 /// arm, cell and quantity: `ratio` is B over A of the ratio to the baseline, above 1 faster
 /// (or cheaper) in B; `verdict` is null for the baseline, for controls and where a run was
 /// `--quick` (`indicative`). `own` is what the arm takes by itself, in ns per message, and
-/// `interleaved` says that the two runs took no turns. `slower` counts what makes the exit
+/// `interleaved` says whether the trials of both runs were measured in turn. `slower` counts what makes the exit
 /// code 1.
 #[must_use]
 pub fn json(compared: &Compared<'_>) -> String {
@@ -186,7 +188,7 @@ fn change(comparison: &Comparison, cell: &CellChange, arm: &ArmChange) -> Value 
         "reason": of.map(|change| &change.reason),
         "trials_needed": of.map(|change| change.trials_needed),
         "own": arm.own.as_ref().map(|own| json!({
-            "interleaved": false,
+            "interleaved": comparison.interleaved,
             "ns_a": own.ns_a,
             "ns_b": own.ns_b,
             "ratio": own.ratio,

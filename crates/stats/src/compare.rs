@@ -7,8 +7,8 @@
 //! faster against the baseline (or costs less) in the second run than in the first.
 //!
 //! The baseline itself has no ratio, so nothing can be judged of it here. How long each arm
-//! takes by itself stands beside, without a verdict unless it is asked for: the two runs
-//! took no turns.
+//! takes by itself stands beside, without a verdict unless it is asked for: two runs take no
+//! turns, but where their trials were measured in turn, as those of two builds are.
 
 mod arms;
 mod inputs;
@@ -49,7 +49,7 @@ pub struct Side<'a> {
 pub enum Absolute {
     /// It is shown.
     Shown,
-    /// It gets an interval and a verdict, although the runs took no turns.
+    /// It gets an interval and a verdict, whether the runs took turns or not.
     Judged,
 }
 
@@ -68,6 +68,9 @@ pub struct Comparison {
     pub delta: f64,
     /// Whether one of them was a first look: then there are no verdict words.
     pub indicative: bool,
+    /// Whether the trials of both were measured in turn: then what an arm takes by itself can
+    /// be judged too.
+    pub interleaved: bool,
     /// Changes that the simultaneous intervals cover together (J).
     pub contrasts: u32,
     /// What differs between the runs besides what was measured.
@@ -136,7 +139,7 @@ pub struct Change {
     pub trials_needed: Option<u32>,
 }
 
-/// What an arm takes by itself, in two runs that took no turns.
+/// What an arm takes by itself, in two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Own {
     /// Of the quantity for each message in the first run, ns.
@@ -178,6 +181,8 @@ pub struct Missing {
 /// Errors: runs that have nothing to compare, and what to do.
 pub fn compare(a: &Side<'_>, b: &Side<'_>, absolute: Absolute) -> Result<Comparison, Refused> {
     refused::check(a, b)?;
+    let interleaved = took_turns(a.header, b.header);
+    let absolute = if interleaved { Absolute::Judged } else { absolute };
     let delta = a.header.plan.delta.max(b.header.plan.delta);
     let common: Vec<(&CellAnalysis, &CellAnalysis)> = common_cells(a, b);
     let drafts: Vec<Vec<arms::Draft<'_>>> =
@@ -198,6 +203,7 @@ pub fn compare(a: &Side<'_>, b: &Side<'_>, absolute: Absolute) -> Result<Compari
         baseline: a.header.plan.baseline.clone(),
         delta,
         indicative: a.header.plan.quick || b.header.plan.quick,
+        interleaved,
         contrasts,
         inputs: inputs::differences(a, b),
         missing: missing(a, b),
@@ -305,6 +311,15 @@ fn missing(a: &Side<'_>, b: &Side<'_>) -> Vec<Missing> {
 fn labels(analysis: &Analysis) -> BTreeSet<&str> {
     let arms = analysis.arms();
     arms.map(|arm| arm.arm.label.as_str()).collect()
+}
+
+/// Whether the trials of two runs were measured in turn. One run at a time measures on a
+/// machine, so two of one plan and one seed that were under way at the same time took turns.
+fn took_turns(a: &RunHeader, b: &RunHeader) -> bool {
+    let (Some(end_a), Some(end_b)) = (&a.end, &b.end) else { return false };
+    let overlap =
+        a.started_unix_ns < end_b.finished_unix_ns && b.started_unix_ns < end_a.finished_unix_ns;
+    a.id != b.id && a.plan == b.plan && overlap && a.changes(&a.build, &b.host).is_empty()
 }
 
 /// Whether a run is held against itself: nothing can differ then, and nothing is uncertain.

@@ -16,7 +16,8 @@ use iolens_sys::{clock, poll};
 use super::{END_VARIABLE, Launch};
 use crate::spawn::{Spawned, describe, spawn};
 use crate::worker::protocol::{
-    Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, ToWorker, write_frame,
+    BUILD, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, ToWorker,
+    write_frame,
 };
 
 /// A worker that has not said hello by then is not one.
@@ -157,29 +158,33 @@ impl<'a> Workers<'a> {
         self.workers.len()
     }
 
-    /// Hears a hello of each, and checks that it speaks our protocol.
-    pub(crate) fn greet(&mut self) -> Result<(), Trouble> {
+    /// Hears a hello of each, and checks that it speaks our protocol; the builds that they
+    /// are of, as they said hello.
+    pub(crate) fn greet(&mut self) -> Result<Vec<String>, Trouble> {
         let deadline_ns = clock::monotonic_ns() + HELLO_LIMIT_NS;
+        let mut builds = Vec::new();
         for _ in 0..self.workers.len() {
             let answer = self.answer(deadline_ns).map_err(|trouble| match trouble {
                 Trouble::TimeUp => failed("a worker did not say hello within 10 s of its start"),
                 other => other,
             });
             match answer? {
-                (index, FromWorker::Hello { protocol: PROTOCOL_VERSION, .. }) => {
+                (index, FromWorker::Hello { protocol: PROTOCOL_VERSION, build }) => {
                     self.say(index, ToWorker::Hello { protocol: PROTOCOL_VERSION });
+                    builds.push(build);
                 }
                 (index, FromWorker::Hello { protocol, build }) => {
                     return Err(failed(format!(
                         "the {} worker (build {build}) speaks protocol {protocol}, this iolens \
-                         speaks {PROTOCOL_VERSION}: use the same build at both ends",
+                         (build {BUILD}) speaks {PROTOCOL_VERSION}: use builds that speak the same \
+                         protocol",
                         self.workers[index].name
                     )));
                 }
                 (index, _) => return Err(self.out_of_turn(index)),
             }
         }
-        Ok(())
+        Ok(builds)
     }
 
     /// Hands a message to a worker.

@@ -1,10 +1,13 @@
-//! `iolens compare`: two stored runs in, what changed between them out.
+//! `iolens compare`: two runs in, what changed between them out.
+
+mod rerun;
 
 use std::process::ExitCode;
 
 use iolens_model::plan::Plan;
-use iolens_model::run::RunHeader;
+use iolens_model::run::{Run, RunHeader};
 use iolens_report::compare::{Compared, json, markdown, text};
+use iolens_stats::analysis::Analysis;
 use iolens_stats::compare::{Absolute, Comparison, Side};
 
 use crate::commands::report::style;
@@ -13,11 +16,15 @@ use crate::failure::{FOUND, Failure, NOTHING_USABLE};
 use crate::wishes::Wishes;
 use crate::{args, output, plan_file};
 
-/// Compares two runs of one database.
-pub(crate) fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
-    let db = args.result.db.as_deref();
-    let (a, of_a, _) = summed(db, &args.run_a)?;
-    let (b, of_b, _) = summed(db, &args.run_b)?;
+/// A run and what it says.
+type Analysed = (Run, Analysis);
+
+/// Compares two stored runs, or has two builds measure a plan and compares their runs.
+pub(crate) fn compare(args: &args::Compare, typed: &[String]) -> Result<ExitCode, Failure> {
+    let [(a, of_a), (b, of_b)] = match (&args.rerun.program, &args.run_b) {
+        (Some(program), _) => rerun::measured(args, program, typed)?,
+        (None, run_b) => stored(args, run_b.as_deref().unwrap_or("last"))?,
+    };
     let absolute = if args.absolute { Absolute::Judged } else { Absolute::Shown };
     let analyses = [of_a, of_b];
     let asked = [&a, &b].map(|run| asked(&run.header.plan));
@@ -27,6 +34,14 @@ pub(crate) fn compare(args: &args::Compare) -> Result<ExitCode, Failure> {
         iolens_stats::compare::compare(&sides[0], &sides[1], absolute).map_err(Failure::usage)?;
     output::result(&shown(args, &a.header, &b.header, &comparison));
     Ok(code(&comparison))
+}
+
+/// Both runs as they are stored, of one database or two.
+fn stored(args: &args::Compare, run_b: &str) -> Result<[Analysed; 2], Failure> {
+    let db = args.result.db.as_deref();
+    let (a, of_a, _) = summed(db, &args.run_a)?;
+    let (b, of_b, _) = summed(args.db_b.as_deref().or(db), run_b)?;
+    Ok([(a, of_a), (b, of_b)])
 }
 
 /// What the plan of a run asks for, as `--print-plan` would print it.

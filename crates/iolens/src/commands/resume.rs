@@ -3,14 +3,14 @@
 
 use std::process::ExitCode;
 
+use iolens_engine::host;
 use iolens_engine::worker::protocol::BUILD;
-use iolens_engine::{host, stage};
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Change, Run, RunHeader, StoppedBy};
 
 use crate::args;
-use crate::commands::run::{Session, check_drops, conclude, prepared};
+use crate::commands::run::{Session, check_again, conclude, prepared};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::sysctls::Sysctls;
@@ -32,13 +32,7 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
         budget: args.wishes.budget.unwrap_or(run.header.plan.budget),
         ..run.header.plan.clone()
     };
-    for &topology in plan.topologies() {
-        stage::available(topology).map_err(|why| {
-            Failure::unusable(format!("cannot use the topology {topology}: {why}"))
-        })?;
-    }
-    runner::check(&plan, &host)?;
-    check_drops(&plan)?;
+    check_again(&plan, &host)?;
     // The consent is in the plan that the run began with.
     let sysctls = Sysctls::of_plan(&plan)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));

@@ -85,6 +85,17 @@ pub(crate) fn measured(
     look: &FirstLook,
     how: &How<'_>,
 ) -> Result<Run, Failure> {
+    conducted(request, host, look, how, runner::measure)
+}
+
+/// The same with a way to measure: from what is known before to what is stored after.
+pub(crate) fn conducted<T>(
+    request: Request,
+    host: HostFacts,
+    look: &FirstLook,
+    how: &How<'_>,
+    measure: impl FnOnce(RunHeader, Means<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let mut session = Session::open(how.database, how.wait)?;
     output::note(&outlook::before(&request.plan, look));
     let expected = outlook::Expected::of(&session.store, &request.plan, &host);
@@ -96,9 +107,20 @@ pub(crate) fn measured(
     let facts = material.as_ref().map(Material::facts);
     let header =
         RunHeader { file: facts.cloned(), ..header(request, how.typed, sysctls.seen_in(host)) };
-    let run = runner::measure(header, session.means(&mut progress, how.perf, material.as_ref()))?;
+    let measured = measure(header, session.means(&mut progress, how.perf, material.as_ref()))?;
     drop(sysctls);
-    Ok(run)
+    Ok(measured)
+}
+
+/// Checks what a stored plan needs of the machine, as it is now.
+pub(crate) fn check_again(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
+    for &topology in plan.topologies() {
+        stage::available(topology).map_err(|why| {
+            Failure::unusable(format!("cannot use the topology {topology}: {why}"))
+        })?;
+    }
+    runner::check(plan, host)?;
+    check_drops(plan)
 }
 
 /// Refuses a plan that drops caches of the whole system where that cannot be done.
@@ -126,7 +148,7 @@ fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
     let plan = request.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&host.cpus);
     RunHeader {
-        id: format!("{:08x}", random() >> 32),
+        id: new_id(),
         name: request.name,
         started_unix_ns: clock::unix_ns(),
         build: BUILD.to_owned(),
@@ -218,6 +240,11 @@ pub(crate) fn conclude(args: &args::Run, run: &Run, database: &Path) -> ExitCode
     let analysis = iolens_stats::analyse(run);
     answer(args, run, &analysis, database);
     ExitCode::from(exit_code(args.strict, run, &analysis))
+}
+
+/// An id for a run.
+pub(crate) fn new_id() -> String {
+    format!("{:08x}", random() >> 32)
 }
 
 /// 64 random bits, from where the standard library seeds its hashers.

@@ -31,6 +31,13 @@ pub(crate) fn load(db: Option<&Path>, wanted: &str) -> Result<(Run, PathBuf), Fa
     Ok((Run { header: completed(run.header), ..run }, path))
 }
 
+/// What was known of a run when it began, by its id, the beginning of it, its name, or `last`.
+pub(crate) fn header(db: Option<&Path>, wanted: &str) -> Result<RunHeader, Failure> {
+    let (store, _) = open(db)?;
+    let id = store.find(wanted).map_err(Failure::usage)?;
+    store.header(&id).map_err(Failure::unusable)
+}
+
 /// A run with its analysis, for whoever reads sums of its trials, and its database.
 pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
     let (store, path) = open(db)?;

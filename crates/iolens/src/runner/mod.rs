@@ -2,6 +2,7 @@
 //! trial stored as it ends, until a stopping rule says enough.
 
 mod arms;
+mod build;
 mod calls;
 mod cells;
 mod copies;
@@ -17,19 +18,21 @@ use std::path::PathBuf;
 use iolens_engine::files::material::Material;
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::trial::{self, Launch};
-use iolens_model::arm::Role;
+use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::search::SearchPhase;
 use iolens_model::trial::Trial;
 use iolens_model::units::Nanos;
-use iolens_stats::{Decision, PassSummary, TrialValues};
+use iolens_stats::analysis::Analysis;
+use iolens_stats::{Decision, TrialValues};
 use iolens_store::Store;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 
+use self::build::Build;
 use self::cells::{CellState, Place};
 pub(crate) use self::explain::{Question, explain};
 use self::preflight::both_ways;
@@ -57,18 +60,16 @@ pub(crate) struct Means<'a> {
 /// A run in progress.
 struct Course<'a> {
     means: Means<'a>,
-    header: RunHeader,
-    values: Vec<TrialValues>,
+    /// Never empty. The first is this build, which finds the work of slices.
+    builds: Vec<Build>,
     cells: Vec<CellState>,
     /// The cell that is measured isolated as well, where there is one.
     both_ways: Option<usize>,
-    launch: Launch,
     rng: Pcg64Mcg,
     begin_ns: u64,
     /// Of this session: a run that is gone on with has it anew.
     budget: Nanos,
     redo_ns: u64,
-    history: Vec<PassSummary>,
     /// Phases of searches that are stored.
     searches: Vec<SearchPhase>,
 }
@@ -102,12 +103,30 @@ pub(crate) fn is_compared(role: Role) -> bool {
 pub(crate) fn measure(header: RunHeader, means: Means<'_>) -> Result<Run, Failure> {
     let budget = header.plan.budget;
     let mut course = Course::new(header, budget, means)?;
-    course.means.store.begin_run(&course.header).map_err(Failure::unusable)?;
-    let impossible: Vec<_> = course.cells.iter().flat_map(CellState::never_began).collect();
-    for outcome in &impossible {
-        course.keep(outcome)?;
-    }
+    course.begin()?;
+    course.run_from(1).map(own)
+}
+
+/// Measures a plan with the workers of two builds that take turns, trial by trial: of each
+/// visit of a cell both do the same slices, in an order that is random each time. `other` is
+/// what is known of the run of the other build, and its program. Returns both runs as they
+/// are stored, this build's first.
+pub(crate) fn measure_in_turn(
+    header: RunHeader,
+    (other, program): (RunHeader, PathBuf),
+    means: Means<'_>,
+) -> Result<Vec<Run>, Failure> {
+    let budget = header.plan.budget;
+    let mut course = Course::new(header, budget, means)?;
+    let launch = launch(program, course.means.perf);
+    course.builds.push(Build::new(other, launch));
+    course.begin()?;
     course.run_from(1)
+}
+
+/// The run of this build.
+fn own(mut runs: Vec<Run>) -> Run {
+    runs.swap_remove(0)
 }
 
 /// The random order of a pass; pass 0 is the search for slice work. Each pass
@@ -118,7 +137,8 @@ fn order_of(seed: u64, pass: u32) -> Pcg64Mcg {
     Pcg64Mcg::seed_from_u64(seed.wrapping_add(STEP.wrapping_mul(u64::from(pass))))
 }
 
-fn launch(program: PathBuf, perf: Option<&PerfControl>) -> Launch {
+/// How workers of a program are started.
+pub(crate) fn launch(program: PathBuf, perf: Option<&PerfControl>) -> Launch {
     let mut arguments = vec!["worker".to_owned()];
     arguments.extend(perf.map(|perf| format!("--perf-control={perf}")));
     Launch { program, arguments }
@@ -137,21 +157,27 @@ impl<'a> Course<'a> {
         Ok(Course {
             both_ways: both_ways(&header.plan, &cells),
             cells,
-            launch: launch(program, means.perf),
             rng: order_of(header.plan.seed, 0),
             begin_ns: iolens_engine::clock::monotonic_ns(),
             budget,
             redo_ns: 0,
-            history: Vec::new(),
             searches: Vec::new(),
-            values: Vec::new(),
-            header,
+            builds: vec![Build::new(header, launch(program, means.perf))],
             means,
         })
     }
 
+    /// Stores what is known before the first trial, and what can never be measured.
+    fn begin(&mut self) -> Result<(), Failure> {
+        for build in &self.builds {
+            self.means.store.begin_run(&build.header).map_err(Failure::unusable)?;
+        }
+        let impossible: Vec<_> = self.cells.iter().flat_map(CellState::never_began).collect();
+        impossible.iter().try_for_each(|outcome| self.keep_for_all(outcome))
+    }
+
     /// Runs from a pass to the end, and stores how it ended.
-    fn run_from(mut self, first: u32) -> Result<Run, Failure> {
+    fn run_from(mut self, first: u32) -> Result<Vec<Run>, Failure> {
         let stopped_by = self.passes(first).and_then(|ended| self.search(ended));
         self.means.progress.finish();
         self.end(stopped_by?)
@@ -160,13 +186,17 @@ impl<'a> Course<'a> {
     /// A trial with the files that it needs.
     fn with_files(&self, trial: Trial) -> Trial {
         match self.means.material {
-            Some(material) => material.given_to(trial, self.header.plan.seed),
+            Some(material) => material.given_to(trial, self.plan().seed),
             None => trial,
         }
     }
 
+    fn header(&self) -> &RunHeader {
+        &self.builds[0].header
+    }
+
     fn plan(&self) -> &Plan {
-        &self.header.plan
+        &self.header().plan
     }
 
     fn elapsed_ns(&self) -> u64 {
@@ -261,20 +291,20 @@ impl<'a> Course<'a> {
     ) -> Result<Flow, Failure> {
         let state = &self.cells[cell];
         let target = Nanos(state.target.0 / share);
-        let trial = state.probe(&self.header.plan, (group, only), target, &mut self.rng);
+        let trial = state.probe(&self.builds[0].header.plan, (group, only), target, &mut self.rng);
         let trial = self.with_files(trial);
-        let outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
+        let outcome = trial::run(&trial, &self.builds[0].launch, Some(self.means.interrupts));
         match outcome.status {
             Status::Ok => self.cells[cell].learn(group, &outcome),
             Status::Interrupted => return Ok(Flow::Interrupted),
             Status::Failed | Status::Invalid => {
                 self.cells[cell].note_failure(group, &outcome);
-                self.keep(&outcome)?;
+                self.keep_for_all(&outcome)?;
             }
             Status::Skipped => {
                 let arms = trial.arms.len();
                 self.cells[cell].note_failure(group, &outcome);
-                self.keep(&outcome)?;
+                self.keep_for_all(&outcome)?;
                 // The others are still to be probed; each time there is one less.
                 let left = self.cells[cell].groups.get(group).map(|group| group.arms.len());
                 if only.is_none() && left.is_some_and(|left| left < arms) {
@@ -376,7 +406,7 @@ impl<'a> Course<'a> {
         Ok(Flow::GoOn)
     }
 
-    /// Runs one trial, judges it by the gates, and stores it.
+    /// Runs one trial with each build, judges it by the gates, and stores it.
     fn one_trial(
         &mut self,
         cell: usize,
@@ -388,48 +418,62 @@ impl<'a> Course<'a> {
             return Ok(Flow::Interrupted);
         }
         let state = &self.cells[cell];
-        let trial = state.trial(&self.header.plan, *place, group, only, &mut self.rng);
+        let trial = state.trial(&self.builds[0].header.plan, *place, group, only, &mut self.rng);
         let trial = self.with_files(trial);
         place.position += 1;
-        let mut outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
-        if outcome.status == Status::Ok {
-            for (arm, reason) in iolens_stats::invalid_arms(&self.header, &outcome) {
-                outcome.arms[arm].status = Status::Invalid;
-                outcome.arms[arm].reason = Some(reason);
-            }
-        }
-        if outcome.status != Status::Interrupted {
-            let rows = self.cells[cell].refused_rows(group, &trial);
-            if matches!(outcome.status, Status::Failed | Status::Skipped) {
+        let rows = self.cells[cell].refused_rows(group, &trial);
+        let (mut flow, mut is_noted) = (Flow::GoOn, false);
+        for build in self.turn() {
+            let mut outcome = self.builds[build].run(&trial, self.means.interrupts);
+            let status = outcome.status;
+            // What one build cannot do is left out for the other too.
+            if matches!(status, Status::Failed | Status::Skipped) && !is_noted {
+                is_noted = true;
                 self.cells[cell].note_failure(group, &outcome);
             }
-            outcome.arms.extend(rows);
+            if status != Status::Interrupted {
+                outcome.arms.extend(rows.iter().cloned());
+            }
+            self.keep(build, &outcome)?;
+            let is_invalid = |arm: &ArmOutcome| arm.status == Status::Invalid;
+            match status {
+                Status::Interrupted => return Ok(Flow::Interrupted),
+                Status::Skipped => flow = Flow::Refused,
+                _ if outcome.arms.iter().any(is_invalid) => flow = Flow::Refused,
+                _ => {}
+            }
         }
-        self.keep(&outcome)?;
-        let refused = outcome.status == Status::Skipped
-            || outcome.arms.iter().any(|arm| arm.status == Status::Invalid);
-        Ok(match outcome.status {
-            Status::Interrupted => Flow::Interrupted,
-            _ if refused => Flow::Refused,
-            _ => Flow::GoOn,
-        })
+        Ok(flow)
     }
 
-    /// Stores a trial and takes what the analysis needs of it; its slices are
-    /// in the store from then on and not here.
-    fn keep(&mut self, outcome: &TrialOutcome) -> Result<(), Failure> {
-        let id = &self.header.id;
-        self.means.store.append_trial(id, outcome).map_err(Failure::unusable)?;
-        self.means.progress.trial(outcome, self.elapsed_ns());
-        self.values.push(TrialValues::of(&self.header, outcome));
+    /// Every build once, in random order.
+    fn turn(&mut self) -> Vec<usize> {
+        let mut turn: Vec<usize> = (0..self.builds.len()).collect();
+        turn.shuffle(&mut self.rng);
+        turn
+    }
+
+    /// Stores what is so for every build.
+    fn keep_for_all(&mut self, outcome: &TrialOutcome) -> Result<(), Failure> {
+        (0..self.builds.len()).try_for_each(|build| self.keep(build, outcome))
+    }
+
+    /// Stores a trial of a build and takes what the analysis needs of it; its slices are in
+    /// the store from then on and not here.
+    fn keep(&mut self, build: usize, outcome: &TrialOutcome) -> Result<(), Failure> {
+        let elapsed_ns = self.elapsed_ns();
+        let build = &mut self.builds[build];
+        self.means.store.append_trial(&build.header.id, outcome).map_err(Failure::unusable)?;
+        self.means.progress.trial(outcome, elapsed_ns);
+        build.values.push(TrialValues::of(&build.header, outcome));
         Ok(())
     }
 
-    /// Looks at the intervals after a pass.
+    /// Looks at the intervals after a pass. The run of every build has to have enough.
     fn judge(&mut self, at: Moment) -> Decision {
-        let analysis = iolens_stats::analyse_values(&self.header, &self.values);
+        let analyses: Vec<Analysis> = self.builds.iter().map(Build::analysis).collect();
         self.means.progress.pass(&News {
-            precision: Precision::of(&analysis, self.plan()),
+            precision: Precision::of(&analyses[0], self.plan()),
             passes: self.plan().passes,
             pass: at.pass,
             passes_here: at.passes_here,
@@ -437,19 +481,27 @@ impl<'a> Course<'a> {
             budget: Nanos(at.budget_ns),
             pass_time: Nanos(at.longest_ns),
         });
-        self.history.push(PassSummary::of(&analysis));
-        iolens_stats::decide(&self.history, self.plan())
+        let decide = |(build, analysis): (&mut Build, &Analysis)| build.decide(analysis);
+        let decisions: Vec<Decision> = self.builds.iter_mut().zip(&analyses).map(decide).collect();
+        let goes_on = decisions.contains(&Decision::GoOn);
+        if goes_on { Decision::GoOn } else { decisions[0] }
     }
 
     /// Writes down how the run ended.
-    fn end(self, stopped_by: StoppedBy) -> Result<Run, Failure> {
-        let analysis = iolens_stats::analyse_values(&self.header, &self.values);
-        let mut unmet = iolens_stats::unmet(&analysis, self.plan());
-        unmet.extend(self.unmet_searches(&analysis));
-        let finished_unix_ns = iolens_engine::clock::unix_ns();
-        let end = RunEnd { finished_unix_ns, stopped_by, unmet };
+    fn end(self, stopped_by: StoppedBy) -> Result<Vec<Run>, Failure> {
+        let mut ends = Vec::new();
+        for build in &self.builds {
+            let analysis = build.analysis();
+            let mut unmet = iolens_stats::unmet(&analysis, self.plan());
+            unmet.extend(self.unmet_searches(&analysis));
+            let finished_unix_ns = iolens_engine::clock::unix_ns();
+            ends.push((&build.header.id, RunEnd { finished_unix_ns, stopped_by, unmet }));
+        }
         let store = self.means.store;
-        store.end_run(&self.header.id, &end).map_err(Failure::unusable)?;
-        store.load(&self.header.id).map_err(Failure::unusable)
+        let mut stored = |(id, end): (&String, RunEnd)| {
+            store.end_run(id, &end)?;
+            store.load(id)
+        };
+        ends.into_iter().map(&mut stored).collect::<Result<_, _>>().map_err(Failure::unusable)
     }
 }

@@ -7,7 +7,7 @@ use iolens_model::run::Run;
 use iolens_model::units::Nanos;
 use iolens_stats::TrialValues;
 
-use super::{Course, Means};
+use super::{Course, Means, own};
 use crate::failure::Failure;
 
 /// Goes on with `run` for at most `budget` and returns it as it is stored.
@@ -19,13 +19,13 @@ pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, F
     header.end = None;
     let mut course = Course::new(header, budget, means)?;
     for trial in &trials {
-        let plan = &course.header.plan;
+        let plan = &course.builds[0].header.plan;
         if let Some(state) = course.cells.iter_mut().find(|state| state.cell == trial.cell) {
             state.recall(plan, trial);
         }
     }
-    course.values = values;
+    course.builds[0].values = values;
     course.searches = searches;
-    course.history = reached.history;
-    course.run_from(reached.pass + 1)
+    course.builds[0].history = reached.history;
+    course.run_from(reached.pass + 1).map(own)
 }

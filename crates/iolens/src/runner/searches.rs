@@ -172,7 +172,7 @@ impl Course<'_> {
     /// Time of the budget that passes leave to searches that are still to come.
     pub(super) fn time_of_searches(&self) -> Nanos {
         let wants = |place: &Searched| place.wanted(self.plan(), &self.searches) != Wanted::Nothing;
-        let open = places(self.plan(), &self.header.host, &self.cells);
+        let open = places(self.plan(), &self.header().host, &self.cells);
         let open = open.iter().filter(|place| wants(place)).count();
         outlook(&Plan { budget: self.budget, ..self.plan().clone() }, open)
             .map_or(Nanos(0), |outlook| outlook.share)
@@ -184,7 +184,7 @@ impl Course<'_> {
         if ended == StoppedBy::Interrupted {
             return Ok(ended);
         }
-        let places = places(self.plan(), &self.header.host, &self.cells);
+        let places = places(self.plan(), &self.header().host, &self.cells);
         self.means.progress.searching(places.len());
         loop {
             let stored = u32::try_from(self.searches.len()).unwrap_or(u32::MAX);
@@ -217,16 +217,17 @@ impl Course<'_> {
             return Ok(Flow::Interrupted);
         }
         let number = self.searches.last().map_or(1, |last| last.number + 1);
-        let trial = place.trial(&self.header.plan, number, asked, &mut self.rng);
+        let trial = place.trial(&self.builds[0].header.plan, number, asked, &mut self.rng);
         let Some(trial) = trial else { return Ok(Flow::GoOn) };
-        let mut outcome = trial::run(&trial, &self.launch, Some(self.means.interrupts));
+        let build = &self.builds[0];
+        let mut outcome = trial::run(&trial, &build.launch, Some(self.means.interrupts));
         if outcome.status == Status::Ok {
-            for (_, reason) in iolens_stats::invalid_arms(&self.header, &outcome) {
+            for (_, reason) in iolens_stats::invalid_arms(&build.header, &outcome) {
                 (outcome.status, outcome.reason) = (Status::Invalid, Some(reason));
             }
         }
         let phase = stored(number, asked, outcome);
-        let id = &self.header.id;
+        let id = &build.header.id;
         self.means.store.append_search(id, &phase).map_err(Failure::unusable)?;
         self.means.progress.search_phase(&phase, self.elapsed_ns());
         let is_interrupted = phase.status == Status::Interrupted;

@@ -43,3 +43,51 @@ fn two_runs_are_compared_in_every_form() {
 
     assert_eq!(place.run(&format!("compare {a} ffffffff")).code, Some(2));
 }
+
+/// The other build is this one, which it does not know.
+#[test]
+fn two_builds_measure_a_plan_in_turn() {
+    let place = Place::new();
+    let first = measured(&place, "--sizes 1KiB --baseline send");
+    let iolens = env!("CARGO_BIN_EXE_iolens");
+    let json = place.json(&format!("compare {first} --rerun {iolens} --progress none --json"));
+    let ids = ["a", "b"].map(|side| json[side]["id"].as_str().unwrap().to_owned());
+    assert!(ids[0] != ids[1] && !ids.contains(&first), "{ids:?}");
+    let changes = json["changes"].as_array().unwrap();
+    assert!(changes.iter().all(|change| change["own"]["interleaved"] == true), "{json}");
+    assert!(changes.iter().any(|change| change["own"]["pointwise"].is_object()), "{json}");
+    assert_eq!(json["inputs"].as_array().unwrap().len(), 0, "one plan, one machine: {json}");
+    let runs = place.json("runs --json");
+    let runs = runs.as_array().unwrap();
+    assert_eq!(runs.len(), 3);
+    let trials = |id: &str| runs.iter().find(|run| run["id"] == id).unwrap()["trials"].clone();
+    assert_eq!(trials(&ids[0]), trials(&ids[1]));
+    // Looked at later they are the same two runs.
+    let later = place.run(&format!("compare {} {}", ids[0], ids[1]));
+    assert!(later.stdout.contains("took turns"), "{}", later.stdout);
+}
+
+#[test]
+fn what_is_no_other_build_is_refused_before_anything_is_measured() {
+    let place = Place::new();
+    let first = measured(&place, "--sizes 1KiB --baseline send");
+    for program in ["/bin/true", "/bin/cat", "/nowhere/iolens", "/etc/passwd"] {
+        let refused = place.run(&format!("compare {first} --rerun {program}"));
+        assert_eq!(refused.code, Some(2), "{program}: {}", refused.stderr);
+        assert!(refused.stderr.contains(program), "{}", refused.stderr);
+    }
+    let both = place.run(&format!("compare {first} last --rerun /bin/true"));
+    assert_eq!(both.code, Some(2));
+    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn runs_of_two_databases_are_compared() {
+    let place = Place::new();
+    let a = measured(&place, "--sizes 1KiB --baseline send");
+    let elsewhere = place.path("other.db").display().to_string();
+    let b = measured(&place, &format!("--sizes 1KiB --baseline send --db {elsewhere}"));
+    let json = place.json(&format!("compare last last --db-b {elsewhere} --json"));
+    assert_eq!((&json["a"]["id"], &json["b"]["id"]), (&a.as_str().into(), &b.as_str().into()));
+    assert_eq!(place.run("compare last last --db-b /nowhere/x.db").code, Some(4));
+}

@@ -4,7 +4,7 @@ use iolens_model::arm::Role;
 use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, BaselineMoved, CellChange, Change};
 
-use super::{Compared, NOT_INTERLEAVED, about};
+use super::{Compared, about, badge};
 use crate::answers::{Kind, Sentence};
 use crate::number::{count, list, percent, range, ratio};
 
@@ -68,7 +68,7 @@ fn headline(compared: &Compared<'_>) -> Sentence {
     };
     let by_themselves = match comparison.slower().saturating_sub(slower) {
         0 => String::new(),
-        n => format!("; by themselves, {NOT_INTERLEAVED}, {n} are"),
+        n => format!("; by themselves, {}, {n} are", badge(comparison)),
     };
     let claim = format!("{claim}{tally}{by_themselves}.");
     match comparison.indicative {
@@ -159,7 +159,9 @@ fn claim(
     let found = interval(compared, change);
     let head = format!("{subject}: {}{by_itself} is {is}", arm.arm.label);
     match by {
-        By::Itself => format!("{head} in B as in A{found}; {NOT_INTERLEAVED}."),
+        By::Itself => {
+            format!("{head} in B as in A{found}; {}.", badge(compared.comparison))
+        }
         By::Baseline => {
             let [a, b] = [arm.ratio_a, arm.ratio_b].map(|of| of.map_or_else(String::new, ratio));
             let baseline = &compared.comparison.baseline;
@@ -211,10 +213,15 @@ fn moved(compared: &Compared<'_>, cell: &CellChange) -> Vec<Sentence> {
         };
         let text = format!(
             "{}: {which} became {arms} against {baseline}, and {baseline} by itself is {}× {by} in \
-             B as in A ({NOT_INTERLEAVED}): likelier it is the baseline that became {own}. Ratios \
-             cannot judge it; `--absolute` judges each arm by itself.",
+             B as in A ({}): likelier it is the baseline that became {own}. Ratios cannot judge \
+             it; {}.",
             compared.subject(&cell.cell),
             ratio(moved.ratio),
+            badge(compared.comparison),
+            match compared.comparison.interleaved {
+                true => "what each arm is by itself can, as both took turns",
+                false => "`--absolute` judges each arm by itself",
+            },
         );
         Sentence::plain(Kind::Caution, text)
     };
@@ -227,11 +234,16 @@ fn reading(compared: &Compared<'_>) -> Sentence {
     let text = format!(
         "B / A: an arm's ratio to {} in B over that in A, each from the run's own trials; above 1 \
          it is faster (or cheaper) in B. Simultaneous 95 % intervals over all {} changes{}. By \
-         itself: the same of the arm alone, in runs that took no turns ({NOT_INTERLEAVED}): what \
-         the machine did between them is in it.",
+         itself: the same of the arm alone, in runs {}.",
         comparison.baseline,
         comparison.contrasts,
         if comparison.indicative { "" } else { ", which the verdicts use" },
+        match comparison.interleaved {
+            true => "whose trials took turns (interleaved)",
+            false => {
+                "that took no turns (not interleaved): what the machine did between them is in it"
+            }
+        },
     );
     Sentence::plain(Kind::Scope, text)
 }
@@ -268,10 +280,16 @@ fn noise_floor(compared: &Compared<'_>) -> Sentence {
 }
 
 fn scope(compared: &Compared<'_>) -> Sentence {
-    let text = format!(
-        "Scope: one run of each; δ = {}. How much ratios vary from one run to the next, beyond \
-         their trials, is not in the intervals: repeat both runs before a close call.",
-        percent(compared.comparison.delta)
-    );
+    let delta = percent(compared.comparison.delta);
+    let text = match compared.comparison.interleaved {
+        true => format!(
+            "Scope: one run of each, whose trials took turns on one boot of one machine; δ = \
+             {delta}. Another boot may lay memory out otherwise."
+        ),
+        false => format!(
+            "Scope: one run of each; δ = {delta}. How much ratios vary from one run to the next, \
+             beyond their trials, is not in the intervals: repeat both runs before a close call."
+        ),
+    };
     Sentence::plain(Kind::Scope, text)
 }

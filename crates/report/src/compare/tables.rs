@@ -3,9 +3,9 @@
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_stats::analysis::{Quantity, Verdict};
-use iolens_stats::compare::{ArmChange, CellChange, Change, Input, Own};
+use iolens_stats::compare::{ArmChange, CellChange, Change, Comparison, Input, Own};
 
-use super::{Compared, NOT_INTERLEAVED, by_quantity, label, quantities};
+use super::{Compared, badge, by_quantity, label, quantities};
 use crate::number::{self, NONE};
 use crate::results;
 use crate::table::{Column, Entry, Table, Tone};
@@ -67,7 +67,7 @@ impl Detail {
     /// What a narrow terminal has no room for, first to go first.
     const DROPPED: [&[Detail]; 2] = [&[Detail::Trials], &[Detail::RatioA, Detail::RatioB]];
 
-    fn column(self) -> Column {
+    fn column(self, comparison: &Comparison) -> Column {
         match self {
             Detail::Size => Column::right("size", ""),
             Detail::Arm => Column::left("arm", ""),
@@ -76,7 +76,7 @@ impl Detail {
             Detail::Change => Column::left("B / A", "[simultaneous]"),
             Detail::Verdict => Column::left("verdict", ""),
             Detail::Trials => Column::right("n", "A, B"),
-            Detail::Own => Column::left("by itself", NOT_INTERLEAVED),
+            Detail::Own => Column::left("by itself", badge(comparison)),
             Detail::OwnVerdict => Column::left("verdict", ""),
         }
     }
@@ -208,19 +208,24 @@ fn fitting(
         Detail::OwnVerdict => has_words && judged,
         _ => true,
     });
-    let mut table = fill(&details, cells, quantity, rows);
+    let mut table = fill(comparison, &details, (cells, quantity, rows));
     for dropped in Detail::DROPPED {
         if table.width() <= width {
             break;
         }
         details.retain(|detail| !dropped.contains(detail));
-        table = fill(&details, cells, quantity, rows);
+        table = fill(comparison, &details, (cells, quantity, rows));
     }
     table
 }
 
-fn fill(details: &[Detail], cells: &[&CellChange], quantity: Quantity, rows: Rows) -> Table {
-    let mut table = Table::new("", details.iter().map(|detail| detail.column()).collect());
+fn fill(
+    comparison: &Comparison,
+    details: &[Detail],
+    (cells, quantity, rows): (&[&CellChange], Quantity, Rows),
+) -> Table {
+    let columns = details.iter().map(|detail| detail.column(comparison)).collect();
+    let mut table = Table::new("", columns);
     for cell in cells {
         let arms = by_quantity(cell, quantity).filter(|arm| rows.has(arm));
         for (i, arm) in arms.enumerate() {

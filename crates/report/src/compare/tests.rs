@@ -89,6 +89,19 @@ fn arms_by_themselves_are_judged_where_that_is_asked_for() {
     insta::assert_snapshot!(with(&a, &b, Absolute::Judged, |c| text(c, &PLAIN)));
 }
 
+/// As `compare --rerun` has it: the baseline itself can be judged.
+#[test]
+fn two_builds_that_took_turns_are_judged_arm_by_arm() {
+    let [a, mut b] = slower();
+    b.0.header.host = a.0.header.host.clone();
+    (b.0.header.plan, b.0.header.build) = (a.0.header.plan.clone(), "0.1.0 (new)".to_owned());
+    (b.0.header.started_unix_ns, b.0.header.end) =
+        (a.0.header.started_unix_ns, a.0.header.end.clone());
+    insta::assert_snapshot!(with(&a, &b, Absolute::Shown, |c| text(c, &PLAIN)));
+    let json = with(&a, &b, Absolute::Shown, json);
+    assert!(json.contains("\"interleaved\": true"), "{json}");
+}
+
 #[test]
 fn a_pull_request_reads_what_changed_first() {
     let [a, b] = slower();

@@ -141,6 +141,39 @@ fn a_faster_baseline_is_told_as_the_baselines() {
     assert!(compared(&b, &a, Absolute::Shown).unwrap().cells[0].baseline_moved[0].ratio < 0.9);
 }
 
+/// One that began while the other was under way, of the same plan on the same boot.
+#[test]
+fn trials_that_were_measured_in_turn_are_told_from_those_that_were_not() {
+    let end = |finished_unix_ns| {
+        let stopped_by = iolens_model::run::StoppedBy::Passes;
+        Some(iolens_model::run::RunEnd { finished_unix_ns, stopped_by, unmet: Vec::new() })
+    };
+    let during = |id: &str, seed, from: u64, to: u64| {
+        let mut run = run(id, seed, usual);
+        (run.header.started_unix_ns, run.header.end) = (from, end(to));
+        run
+    };
+    let a = during("aaaaaaaa", 1, 1000, 2000);
+    let interleaved = |b: &Run| compared(&a, b, Absolute::Shown).unwrap().interleaved;
+    let b = during("bbbbbbbb", 2, 1001, 1999);
+    let judged = compared(&a, &b, Absolute::Shown).unwrap();
+    assert!(judged.interleaved);
+    assert!(arm(&judged, 1024, "base").own.as_ref().unwrap().judged.is_some());
+    assert!(!interleaved(&during("bbbbbbbb", 2, 2000, 3000)), "one after the other");
+    let mut other_order = b.clone();
+    other_order.header.plan.seed += 1;
+    assert!(!interleaved(&other_order));
+    let mut other_boot = b.clone();
+    let boot = Reading::Exact("another".into());
+    let (group, name) = ("kernel".to_owned(), "boot id".to_owned());
+    other_boot.header.host.facts.push(Fact { group, name, value: boot });
+    assert!(!interleaved(&other_boot));
+    let mut killed = b;
+    killed.header.end = None;
+    assert!(!interleaved(&killed));
+    assert!(!interleaved(&a), "a run takes no turns with itself");
+}
+
 /// A machine that is twice as slow is no news about any arm.
 #[test]
 fn what_slows_everything_down_cancels() {

@@ -1,0 +1,49 @@
+//! A build whose workers are measured, and its run. There is one, that of this program,
+//! unless two are to be compared.
+
+use iolens_engine::Interrupts;
+use iolens_engine::trial::{self, Launch};
+use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::run::RunHeader;
+use iolens_model::trial::Trial;
+use iolens_stats::analysis::Analysis;
+use iolens_stats::{Decision, PassSummary, TrialValues};
+
+/// A build in a run in progress.
+pub(super) struct Build {
+    /// Of its run.
+    pub(super) header: RunHeader,
+    pub(super) launch: Launch,
+    /// Of its trials so far.
+    pub(super) values: Vec<TrialValues>,
+    pub(super) history: Vec<PassSummary>,
+}
+
+impl Build {
+    pub(super) fn new(header: RunHeader, launch: Launch) -> Build {
+        Build { header, launch, values: Vec::new(), history: Vec::new() }
+    }
+
+    /// Runs a trial and judges it by the gates.
+    pub(super) fn run(&self, trial: &Trial, interrupts: &Interrupts) -> TrialOutcome {
+        let mut outcome = trial::run(trial, &self.launch, Some(interrupts));
+        if outcome.status == Status::Ok {
+            for (arm, reason) in iolens_stats::invalid_arms(&self.header, &outcome) {
+                outcome.arms[arm].status = Status::Invalid;
+                outcome.arms[arm].reason = Some(reason);
+            }
+        }
+        outcome
+    }
+
+    /// What its trials say so far.
+    pub(super) fn analysis(&self) -> Analysis {
+        iolens_stats::analyse_values(&self.header, &self.values)
+    }
+
+    /// Whether its run has enough, after a pass with this analysis.
+    pub(super) fn decide(&mut self, analysis: &Analysis) -> Decision {
+        self.history.push(PassSummary::of(analysis));
+        iolens_stats::decide(&self.history, &self.header.plan)
+    }
+}
