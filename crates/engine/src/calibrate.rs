@@ -21,6 +21,10 @@ use crate::registry::{self, Link, Setup, Shape};
 use crate::worker::bracket::Bracket;
 use crate::worker::link;
 
+/// Work is divided by this. A debug build is for tests: their runs are many, and nobody uses
+/// their numbers.
+const PARTS: usize = if cfg!(debug_assertions) { 8 } else { 1 };
+
 /// Repetitions of every short measurement; the fastest counts, because
 /// nothing but disturbance can make a fixed piece of work slower.
 const REPETITIONS: usize = 7;
@@ -29,7 +33,10 @@ const REPETITIONS: usize = 7;
 /// long together as a few long ones, and none so long that on a machine with other work
 /// every one of them is interrupted.
 const CALLS: u32 = 1000;
-const SHORT_REPETITIONS: usize = 700;
+const SHORT_REPETITIONS: usize = 700 / PARTS;
+
+/// Messages that the harness itself is timed with.
+const HARNESS_MESSAGES: u32 = 1_000_000 / PARTS as u32;
 
 /// Threads that copy at once, at most: what saturates memory everywhere, and
 /// the cold buffers stay within two GiB.
@@ -72,7 +79,7 @@ fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
         }),
         clock_read_ns: clock_read_ns(CALLS, SHORT_REPETITIONS),
         loop_ns: (0..REPETITIONS).map(|_| fixed_loop_ns()).min().unwrap_or(0),
-        harness_message_ns: harness_ns(1_000_000) / 1e6,
+        harness_message_ns: harness_ns(HARNESS_MESSAGES.into()) / f64::from(HARNESS_MESSAGES),
         harness_slice_ns: harness_ns(1),
         receipt_round_trip_ns: receipt_round_trip_ns(cpus),
         memcpy_hot_bytes_per_s: one.copy_hot,

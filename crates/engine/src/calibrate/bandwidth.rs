@@ -7,14 +7,16 @@ use iolens_sys::pages::PAGE_BYTES;
 use iolens_sys::scan::scan;
 use iolens_sys::{affinity, clock};
 
+use super::PARTS;
+
 /// Buffers in cache: the best of these counts, because which length a memcpy
 /// likes best is its own affair and the figure bounds all copies.
 const HOT_BYTES: [usize; 4] = [4 << 10, 16 << 10, 64 << 10, 256 << 10];
 /// Buffers out of cache.
-const COLD_BYTES: usize = 64 << 20;
+const COLD_BYTES: usize = (64 << 20) / PARTS;
 /// Bytes that each of several threads moves in one repetition in cache: long enough that
 /// they are at it together.
-const HOT_TOTAL_BYTES: usize = 32 << 20;
+const HOT_TOTAL_BYTES: usize = (32 << 20) / PARTS;
 const REPETITIONS: usize = 3;
 /// One thread waits for nobody: as many bytes in shorter repetitions, some of which
 /// nothing interrupts even on a machine with other work.

@@ -9,6 +9,7 @@ use iolens_model::units::Bytes;
 use iolens_sys::scan::scan;
 use iolens_sys::{affinity, clock};
 
+use super::PARTS;
 use crate::worker::bracket::Bracket;
 
 /// Working sets besides none and the last-level cache: as large as a usual
@@ -16,9 +17,9 @@ use crate::worker::bracket::Bracket;
 const SETS: [usize; 2] = [32 << 10, 256 << 10];
 /// The set that fills the last-level cache is no larger: beyond that a
 /// hand-over takes tens of milliseconds.
-const LARGEST_BYTES: usize = 64 << 20;
+const LARGEST_BYTES: usize = (64 << 20) / PARTS;
 /// Time for one working set, and round trips at least and at most.
-const TIME_NS: u64 = 25_000_000;
+const TIME_NS: u64 = 25_000_000 / PARTS as u64;
 const LEAST: usize = 5;
 const MOST: usize = 2000;
 /// Threads that are started.
