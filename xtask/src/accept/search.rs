@@ -1,5 +1,7 @@
 //! A search against a server whose answer is known: one thread that works for a fixed time
-//! on each request is M/D/1, with the time of a request that its closed loop shows.
+//! on each request is M/D/1, with the time of a request that its closed loop shows where
+//! the machine takes nothing away: in its fastest slice. A mean over slices has in it what
+//! was taken away, and a search sets disturbed phases aside.
 
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use super::{Bench, Judged, Outcome};
 
 /// Half a millisecond of work for each request.
 const RUN: &str = "run server --quick --primitives epoll_lt --services burn:500 --connections 16 \
-                   --load closed --topologies loopback --passes 2 --rounds 2 --knee --slo p99<5ms \
+                   --load closed --topologies loopback --passes 2 --rounds 6 --knee --slo p99<5ms \
                    --budget 4m --json";
 
 const LIMIT_S: f64 = 5e-3;
@@ -27,7 +29,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         found.copied().ok_or_else(|| format!("no such search: {}", json["searches"]))
     };
     let (limit, knee) = (of(false)?, of(true)?);
-    let capacity = limit["closed_loop_per_s"].as_f64().ok_or("no closed loop was measured")?;
+    let capacity = fastest(bench)?;
     let climbed_s = knee["limit_ns"].as_f64().ok_or("the knee has no limit")? / 1e9;
     let parts = [
         judge("p99 < 5 ms", limit, rate(capacity, 0.99, LIMIT_S)),
@@ -36,10 +38,25 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     let passes = parts.iter().all(|(is_good, _)| *is_good);
     let words: Vec<String> = parts.into_iter().map(|(_, words)| words).collect();
     let evidence = format!(
-        "burn:500 with epoll_lt, closed loop {capacity:.0} per second\n{}",
+        "burn:500 with epoll_lt, closed loop {capacity:.0} per second in its fastest slice, {} in \
+         all\n{}",
+        limit["closed_loop_per_s"],
         words.join("\n")
     );
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
+}
+
+/// Replies per second of the fastest slice of the closed loop.
+fn fastest(bench: &Bench) -> Result<f64, String> {
+    let args = ["export", "last", "--format", "json", "--rows", "slices"];
+    let rows = bench.iolens_json("search", &args, 1)?.json;
+    let rows = rows["slices"].as_array().into_iter().flatten();
+    let rate = |row: &Value| {
+        Some(row["replies_in_window"].as_f64()? / (row["window_ns"].as_f64()? / 1e9))
+    };
+    let counts = rows.filter(|row| row["kind"] == "measured" && row["primitive"] == "epoll_lt");
+    let fastest = counts.filter_map(rate).fold(0.0, f64::max);
+    if fastest > 0.0 { Ok(fastest) } else { Err("no closed loop was measured".to_owned()) }
 }
 
 /// What a request takes beyond its time at the server: the limit of the knee is twice its
