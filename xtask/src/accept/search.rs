@@ -51,9 +51,8 @@ fn fastest(bench: &Bench) -> Result<f64, String> {
     let args = ["export", "last", "--format", "json", "--rows", "slices"];
     let rows = bench.iolens_json("search", &args, 1)?.json;
     let rows = rows["slices"].as_array().into_iter().flatten();
-    let rate = |row: &Value| {
-        Some(row["replies_in_window"].as_f64()? / (row["window_ns"].as_f64()? / 1e9))
-    };
+    let rate =
+        |row: &Value| Some(row["replies_in_window"].as_f64()? / (row["window_ns"].as_f64()? / 1e9));
     let counts = rows.filter(|row| row["kind"] == "measured" && row["primitive"] == "epoll_lt");
     let fastest = counts.filter_map(rate).fold(0.0, f64::max);
     if fastest > 0.0 { Ok(fastest) } else { Err("no closed loop was measured".to_owned()) }
