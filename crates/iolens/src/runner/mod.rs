@@ -24,7 +24,7 @@ use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::search::SearchPhase;
 use iolens_model::trial::Trial;
 use iolens_model::units::Nanos;
-use iolens_stats::{Decision, PassSummary, TrialValues};
+use iolens_stats::{Decision, Fold, PassSummary};
 use iolens_store::Store;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -58,7 +58,7 @@ pub(crate) struct Means<'a> {
 struct Course<'a> {
     means: Means<'a>,
     header: RunHeader,
-    values: Vec<TrialValues>,
+    fold: Fold,
     cells: Vec<CellState>,
     /// The cell that is measured isolated as well, where there is one.
     both_ways: Option<usize>,
@@ -144,7 +144,7 @@ impl<'a> Course<'a> {
             redo_ns: 0,
             history: Vec::new(),
             searches: Vec::new(),
-            values: Vec::new(),
+            fold: Fold::default(),
             header,
             means,
         })
@@ -421,13 +421,13 @@ impl<'a> Course<'a> {
         let id = &self.header.id;
         self.means.store.append_trial(id, outcome).map_err(Failure::unusable)?;
         self.means.progress.trial(outcome, self.elapsed_ns());
-        self.values.push(TrialValues::of(&self.header, outcome));
+        self.fold.add(&self.header, outcome);
         Ok(())
     }
 
     /// Looks at the intervals after a pass.
     fn judge(&mut self, at: Moment) -> Decision {
-        let analysis = iolens_stats::analyse_values(&self.header, &self.values);
+        let analysis = self.fold.analysis(&self.header);
         self.means.progress.pass(&News {
             precision: Precision::of(&analysis, self.plan()),
             passes: self.plan().passes,
@@ -443,7 +443,7 @@ impl<'a> Course<'a> {
 
     /// Writes down how the run ended.
     fn end(self, stopped_by: StoppedBy) -> Result<Run, Failure> {
-        let analysis = iolens_stats::analyse_values(&self.header, &self.values);
+        let analysis = self.fold.analysis(&self.header);
         let mut unmet = iolens_stats::unmet(&analysis, self.plan());
         unmet.extend(self.unmet_searches(&analysis));
         let finished_unix_ns = iolens_engine::clock::unix_ns();
