@@ -36,7 +36,7 @@ const CALLS: u32 = 1000;
 const SHORT_REPETITIONS: usize = 700 / PARTS;
 
 /// Messages that the harness itself is timed with.
-const HARNESS_MESSAGES: u32 = 1_000_000 / PARTS as u32;
+const HARNESS_MESSAGES: u64 = 1_000_000 / PARTS as u64;
 
 /// Threads that copy at once, at most: what saturates memory everywhere, and
 /// the cold buffers stay within two GiB.
@@ -79,7 +79,7 @@ fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
         }),
         clock_read_ns: clock_read_ns(CALLS, SHORT_REPETITIONS),
         loop_ns: (0..REPETITIONS).map(|_| fixed_loop_ns()).min().unwrap_or(0),
-        harness_message_ns: harness_ns(HARNESS_MESSAGES.into()) / f64::from(HARNESS_MESSAGES),
+        harness_message_ns: harness_ns(HARNESS_MESSAGES) / HARNESS_MESSAGES as f64,
         harness_slice_ns: harness_ns(1),
         receipt_round_trip_ns: receipt_round_trip_ns(cpus),
         memcpy_hot_bytes_per_s: one.copy_hot,

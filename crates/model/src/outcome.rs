@@ -1,5 +1,7 @@
 //! What came of a trial: raw counts, never ratios.
 
+mod row;
+
 use serde::{Deserialize, Serialize};
 
 use crate::arm::ArmOutcome;

@@ -3,7 +3,7 @@
 
 use iolens_model::cell::Cell;
 use iolens_model::outcome::TrialOutcome;
-use iolens_model::run::Run;
+use iolens_stats::analysis::Told;
 use serde_json::{Map, Value};
 
 /// A fact of an arm with every value that it had.
@@ -18,19 +18,16 @@ pub(crate) struct Fact<'a> {
 }
 
 /// The facts of all trials, or of those of one cell.
-pub(crate) fn of<'a>(run: &'a Run, cell: Option<&Cell>) -> Vec<Fact<'a>> {
-    let wanted = |trial: &&TrialOutcome| cell.is_none_or(|cell| trial.cell == *cell);
+pub(crate) fn of<'a>(told: &'a Told, cell: Option<&Cell>) -> Vec<Fact<'a>> {
+    let wanted = told.arm_facts.iter().filter(|fact| cell.is_none_or(|cell| fact.cell == *cell));
     let mut found: Vec<Fact> = Vec::new();
-    for trial in run.trials.iter().filter(wanted) {
-        for fact in trial.tx.iter().flat_map(|end| &end.arm_facts) {
-            let Some(arm) = trial.arms.get(fact.arm) else { continue };
-            let (arm, value) = (arm.arm.label.as_str(), fact.value.as_str());
-            let same = |known: &&mut Fact| known.arm == arm && known.name == fact.name;
-            match found.iter_mut().find(same) {
-                Some(known) if known.values.contains(&value) => {}
-                Some(known) => known.values.push(value),
-                None => found.push(Fact { arm, name: &fact.name, values: vec![value] }),
-            }
+    for fact in wanted {
+        let value = fact.value.as_str();
+        let same = |known: &&mut Fact| (known.arm, known.name) == (&*fact.arm, &*fact.name);
+        match found.iter_mut().find(same) {
+            Some(known) if known.values.contains(&value) => {}
+            Some(known) => known.values.push(value),
+            None => found.push(Fact { arm: &fact.arm, name: &fact.name, values: vec![value] }),
         }
     }
     found
@@ -53,8 +50,8 @@ mod tests {
 
     #[test]
     fn values_that_differ_between_trials_all_stand() {
-        let (mut run, _) = fixture::run();
-        assert_eq!(of(&run, None), []);
+        let (mut run, analysis) = fixture::run();
+        assert_eq!(of(&analysis.told, None), []);
         for (index, value) in ["65536", "1048576", "65536"].into_iter().enumerate() {
             let name = "pipe_bytes".to_owned();
             let fact = ArmFact { arm: 1, name, value: value.to_owned() };
@@ -63,8 +60,9 @@ mod tests {
         }
         let label = &run.trials[0].arms[1].arm.label;
         let values = vec!["65536", "1048576"];
-        assert_eq!(of(&run, None), [Fact { arm: label, name: "pipe_bytes", values }]);
-        assert_eq!(of(&run, Some(&run.trials[0].cell)).len(), 1);
+        let told = Told::of(&run.trials);
+        assert_eq!(of(&told, None), [Fact { arm: label, name: "pipe_bytes", values }]);
+        assert_eq!(of(&told, Some(&run.trials[0].cell)).len(), 1);
         assert_eq!(object(&run.trials[1], 1)["pipe_bytes"], "1048576");
         assert!(object(&run.trials[1], 0).is_null());
     }

@@ -5,7 +5,8 @@ mod sentences;
 pub(crate) mod tests;
 
 use iolens_model::copy::ProgramStart;
-use iolens_model::run::Run;
+use iolens_model::run::{Run, RunHeader};
+use iolens_stats::analysis::Told;
 
 pub(crate) use self::sentences::sentences;
 
@@ -23,24 +24,14 @@ pub(crate) fn reading(run: &Run) -> String {
 }
 
 /// Whether an arm is a program, whose calls nobody counts.
-pub(crate) fn is_program(run: &Run, id: &str) -> bool {
-    run.header.engines.iter().any(|facts| facts.id == id && facts.program.is_some())
+pub(crate) fn is_program(header: &RunHeader, id: &str) -> bool {
+    header.engines.iter().any(|facts| facts.id == id && facts.program.is_some())
 }
 
 /// What starting a program took, over all trials of the run: the median of their
 /// medians, the shortest and the longest; null for engines.
-pub(crate) fn start_of(run: &Run, id: &str) -> Option<ProgramStart> {
-    if !is_program(run, id) {
-        return None;
-    }
-    let of_trial = |trial: &'_ iolens_model::outcome::TrialOutcome| -> Vec<ProgramStart> {
-        let starts = trial.tx.iter().flat_map(|end| &end.starts);
-        let own = |start: &&ProgramStart| {
-            trial.arms.get(start.arm).is_some_and(|outcome| outcome.arm.primitive == id)
-        };
-        starts.filter(own).copied().collect()
-    };
-    let all: Vec<ProgramStart> = run.trials.iter().flat_map(of_trial).collect();
+pub(crate) fn start_of(header: &RunHeader, told: &Told, id: &str) -> Option<ProgramStart> {
+    let all = told.starts.get(id).filter(|_| is_program(header, id))?;
     let mut medians: Vec<u64> = all.iter().map(|start| start.median_ns).collect();
     medians.sort_unstable();
     Some(ProgramStart {

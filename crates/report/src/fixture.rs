@@ -2,6 +2,8 @@
 //! has to tell: for tests and for the example page. Its arithmetic only has
 //! to look like the real one's; nothing is concluded from it.
 
+use std::sync::Arc;
+
 use iolens_model::arm::{Arm, Role};
 use iolens_model::axes::{Mode, Topology};
 use iolens_model::cell::Cell;
@@ -12,6 +14,7 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, PairContrast, Quantity, Rejected, SelfCheck,
+    Told,
 };
 
 // Paths, because an example includes this file from another directory.
@@ -289,6 +292,8 @@ fn build(shape: &Shape) -> (Run, Analysis) {
         cells,
         rejected: rejected(shape),
         warnings: vec!["steal was 4.1 % of busy time (median over trials)".into()],
+        told: Arc::new(Told::of(&trials)),
+        kinds: Arc::default(),
     };
     let analysis = if shape.whole() { derived::with(shape, analysis) } else { analysis };
     (

@@ -5,11 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, Told};
 use serde_json::{Value, json};
 
+use crate::answers;
 use crate::records::{self, Record};
-use crate::{answers, totals};
 
 /// Version of the layout: raised when a key changes its meaning or goes.
 pub const SCHEMA: &str = "iolens/1";
@@ -42,7 +42,7 @@ pub fn phases(run: &Run) -> String {
 /// from whole curves, rejected trials.
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis) -> String {
-    let spent = totals::spent(run);
+    let spent = analysis.told.spent;
     let mut whole = json!({
         "schema": SCHEMA,
         "run": run.header,
@@ -60,7 +60,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
         "drift": analysis.drift,
         "rejected": analysis.rejected,
         "warnings": analysis.warnings,
-        "not_measured": not_measured(run),
+        "not_measured": not_measured(&analysis.told),
         "spent": {
             "reading_ns": spent.reading_ns,
             "slices_ns": spent.slices_ns,
@@ -81,7 +81,8 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
 fn rows(run: &Run, name: &str, records: impl Iterator<Item = Record>) -> String {
     let mut out =
         format!("{{\n\"schema\": {},\n\"run\": {},\n", json!(SCHEMA), json!(run.header.id));
-    out.push_str(&format!("\"not_measured\": {},\n\"{name}\": [", json!(not_measured(run))));
+    let told = Told::of(&run.trials);
+    out.push_str(&format!("\"not_measured\": {},\n\"{name}\": [", json!(not_measured(&told))));
     for (i, record) in records.enumerate() {
         out.push_str(if i == 0 { "\n" } else { ",\n" });
         out.push_str(&record.object().to_string());
@@ -91,14 +92,10 @@ fn rows(run: &Run, name: &str, records: impl Iterator<Item = Record>) -> String 
 }
 
 /// Why metrics are null, by metric: the reasons of both ends over all trials.
-pub(crate) fn not_measured(run: &Run) -> BTreeMap<&str, String> {
-    let ends = run.trials.iter().flat_map(|trial| [&trial.tx, &trial.rx]).flatten();
-    let mut reasons: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
-    for missing in ends.flat_map(|end| &end.not_measured) {
-        reasons.entry(&missing.metric).or_default().insert(&missing.why);
-    }
-    let joined = |whys: BTreeSet<&str>| whys.into_iter().collect::<Vec<_>>().join("; ");
-    reasons.into_iter().map(|(metric, whys)| (metric, joined(whys))).collect()
+pub(crate) fn not_measured(told: &Told) -> BTreeMap<&str, String> {
+    let joined = |whys: &BTreeSet<String>| Vec::from_iter(whys.iter().cloned()).join("; ");
+    let all = told.not_measured.iter();
+    all.map(|(metric, whys)| (metric.as_str(), joined(whys))).collect()
 }
 
 pub(crate) fn print(value: &Value) -> String {

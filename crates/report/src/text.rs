@@ -200,7 +200,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         out.push_str(&wrap::hanging(&sentence, style.columns(), 2));
         out.push('\n');
     }
-    for fact in arm_facts::of(run, Some(&cell.cell)) {
+    for fact in arm_facts::of(&analysis.told, Some(&cell.cell)) {
         let line = format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", "));
         out.push_str(&wrap::hanging(&line, style.columns(), 2));
         out.push('\n');
@@ -213,12 +213,10 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     let table = match plan.study() {
         Study::Net => results::results(plan, &[cell], style.columns()),
         Study::File | Study::Write | Study::Copy => {
-            results::files::curve(run, &[cell], style.columns())
+            results::files::curve(run, &analysis.told, &[cell], style.columns())
         }
         Study::Syscall => crate::calls::by_cost(run, cell, false),
-        Study::Server => {
-            crate::servers::by_cost(run, &Kinds::of(run, analysis), cell, style.columns())
-        }
+        Study::Server => crate::servers::by_cost(run, &Kinds::of(analysis), cell, style.columns()),
     };
     out.push_str(&painted(&table.text(style.columns()), style));
     for arm in &cell.arms {

@@ -3,34 +3,7 @@
 use iolens_model::outcome::{
     Counts, KernelCounts, MultishotCounts, PmuCounts, SliceOutcome, TrialOutcome, ZerocopyCounts,
 };
-use iolens_model::run::Run;
 use iolens_model::trial::SliceKind;
-
-/// Where the time of the trials went, over all of those that ended well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Spent {
-    /// Reading counters and accounts, by the end that spent more, threads added
-    /// up.
-    pub(crate) reading_ns: u64,
-    /// Clocks of all slices, discarded ones too.
-    pub(crate) slices_ns: u64,
-    /// The trials, from the spawn of their workers to their end.
-    pub(crate) trials_ns: u64,
-}
-
-/// Of the trials in which an end said what it spent.
-pub(crate) fn spent(run: &Run) -> Spent {
-    let mut sum = Spent::default();
-    for trial in &run.trials {
-        let ends = [&trial.tx, &trial.rx].into_iter().flatten();
-        if let Some(most) = ends.map(|end| end.bracket_ns).max() {
-            sum.reading_ns += most;
-            sum.slices_ns += trial.slices.iter().map(|slice| slice.tx.time_ns).sum::<u64>();
-            sum.trials_ns += trial.duration_ns;
-        }
-    }
-    sum
-}
 
 /// Sums over measured slices and both ends. A sum is null as soon as one of
 /// its parts is.
@@ -180,15 +153,6 @@ impl Totals {
 mod tests {
     use super::*;
     use crate::fixture;
-
-    #[test]
-    fn reading_is_a_part_of_the_trials() {
-        let (run, _) = fixture::run();
-        let spent = spent(&run);
-        assert!(spent.reading_ns > 0 && spent.slices_ns > 0);
-        let silent = iolens_model::run::Run { trials: Vec::new(), ..run };
-        assert_eq!(super::spent(&silent), Spent::default());
-    }
 
     #[test]
     fn discarded_slices_are_left_out_and_one_null_makes_a_null() {

@@ -9,7 +9,6 @@ use iolens_model::cell::Cell;
 use iolens_model::file::{Destination, WritingFacts};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_model::trial::SliceKind;
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
@@ -121,24 +120,6 @@ fn at_size(run: &Run, cell: &CellAnalysis) -> String {
         }
     }
     text
-}
-
-/// What of its bytes an arm left in the page cache that was not on the device, over all
-/// its measured slices; null where the kernel does not say.
-pub(crate) fn dirty_share(run: &Run, cell: &Cell, label: &str) -> Option<f64> {
-    let (mut dirty, mut bytes) = (0, 0);
-    for trial in run.trials.iter().filter(|trial| trial.cell == *cell && trial.pass > 0) {
-        let arm = trial.arms.iter().position(|outcome| {
-            outcome.arm.label == label && matches!(outcome.status, Status::Ok | Status::Invalid)
-        });
-        let Some(arm) = arm else { continue };
-        let own = trial.slices.iter().filter(|slice| slice.arm == arm);
-        for slice in own.filter(|slice| slice.kind == SliceKind::Measured) {
-            dirty += slice.tx.file?.dirty_after_bytes?;
-            bytes += slice.tx.bytes;
-        }
-    }
-    (bytes > 0).then(|| dirty as f64 / bytes as f64)
 }
 
 /// Median, least and most of the flushes that were tried: `412 µs (388 µs to 2.1 ms)`.

@@ -11,6 +11,7 @@ mod server_tests;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
@@ -18,11 +19,14 @@ use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 
 use crate::analysis::Analysis;
+use crate::fold::Fold;
 use crate::interval::count;
+use crate::kinds::Kinds;
 use crate::passes::{self, Visits};
 use crate::roster;
 use crate::self_check;
 use crate::student::StudentTable;
+use crate::told::Told;
 use crate::values::TrialValues;
 use crate::{cost_model, crossover, drift, extremes, gates, plateaus, removed_copy, unexpected};
 
@@ -32,15 +36,20 @@ use crate::{cost_model, crossover, drift, extremes, gates, plateaus, removed_cop
 /// run has cells without numbers.
 #[must_use]
 pub fn analyse(run: &Run) -> Analysis {
-    let values: Vec<TrialValues> =
-        run.trials.iter().map(|trial| TrialValues::of(&run.header, trial)).collect();
-    analyse_values(&run.header, &values)
+    Fold::of(&run.header, &run.trials).analysis(&run.header)
 }
 
-/// Analyses the values of a run's trials, in the order in which they ran: the
-/// same as [`analyse`], for callers that do it after every pass.
-#[must_use]
-pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
+/// Analyses the values of a run's trials, in the order in which they ran, and adds what all
+/// of them told.
+pub(crate) fn whole(header: &RunHeader, trials: &[TrialValues], told: &Arc<Told>) -> Analysis {
+    let analysis = analyse_values(header, trials);
+    let kinds = Kinds::of(header, trials, told, &analysis);
+    Analysis { told: Arc::clone(told), kinds: Arc::new(kinds), ..analysis }
+}
+
+/// Analyses the values of a run's trials, in the order in which they ran; without what they
+/// told.
+pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
     let plan = &header.plan;
     let cells = distinct(plan.cells());
     let arms = roster::arms(plan, trials);
@@ -91,6 +100,8 @@ pub fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
         self_check,
         rejected: rejected.into_iter().map(|(_, rejected)| rejected).collect(),
         warnings,
+        told: Arc::default(),
+        kinds: Arc::default(),
     }
 }
 
@@ -102,7 +113,7 @@ type Groups<'a> = BTreeMap<&'a Cell, (Vec<&'a TrialValues>, Vec<&'a TrialValues>
 fn group<'a>(cells: &'a [Cell], trials: &'a [TrialValues], plan: &Plan) -> Groups<'a> {
     let mut groups: Groups<'a> = cells.iter().map(|cell| (cell, Default::default())).collect();
     for trial in trials {
-        if let Some((primary, secondary)) = groups.get_mut(&trial.cell) {
+        if let Some((primary, secondary)) = groups.get_mut(&*trial.cell) {
             let is_primary = trial.pass == 0 || trial.isolated == plan.measures_alone(&trial.cell);
             if is_primary { primary.push(trial) } else { secondary.push(trial) }
         }

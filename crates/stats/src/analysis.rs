@@ -4,6 +4,8 @@
 mod figures;
 mod servers;
 
+use std::sync::Arc;
+
 use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
 use iolens_model::family::{Condition, Family};
@@ -13,7 +15,9 @@ use serde::Serialize;
 
 pub use self::figures::{Figures, LatencyFigures};
 pub use self::servers::{CpuOf, CpuShares, EndFigures, Limits, Saturated, ServerFigures, Spent};
+pub use crate::kinds::{Kind, Kinds};
 pub use crate::quantity::Quantity;
+pub use crate::told::{PmuPlace, TimeSpent, Told, ToldFact};
 
 /// The analysis of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,6 +52,12 @@ pub struct Analysis {
     pub rejected: Vec<Rejected>,
     /// Warnings about the whole run, each one sentence.
     pub warnings: Vec<String>,
+    /// What all trials told besides.
+    #[serde(skip)]
+    pub told: Arc<Told>,
+    /// The models of a run of servers by their kinds.
+    #[serde(skip)]
+    pub kinds: Arc<Kinds>,
 }
 
 /// The analysis of one cell.

@@ -11,71 +11,106 @@ use crate::interval::{Parts, Totals, count};
 use crate::student::StudentTable;
 use crate::values::{ArmValues, Sums};
 
-/// The figures of an arm over its used trials; null without any.
+/// What makes up a figure in one trial; null where that was not counted.
+type Part = fn(&Sums) -> Option<Parts>;
+
+/// Figures that need every trial, in the order in which [`of`] names them.
+const OF_ALL: [Part; 19] = [
+    Sums::time_per_message,
+    |sums| Some(parts(sums.tx.time_ns, sums.tx.bytes)),
+    |sums| Some(parts(sums.tx.task_clock_ns?, sums.tx.messages)),
+    |sums| of_both_ends(sums, |counts| counts.task_clock_ns),
+    |sums| of_both_ends(sums, cycles),
+    |sums| of_both_ends(sums, instructions),
+    read_rate,
+    delivered,
+    goodput,
+    |sums| Some(parts(sums.tx.task_clock_ns?, sums.tx.bytes)),
+    |sums| sums.received().and_then(|rx| Some(parts(rx.task_clock_ns?, rx.bytes))),
+    |sums| Some(parts(sums.tx.calls?, sums.tx.messages)),
+    |sums| Some(parts(sums.tx.messages, sums.tx.calls?)),
+    |sums| Some(parts(sums.tx.segments_out?, sums.tx.messages)),
+    |sums| Some(parts(sums.switches()?, sums.tx.messages)),
+    |sums| Some(parts(sums.both_ends(cycles)?, sums.tx.bytes)),
+    |sums| Some(parts(cycles(&sums.tx)?, sums.tx.bytes)),
+    |sums| sums.received().and_then(|rx| Some(parts(cycles(rx)?, rx.bytes))),
+    |sums| of_both_ends(sums, |counts| counts.run_delay_ns),
+];
+
+/// Figures of the trials that have them, likewise: groups of counters that do not fit
+/// together take turns, so each has whole trials, and n says how many.
+const OF_SOME: [Part; 7] = [
+    |sums| per_kib(sums, |c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads)),
+    |sums| per_kib(sums, |counts| counts.pmu.llc_misses),
+    |sums| per_kib(sums, |counts| counts.pmu.llc_references),
+    |sums| per_kib(sums, |c| misses(c.pmu.branch_misses, c.pmu.branches)),
+    |sums| per_kib(sums, |c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads)),
+    |sums| per_cycle(sums, |counts| counts.pmu.stalled_cycles_frontend),
+    |sums| per_cycle(sums, |counts| counts.pmu.stalled_cycles_backend),
+];
+
+/// The figures of an arm over its used trials; null without any. The sums of each trial are
+/// unpacked once, for all figures.
 pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figures> {
-    let sums: Vec<&Sums> = arms.iter().map(|arm| &arm.sums).collect();
-    let goodput = |sums: &Sums| Some(parts(bits(sums.received()?.bytes), seconds(sums)));
-    let per_message = |sums: &Sums| sums.time_per_message();
-    let trial_value =
-        |sums: &&Sums| goodput(sums).or_else(|| per_message(sums)).map(|p| p.over / p.under);
+    let mut all = OF_ALL.map(|_| Some(Vec::with_capacity(arms.len())));
+    let mut some = OF_SOME.map(|_| Vec::new());
+    let mut softirq = Some(Vec::new());
+    let mut trial_values = Vec::with_capacity(arms.len());
+    for arm in arms {
+        let sums = arm.sums();
+        all.iter_mut().zip(OF_ALL).for_each(|(column, part)| add(column, part(&sums)));
+        some.iter_mut().zip(OF_SOME).for_each(|(column, part)| column.extend(part(&sums)));
+        add(&mut softirq, softirq_time(arm, &sums));
+        let value = goodput(&sums).or_else(|| sums.time_per_message());
+        trial_values.extend(value.map(|parts| parts.over / parts.under));
+    }
+    let mut all = all.map(|column| estimate_of(column?, table)).into_iter();
+    let mut some = some.map(|column| estimate_of(column, table)).into_iter();
+    let (mut all, mut some) = (|| all.next().flatten(), || some.next().flatten());
+    // In this order.
     Some(Figures {
-        ns_per_message: estimate(&sums, table, per_message)?,
-        ns_per_byte: estimate(&sums, table, |sums| Some(parts(sums.tx.time_ns, sums.tx.bytes))),
-        tx_cpu_ns_per_message: estimate(&sums, table, |sums| {
-            Some(parts(sums.tx.task_clock_ns?, sums.tx.messages))
-        }),
-        cpu_ns_per_message: of_both_ends(&sums, table, |counts| counts.task_clock_ns),
-        cycles_per_message: of_both_ends(&sums, table, cycles),
-        instructions_per_message: of_both_ends(&sums, table, instructions),
-        read_bytes_per_s: estimate(&sums, table, read_rate),
-        device_share: estimate(&sums, table, delivered),
-        goodput_bits_per_s: estimate(&sums, table, goodput),
-        tx_cpu_ns_per_byte: estimate(&sums, table, |sums| {
-            Some(parts(sums.tx.task_clock_ns?, sums.tx.bytes))
-        }),
-        rx_cpu_ns_per_byte: estimate(&sums, table, |sums| {
-            let rx = sums.received()?;
-            Some(parts(rx.task_clock_ns?, rx.bytes))
-        }),
-        tx_calls_per_message: estimate(&sums, table, |sums| {
-            Some(parts(sums.tx.calls?, sums.tx.messages))
-        }),
-        tx_messages_per_call: estimate(&sums, table, |sums| {
-            Some(parts(sums.tx.messages, sums.tx.calls?))
-        }),
-        tx_segments_per_message: estimate(&sums, table, |sums| {
-            Some(parts(sums.tx.segments_out?, sums.tx.messages))
-        }),
-        context_switches_per_message: estimate(&sums, table, |sums| {
-            Some(parts(sums.switches()?, sums.tx.messages))
-        }),
-        cycles_per_byte: estimate(&sums, table, |sums| {
-            Some(parts(sums.both_ends(cycles)?, sums.tx.bytes))
-        }),
-        tx_cycles_per_byte: estimate(&sums, table, |sums| {
-            Some(parts(cycles(&sums.tx)?, sums.tx.bytes))
-        }),
-        rx_cycles_per_byte: estimate(&sums, table, |sums| {
-            let rx = sums.received()?;
-            Some(parts(cycles(rx)?, rx.bytes))
-        }),
-        l1d_misses_per_kib: per_kib(&sums, table, |c| misses(c.pmu.l1d_misses, c.pmu.l1d_loads)),
-        llc_misses_per_kib: per_kib(&sums, table, |counts| counts.pmu.llc_misses),
-        llc_references_per_kib: per_kib(&sums, table, |counts| counts.pmu.llc_references),
-        branch_misses_per_kib: per_kib(&sums, table, |c| {
-            misses(c.pmu.branch_misses, c.pmu.branches)
-        }),
-        dtlb_misses_per_kib: per_kib(&sums, table, |c| misses(c.pmu.dtlb_misses, c.pmu.dtlb_loads)),
-        stalled_frontend_per_cycle: per_cycle(&sums, table, |counts| {
-            counts.pmu.stalled_cycles_frontend
-        }),
-        stalled_backend_per_cycle: per_cycle(&sums, table, |counts| {
-            counts.pmu.stalled_cycles_backend
-        }),
-        run_delay_ns_per_message: of_both_ends(&sums, table, |counts| counts.run_delay_ns),
-        softirq_ns_per_byte: softirq(arms, table),
-        trial_values: sums.iter().filter_map(trial_value).collect(),
+        ns_per_message: all()?,
+        ns_per_byte: all(),
+        tx_cpu_ns_per_message: all(),
+        cpu_ns_per_message: all(),
+        cycles_per_message: all(),
+        instructions_per_message: all(),
+        read_bytes_per_s: all(),
+        device_share: all(),
+        goodput_bits_per_s: all(),
+        tx_cpu_ns_per_byte: all(),
+        rx_cpu_ns_per_byte: all(),
+        tx_calls_per_message: all(),
+        tx_messages_per_call: all(),
+        tx_segments_per_message: all(),
+        context_switches_per_message: all(),
+        cycles_per_byte: all(),
+        tx_cycles_per_byte: all(),
+        rx_cycles_per_byte: all(),
+        run_delay_ns_per_message: all(),
+        l1d_misses_per_kib: some(),
+        llc_misses_per_kib: some(),
+        llc_references_per_kib: some(),
+        branch_misses_per_kib: some(),
+        dtlb_misses_per_kib: some(),
+        stalled_frontend_per_cycle: some(),
+        stalled_backend_per_cycle: some(),
+        softirq_ns_per_byte: softirq.and_then(|column| estimate_of(column, table)),
+        trial_values,
     })
+}
+
+/// Adds what a trial counted to a column that needs every trial; null as soon as one lacks it.
+fn add(column: &mut Option<Vec<Parts>>, counted: Option<Parts>) {
+    match (column.as_mut(), counted) {
+        (Some(column), Some(counted)) => column.push(counted),
+        _ => *column = None,
+    }
+}
+
+/// Bits that arrived, over the time it took.
+fn goodput(sums: &Sums) -> Option<Parts> {
+    Some(parts(bits(sums.received()?.bytes), seconds(sums)))
 }
 
 /// Bytes of a file read in a second, or written.
@@ -125,62 +160,29 @@ fn misses(misses: Option<u64>, of: Option<u64>) -> Option<u64> {
 }
 
 /// A count of both ends over messages.
-fn of_both_ends(
-    sums: &[&Sums],
-    table: &mut StudentTable,
-    of: impl Fn(&Counts) -> Option<u64>,
-) -> Option<Estimate> {
-    estimate(sums, table, |sums| Some(parts(sums.both_ends(&of)?, sums.tx.messages)))
+fn of_both_ends(sums: &Sums, of: fn(&Counts) -> Option<u64>) -> Option<Parts> {
+    Some(parts(sums.both_ends(of)?, sums.tx.messages))
 }
 
-fn per_kib(
-    sums: &[&Sums],
-    table: &mut StudentTable,
-    of: impl Fn(&Counts) -> Option<u64>,
-) -> Option<Estimate> {
-    let kib = |sums: &Sums| sums.tx.bytes as f64 / 1024.0;
-    estimate_of_some(sums, table, |sums| Some(parts(sums.both_ends(&of)?, kib(sums))))
+fn per_kib(sums: &Sums, of: fn(&Counts) -> Option<u64>) -> Option<Parts> {
+    Some(parts(sums.both_ends(of)?, sums.tx.bytes as f64 / 1024.0))
 }
 
 /// Over the cycles of the same trials, which are counted in each.
-fn per_cycle(
-    sums: &[&Sums],
-    table: &mut StudentTable,
-    of: impl Fn(&Counts) -> Option<u64>,
-) -> Option<Estimate> {
-    estimate_of_some(sums, table, |sums| Some(parts(sums.both_ends(&of)?, sums.both_ends(cycles)?)))
-}
-
-/// Of the trials that have it: groups of counters that do not fit together
-/// take turns, so each has whole trials, and n says how many.
-fn estimate_of_some(
-    sums: &[&Sums],
-    table: &mut StudentTable,
-    part: impl Fn(&Sums) -> Option<Parts>,
-) -> Option<Estimate> {
-    let measured: Vec<Parts> = sums.iter().filter_map(|sums| part(sums)).collect();
-    (!measured.is_empty()).then(|| estimate_of(measured, table)).flatten()
+fn per_cycle(sums: &Sums, of: fn(&Counts) -> Option<u64>) -> Option<Parts> {
+    Some(parts(sums.both_ends(of)?, sums.both_ends(cycles)?))
 }
 
 /// Nanoseconds of a tick in /proc/stat, which counts in USER_HZ: 100 on every
 /// architecture but Alpha, whatever the kernel's own HZ (proc(5)).
 const TICK_NS: f64 = 1e9 / 100.0;
 
-fn softirq(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Estimate> {
-    let part =
-        |arm: &&ArmValues| Some(parts(arm.softirq_ticks? as f64 * TICK_NS, arm.sums.tx.bytes));
-    estimate_of(arms.iter().map(part).collect::<Option<_>>()?, table)
+fn softirq_time(arm: &ArmValues, sums: &Sums) -> Option<Parts> {
+    Some(parts(arm.softirq_ticks? as f64 * TICK_NS, sums.tx.bytes))
 }
 
-/// Total over total with its interval; null where a trial lacks a part.
-fn estimate(
-    sums: &[&Sums],
-    table: &mut StudentTable,
-    part: impl Fn(&Sums) -> Option<Parts>,
-) -> Option<Estimate> {
-    estimate_of(sums.iter().map(|sums| part(sums)).collect::<Option<_>>()?, table)
-}
-
+/// Total over total with its interval; null without trials.
+///
 /// A count that was zero in every trial is zero, without an interval: it has
 /// no logarithm.
 pub(crate) fn estimate_of(parts: Vec<Parts>, table: &mut StudentTable) -> Option<Estimate> {
@@ -198,7 +200,7 @@ pub(crate) fn estimate_of(parts: Vec<Parts>, table: &mut StudentTable) -> Option
 /// Zero-copy sends of all trials; null where one of them has none to count.
 pub(crate) fn zerocopy(arms: &[&ArmValues]) -> Option<ZerocopyFigures> {
     let counts: Vec<ZerocopyCounts> =
-        arms.iter().map(|arm| arm.sums.tx.zerocopy).collect::<Option<_>>()?;
+        arms.iter().map(|arm| arm.sums().tx.zerocopy).collect::<Option<_>>()?;
     let sum = counts.into_iter().reduce(|sum, next| sum.plus(&next))?;
     Some(ZerocopyFigures {
         sends: sum.sends,
@@ -212,18 +214,24 @@ pub(crate) fn zerocopy(arms: &[&ArmValues]) -> Option<ZerocopyFigures> {
 /// Share of the received bytes of all trials that was mapped; null where one of
 /// them has none to count.
 pub(crate) fn mapped_share(arms: &[&ArmValues]) -> Option<f64> {
-    let received = || arms.iter().filter_map(|arm| arm.sums.received());
-    let mapped: u64 = received().map(|counts| counts.mapped_bytes).sum::<Option<u64>>()?;
-    let bytes: u64 = received().map(|counts| counts.bytes).sum();
+    let (mut mapped, mut bytes) = (0, 0);
+    for sums in arms.iter().map(|arm| arm.sums()) {
+        let Some(received) = sums.received() else { continue };
+        mapped += received.mapped_bytes?;
+        bytes += received.bytes;
+    }
     (bytes > 0).then(|| mapped as f64 / bytes as f64)
 }
 
 /// Multishot receives of all trials; null where one of them has none to count.
 pub(crate) fn multishot(arms: &[&ArmValues]) -> Option<MultishotCounts> {
-    let received = arms.iter().filter_map(|arm| arm.sums.received());
-    let counts: Vec<MultishotCounts> =
-        received.map(|counts| counts.multishot).collect::<Option<_>>()?;
-    counts.into_iter().reduce(|sum, next| sum.plus(&next))
+    let mut sum: Option<MultishotCounts> = None;
+    for sums in arms.iter().map(|arm| arm.sums()) {
+        let Some(received) = sums.received() else { continue };
+        let counted = received.multishot?;
+        sum = Some(sum.map_or(counted, |sum| sum.plus(&counted)));
+    }
+    sum
 }
 
 /// Copies of each payload byte, mean over the trials; null where one of them

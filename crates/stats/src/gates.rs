@@ -21,6 +21,8 @@ mod zerocopy;
 
 pub(crate) use self::zerocopy::TAPPED;
 
+use std::sync::Arc;
+
 use iolens_model::arm::ArmOutcome;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
@@ -84,7 +86,7 @@ pub(crate) enum Flag {
         value: f64,
     },
     /// Something that is the same in every trial: said once for the run.
-    Once(String),
+    Once(Arc<str>),
 }
 
 /// What else than the server a load may show.

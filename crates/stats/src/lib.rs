@@ -3,9 +3,9 @@
 //!
 //! A trial goes through three steps. [`values::TrialValues`] sums its slices,
 //! takes the median ratio over its rounds and asks the gates; that happens
-//! once per trial. [`analyse::analyse_values`] turns the values of all trials
-//! into an [`analysis::Analysis`], cheaply enough to be called after every
-//! pass. [`stopping::decide`] looks at what came of that over the passes.
+//! once per trial, as a [`fold::Fold`] takes it in. [`fold::Fold::analysis`] turns the
+//! values of all trials into an [`analysis::Analysis`], cheaply enough to be called after
+//! every pass. [`stopping::decide`] looks at what came of that over the passes.
 //! What gates rest on stands in [`physics`], for numbers of any origin.
 //! [`tune`] searches for the fastest of many configurations, and needs no run; [`search`]
 //! for the highest rate at which a server keeps a limit, from the phases of a run.
@@ -27,9 +27,11 @@ mod extremes;
 mod figures;
 #[cfg(test)]
 mod fixture;
+pub mod fold;
 mod forecast;
 mod gates;
 mod interval;
+mod kinds;
 mod latency;
 pub mod load;
 mod offered;
@@ -48,6 +50,7 @@ mod self_check;
 mod simulation;
 pub mod stopping;
 mod student;
+mod told;
 mod tracks;
 pub mod tune;
 mod unexpected;
@@ -56,7 +59,8 @@ pub mod values;
 mod verdict;
 mod wording;
 
-pub use analyse::{analyse, analyse_values};
+pub use analyse::analyse;
+pub use fold::Fold;
 pub use forecast::Forecast;
 pub use gates::invalid_arms;
 pub use reached::{Reached, reached};

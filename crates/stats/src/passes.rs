@@ -68,7 +68,7 @@ fn visits<'a>(trials: &'a [TrialValues], plan: &Plan) -> BTreeMap<Unit<'a>, BTre
                 (Status::Ok | Status::Invalid, status) => status,
                 (status, _) => status,
             };
-            let unit = units.entry((&trial.cell, arm.outcome.arm.label.as_str())).or_default();
+            let unit = units.entry((&*trial.cell, arm.outcome.arm.label.as_str())).or_default();
             if status != Status::Interrupted {
                 unit.insert(trial.pass, status);
             }
@@ -98,7 +98,7 @@ fn never_begun(
 ) -> bool {
     let visited = units.range((cell, "")..).next().is_some_and(|((seen, _), _)| *seen == cell);
     let gave_up = trials.iter().any(|trial| {
-        trial.cell == *cell && matches!(trial.status, Status::Failed | Status::Skipped)
+        *trial.cell == *cell && matches!(trial.status, Status::Failed | Status::Skipped)
     });
     !visited && !gave_up
 }

@@ -43,15 +43,16 @@ pub(crate) struct Point {
 impl Point {
     /// What an arm's values in a trial say; null without what is compared.
     pub(crate) fn of(trial: &TrialValues, arm: &ArmValues) -> Option<Point> {
+        let sums = arm.sums();
         Some(Point {
             pass: trial.pass,
             position: trial.position,
             started_unix_ns: trial.started_unix_ns,
-            time: arm.sums.time_per_message()?,
-            compared: Quantity::of(&trial.cell).of_trial(&arm.sums)?,
-            bytes: arm.sums.tx.bytes as f64,
-            switches: arm.sums.switches(),
-            slices: arm.sums.slices,
+            time: sums.time_per_message()?,
+            compared: Quantity::of(&trial.cell).of_trial(&sums)?,
+            bytes: sums.tx.bytes as f64,
+            switches: sums.switches(),
+            slices: sums.slices,
         })
     }
 

@@ -4,7 +4,11 @@
 //! An analysis needs nothing else of a trial, so a run that is analysed after
 //! every pass keeps these and reads each slice once.
 
+mod known;
+mod packed;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::cell::Cell;
@@ -17,41 +21,50 @@ use crate::interval::{Parts, median};
 use crate::offered::Offered;
 use crate::quantity::Quantity;
 
-/// The values of one trial.
+pub(crate) use self::known::Known;
+pub(crate) use self::packed::Packed;
+
+/// The values of one trial. A run may have very many, so what is long and the same in most
+/// of them is shared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialValues {
     pub(crate) pass: u32,
     pub(crate) position: u32,
     pub(crate) isolated: bool,
-    pub(crate) cell: Cell,
+    pub(crate) cell: Arc<Cell>,
     /// Start, nanoseconds since 1970 (UTC).
     pub(crate) started_unix_ns: u64,
     pub(crate) status: Status,
     /// Why nothing of the trial can be used.
     pub(crate) refusal: Option<Refusal>,
-    pub(crate) arms: Vec<ArmValues>,
+    pub(crate) arms: Box<[ArmValues]>,
 }
 
 /// The values of one arm in a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ArmValues {
-    pub(crate) outcome: ArmOutcome,
-    pub(crate) sums: Sums,
+    pub(crate) outcome: Arc<ArmOutcome>,
+    pub(crate) packed: Packed,
     /// What was offered to it, where it is a server.
-    pub(crate) offered: Option<Offered>,
+    pub(crate) offered: Option<Box<Offered>>,
     /// Ticks in softirq on the CPUs of both ends, each CPU once; null where
     /// they are not known.
     pub(crate) softirq_ticks: Option<u64>,
     /// Of each quantity the median over measured rounds of ln(the baseline's per
     /// message / the arm's); empty without a baseline in the trial.
-    pub(crate) typical_ln: Vec<(Quantity, f64)>,
+    pub(crate) typical_ln: Box<[(Quantity, f64)]>,
     /// Why this arm's numbers cannot be used.
     pub(crate) refusal: Option<Refusal>,
     /// What gates remark without refusing.
-    pub(crate) flags: Vec<Flag>,
+    pub(crate) flags: Box<[Flag]>,
 }
 
 impl ArmValues {
+    /// Sums over the measured slices. They are unpacked each time.
+    pub(crate) fn sums(&self) -> Sums {
+        self.packed.sums()
+    }
+
     /// The trial's value for a contrast of this quantity.
     pub(crate) fn typical(&self, quantity: Quantity) -> Option<f64> {
         self.typical_ln.iter().find(|(known, _)| *known == quantity).map(|(_, ln)| *ln)
@@ -160,6 +173,15 @@ impl TrialValues {
     /// The values of a trial of the run with this header.
     #[must_use]
     pub fn of(header: &RunHeader, trial: &TrialOutcome) -> TrialValues {
+        TrialValues::sharing(header, trial, &mut Known::default())
+    }
+
+    /// The same, which shares what trials before it had too.
+    pub(crate) fn sharing(
+        header: &RunHeader,
+        trial: &TrialOutcome,
+        known: &mut Known,
+    ) -> TrialValues {
         let sums = sums(trial);
         let is_sliced = header.plan.schedule.is_sliced();
         let typical = Quantity::all(&trial.cell)
@@ -172,18 +194,18 @@ impl TrialValues {
             typical.iter().filter(|_| is_compared).filter_map(of).collect()
         };
         let arms = trial.arms.iter().zip(sums).enumerate();
-        let arms: Vec<ArmValues> = arms
+        let arms: Box<[ArmValues]> = arms
             .map(|(index, (outcome, sums))| {
                 let case = Case { header, trial, outcome, sums: &sums };
                 let findings = gates::examine(&case);
                 ArmValues {
-                    outcome: outcome.clone(),
-                    offered: Offered::of(trial, outcome),
+                    outcome: known.outcome(outcome),
+                    offered: Offered::of(trial, outcome).map(Box::new),
                     softirq_ticks: softirq_ticks(trial, &sums),
-                    sums,
+                    packed: Packed::of(&sums),
                     typical_ln: of_arm(index),
                     refusal: arm_refusal(outcome, &sums, findings.invalid),
-                    flags: findings.flags,
+                    flags: known.flags(findings.flags),
                 }
             })
             .collect();
@@ -192,7 +214,7 @@ impl TrialValues {
             pass: trial.pass,
             position: trial.position,
             isolated: trial.isolated,
-            cell: trial.cell.clone(),
+            cell: known.cell(&trial.cell),
             started_unix_ns: trial.started_unix_ns,
             status: trial.status,
             refusal,
@@ -235,26 +257,6 @@ fn softirq_ticks(trial: &TrialOutcome, sums: &Sums) -> Option<u64> {
     } else {
         tx.is_subset(&rx).then_some(received)
     }
-}
-
-/// A trial with one slice for each arm and kind, which holds the sums over those there were:
-/// what is left of a trial for a reader of its sums, once its values were taken. Slices are
-/// most of a run.
-#[must_use]
-pub fn summed(mut trial: TrialOutcome) -> TrialOutcome {
-    let mut sums: Vec<SliceOutcome> = Vec::new();
-    for slice in std::mem::take(&mut trial.slices) {
-        match sums.iter_mut().find(|sum| (sum.arm, sum.kind) == (slice.arm, slice.kind)) {
-            None => sums.push(slice),
-            Some(sum) => {
-                sum.all_active_ns = sum.all_active_ns.saturating_add(slice.all_active_ns);
-                sum.tx = plus(&sum.tx, &slice.tx);
-                sum.rx = sum.rx.zip(slice.rx).map(|(a, b)| plus(&a, &b));
-            }
-        }
-    }
-    trial.slices = sums;
-    trial
 }
 
 /// Measured sums per arm of a trial, in the order of its arms.
@@ -348,27 +350,4 @@ fn arm_refusal(outcome: &ArmOutcome, sums: &Sums, gate: Option<String>) -> Optio
 
 fn reason_of(reason: Option<&str>) -> String {
     reason.unwrap_or("no reason was stored").to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fixture;
-
-    #[test]
-    fn a_summed_trial_has_the_sums_of_its_slices() {
-        let mut run = fixture::passes(&[1.1, 0.9]);
-        let trial = &mut run.trials[0];
-        // Thrown away, and none of the sums that count.
-        let discarded = SliceOutcome { kind: SliceKind::Discarded, ..trial.slices[0].clone() };
-        trial.slices.extend([discarded.clone(), discarded]);
-        let trial = run.trials.remove(0);
-        let few = summed(trial.clone());
-        assert_eq!((trial.slices.len(), few.slices.len()), (14, 4));
-        let counted = |sums: Vec<Sums>| {
-            sums.into_iter().map(|s| (s.all_active_ns, s.tx, s.rx)).collect::<Vec<_>>()
-        };
-        assert_eq!(counted(sums(&few)), counted(sums(&trial)));
-        assert_eq!(summed(few.clone()), few);
-    }
 }

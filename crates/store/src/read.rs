@@ -135,29 +135,31 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoSuchRun`], damaged rows, or what SQLite says.
     pub fn load(&self, run_id: &str) -> Result<Run, StoreError> {
-        self.load_with(run_id, |_, trial| trial)
+        let mut trials = Vec::new();
+        let run = self.load_through(run_id, |_, trial| trials.push(trial.clone()))?;
+        Ok(Run { trials, ..run })
     }
 
-    /// As [`Store::load`], with each trial given to `keep` as soon as it is read, and what
-    /// that returns in its place: a run may have more slices than memory should hold. The
-    /// header has no end yet.
+    /// A run without its trials. Each is shown to `see` as soon as it is read, and then let
+    /// go: a run may have more of them than memory should hold. The header that is shown
+    /// with it has no end yet.
     ///
     /// # Errors
     /// As [`Store::load`].
-    pub fn load_with(
+    pub fn load_through(
         &self,
         run_id: &str,
-        mut keep: impl FnMut(&RunHeader, TrialOutcome) -> TrialOutcome,
+        mut see: impl FnMut(&RunHeader, &TrialOutcome),
     ) -> Result<Run, StoreError> {
         let run = self.snapshot("read a run", |connection| {
             let Some((key, mut header)) = key_and_header(connection, run_id)? else {
                 return Ok(None);
             };
-            let trials = trial::all(connection, key, &header.plan, |trial| keep(&header, trial))?;
+            let seen = trial::each(connection, key, &header.plan, |trial| see(&header, trial))?;
             let profiles = profile::all(connection, key, &header.plan)?;
             let searches = search::all(connection, key)?;
-            header.end = end_of(connection, key, (trials.len() + searches.len()) as u64)?;
-            Ok(Some(Run { header, trials, profiles, searches }))
+            header.end = end_of(connection, key, seen + searches.len() as u64)?;
+            Ok(Some(Run { header, trials: Vec::new(), profiles, searches }))
         })?;
         run.ok_or_else(|| self.no_such_run(run_id))
     }

@@ -1,12 +1,16 @@
 //! Reading trials: each with its arms and slices, as it was appended.
 
+use std::cmp::Ordering;
+
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::{Cell, NetSetting, Setting};
-use iolens_model::outcome::{EndFacts, SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{Counts, EndFacts, SliceOutcome, TrialOutcome};
 use iolens_model::plan::Plan;
 use iolens_model::tuning::Tuning;
 use iolens_model::units::Bytes;
-use rusqlite::{Connection, Row};
+use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row, Rows};
 
 use crate::row;
 
@@ -17,30 +21,91 @@ const TRIAL: &str = "trial, pass, position, isolated, started_unix_ns, duration_
                      working_set, fields, iovec, receiver, threads, message_bytes, ip, mtu_bytes, \
                      socket_buffer, receive_size, reap_batch, uring_depth, uring_batch";
 const ARM: &str = "label, primitive, role, status, reason, copies_sender, copies_end_to_end, \
-                   latency_json, server_json";
+                   latency_json, server_json, trial";
 
-/// All trials of a run of this plan in the order in which they were appended, each as
-/// `keep` leaves it.
-pub(crate) fn all(
+/// Where the key of the trial stands among the columns of an arm, and of a slice.
+const TRIAL_OF_ARM: usize = 9;
+const TRIAL_OF_SLICE: usize = row::RX_AT + Counts::COUNT;
+
+/// Shows all trials of a run of this plan to `see`, in the order in which they were
+/// appended, and returns how many there are.
+///
+/// Three statements go through trials, arms and slices side by side, from the first trial of
+/// the run to the last: to look for the parts of each takes several times as long. What
+/// other runs appended between them is passed over.
+pub(crate) fn each(
     connection: &Connection,
     run: i64,
     plan: &Plan,
-    mut keep: impl FnMut(TrialOutcome) -> TrialOutcome,
-) -> rusqlite::Result<Vec<TrialOutcome>> {
-    let sql = format!("SELECT {ARM} FROM arm WHERE trial = ? ORDER BY arm");
-    let mut of_arms = connection.prepare_cached(&sql)?;
-    let sql = format!("SELECT {} FROM slice WHERE trial = ? ORDER BY seq", row::slice_columns());
-    let mut of_slices = connection.prepare_cached(&sql)?;
-    let sql = format!("SELECT {TRIAL} FROM trial WHERE run = ? ORDER BY trial");
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut ends = [Ends::default(), Ends::default()];
-    let trials = statement.query_map([run], |row| {
-        let key: i64 = row.get(0)?;
-        let arms = of_arms.query_map([key], arm)?.collect::<rusqlite::Result<_>>()?;
-        let slices = of_slices.query_map([key], slice)?.collect::<rusqlite::Result<_>>()?;
-        trial(row, plan, arms, slices, &mut ends).map(&mut keep)
+    mut see: impl FnMut(&TrialOutcome),
+) -> rusqlite::Result<u64> {
+    let sql = "SELECT min(trial), max(trial) FROM trial WHERE run = ?";
+    let keys = connection.prepare_cached(sql)?.query_row([run], |row| {
+        Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
     })?;
-    trials.collect()
+    let Some((first, last)) = keys else { return Ok(0) };
+    let sql = format!("SELECT {ARM} FROM arm WHERE trial BETWEEN ? AND ? ORDER BY trial, arm");
+    let mut of_arms = connection.prepare_cached(&sql)?;
+    let mut of_arms = Parts { rows: of_arms.query([first, last])?, key_at: TRIAL_OF_ARM, most: 0 };
+    let sql = format!(
+        "SELECT {}, trial FROM slice WHERE trial BETWEEN ? AND ? ORDER BY trial, seq",
+        row::slice_columns()
+    );
+    let mut of_slices = connection.prepare_cached(&sql)?;
+    let mut of_slices =
+        Parts { rows: of_slices.query([first, last])?, key_at: TRIAL_OF_SLICE, most: 0 };
+    of_arms.rows.advance()?;
+    of_slices.rows.advance()?;
+    let sql = format!(
+        "SELECT {TRIAL} FROM trial NOT INDEXED WHERE trial BETWEEN ?1 AND ?2 AND run = ?3 \
+         ORDER BY trial"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([first, last, run])?;
+    let mut ends = [Ends::default(), Ends::default()];
+    let mut seen = 0;
+    while let Some(row) = rows.next()? {
+        let key: i64 = row.get(0)?;
+        let (arms, slices) = (of_arms.of(key, arm)?, of_slices.of(key, slice)?);
+        let trial = trial(row, plan, arms, slices, &mut ends)?;
+        see(&trial);
+        seen += 1;
+        let [tx, rx] = &mut ends;
+        tx.take_back(trial.tx);
+        rx.take_back(trial.rx);
+    }
+    Ok(seen)
+}
+
+/// The rows of the parts of trials, in the order of the trials.
+struct Parts<'a> {
+    /// Those that were not asked for yet, from the current one on.
+    rows: Rows<'a>,
+    /// The column that says which trial a row is of.
+    key_at: usize,
+    /// As many as one trial had.
+    most: usize,
+}
+
+impl Parts<'_> {
+    /// The parts of a trial; none of an earlier one may be asked for afterwards.
+    fn of<T>(
+        &mut self,
+        trial: i64,
+        read: fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let mut parts = Vec::with_capacity(self.most);
+        while let Some(row) = self.rows.get() {
+            match row.get::<_, i64>(self.key_at)?.cmp(&trial) {
+                Ordering::Less => {}
+                Ordering::Equal => parts.push(read(row)?),
+                Ordering::Greater => break,
+            }
+            self.rows.advance()?;
+        }
+        self.most = self.most.max(parts.len());
+        Ok(parts)
+    }
 }
 
 fn trial(
@@ -67,41 +132,76 @@ fn trial(
     })
 }
 
-/// What an end says of itself, which is nearly the same in every trial, and two thirds of
-/// what is stored of a small one: what differs is how long it read counters.
+/// What an end says of itself, which is nearly the same in every trial of a cell, and two
+/// thirds of what is stored of a small one: what differs is how long it read counters.
 #[derive(Default)]
 struct Ends {
-    /// The JSON around that number, and what it says.
-    known: Option<(String, String, EndFacts)>,
+    /// What was said so far, the last first.
+    known: Vec<Known>,
+}
+
+/// As many as the cells of a plan that is large.
+const KNOWN_MAX: usize = 64;
+
+/// What an end said in some trial.
+struct Known {
+    /// The JSON before and behind the value of `bracket_ns`.
+    around: (String, String),
+    /// What that says, while no trial has it.
+    facts: Option<EndFacts>,
 }
 
 impl Ends {
     fn read(&mut self, row: &Row<'_>, at: usize) -> rusqlite::Result<Option<EndFacts>> {
-        let value = row.get_ref(at)?;
-        let parts = value.as_str().ok().and_then(around_bracket);
-        let Some((before, bracket_ns, after)) = parts else {
+        let ValueRef::Text(text) = row.get_ref(at)? else {
             return row::get_json_or_null(row, at);
         };
-        if let Some((known_before, known_after, facts)) = &self.known
-            && (known_before.as_str(), known_after.as_str()) == (before, after)
+        let found = self
+            .known
+            .iter()
+            .enumerate()
+            .find_map(|(index, known)| Some((index, bracket_between(text, &known.around)?)));
+        if let Some((index, bracket_ns)) = found {
+            self.known[..=index].rotate_right(1);
+            if let Some(facts) = self.known[0].facts.take() {
+                return Ok(Some(EndFacts { bracket_ns, ..facts }));
+            }
+        } else if let Some((before, after)) =
+            row.get_ref(at)?.as_str().ok().and_then(around_bracket)
         {
-            return Ok(Some(EndFacts { bracket_ns, ..facts.clone() }));
+            self.known.truncate(KNOWN_MAX - 1);
+            let around = (before.to_owned(), after.to_owned());
+            self.known.insert(0, Known { around, facts: None });
+        } else {
+            // Which is no longer what the first of the known has said.
+            self.known.clear();
         }
-        let facts: EndFacts = row::get_json(row, at)?;
-        self.known = Some((before.to_owned(), after.to_owned(), facts.clone()));
-        Ok(Some(facts))
+        row::get_json(row, at).map(Some)
+    }
+
+    /// Takes back what the last trial had, for the next that says the same.
+    fn take_back(&mut self, facts: Option<EndFacts>) {
+        if let (Some(facts), Some(known)) = (facts, self.known.first_mut()) {
+            known.facts = Some(facts);
+        }
     }
 }
 
-/// The JSON of an end before and behind the value of `bracket_ns`, and that value.
-fn around_bracket(json: &str) -> Option<(&str, u64, &str)> {
+/// The value of `bracket_ns` in a JSON that is otherwise like another; null where it is not.
+fn bracket_between(json: &[u8], (before, after): &(String, String)) -> Option<u64> {
+    let value = json.strip_prefix(before.as_bytes())?.strip_suffix(after.as_bytes())?;
+    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()
+}
+
+/// The JSON of an end before and behind the value of `bracket_ns`.
+fn around_bracket(json: &str) -> Option<(&str, &str)> {
     const KEY: &str = "\"bracket_ns\":";
-    let at = json.find(KEY)? + KEY.len();
-    let (before, rest) = json.split_at(at);
-    let digits = rest.find(|letter: char| !letter.is_ascii_digit())?;
-    let (value, after) = rest.split_at(digits);
+    let (before, rest) = json.split_at(json.find(KEY)? + KEY.len());
+    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).filter(|&at| at > 0)?;
+    let after = &rest[digits..];
     // It is a key of the end itself where it stands once.
-    (!after.contains(KEY)).then_some((before, value.parse().ok()?, after))
+    (!after.contains(KEY)).then_some((before, after))
 }
 
 /// The cell of a trial: in columns for `net`, as JSON for every other study.
@@ -168,12 +268,25 @@ mod tests {
     #[test]
     fn what_differs_between_trials_is_cut_out() {
         let json = r#"{"a":1,"bracket_ns":42,"why":["x"]}"#;
-        assert_eq!(around_bracket(json), Some((&json[..20], 42, r#","why":["x"]}"#)));
+        assert_eq!(around_bracket(json), Some((&json[..20], r#","why":["x"]}"#)));
         for odd in ["", "{}", r#"{"bracket_ns":}"#, r#"{"bracket_ns":-1}"#, r#"{"bracket_ns":1"#] {
             assert_eq!(around_bracket(odd), None, "{odd}");
         }
         let twice = r#"{"why":"\"bracket_ns\":1","bracket_ns":2}"#;
-        assert_eq!(around_bracket(twice), Some((&twice[..39], 2, "}")));
+        assert_eq!(around_bracket(twice), Some((&twice[..39], "}")));
         assert_eq!(around_bracket(r#"{"bracket_ns":1,"x":{"bracket_ns":2}}"#), None);
+    }
+
+    #[test]
+    fn a_number_is_read_only_from_what_is_otherwise_the_same() {
+        let around = (r#"{"bracket_ns":"#.to_owned(), ",1}".to_owned());
+        let read = |json: &str| bracket_between(json.as_bytes(), &around);
+        assert_eq!(read(r#"{"bracket_ns":42,1}"#), Some(42));
+        for other in
+            [r#"{"bracket_ns":42,2}"#, r#"{"bracket_ns":,1}"#, r#"{"bracket_ns":+4,1}"#, ""]
+        {
+            assert_eq!(read(other), None, "{other}");
+        }
+        assert_eq!(read(r#"{"bracket_ns":99999999999999999999,1}"#), None, "no 64-bit number");
     }
 }

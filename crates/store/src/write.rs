@@ -1,14 +1,13 @@
 //! Writing: a run begins, trials are appended, the run ends.
 
 use iolens_model::arm::ArmOutcome;
-use iolens_model::outcome::{SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
 use iolens_model::run::{RunEnd, RunHeader};
 use iolens_model::units::Bytes;
 use rusqlite::types::Value;
 use rusqlite::{Statement, Transaction, TransactionBehavior, params, params_from_iter};
 
-use crate::row::{self, COUNT_COLUMNS};
-use crate::{Store, StoreError};
+use crate::{Store, StoreError, row};
 
 impl Store {
     /// Stores what is known when a run begins. `header.end` is not looked at:
@@ -196,10 +195,9 @@ fn insert_slice(
         Value::Integer(row::integer("a slice's arm", slice.arm)?),
         Value::Integer(row::integer("all_active_ns", slice.all_active_ns)?),
     ];
-    let missing = [None; COUNT_COLUMNS.len()];
-    for counts in [row::from_counts(&slice.tx), slice.rx.as_ref().map_or(missing, row::from_counts)]
-    {
-        for (name, count) in COUNT_COLUMNS.into_iter().zip(counts) {
+    let missing = [None; Counts::COUNT];
+    for counts in [slice.tx.values(), slice.rx.as_ref().map_or(missing, Counts::values)] {
+        for (name, count) in Counts::NAMES.into_iter().zip(counts) {
             values.push(match count {
                 Some(count) => Value::Integer(row::integer(name, count)?),
                 None => Value::Null,

@@ -3,11 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolens_model::outcome::EndFacts;
-use iolens_model::reading::NotMeasured;
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::{csv, json, text};
-use iolens_stats::TrialValues;
+use iolens_stats::Fold;
 use iolens_stats::analysis::Analysis;
 use iolens_store::{RunSummary, Store, StoreError};
 
@@ -38,7 +36,7 @@ pub(crate) fn header(db: Option<&Path>, wanted: &str) -> Result<RunHeader, Failu
     store.header(&id).map_err(Failure::unusable)
 }
 
-/// A run with its analysis, for whoever reads sums of its trials, and its database.
+/// A run without its trials, with its analysis, and its database: what pages are made of.
 pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, PathBuf), Failure> {
     let (store, path) = open(db)?;
     let id = store.find(wanted).map_err(Failure::usage)?;
@@ -46,35 +44,16 @@ pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, 
     Ok((run, analysis, path))
 }
 
-/// A run with its analysis. Each trial is analysed as it is read, and nothing but the sums of
-/// its slices is kept.
+/// A run without its trials, with its analysis: each trial is folded into that as it is read.
 pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
-    let mut values = Vec::new();
+    let mut fold = Fold::default();
     let mut whole: Option<RunHeader> = None;
-    let mut told = [Vec::new(), Vec::new()];
-    let run = store.load_with(id, |header, trial| {
-        let header = whole.get_or_insert_with(|| completed(header.clone()));
-        values.push(TrialValues::of(header, &trial));
-        let mut trial = iolens_stats::values::summed(trial);
-        for (end, told) in [&mut trial.tx, &mut trial.rx].into_iter().zip(&mut told) {
-            tell_once(end.as_mut(), told);
-        }
-        trial
+    let run = store.load_through(id, |header, trial| {
+        fold.add(whole.get_or_insert_with(|| completed(header.clone())), trial);
     })?;
     let run = Run { header: completed(run.header), ..run };
-    let analysis = iolens_stats::analyse_values(&run.header, &values);
+    let analysis = fold.analysis(&run.header);
     Ok((run, analysis))
-}
-
-/// Takes away what an end did not measure where the trial before said the same: those who
-/// read it look for it in all trials, and it is most of what an end says.
-fn tell_once(end: Option<&mut EndFacts>, told: &mut Vec<NotMeasured>) {
-    let Some(end) = end else { return };
-    if end.not_measured == *told {
-        end.not_measured = Vec::new();
-    } else {
-        told.clone_from(&end.not_measured);
-    }
 }
 
 /// A header with what this build knows of the primitives, which an older one did not store.

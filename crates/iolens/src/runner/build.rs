@@ -7,21 +7,21 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 use iolens_model::trial::Trial;
 use iolens_stats::analysis::Analysis;
-use iolens_stats::{Decision, PassSummary, TrialValues};
+use iolens_stats::{Decision, Fold, PassSummary};
 
 /// A build in a run in progress.
 pub(super) struct Build {
     /// Of its run.
     pub(super) header: RunHeader,
     pub(super) launch: Launch,
-    /// Of its trials so far.
-    pub(super) values: Vec<TrialValues>,
+    /// Its trials so far.
+    pub(super) fold: Fold,
     pub(super) history: Vec<PassSummary>,
 }
 
 impl Build {
     pub(super) fn new(header: RunHeader, launch: Launch) -> Build {
-        Build { header, launch, values: Vec::new(), history: Vec::new() }
+        Build { header, launch, fold: Fold::default(), history: Vec::new() }
     }
 
     /// Runs a trial and judges it by the gates.
@@ -38,7 +38,7 @@ impl Build {
 
     /// What its trials say so far.
     pub(super) fn analysis(&self) -> Analysis {
-        iolens_stats::analyse_values(&self.header, &self.values)
+        self.fold.analysis(&self.header)
     }
 
     /// Whether its run has enough, after a pass with this analysis.

@@ -26,7 +26,7 @@ use iolens_model::search::SearchPhase;
 use iolens_model::trial::Trial;
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::Analysis;
-use iolens_stats::{Decision, TrialValues};
+use iolens_stats::Decision;
 use iolens_store::Store;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -465,7 +465,7 @@ impl<'a> Course<'a> {
         let build = &mut self.builds[build];
         self.means.store.append_trial(&build.header.id, outcome).map_err(Failure::unusable)?;
         self.means.progress.trial(outcome, elapsed_ns);
-        build.values.push(TrialValues::of(&build.header, outcome));
+        build.fold.add(&build.header, outcome);
         Ok(())
     }
 

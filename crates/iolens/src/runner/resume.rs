@@ -5,7 +5,7 @@
 
 use iolens_model::run::Run;
 use iolens_model::units::Nanos;
-use iolens_stats::TrialValues;
+use iolens_stats::Fold;
 
 use super::{Course, Means, own};
 use crate::failure::Failure;
@@ -13,9 +13,8 @@ use crate::failure::Failure;
 /// Goes on with `run` for at most `budget` and returns it as it is stored.
 pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, Failure> {
     let Run { mut header, trials, searches, .. } = run;
-    let values: Vec<TrialValues> =
-        trials.iter().map(|trial| TrialValues::of(&header, trial)).collect();
-    let reached = iolens_stats::reached(&header, &values);
+    let fold = Fold::of(&header, &trials);
+    let reached = iolens_stats::reached(&header, fold.values());
     header.end = None;
     let mut course = Course::new(header, budget, means)?;
     for trial in &trials {
@@ -24,7 +23,7 @@ pub(crate) fn resume(run: Run, budget: Nanos, means: Means<'_>) -> Result<Run, F
             state.recall(plan, trial);
         }
     }
-    course.builds[0].values = values;
+    course.builds[0].fold = fold;
     course.searches = searches;
     course.builds[0].history = reached.history;
     course.run_from(reached.pass + 1).map(own)

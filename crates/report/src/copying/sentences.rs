@@ -9,7 +9,7 @@ use iolens_model::file::CacheState;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict,
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Told, Verdict,
 };
 
 use super::{is_control, is_program, start_of};
@@ -28,7 +28,7 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     for (curve, cells) in curves(analysis) {
         out.extend(against_dd(run, analysis, &curve, &cells));
         out.extend(bound(run, &curve, &cells));
-        out.extend(starts(run, &curve, &cells));
+        out.extend(starts(run, &analysis.told, &curve, &cells));
         out.extend(reflinked(run, &curve, &cells));
     }
     out.extend(programs(run));
@@ -146,10 +146,10 @@ fn bound(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Sentence> {
 }
 
 /// What of a program's time its start is, at each file size.
-fn starts(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Vec<Sentence> {
-    let ids = run.header.plan.primitives.iter().filter(|id| is_program(run, id));
+fn starts(run: &Run, told: &Told, curve: &Cell, cells: &[&CellAnalysis]) -> Vec<Sentence> {
+    let ids = run.header.plan.primitives.iter().filter(|id| is_program(&run.header, id));
     let sentence = |id: &String| {
-        let start = start_of(run, id)?;
+        let start = start_of(&run.header, told, id)?;
         let at = |cell: &&CellAnalysis| {
             let arm = usable(cell).find(|arm| arm.arm.primitive == *id)?;
             let copy_ns = arm.figures.as_ref()?.ns_per_message.value;

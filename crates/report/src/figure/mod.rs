@@ -275,7 +275,7 @@ fn summaries(analysis: &Analysis, one: &dyn Fn(&Sweep<'_>) -> Option<Figure>) ->
 #[must_use]
 pub fn not_drawn(run: &Run, analysis: &Analysis) -> Vec<NotDrawn> {
     let cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
-    let reasons = crate::json::not_measured(run);
+    let reasons = crate::json::not_measured(&analysis.told);
     let wanted = [
         ("cycles per byte", metric::CYCLES, "cycles_user"),
         ("L1d misses", metric::L1D_MISSES, "l1d_misses"),

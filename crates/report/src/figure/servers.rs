@@ -17,7 +17,7 @@ use crate::words;
 /// Every figure of the study.
 pub(super) fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut figures = Vec::new();
-    for (part, analysis) in servers::shown(run, analysis) {
+    for (part, analysis) in servers::shown(analysis) {
         for place in places(&analysis) {
             figures.extend(of_place(run, &analysis, &place, part.as_ref()));
         }

@@ -137,7 +137,7 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
             }
             @for (curve, cells) in results::curves(analysis) {
                 h3 { (words::curve(&run.header, &curve)) }
-                (files::curve(run, &cells, usize::MAX).html())
+                (files::curve(run, &analysis.told, &cells, usize::MAX).html())
                 @for cell in cells {
                     details.cell {
                         summary {

@@ -6,12 +6,13 @@ use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_stats::analysis::{Analysis, Told};
 use maud::{Markup, html};
 
 use crate::{arm_facts, number, words};
 
 /// Facts by group, then what its building blocks cost.
-pub(super) fn section(run: &Run) -> Markup {
+pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let host = &run.header.host;
     let mut groups: Vec<&str> = Vec::new();
     for fact in &host.facts {
@@ -25,7 +26,7 @@ pub(super) fn section(run: &Run) -> Markup {
         html! {
             div.columns {
                 (super::files::facts(run))
-                (in_effect(run))
+                (in_effect(run, &analysis.told))
                 @for group in groups {
                     div.group {
                         h3 { (group) }
@@ -68,7 +69,7 @@ fn facts(facts: Vec<&Fact>) -> Markup {
 }
 
 /// The settings under which this run was measured, as it asked for them.
-fn in_effect(run: &Run) -> Markup {
+fn in_effect(run: &Run, told: &Told) -> Markup {
     let plan = &run.header.plan;
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus);
     let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
@@ -78,7 +79,7 @@ fn in_effect(run: &Run) -> Markup {
             dl.facts {
                 dt { "CPUs" } dd { (cpus.join(", ")) }
                 @if let Some(net) = plan.net() { (network_in_effect(net)) }
-                @for fact in arm_facts::of(run, None) {
+                @for fact in arm_facts::of(told, None) {
                     dt { (fact.arm) ", " (fact.name) } dd { (fact.values.join(", ")) }
                 }
             }

@@ -139,7 +139,7 @@ pub(super) fn figures(run: &Run, analysis: &Analysis) -> Markup {
                     }
                 }
             }
-            @for (what, why) in not_drawn(run, analysis) {
+            @for (what, why) in not_drawn(analysis) {
                 p.aside { b { (what) } ": not drawn; " (why) }
             }
         },
@@ -160,8 +160,8 @@ fn heading(group: Group) -> &'static str {
 }
 
 /// What has no figure, with the reason.
-fn not_drawn(run: &Run, analysis: &Analysis) -> Vec<(String, String)> {
-    let reasons = crate::json::not_measured(run);
+fn not_drawn(analysis: &Analysis) -> Vec<(String, String)> {
+    let reasons = crate::json::not_measured(&analysis.told);
     let arms = || analysis.cells.iter().flat_map(models);
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     let mut add = |what: &str, why: &str| match lines.iter_mut().find(|(known, _)| known == why) {
@@ -201,7 +201,7 @@ pub(super) fn counters(run: &Run, analysis: &Analysis) -> Markup {
                     summary { b { (words::subject(&run.header, &cell.cell)) } }
                     @if let Some(table) = servers::per_request(cell) { (table.html()) }
                     @for arm in models(cell) {
-                        @if let Some(table) = servers::counters(run, arm) {
+                        @if let Some(table) = servers::counters(analysis, arm) {
                             details {
                                 summary { code { (arm.arm.label) } ", server and client, in total and per request" }
                                 (table.html())
@@ -216,7 +216,7 @@ pub(super) fn counters(run: &Run, analysis: &Analysis) -> Markup {
 
 /// Every number.
 pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
-    let kinds = Kinds::of(run, analysis);
+    let kinds = Kinds::of(analysis);
     super::block(
         "cells",
         "All cells",

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::axes::Study;
 use iolens_model::host::Costs;
-use iolens_model::outcome::{Counts, Status};
+use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::Nanos;
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, TimeSpent, Told};
 use maud::{Markup, html};
 
 use super::answers::prose;
@@ -15,13 +15,13 @@ use crate::answers::Kind;
 use crate::answers::cautions::drift_words;
 use crate::number::{self, NONE};
 use crate::results;
-use crate::totals::{Spent, spent};
 use crate::words;
 
 /// Noise floor, rejected trials, drift, missing counters, isolation, own cost,
 /// and what the numbers hold for.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let isolated = results::isolated(run, analysis);
+    let told = &*analysis.told;
     super::block(
         "validity",
         "Validity",
@@ -46,15 +46,15 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             h3 { "Drift" }
             p { (drift(run, analysis)) }
             h3 { "Not measured" }
-            (not_measured(run))
-            @if let Some(text) = unverified(run) { p { (text) } }
-            (by_pmu(run))
+            (not_measured(told))
+            @if let Some(text) = unverified(run, told) { p { (text) } }
+            (by_pmu(run, told))
             h3 { "Shared or own process" }
             @if isolated.rows.is_empty() {
                 p { "No cell of this run was measured both ways." }
             } @else { (isolated.html()) }
             h3 { "What the harness costs" }
-            (harness(run))
+            (harness(run, told))
             h3 { "Scope" }
             (super::scope(run, analysis))
         },
@@ -155,23 +155,19 @@ fn drift(run: &Run, analysis: &Analysis) -> String {
 }
 
 /// What to think of hardware counts, where there are any.
-fn unverified(run: &Run) -> Option<String> {
-    let counted = run.trials.iter().flat_map(|trial| &trial.slices).any(|slice| {
-        let of = |counts: &Counts| counts.pmu.values().iter().any(Option::is_some);
-        of(&slice.tx) || slice.rx.as_ref().is_some_and(of)
-    });
+fn unverified(run: &Run, told: &Told) -> Option<String> {
     let says = run.header.host.facts.iter().filter(|fact| fact.group == "counters");
     let says: Vec<String> =
         says.filter_map(|fact| Some(format!("{}: {}", fact.name, fact.value.value()?))).collect();
-    counted.then(|| {
+    told.counted_by_pmu.then(|| {
         let facts = if says.is_empty() { String::new() } else { format!(" ({})", says.join("; ")) };
         format!("Cycles and cache misses: PMU path not verified on hardware{facts}.")
     })
 }
 
 /// Cycles by kind of core, where threads of an end ran on several.
-fn by_pmu(run: &Run) -> Markup {
-    let table = results::by_pmu(run);
+fn by_pmu(run: &Run, told: &Told) -> Markup {
+    let table = results::by_pmu(run, told);
     html! {
         @if !table.rows.is_empty() {
             h3 { "Kinds of cores" }
@@ -185,9 +181,9 @@ fn by_pmu(run: &Run) -> Markup {
 }
 
 /// Metrics without a value, grouped by the reason.
-fn not_measured(run: &Run) -> Markup {
+fn not_measured(told: &Told) -> Markup {
     let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for (metric, why) in crate::json::not_measured(run) {
+    for (metric, why) in crate::json::not_measured(told) {
         by_reason.entry(why).or_default().push(metric);
     }
     html! {
@@ -199,7 +195,7 @@ fn not_measured(run: &Run) -> Markup {
     }
 }
 
-fn harness(run: &Run) -> Markup {
+fn harness(run: &Run, told: &Told) -> Markup {
     let calibration = &run.header.calibration;
     let ns = number::nanoseconds;
     let costs = calibration.costs.as_ref();
@@ -231,7 +227,7 @@ fn harness(run: &Run) -> Markup {
         ),
         ("slower readings around them", readings(|costs| costs.outer_readings_ns)),
         ("counters, at each context switch of a thread", at_a_switch(costs)),
-        ("reading counters, outside the clock", reading_counters(run)),
+        ("reading counters, outside the clock", reading_counters(told)),
     ];
     if run.header.plan.net().is_some() {
         rows.insert(2, receipt);
@@ -258,8 +254,8 @@ fn at_a_switch(costs: Option<&Costs>) -> String {
 
 /// The share of the trials' time that went into reading counters, by the end
 /// that spent more.
-fn reading_counters(run: &Run) -> String {
-    let Spent { reading_ns, trials_ns, .. } = spent(run);
+fn reading_counters(told: &Told) -> String {
+    let TimeSpent { reading_ns, trials_ns, .. } = told.spent;
     if trials_ns == 0 {
         return number::NONE.to_owned();
     }

@@ -40,7 +40,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
         .collect();
     cells.sort_by_key(|(cell, _)| (Reverse(cell.cell.size), cell.cell.threads));
     let Some((cell, gains)) = cells.first() else {
-        return Outcome::NotDecidable { why: why(run), known };
+        return Outcome::NotDecidable { why: why(run, analysis), known };
     };
     let evidence = cells.iter().flat_map(|(cell, gains)| gains.iter().map(|g| line(run, cell, g)));
     let evidence = evidence.collect();
@@ -99,8 +99,8 @@ fn line(run: &Run, cell: &CellAnalysis, gain: &Gain) -> String {
 }
 
 /// Why there are no misses, and what would give them.
-fn why(run: &Run) -> String {
-    let missing = crate::json::not_measured(run);
+fn why(run: &Run, analysis: &Analysis) -> String {
+    let missing = crate::json::not_measured(&analysis.told);
     let mut reasons: BTreeSet<&str> =
         LEVELS.iter().filter_map(|level| missing.get(level.metric).map(String::as_str)).collect();
     if reasons.is_empty() {

@@ -1,14 +1,12 @@
 //! How threads and cache contention interact: goodput by thread count, from
 //! where on more do not help, and which of rings and CPUs ran out first.
 
-use std::collections::BTreeSet;
-
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::reading::Reading;
 use iolens_model::run::Run;
 use iolens_model::units::{Bytes, three_digits};
-use iolens_stats::analysis::{Analysis, ArmAnalysis, Estimate, Plateau, PlateauAxis};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, Estimate, Plateau, PlateauAxis, Told};
 
 use super::{Outcome, apart};
 use crate::arms;
@@ -30,7 +28,7 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
     let classic = |row: &&Row| arms::CLASSIC.contains(&row.label);
     let at_largest = |row: &&Row| Some(row.cell.size) == largest;
     sentences.extend(rows.iter().filter(classic).filter(at_largest).map(|row| row.sentence(run)));
-    sentences.extend(rings(run));
+    sentences.extend(rings(run, &analysis.told));
     sentences.push(contention(analysis));
     let line = |row: &Row| format!("{}{}", row.line(run), row.plateau(analysis));
     Outcome::Answered { sentences, evidence: rows.iter().map(line).collect() }
@@ -152,21 +150,18 @@ fn rows(analysis: &Analysis) -> Vec<Row<'_>> {
 }
 
 /// Settings whose rings are larger than a cache.
-fn rings(run: &Run) -> Vec<String> {
+fn rings(run: &Run, told: &Told) -> Vec<String> {
     let host = &run.header.host;
     let beyond = |cache: &Reading<Bytes>, name: &str| {
         let size = cache.value()?;
-        let sent_from = run.trials.iter().filter_map(|trial| {
-            let ring = trial.tx.as_ref()?.ring_bytes.filter(|ring| *ring > size.0)?;
-            Some((trial.cell.size, trial.cell.threads, ring))
-        });
-        let cells: BTreeSet<(Bytes, u32, u64)> = sent_from.collect();
-        let (bytes, threads, ring) = cells.first()?;
+        let larger: Vec<&(Bytes, u32, u64)> =
+            told.rings.iter().filter(|(.., ring)| *ring > size.0).collect();
+        let (bytes, threads, ring) = larger.first()?;
         Some(format!(
             "The memory that one arm sends from is larger than the {name} ({size}) in {} of {} \
              settings of size and threads, the smallest {bytes} with {} ({}).",
-            cells.len(),
-            settings(run),
+            larger.len(),
+            told.settings.len(),
             words::threads(*threads),
             Bytes(*ring)
         ))
@@ -175,12 +170,6 @@ fn rings(run: &Run) -> Vec<String> {
         .into_iter()
         .flatten()
         .collect()
-}
-
-fn settings(run: &Run) -> usize {
-    let all: BTreeSet<(Bytes, u32)> =
-        run.trials.iter().map(|trial| (trial.cell.size, trial.cell.threads)).collect();
-    all.len()
 }
 
 /// Whether caches can be told from CPUs at all.

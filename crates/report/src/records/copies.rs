@@ -5,7 +5,7 @@ use iolens_model::cell::Cell;
 use iolens_model::copy::CopySetting;
 use iolens_model::outcome::TrialOutcome;
 use iolens_model::run::Run;
-use iolens_stats::analysis::ArmAnalysis;
+use iolens_stats::analysis::{ArmAnalysis, Told};
 use serde_json::{Value, json};
 
 use super::{Named, Record, files, fixed};
@@ -57,9 +57,9 @@ pub(super) fn arm_row(
 }
 
 /// Figures of one arm in one cell.
-pub(super) fn figures(run: &Run, arm: &ArmAnalysis) -> Named {
+pub(super) fn figures(run: &Run, told: &Told, arm: &ArmAnalysis) -> Named {
     let mut columns = of_copies(files::figures(arm, Study::Copy));
-    let start = start_of(run, &arm.arm.primitive);
+    let start = start_of(&run.header, told, &arm.arm.primitive);
     columns.extend(fixed([
         ("start_median_ns", json!(start.map(|start| start.median_ns))),
         ("start_min_ns", json!(start.map(|start| start.min_ns))),

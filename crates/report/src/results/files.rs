@@ -5,7 +5,7 @@ use iolens_model::cell::Cell;
 use iolens_model::file::DestinationFacts;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Told};
 
 use super::{Detail, entry, interval_text, label, remark};
 use crate::copying;
@@ -50,7 +50,7 @@ const DROPPED: [Part; 6] =
     [Part::Cpu, Part::Time, Part::Trials, Part::Start, Part::Device, Part::Dirty];
 
 /// The table of one curve, as wide as `width` allows; one scale for all its rates.
-pub(crate) fn curve(run: &Run, cells: &[&CellAnalysis], width: usize) -> Table {
+pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usize) -> Table {
     let quick = run.header.plan.quick;
     let is_cold = cells.iter().any(|cell| files::is_cold(&cell.cell));
     let is_write = run.header.plan.write().is_some();
@@ -65,13 +65,13 @@ pub(crate) fn curve(run: &Run, cells: &[&CellAnalysis], width: usize) -> Table {
     };
     let mut parts: Vec<Part> = ALL.into_iter().filter(has).collect();
     let scale = Scale::of(cells);
-    let mut table = fill(run, &parts, cells, scale);
+    let mut table = fill(run, told, &parts, cells, scale);
     for dropped in DROPPED {
         if table.width() <= width {
             break;
         }
         parts.retain(|part| *part != dropped);
-        table = fill(run, &parts, cells, scale);
+        table = fill(run, told, &parts, cells, scale);
     }
     table
 }
@@ -100,7 +100,7 @@ fn column(run: &Run, part: Part, scale: Scale) -> Column {
     }
 }
 
-fn fill(run: &Run, parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
+fn fill(run: &Run, told: &Told, parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
     let mut table = Table::new("", parts.iter().map(|&part| column(run, part, scale)).collect());
     let time_ns = if run.header.plan.copy().is_some() { 1e6 } else { 1.0 };
     for cell in cells {
@@ -122,7 +122,7 @@ fn fill(run: &Run, parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Tab
                     value(rate.filter(|rate| rate.value > 0.0), scale.bytes_per_s)
                 }
                 Part::Time => value(figures.map(|f| f.ns_per_message), time_ns),
-                Part::Start => match copying::start_of(run, &arm.arm.primitive) {
+                Part::Start => match copying::start_of(&run.header, told, &arm.arm.primitive) {
                     Some(start) => number::narrow(Some(start.median_ns as f64 / 1e6)).into(),
                     None => Entry::default(),
                 },
@@ -130,7 +130,7 @@ fn fill(run: &Run, parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Tab
                 Part::Verdict => entry(Detail::Verdict, arm),
                 Part::Trials => entry(Detail::Trials, arm),
                 Part::Device => share(figures.and_then(|f| f.device_share)).into(),
-                Part::Dirty => dirty(run, &cell.cell, arm).into(),
+                Part::Dirty => dirty(told, &cell.cell, arm).into(),
                 Part::Cpu => value(figures.and_then(|f| f.tx_cpu_ns_per_byte), 1.0),
             };
             let entries = parts.iter().map(one).collect();
@@ -147,8 +147,8 @@ fn share(share: Option<Estimate>) -> String {
 
 /// What of its bytes an arm leaves for the kernel to bring to the device, in whole
 /// percent: whole pages, and so more than all of small blocks in a random order.
-fn dirty(run: &Run, cell: &Cell, arm: &ArmAnalysis) -> String {
-    let share = crate::writes::dirty_share(run, cell, &arm.arm.label);
+fn dirty(told: &Told, cell: &Cell, arm: &ArmAnalysis) -> String {
+    let share = told.dirty_share(cell, &arm.arm.label);
     share.map_or_else(|| NONE.to_owned(), |share| format!("{:.0}", 100.0 * share))
 }
 

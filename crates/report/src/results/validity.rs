@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use iolens_model::arm::Role;
 use iolens_model::outcome::PmuCounts;
 use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, PmuPlace, Told};
 
 use super::overlap;
 use crate::number::{self, NONE};
@@ -30,7 +30,7 @@ pub(crate) fn rejected(analysis: &Analysis) -> Table {
 }
 
 /// What each kind of cores counted, where threads of one end ran on several.
-pub(crate) fn by_pmu(run: &Run) -> Table {
+pub(crate) fn by_pmu(run: &Run, told: &Told) -> Table {
     let mut columns = ["cell", "arm", "end", "PMU"].map(|name| Column::left(name, "")).to_vec();
     columns.extend([
         Column::right("cycles", ""),
@@ -38,7 +38,7 @@ pub(crate) fn by_pmu(run: &Run) -> Table {
         Column::decimal("clock", "GHz"),
     ]);
     let mut table = Table::new("Counts by kind of core", columns);
-    for (place, (cpu_ns, counts)) in sums_by_pmu(run) {
+    for (place, (cpu_ns, counts)) in sums_by_pmu(run, told) {
         let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         let cycles = both(counts.cycles_user, counts.cycles_kernel);
         let instructions = both(counts.instructions_user, counts.instructions_kernel);
@@ -55,24 +55,19 @@ pub(crate) fn by_pmu(run: &Run) -> Table {
     table
 }
 
-/// CPU time and counts by cell, arm, end and PMU, over all trials.
-fn sums_by_pmu(run: &Run) -> BTreeMap<[String; 4], (Option<u64>, PmuCounts)> {
+/// CPU time and counts by the words of a cell, arm, end and PMU.
+fn sums_by_pmu(run: &Run, told: &Told) -> BTreeMap<[String; 4], (Option<u64>, PmuCounts)> {
+    let place = |place: &PmuPlace| {
+        let cell = words::subject(&run.header, &place.cell);
+        [cell, place.arm.clone(), place.end.to_owned(), place.pmu.clone()]
+    };
     let mut sums: BTreeMap<[String; 4], (Option<u64>, PmuCounts)> = BTreeMap::new();
-    for trial in &run.trials {
-        for (end, facts) in [("sender", &trial.tx), ("receiver", &trial.rx)] {
-            for row in facts.iter().flat_map(|facts| &facts.by_pmu) {
-                let Some(arm) = trial.arms.get(row.arm) else { continue };
-                let cell = words::subject(&run.header, &trial.cell);
-                let place = [cell, arm.arm.label.clone(), end.to_owned(), row.pmu.clone()];
-                let own = (row.task_clock_ns, row.counts);
-                sums.entry(place)
-                    .and_modify(|(ns, counts)| {
-                        *ns = ns.zip(own.0).map(|(a, b)| a + b);
-                        *counts = counts.plus(&own.1);
-                    })
-                    .or_insert(own);
-            }
-        }
+    for (at, own) in &told.by_pmu {
+        let sum = |(ns, counts): &mut (Option<u64>, PmuCounts)| {
+            *ns = ns.zip(own.0).map(|(a, b)| a.saturating_add(b));
+            *counts = counts.plus(&own.1);
+        };
+        sums.entry(place(at)).and_modify(sum).or_insert(*own);
     }
     sums
 }
@@ -152,8 +147,8 @@ mod tests {
 
     #[test]
     fn kinds_of_cores_have_a_row_each_and_a_clock_of_their_own() {
-        let (mut run, _) = fixture::run();
-        assert!(by_pmu(&run).rows.is_empty(), "one kind of core needs no table");
+        let (mut run, analysis) = fixture::run();
+        assert!(by_pmu(&run, &analysis.told).rows.is_empty(), "one kind of core needs no table");
         let row = |pmu: &str, cycles| CountsByPmu {
             pmu: pmu.to_owned(),
             arm: 0,
@@ -170,7 +165,7 @@ mod tests {
         for trial in run.trials.iter_mut().filter(|trial| trial.cell == cell).take(2) {
             trial.tx.as_mut().expect("a sender").by_pmu = rows.clone();
         }
-        let text = by_pmu(&run).text(200);
+        let text = by_pmu(&run, &Told::of(&run.trials)).text(200);
         let atom = text.lines().find(|line| line.contains("cpu_atom")).expect("a row");
         assert!(atom.contains("3600000000") && atom.contains("1.80"), "{text}");
         let core = text.lines().find(|line| line.contains("cpu_core")).expect("a row");

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::run::Run;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, EndFigures, Estimate, Spent};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, EndFigures, Estimate, Spent};
 
 use super::models;
 use crate::number::{NONE, list};
@@ -117,7 +116,7 @@ fn small(value: f64) -> String {
 }
 
 /// The counters of one model in one cell; null where none of its trials is used.
-pub(crate) fn counters(run: &Run, arm: &ArmAnalysis) -> Option<Table> {
+pub(crate) fn counters(analysis: &Analysis, arm: &ArmAnalysis) -> Option<Table> {
     let server = arm.server.as_ref()?;
     let columns = vec![
         Column::left(&arm.arm.label, ""),
@@ -127,7 +126,7 @@ pub(crate) fn counters(run: &Run, arm: &ArmAnalysis) -> Option<Table> {
         Column::right("client", "per request [95 %]"),
     ];
     let mut table = Table::new("", columns);
-    let reasons = crate::json::not_measured(run);
+    let reasons = crate::json::not_measured(&analysis.told);
     let mut missing: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for row in &ROWS {
         let found = [&server.server, &server.client].map(|end| row.of(end));

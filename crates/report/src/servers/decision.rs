@@ -33,7 +33,7 @@ struct Best {
 /// The decision table.
 pub(crate) fn decision(run: &Run, analysis: &Analysis) -> Table {
     let plan = &run.header.plan;
-    let kinds = Kinds::of(run, analysis);
+    let kinds = Kinds::of(analysis);
     let columns = vec![
         Column::left("load", ""),
         Column::right("connections", ""),

@@ -6,6 +6,7 @@ use iolens_model::latency::Histogram;
 use iolens_model::load::{ClientThread, Outcomes};
 use iolens_model::outcome::Environment;
 use iolens_model::plan::Axes;
+use iolens_model::run::Run;
 use iolens_model::search::SearchPhase;
 use iolens_model::server::{LoadLevel, OfferedSlice, ServerArm};
 use iolens_model::units::Nanos;

@@ -21,7 +21,7 @@ use crate::words;
 /// Every sentence of the study: what a request costs first, and where a rate is offered
 /// before a closed loop, since there all models do the same work.
 pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
-    let kinds = Kinds::of(run, analysis);
+    let kinds = Kinds::of(analysis);
     let speaker = Speaker { run, analysis, kinds: &kinds };
     let (open, closed): (Vec<&CellAnalysis>, Vec<&CellAnalysis>) =
         analysis.cells.iter().partition(|cell| is_open(cell));
@@ -30,7 +30,7 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out.extend(closed.iter().map(|cell| speaker.throughput(cell)));
     out.extend(super::searches::sentences(run, analysis));
     out.extend(open.iter().chain(&closed).flat_map(|cell| why::sentences(run, &kinds, cell)));
-    out.extend(why::not_counted(run, analysis));
+    out.extend(why::not_counted(analysis));
     out.extend(left_out(run, analysis));
     out
 }

@@ -1,15 +1,19 @@
 //! A run of servers with known costs, in every form that is shown.
 
+use std::collections::BTreeSet;
+
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::latency::Histogram;
 use iolens_model::load::{Arrivals, ClientThread, Connects, Length, Outcomes};
-use iolens_model::outcome::{ArmFact, Counts, EndFacts, SliceOutcome};
+use iolens_model::outcome::{ArmFact, Counts, EndFacts, SliceOutcome, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::reading::NotMeasured;
-use iolens_model::run::RunHeader;
-use iolens_model::server::{CpuTime, CpuUse, LoadLevel, OfferedSlice, ServerArm, ServerAxes};
+use iolens_model::run::{Run, RunHeader};
+use iolens_model::server::{
+    CpuTime, CpuUse, LoadLevel, MAKES, OfferedSlice, ServerArm, ServerAxes,
+};
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::CpuShares;
 use iolens_stats::compare::{self, Side};
@@ -241,8 +245,8 @@ fn every_model_is_usable_at_each_load_but_the_one_that_cannot_be() {
 
 #[test]
 fn the_baseline_of_each_kind_is_that_at_the_rate_of_the_kind() {
-    let (run, analysis) = run();
-    let kinds = Kinds::of(&run, &analysis);
+    let (_, analysis) = run();
+    let kinds = Kinds::of(&analysis);
     let cell = analysis.cells.iter().find(|cell| is_open(cell)).expect("a rate");
     let views = kinds.cells(cell);
     let rates: Vec<_> = views.iter().map(|(kind, _)| kinds.offered(cell, *kind)).collect();

@@ -100,10 +100,10 @@ fn ranks(values: impl Iterator<Item = f64>) -> Vec<f64> {
 }
 
 /// The counters that no model has, with the reason that the ends gave.
-pub(super) fn not_counted(run: &Run, analysis: &Analysis) -> Option<Sentence> {
+pub(super) fn not_counted(analysis: &Analysis) -> Option<Sentence> {
     let usable = |arm: &&ArmAnalysis| arm.status == Status::Ok;
     analysis.cells.iter().flat_map(models).find(usable)?;
-    let reasons = crate::json::not_measured(run);
+    let reasons = crate::json::not_measured(&analysis.told);
     let mut by_reason: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (metric, _, named) in &COUNTERS {
         let is_read = analysis.cells.iter().flat_map(models).any(|arm| read(metric, arm).is_some());

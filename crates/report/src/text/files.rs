@@ -14,7 +14,7 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let sentences = answers::sentences(run, analysis);
     let after = push_answers(&mut out, &sentences, style);
     for (curve, cells) in results::curves(analysis) {
-        let table = files::curve(run, &cells, style.columns());
+        let table = files::curve(run, &analysis.told, &cells, style.columns());
         out.push('\n');
         out.push_str(&super::heading(&files::heading(run, &curve), style));
         out.push('\n');

@@ -14,7 +14,7 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
     let after = push_answers(&mut out, &sentences, style);
-    let kinds = Kinds::of(run, analysis);
+    let kinds = Kinds::of(analysis);
     for cell in &analysis.cells {
         out.push('\n');
         push_table(&mut out, run, &kinds, cell, style);

@@ -91,8 +91,8 @@ fn what_was_put_in_comes_out() {
     let ok = analysis.arms().all(|a| a.status == Status::Ok);
     assert!(ok, "{:?}", analysis.rejected.first());
     let first = &analysis.cells[0];
-    assert_eq!(dirty_share(&run, &first.cell, "write"), Some(1.0));
-    assert_eq!(dirty_share(&run, &first.cell, "write_fsync"), Some(0.0));
+    assert_eq!(analysis.told.dirty_share(&first.cell, "write"), Some(1.0));
+    assert_eq!(analysis.told.dirty_share(&first.cell, "write_fsync"), Some(0.0));
     let durable: Vec<&str> =
         durable(&run, first).iter().map(|(arm, _)| arm.arm.label.as_str()).collect();
     assert_eq!(durable, ["write_fsync", "write_fdatasync", "write_dsync"]);

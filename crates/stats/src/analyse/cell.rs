@@ -183,8 +183,8 @@ fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)], quantity: Quantity) -> Ve
         let partner = Partner::Trial { pass: trial.pass, position: trial.position };
         let pair = Pair {
             typical_ln: arm.typical(quantity)?,
-            baseline: quantity.of_trial(&trial.baseline()?.sums)?,
-            arm: quantity.of_trial(&arm.sums)?,
+            baseline: quantity.of_trial(&trial.baseline()?.sums())?,
+            arm: quantity.of_trial(&arm.sums())?,
         };
         Some((partner, pair))
     };
@@ -211,11 +211,11 @@ fn pairs_by_pass(
         .map(|label| visits.used(label))
         .unwrap_or_default()
         .into_iter()
-        .filter_map(|(trial, arm)| Some((met(trial, arm), quantity.of_trial(&arm.sums)?)))
+        .filter_map(|(trial, arm)| Some((met(trial, arm), quantity.of_trial(&arm.sums())?)))
         .collect();
     let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
         let baseline = *baselines.get(&met(trial, arm))?;
-        let arm = quantity.of_trial(&arm.sums)?;
+        let arm = quantity.of_trial(&arm.sums())?;
         let typical_ln = ((baseline.over / baseline.under) / (arm.over / arm.under)).ln();
         Some((Partner::Pass(trial.pass), Pair { typical_ln, baseline, arm }))
     };

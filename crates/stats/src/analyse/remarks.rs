@@ -29,7 +29,8 @@ pub(super) fn rejected(visits: &CellVisits<'_>) -> Vec<((u32, u32), Rejected)> {
     for visits in all {
         for trial in visits.trials().iter().filter(|trial| trial.pass > 0) {
             for entry in rejected_of(visits, trial) {
-                if !entries.iter().any(|(_, known)| is_skipped_again(known, &entry)) {
+                let is_again = |(_, known): &(_, Rejected)| is_skipped_again(known, &entry);
+                if entry.status != Status::Skipped || !entries.iter().any(is_again) {
                     entries.push(((trial.pass, trial.position), entry));
                 }
             }
@@ -40,8 +41,7 @@ pub(super) fn rejected(visits: &CellVisits<'_>) -> Vec<((u32, u32), Rejected)> {
 
 /// An arm that is skipped in every pass for one reason is listed once.
 fn is_skipped_again(known: &Rejected, entry: &Rejected) -> bool {
-    entry.status == Status::Skipped
-        && (known.status, &known.arm, &known.reason) == (entry.status, &entry.arm, &entry.reason)
+    (known.status, &known.arm, &known.reason) == (entry.status, &entry.arm, &entry.reason)
 }
 
 fn rejected_of(visits: &Visits<'_>, trial: &TrialValues) -> Vec<Rejected> {
@@ -114,7 +114,8 @@ fn self_check_note(arm: &ArmAnalysis) -> Option<String> {
 fn copied_note(draft: &Draft<'_>, arm: &ArmAnalysis) -> Option<String> {
     let zerocopy = arm.zerocopy.filter(|zerocopy| zerocopy.is_copied())?;
     let flags = draft.used.iter().flat_map(|(_, arm)| &arm.flags);
-    let is_tapped = flags.into_iter().any(|flag| *flag == Flag::Once(TAPPED.to_owned()));
+    let is_tapped =
+        flags.into_iter().any(|flag| matches!(flag, Flag::Once(text) if **text == *TAPPED));
     let tapped = if is_tapped { "; a packet tap was there, which forces it" } else { "" };
     Some(format!(
         "{}: gate 12: the kernel reports {} of the zero-copy sends as copied, so the row is \
@@ -265,7 +266,7 @@ pub(super) fn warnings(
              cover less often than they say"
         ));
     }
-    let strangers = trials.iter().filter(|trial| trial.pass > 0 && !cells.contains(&trial.cell));
+    let strangers = trials.iter().filter(|trial| trial.pass > 0 && !cells.contains(&*trial.cell));
     match count(strangers.count()) {
         0 => {}
         n => warnings.push(format!("{} of cells outside the plan are not used", trials_word(n))),
@@ -300,15 +301,15 @@ pub(super) fn warnings(
 
 /// What is the same in every trial, said once, in the order of appearance.
 fn once(trials: &[TrialValues]) -> Vec<String> {
-    let mut said: Vec<String> = Vec::new();
+    let mut said: Vec<&str> = Vec::new();
     for flag in trials.iter().flat_map(|trial| &trial.arms).flat_map(|arm| &arm.flags) {
         if let Flag::Once(text) = flag
-            && !said.contains(text)
+            && !said.contains(&&**text)
         {
-            said.push(text.clone());
+            said.push(text);
         }
     }
-    said
+    said.into_iter().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use crate::values::{ArmValues, Sums};
 
 /// One used trial of a server.
 struct Visit<'a> {
-    sums: &'a Sums,
+    sums: Sums,
     arm: &'a ServerArm,
     offered: &'a Offered,
 }
@@ -27,7 +27,7 @@ struct Visit<'a> {
 impl<'a> Visit<'a> {
     fn of(arm: &'a ArmValues) -> Option<Visit<'a>> {
         let server = arm.outcome.server.as_deref()?;
-        Some(Visit { sums: &arm.sums, arm: server, offered: arm.offered.as_ref()? })
+        Some(Visit { sums: arm.sums(), arm: server, offered: arm.offered.as_deref()? })
     }
 }
 
@@ -134,7 +134,7 @@ fn end(
     of: fn(&Sums) -> Option<&Counts>,
     table: &mut StudentTable,
 ) -> EndFigures {
-    let ends: Vec<&Counts> = visits.iter().filter_map(|v| of(v.sums)).collect();
+    let ends: Vec<&Counts> = visits.iter().filter_map(|v| of(&v.sums)).collect();
     let mut spent = |count: fn(&Counts) -> Option<u64>| {
         let counted = ends.iter().filter_map(|end| Some((count(end)?, end.messages)));
         let counted: Vec<(u64, u64)> = counted.collect();

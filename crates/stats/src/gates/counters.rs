@@ -130,7 +130,8 @@ pub(super) fn ran(case: &Case<'_>) -> Check {
     if found.is_empty() {
         return Check::Pass;
     }
-    Check::Flag(Flag::Once(format!("gate 10 (counters that ran): {}: not used", found.join("; "))))
+    let said = format!("gate 10 (counters that ran): {}: not used", found.join("; "));
+    Check::Flag(Flag::Once(said.into()))
 }
 
 /// Gate 10: what two parts of the kernel count of the same thing agrees, but

@@ -40,7 +40,7 @@ pub(super) fn state(case: &Case<'_>) -> Check {
     let came = if is_cold || is_direct { delivered(&slices) } else { kept(&slices) };
     match (found, came) {
         (invalid @ Check::Invalid(_), _) | (_, invalid @ Check::Invalid(_)) => invalid,
-        _ if !knows => Check::Flag(Flag::Once(UNKNOWN.to_owned())),
+        _ if !knows => Check::Flag(Flag::Once(UNKNOWN.into())),
         (_, came) => came,
     }
 }
@@ -110,7 +110,7 @@ fn delivered(slices: &[Found<'_>]) -> Check {
             None => {
                 return Check::Flag(Flag::Once(
                     "whether bytes came from a device is unknown: /proc/self/io cannot be read"
-                        .to_owned(),
+                        .into(),
                 ));
             }
             Some(bytes) if bytes < slice.read_bytes => {
@@ -182,7 +182,7 @@ pub(super) fn written(case: &Case<'_>) -> Check {
         ));
     }
     if slices.iter().any(|slice| slice.found.dirty_before_bytes.is_none()) {
-        return Check::Flag(Flag::Once(DIRTY_UNKNOWN.to_owned()));
+        return Check::Flag(Flag::Once(DIRTY_UNKNOWN.into()));
     }
     let dirty = slices.iter().filter_map(|slice| slice.found.dirty_before_bytes).max().unwrap_or(0);
     if dirty > 0 {
@@ -218,11 +218,14 @@ const DIRTY_UNKNOWN: &str = "what of the file was dirty is unknown: cachestat(2)
 fn throttled(case: &Case<'_>, writing: &WritingFacts) -> Check {
     let most = case.sums.tx.file.and_then(|counts| counts.dirty_after_bytes);
     match most.zip(writing.dirty_background) {
-        Some((most, background)) if most > background.0 => Check::Flag(Flag::Once(format!(
-            "a slice left {} dirty, more than the {background} from which on the kernel writes \
-             back by itself (vm.dirty_background_ratio): its time has some of that in it",
-            Bytes(most)
-        ))),
+        Some((most, background)) if most > background.0 => {
+            let said = format!(
+                "a slice left {} dirty, more than the {background} from which on the kernel writes \
+                 back by itself (vm.dirty_background_ratio): its time has some of that in it",
+                Bytes(most)
+            );
+            Check::Flag(Flag::Once(said.into()))
+        }
         _ => Check::Pass,
     }
 }

@@ -117,11 +117,12 @@ pub(super) fn buffers(case: &Case<'_>) -> Check {
     for (name, bytes) in granted {
         match bytes {
             Some(bytes) if bytes < asked.saturating_mul(2) => {
-                return Check::Flag(Flag::Once(format!(
+                let said = format!(
                     "{name} is {}, asked for were {}: the limits net.core.wmem_max and rmem_max",
                     Bytes(bytes / 2),
                     Bytes(asked)
-                )));
+                );
+                return Check::Flag(Flag::Once(said.into()));
             }
             _ => {}
         }
@@ -173,7 +174,7 @@ pub(super) fn migrations(case: &Case<'_>) -> Check {
             Some(_) => {}
             None => {
                 let why = why_not(facts, "migrations");
-                return Check::Flag(Flag::Once(format!("migrations not measured: {why}")));
+                return Check::Flag(Flag::Once(format!("migrations not measured: {why}").into()));
             }
         }
     }

@@ -45,7 +45,7 @@ pub(super) fn taps(case: &Case<'_>) -> Check {
     if case.sums.tx.zerocopy.is_none() || !tapped {
         return Check::Pass;
     }
-    Check::Flag(Flag::Once(TAPPED.to_owned()))
+    Check::Flag(Flag::Once(TAPPED.into()))
 }
 
 /// What is said of that.

@@ -1,6 +1,6 @@
 //! What goes in comes out, also after the file was closed, and while it grows.
 
-use iolens_model::outcome::TrialOutcome;
+use iolens_model::outcome::EndFacts;
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_store::Store;
 use proptest::prelude::*;
@@ -45,22 +45,66 @@ proptest! {
     }
 }
 
+/// An end that read counters for so long.
+fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
+    EndFacts {
+        build: "0.1.0".to_owned(),
+        message_bytes: 1024,
+        threads: 1,
+        thread_cpus: vec![vec![0]],
+        congestion: Some(congestion.to_owned()),
+        send_buffer_bytes: None,
+        receive_buffer_bytes: None,
+        nodelay: None,
+        mss_bytes: None,
+        mtu_bytes: None,
+        packet_taps: None,
+        ring_bytes: None,
+        bracket_ns,
+        thread_pmus: Vec::new(),
+        by_pmu: Vec::new(),
+        arm_facts: Vec::new(),
+        starts: Vec::new(),
+        not_measured: Vec::new(),
+    }
+}
+
 #[test]
-fn trials_are_kept_as_they_are_told_to_be() {
+fn trials_are_shown_one_by_one_and_let_go() {
     let directory = tempfile::tempdir().expect("a directory for the test");
     let mut store = Store::open(&directory.path().join("results.db")).expect("a new file opens");
-    store.begin_run(&sample::header("0000000a")).expect("the run begins");
-    for pass in 1..=2 {
-        store.append_trial("0000000a", &sample::trial(pass, 0)).expect("it is stored");
+    for id in ["0000000a", "0000000b"] {
+        store.begin_run(&sample::header(id)).expect("the run begins");
+    }
+    // Of two runs in turn, and what their ends say in every way in which it may change.
+    let mut wanted = Vec::new();
+    for pass in 1..=8 {
+        let mut trial = sample::trial(pass, 0);
+        trial.tx = Some(end(pass.into(), "reno"));
+        match pass {
+            2 => trial.tx = None,
+            4 | 6 => trial.tx = Some(end(pass.into(), "bbr")),
+            5 => trial.slices.clear(),
+            7 => {
+                trial.slices.clear();
+                trial.arms.clear();
+            }
+            _ => {}
+        }
+        let id = if pass == 3 { "0000000b" } else { "0000000a" };
+        store.append_trial(id, &trial).expect("it is stored");
+        if id == "0000000a" {
+            wanted.push(trial);
+        }
     }
     let mut seen = Vec::new();
-    let run = store.load_with("0000000a", |header, trial| {
-        seen.push((header.id.clone(), trial.pass, trial.slices.len()));
-        TrialOutcome { slices: Vec::new(), ..trial }
+    let run = store.load_through("0000000a", |header, trial| {
+        assert_eq!(header.id, "0000000a");
+        seen.push(trial.clone());
     });
-    let run = run.expect("it loads");
-    assert_eq!(seen, [("0000000a".to_owned(), 1, 2), ("0000000a".to_owned(), 2, 2)]);
-    assert!(run.trials.len() == 2 && run.trials.iter().all(|trial| trial.slices.is_empty()));
+    assert_eq!(run.expect("it loads").trials, []);
+    assert_eq!(seen, wanted);
+    assert_eq!(store.load("0000000b").expect("it loads").trials.len(), 1);
 }
 
 /// A run that is gone on with has no end as long as it goes on.

@@ -1,0 +1,105 @@
+//! A run, trial by trial: what an analysis needs of each, and what all of them told. Slices
+//! are most of a run, so a reader of a stored one gives each trial here and lets it go.
+
+use std::sync::Arc;
+
+use iolens_model::outcome::TrialOutcome;
+use iolens_model::run::RunHeader;
+
+use crate::analyse;
+use crate::analysis::Analysis;
+use crate::told::Told;
+use crate::values::{Known, TrialValues};
+
+/// The trials of a run so far.
+#[derive(Debug, Clone, Default)]
+pub struct Fold {
+    values: Vec<TrialValues>,
+    told: Arc<Told>,
+    known: Known,
+}
+
+impl Fold {
+    /// All of these trials of the run with this header, in the order in which they ran.
+    #[must_use]
+    pub fn of<'a>(header: &RunHeader, trials: impl IntoIterator<Item = &'a TrialOutcome>) -> Fold {
+        let mut fold = Fold::default();
+        trials.into_iter().for_each(|trial| fold.add(header, trial));
+        fold
+    }
+
+    /// Adds the next trial.
+    pub fn add(&mut self, header: &RunHeader, trial: &TrialOutcome) {
+        self.values.push(TrialValues::sharing(header, trial, &mut self.known));
+        // Copied only where an analysis still has it.
+        Arc::make_mut(&mut self.told).add(trial);
+    }
+
+    /// The values of each trial, in the order in which they ran.
+    #[must_use]
+    pub fn values(&self) -> &[TrialValues] {
+        &self.values
+    }
+
+    /// The analysis of the trials so far; the header has the end of the run where it has
+    /// ended.
+    #[must_use]
+    pub fn analysis(&self, header: &RunHeader) -> Analysis {
+        analyse::whole(header, &self.values, &self.told)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::outcome::ArmFact;
+    use iolens_model::reading::NotMeasured;
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn what_trials_have_in_common_is_kept_once() {
+        let mut run = fixture::passes(&[1.1, 0.9, 1.0]);
+        let last = run.trials.len() - 1;
+        run.trials[last].arms[0].reason = Some("it was told to".to_owned());
+        let fold = Fold::of(&run.header, &run.trials);
+        let [first, second, .., last] = fold.values() else { panic!("three passes") };
+        assert!(Arc::ptr_eq(&first.cell, &second.cell) && Arc::ptr_eq(&first.cell, &last.cell));
+        let same = |other: &TrialValues, arm: usize| {
+            Arc::ptr_eq(&first.arms[arm].outcome, &other.arms[arm].outcome)
+        };
+        assert_eq!([same(second, 0), same(second, 1), same(last, 1)], [true; 3]);
+        assert!(!same(last, 0), "it has a reason of its own");
+        let alone = |trial| TrialValues::of(&run.header, trial);
+        assert_eq!(fold.values(), run.trials.iter().map(alone).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_trials_told_is_the_same_whenever_it_is_asked_for() {
+        let mut run = fixture::passes(&[1.1, 0.9, 1.0]);
+        let why = |why: &str| vec![NotMeasured { metric: "cycles".into(), why: why.into() }];
+        for (trial, reason) in run.trials.iter_mut().zip(["none", "none", "busy"]) {
+            trial.rx = None;
+            let end = trial.tx.as_mut().expect("a sender");
+            end.not_measured = why(reason);
+            (end.bracket_ns, end.ring_bytes) = (7, Some(4096));
+            let fact = |value: &str| ArmFact { arm: 1, name: "pipe".into(), value: value.into() };
+            end.arm_facts = vec![fact(reason)];
+        }
+        let mut fold = Fold::default();
+        let mut early = None;
+        for trial in &run.trials {
+            fold.add(&run.header, trial);
+            early.get_or_insert_with(|| fold.analysis(&run.header));
+        }
+        let told = &fold.analysis(&run.header).told;
+        assert_eq!(**told, Told::of(&run.trials));
+        let reasons: Vec<&String> = told.not_measured["cycles"].iter().collect();
+        assert_eq!(reasons, ["busy", "none"]);
+        let values: Vec<&str> = told.arm_facts.iter().map(|fact| &*fact.value).collect();
+        assert_eq!(values, ["none", "busy"]);
+        assert_eq!((told.spent.reading_ns, told.rings.len(), told.settings.len()), (21, 1, 1));
+        let early = early.expect("an analysis of the first").told;
+        assert_eq!((early.spent.reading_ns, early.arm_facts.len()), (7, 1));
+    }
+}

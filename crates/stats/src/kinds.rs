@@ -1,0 +1,148 @@
+//! Models of servers that make something for each connection, and those whose connections
+//! share threads: each kind is offered a rate of its own, so that the trials of a cell
+//! fall in two parts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iolens_model::arm::{Arm, Role};
+use iolens_model::cell::Cell;
+use iolens_model::run::RunHeader;
+use iolens_model::server::{MAKES, MAKES_NOTHING, ServerSetting};
+
+use crate::analyse::analyse_values;
+use crate::analysis::Analysis;
+use crate::told::Told;
+use crate::values::{ArmValues, TrialValues};
+
+/// The two kinds of models, each of which is offered a rate of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Connections share threads.
+    Shared,
+    /// Each connection has a process or a thread.
+    Alone,
+}
+
+impl Kind {
+    /// `a process or a thread for each connection`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Shared => "connections share threads",
+            Kind::Alone => "a process or a thread for each connection",
+        }
+    }
+}
+
+/// The models of a run of servers by their kinds; empty in other studies.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Kinds {
+    /// Models that make something for each connection, by their ids.
+    makers: BTreeSet<String>,
+    /// The analysis of the trials of one kind alone, in cells that offer a rate; empty where
+    /// all models are of one kind.
+    pub of_kind: Vec<(Kind, Analysis)>,
+    /// Requests per second that were offered: the least and the most by cell, and by what
+    /// the trials were about.
+    offered: BTreeMap<(Cell, Option<Kind>), (f64, f64)>,
+}
+
+impl Kinds {
+    /// Of the trials of a run, and their analysis.
+    pub(crate) fn of(
+        header: &RunHeader,
+        trials: &[TrialValues],
+        told: &Told,
+        analysis: &Analysis,
+    ) -> Kinds {
+        if header.plan.server().is_none() {
+            return Kinds::default();
+        }
+        let makers = makers(header, told);
+        let compared = || {
+            let arms = trials.iter().flat_map(|trial| &trial.arms).map(|arm| &arm.outcome.arm);
+            arms.filter(|arm| arm.role == Role::Compared)
+        };
+        let has = |alone: bool| compared().any(|arm| makers.contains(&arm.primitive) == alone);
+        let is_open = |cell: &Cell| cell.server().is_some_and(ServerSetting::is_open_loop);
+        let any_open = analysis.cells.iter().any(|cell| is_open(&cell.cell));
+        let kinds: &[Kind] = match any_open && has(true) && has(false) {
+            true => &[Kind::Shared, Kind::Alone],
+            false => &[],
+        };
+        let one = |&kind: &Kind| {
+            let own = trials.iter().filter(|trial| {
+                is_open(&trial.cell) && kind_of(trial, &makers).is_none_or(|found| found == kind)
+            });
+            (kind, analyse_values(header, &own.cloned().collect::<Vec<_>>()))
+        };
+        let of_kind = kinds.iter().map(one).collect();
+        Kinds { of_kind, offered: offered(trials, &makers), makers }
+    }
+
+    /// The kind of a model.
+    #[must_use]
+    pub fn kind(&self, arm: &Arm) -> Kind {
+        match self.makers.contains(&arm.primitive) {
+            true => Kind::Alone,
+            false => Kind::Shared,
+        }
+    }
+
+    /// Requests per second that a kind was offered in a cell, over all its trials, or that
+    /// all were: the least and the most; null in a closed loop.
+    #[must_use]
+    pub fn offered(&self, cell: &Cell, kind: Option<Kind>) -> Option<(f64, f64)> {
+        let about = [None, Some(Kind::Shared), Some(Kind::Alone)];
+        let wanted = about.into_iter().filter(|&of| kind.is_none() || of.is_none() || of == kind);
+        let spans = wanted.filter_map(|of| self.offered.get(&(cell.clone(), of)).copied());
+        spans.reduce(wider)
+    }
+}
+
+/// The models of a run that make something for each connection, by their ids.
+fn makers(header: &RunHeader, told: &Told) -> BTreeSet<String> {
+    let makes = told.arm_facts.iter().filter(|fact| fact.name == MAKES);
+    let labels: BTreeSet<&str> =
+        makes.filter(|fact| fact.value != MAKES_NOTHING).map(|fact| fact.arm.as_str()).collect();
+    let plan = header.plan.primitives.iter();
+    plan.filter(|id| labels.contains(id.as_str())).cloned().collect()
+}
+
+/// What a trial that offers a rate is about; null where it has the baseline alone and
+/// does not say.
+fn kind_of(trial: &TrialValues, makers: &BTreeSet<String>) -> Option<Kind> {
+    let makes = |arm: &ArmValues| makers.contains(&arm.outcome.arm.primitive);
+    let is_compared = |arm: &&ArmValues| arm.outcome.arm.role == Role::Compared;
+    let mut compared = trial.arms.iter().filter(is_compared).peekable();
+    let alone = match compared.peek() {
+        Some(_) => compared.any(makes),
+        // One that is measured by itself is offered the rate of its own kind or the other.
+        None => {
+            let arm = trial.arms.first().filter(|_| trial.isolated)?;
+            makes(arm) != arm.outcome.server.as_ref()?.at_others_rate
+        }
+    };
+    Some(if alone { Kind::Alone } else { Kind::Shared })
+}
+
+fn offered(
+    trials: &[TrialValues],
+    makers: &BTreeSet<String>,
+) -> BTreeMap<(Cell, Option<Kind>), (f64, f64)> {
+    let mut spans = BTreeMap::new();
+    for trial in trials.iter().filter(|trial| trial.pass > 0) {
+        let rates = trial.arms.iter().filter_map(|arm| arm.outcome.server.as_ref()?.rate);
+        let Some(span) = rates.map(|rate| (rate, rate)).reduce(wider) else { continue };
+        spans
+            .entry(((*trial.cell).clone(), kind_of(trial, makers)))
+            .and_modify(|known| *known = wider(*known, span))
+            .or_insert(span);
+    }
+    spans
+}
+
+/// The span that holds both.
+fn wider(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    (a.0.min(b.0), a.1.max(b.1))
+}

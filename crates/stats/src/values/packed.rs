@@ -1,0 +1,125 @@
+//! Sums in a few dozen bytes: an analysis keeps those of every arm in every trial, and most
+//! of the counts of a slice are null.
+
+use iolens_model::outcome::Counts;
+
+use super::Sums;
+
+/// The numbers of [`Sums`], with those that are null left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Packed(Box<[u8]>);
+
+/// As many bits as a byte of a number has beside the one that says that more follow.
+const BITS: u32 = 7;
+const MORE: u8 = 1 << BITS;
+
+impl Packed {
+    /// Packs sums; [`Packed::sums`] gives them back.
+    pub(crate) fn of(sums: &Sums) -> Packed {
+        let mut bytes = Vec::with_capacity(2 * Counts::COUNT);
+        let own = [u64::from(sums.slices), u64::from(sums.rx_slices), sums.all_active_ns];
+        own.into_iter().for_each(|number| push(&mut bytes, number));
+        for counts in [&sums.tx, &sums.rx] {
+            let values = counts.values();
+            let bits =
+                values.iter().enumerate().map(|(at, value)| u64::from(value.is_some()) << at);
+            push(&mut bytes, bits.sum());
+            values.into_iter().flatten().for_each(|value| push(&mut bytes, value));
+        }
+        Packed(bytes.into_boxed_slice())
+    }
+
+    /// The sums that were packed.
+    pub(crate) fn sums(&self) -> Sums {
+        let mut rest = &*self.0;
+        let mut small = || u32::try_from(pull(&mut rest)).unwrap_or(u32::MAX);
+        let (slices, rx_slices) = (small(), small());
+        let all_active_ns = pull(&mut rest);
+        let mut counts = || {
+            // A bit that no count has would be a mistake of `of`.
+            let mut known = pull(&mut rest) & ((1 << Counts::COUNT) - 1);
+            let mut values = [None; Counts::COUNT];
+            while known != 0 {
+                values[known.trailing_zeros() as usize] = Some(pull(&mut rest));
+                known &= known - 1;
+            }
+            Counts::from_values(&values).unwrap_or_default()
+        };
+        Sums { slices, rx_slices, all_active_ns, tx: counts(), rx: counts() }
+    }
+}
+
+// One bit says of each count whether it is there.
+const _: () = assert!(Counts::COUNT < u64::BITS as usize);
+
+/// Appends a number: seven bits to a byte, the lowest first.
+fn push(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= u64::from(MORE) {
+        bytes.push(number.to_le_bytes()[0] | MORE);
+        number >>= BITS;
+    }
+    bytes.push(number.to_le_bytes()[0]);
+}
+
+/// Takes the number that comes next; 0 at the end.
+fn pull(bytes: &mut &[u8]) -> u64 {
+    // Most are small.
+    if let [byte @ ..MORE, rest @ ..] = *bytes {
+        *bytes = rest;
+        return u64::from(*byte);
+    }
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(BITS as usize) {
+        let Some((&byte, rest)) = bytes.split_first() else { break };
+        *bytes = rest;
+        number |= u64::from(byte & !MORE) << shift;
+        if byte < MORE {
+            break;
+        }
+    }
+    number
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_arm_that_never_ran_takes_eleven_bytes() {
+        let nothing = Sums::default();
+        let packed = Packed::of(&nothing);
+        assert_eq!(packed.sums(), nothing);
+        assert_eq!(packed.0.len(), 3 + 2 * (1 + 3), "own numbers, and what is always counted");
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_of_any_size_come_back(numbers in proptest::collection::vec(any::<u64>(), 0..9)) {
+            let mut bytes = Vec::new();
+            numbers.iter().for_each(|&number| push(&mut bytes, number));
+            let mut rest = &*bytes;
+            let back: Vec<u64> = numbers.iter().map(|_| pull(&mut rest)).collect();
+            prop_assert_eq!(back, numbers);
+            prop_assert!(rest.is_empty());
+        }
+
+        #[test]
+        fn sums_come_back(
+            own in any::<(u32, u32, u64)>(),
+            ends in proptest::array::uniform2(
+                proptest::collection::vec(any::<Option<u64>>(), Counts::COUNT),
+            ),
+        ) {
+            let counts = ends.map(|values| {
+                let values = values.try_into().unwrap();
+                Counts::from_values(&values).unwrap_or_default()
+            });
+            let (slices, rx_slices, all_active_ns) = own;
+            let [tx, rx] = counts;
+            let sums = Sums { slices, rx_slices, all_active_ns, tx, rx };
+            prop_assert_eq!(Packed::of(&sums).sums(), sums);
+        }
+    }
+}
