@@ -51,3 +51,5 @@ mod export_docs;
 mod fixture;
 #[cfg(test)]
 mod fixture_findings;
+#[cfg(test)]
+mod lint;
