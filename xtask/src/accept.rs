@@ -33,6 +33,7 @@ mod mapped;
 mod memory;
 mod oracle;
 mod overhead;
+#[path = "../../crates/report/src/lint/references.rs"]
 mod page;
 mod paired;
 mod process;

@@ -276,6 +276,13 @@ pub(crate) struct Report {
     /// Format of the figures
     #[arg(long, value_enum, default_value = "svg", requires = "figures")]
     pub(crate) format: FigureFormat,
+    /// What the figures are printed on, which sets their size
+    #[arg(long, value_enum, default_value = "page", requires = "figures")]
+    pub(crate) paper: FigurePaper,
+    /// Pixels per inch of a PNG, 72 to 1200 [default: 300]
+    #[arg(long, value_name = "N", requires = "figures")]
+    #[arg(value_parser = clap::value_parser!(u32).range(72..=1200))]
+    pub(crate) dpi: Option<u32>,
     /// Replace files that exist
     #[arg(long)]
     pub(crate) overwrite: bool,
@@ -289,8 +296,19 @@ pub(crate) struct Report {
 pub(crate) enum FigureFormat {
     /// Scalable, for papers and pages
     Svg,
-    /// Pixels
+    /// Pixels, with their size noted in the file
     Png,
+}
+
+/// What a figure is printed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FigurePaper {
+    /// One of two columns of a paper: 89 mm (3.5 in) wide, text of 6.4 pt or more
+    Column,
+    /// Both columns of a paper: 183 mm (7.2 in) wide, text of 6.4 pt or more
+    Page,
+    /// A slide of 16:9, 339 mm (13.33 in) wide
+    Slide,
 }
 
 #[derive(Debug, clap::Args)]

@@ -37,10 +37,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("without_pmu", fixture::without_pmu()),
     ] {
         std::fs::write(directory.join(format!("{name}.html")), html::page(&run, &analysis))?;
-        for figure in figure::all(&run, &analysis) {
-            let stem = directory.join(format!("{name}-{}", figure.file_stem));
-            std::fs::write(stem.with_extension("svg"), &figure.svg)?;
-            std::fs::write(stem.with_extension("png"), png::render(&figure.svg)?)?;
+        for paper in figure::Paper::ALL {
+            let folder = directory.join(format!("{paper:?}").to_lowercase());
+            std::fs::create_dir_all(&folder)?;
+            for figure in figure::all_on(paper, &run, &analysis) {
+                let stem = folder.join(format!("{name}-{}", figure.file_stem));
+                std::fs::write(stem.with_extension("svg"), &figure.svg)?;
+                std::fs::write(stem.with_extension("png"), png::render(&figure.svg, 150)?)?;
+            }
         }
         let style = Style { colour: true, width: 100 };
         std::fs::write(directory.join(format!("{name}.txt")), text::run(&run, &analysis, &style))?;

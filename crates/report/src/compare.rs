@@ -125,8 +125,8 @@ pub fn text(compared: &Compared<'_>, style: &Style) -> String {
 /// arm, cell and quantity: `ratio` is B over A of the ratio to the baseline, above 1 faster
 /// (or cheaper) in B; `verdict` is null for the baseline, for controls and where a run was
 /// `--quick` (`indicative`). `own` is what the arm takes by itself, in ns per message, and
-/// `interleaved` says whether the trials of both runs were measured in turn. `slower` counts what makes the exit
-/// code 1.
+/// `interleaved` says whether the trials of both runs were measured in turn. `slower` counts
+/// what makes the exit code 1.
 #[must_use]
 pub fn json(compared: &Compared<'_>) -> String {
     let comparison = compared.comparison;

@@ -31,17 +31,7 @@ const STYLE: &str = include_str!("html/style.css");
 pub fn page(run: &Run, analysis: &Analysis) -> String {
     let style = format!("{STYLE}\n{}", crate::figure::page_style());
     let sections = match run.header.plan.study() {
-        Study::Net => vec![
-            answers::section(run, analysis),
-            decision::section(run, analysis),
-            questions::section(run, analysis),
-            figures::section(run, analysis),
-            copies::section(run, analysis),
-            validity::section(run, analysis),
-            machine::section(run, analysis),
-            cells::section(run, analysis),
-            reproduce::section(run),
-        ],
+        Study::Net => of_net(run, analysis),
         Study::File | Study::Write | Study::Copy => vec![
             files::answers(run, analysis),
             files::decision(run, analysis),
@@ -93,6 +83,32 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
     };
     without_optional_tags(&page.into_string())
 }
+
+/// The sections of a run of `net`. It can have so many figures that not all have room.
+fn of_net(run: &Run, analysis: &Analysis) -> Vec<Markup> {
+    let before = [
+        answers::section(run, analysis),
+        decision::section(run, analysis),
+        questions::section(run, analysis),
+    ];
+    let after = [
+        copies::section(run, analysis),
+        validity::section(run, analysis),
+        machine::section(run, analysis),
+        cells::section(run, analysis),
+        reproduce::section(run),
+    ];
+    let others: usize = before.iter().chain(&after).map(|section| section.0.len()).sum();
+    let room = BYTES_MAX.saturating_sub(others + AROUND_BYTES);
+    let figures = figures::section(run, analysis, room);
+    before.into_iter().chain([figures]).chain(after).collect()
+}
+
+/// Bytes that a page may have.
+const BYTES_MAX: usize = 2_000_000;
+/// Bytes of what is around the sections of one: style, heading, words, and the headings
+/// within the section of figures.
+const AROUND_BYTES: usize = 60_000;
 
 /// HTML lets these end tags go where the next one begins, and a page of many
 /// cells has a hundred thousand of them (HTML, 13.1.2.4 optional tags).

@@ -52,4 +52,6 @@ mod fixture;
 #[cfg(test)]
 mod fixture_findings;
 #[cfg(test)]
+mod lint;
+#[cfg(test)]
 mod trials_tests;

@@ -1,14 +1,14 @@
-//! A figure as PNG. The only fonts are the ones that come with the program:
-//! a machine without any still gets text, and every machine the same picture.
+//! A figure as PNG that knows how large it is on paper. The only fonts are the ones that come
+//! with the program: a machine without any still gets text, and every machine the same picture.
 
 use std::sync::Arc;
 
 use epaint_default_fonts::{HACK_REGULAR, UBUNTU_LIGHT};
-use resvg::tiny_skia::{Pixmap, Transform};
+use resvg::tiny_skia::{Color, Pixmap, Transform};
 use resvg::usvg::{self, fontdb};
 
-/// Pixels per user unit: sharp on paper and on dense screens.
-const SCALE: f32 = 2.0;
+/// CSS pixels per inch, the unit of sizes of an SVG.
+const CSS_DPI: f32 = 96.0;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]
@@ -26,22 +26,48 @@ pub enum PngError {
     },
     /// The encoder gave up.
     #[error("cannot encode the figure as PNG: {0}")]
-    Encode(String),
+    Encode(#[from] png::EncodingError),
 }
 
-/// Draws a standalone SVG.
+/// Draws a standalone SVG at so many pixels per inch of its size, and notes them in the file
+/// (chunk `pHYs`). Without transparency, which some publishers refuse.
 ///
 /// # Errors
 ///
 /// See [`PngError`]; figures of this crate give none.
-pub fn render(svg: &str) -> Result<Vec<u8>, PngError> {
+pub fn render(svg: &str, dpi: u32) -> Result<Vec<u8>, PngError> {
     let tree = usvg::Tree::from_str(svg, &options())?;
-    let size = tree.size().to_int_size().scale_by(SCALE);
-    let size = size.ok_or(PngError::Size { width: 0, height: 0 })?;
-    let (width, height) = (size.width(), size.height());
+    let size = tree.size();
+    let [width, height] = [size.width(), size.height()].map(|side| pixels(side, dpi));
     let mut pixmap = Pixmap::new(width, height).ok_or(PngError::Size { width, height })?;
-    resvg::render(&tree, Transform::from_scale(SCALE, SCALE), &mut pixmap.as_mut());
-    pixmap.encode_png().map_err(|error| PngError::Encode(error.to_string()))
+    // Paper is white, whatever a figure leaves free.
+    pixmap.fill(Color::WHITE);
+    let scale = (width as f32 / size.width(), height as f32 / size.height());
+    resvg::render(&tree, Transform::from_scale(scale.0, scale.1), &mut pixmap.as_mut());
+    encode(&pixmap, dpi)
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+fn pixels(side: f32, dpi: u32) -> u32 {
+    (side * dpi as f32 / CSS_DPI).round() as u32
+}
+
+fn encode(pixmap: &Pixmap, dpi: u32) -> Result<Vec<u8>, PngError> {
+    let mut file = Vec::new();
+    let mut encoder = png::Encoder::new(&mut file, pixmap.width(), pixmap.height());
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 47 244")]
+    let per_metre = (f64::from(dpi) / 0.0254).round() as u32;
+    let unit = png::Unit::Meter;
+    let size = png::PixelDimensions { xppu: per_metre, yppu: per_metre, unit };
+    encoder.set_pixel_dims(Some(size));
+    // Nothing is transparent on a white ground, so no colour was multiplied.
+    let rgb = pixmap.data().chunks_exact(4).flat_map(|rgba| [rgba[0], rgba[1], rgba[2]]);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&rgb.collect::<Vec<u8>>())?;
+    writer.finish()?;
+    Ok(file)
 }
 
 /// The embedded fonts.
@@ -60,16 +86,38 @@ const SANS: &str = "Ubuntu";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{figure, fixture};
+    use crate::figure::{self, Paper};
+    use crate::fixture;
 
     #[test]
     fn every_figure_of_the_fixture_becomes_a_png() {
         let (run, analysis) = fixture::run();
         for figure in figure::all(&run, &analysis) {
-            let png = render(&figure.svg).expect("a figure is an SVG");
+            let png = render(&figure.svg, 72).expect("a figure is an SVG");
             assert!(png.starts_with(b"\x89PNG") && png.len() > 10_000);
             usvg::Tree::from_str(&figure.inline, &options()).expect("well-formed too");
         }
+    }
+
+    #[test]
+    fn a_png_has_the_pixels_of_its_size_and_says_how_many_make_a_metre() {
+        let check = |paper, dpi, width: u32, per_metre: u32| {
+            let (run, analysis) = fixture::run();
+            let figures = figure::all_on(paper, &run, &analysis);
+            let file = render(&figures[2].svg, dpi).expect("a figure is an SVG");
+            let decoder = png::Decoder::new(std::io::Cursor::new(file));
+            let reader = decoder.read_info().expect("a PNG");
+            let info = reader.info();
+            assert_eq!((info.width, info.color_type), (width, png::ColorType::Rgb));
+            let size = info.pixel_dims.expect("has the chunk pHYs");
+            assert_eq!((size.xppu, size.yppu), (per_metre, per_metre));
+            assert_eq!(size.unit, png::Unit::Meter);
+            info.height
+        };
+        check(Paper::Column, 300, 1051, 11_811);
+        check(Paper::Column, 600, 2102, 23_622);
+        check(Paper::Page, 300, 2161, 11_811);
+        assert_eq!(check(Paper::Slide, 150, 2000, 5906), 1125);
     }
 
     #[test]
@@ -83,16 +131,16 @@ mod tests {
                     r#"<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><text x="5" y="30" font-size="24" font-family="sans-serif">{text}</text></svg>"#
                 )
             };
-            let blank = render(&svg(" ")).expect("an SVG");
+            let blank = render(&svg(" "), 192).expect("an SVG");
             // U+E0FF is in no font: what stands for a missing glyph.
-            let missing = render(&svg("\u{e0ff}")).expect("an SVG");
-            let drawn = render(&svg(glyph)).expect("an SVG");
+            let missing = render(&svg("\u{e0ff}"), 192).expect("an SVG");
+            let drawn = render(&svg(glyph), 192).expect("an SVG");
             assert!(drawn != blank && drawn != missing, "{glyph} is not in {SANS}");
         }
     }
 
     #[test]
     fn what_is_no_svg_is_an_error() {
-        assert!(matches!(render("<html>"), Err(PngError::Svg(_))));
+        assert!(matches!(render("<html>", 192), Err(PngError::Svg(_))));
     }
 }

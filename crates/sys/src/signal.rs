@@ -7,7 +7,7 @@
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 use std::cell::Cell;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -80,6 +80,58 @@ impl Interrupts {
 impl AsFd for Interrupts {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.read.as_fd()
+    }
+}
+
+/// SIGINT, SIGTERM and SIGHUP kept waiting, for as long as there is something to put back
+/// first: they do what they do when this is dropped. Of the calling thread, so all others
+/// must do the same, or not be there.
+#[derive(Debug)]
+pub(crate) struct Delayed {
+    before: libc::sigset_t,
+    waiting: OwnedFd,
+}
+
+impl Delayed {
+    /// From now on.
+    ///
+    /// Errors: `EMFILE` and the like from signalfd(2).
+    pub(crate) fn these() -> Result<Delayed, Errno> {
+        // SAFETY: the sets live on this stack, and the kernel and libc only fill them in; the
+        // descriptor is new and nobody else's.
+        unsafe {
+            let mut these: libc::sigset_t = std::mem::zeroed();
+            let mut before: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut these);
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::sigaddset(&raw mut these, signal);
+            }
+            let fd = libc::signalfd(-1, &raw const these, libc::SFD_CLOEXEC);
+            if fd < 0 {
+                return Err(Errno::last());
+            }
+            let waiting = OwnedFd::from_raw_fd(fd);
+            match libc::pthread_sigmask(libc::SIG_BLOCK, &raw const these, &raw mut before) {
+                0 => Ok(Delayed { before, waiting }),
+                error => Err(Errno::from_raw(error)),
+            }
+        }
+    }
+}
+
+/// Readable as soon as one waits.
+impl AsFd for Delayed {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.waiting.as_fd()
+    }
+}
+
+impl Drop for Delayed {
+    fn drop(&mut self) {
+        // SAFETY: the set was filled in by pthread_sigmask(3), which cannot fail with it.
+        unsafe {
+            libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.before, std::ptr::null_mut())
+        };
     }
 }
 

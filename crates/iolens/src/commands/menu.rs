@@ -19,26 +19,40 @@ const OFFERED: [Topology; 3] = [Topology::Veth, Topology::Loopback, Topology::Si
 ///
 /// Errors: an exit code of 130 where that was by Ctrl-C.
 pub(crate) fn asked() -> Result<Option<Vec<String>>, Failure> {
-    let prompt = Prompt::on_this_terminal();
+    let mut prompt = Prompt::on_this_terminal();
     let stands = stands();
     let mut answers: Vec<Vec<String>> = Vec::new();
-    while let Some(question) = menu::next(&stands, &answers) {
-        match answered(&prompt, &question)? {
+    loop {
+        let question = menu::next(&stands, &answers);
+        let is_last = question.is_none();
+        let line = menu::line(&answers);
+        let question = question.unwrap_or_else(|| {
+            prompt.say(&format!("\n  iolens {}\n", in_shell(&line)));
+            run_it()
+        });
+        match answered(&mut prompt, &question)? {
+            Picked::Answer(adds) if is_last => return Ok((!adds.is_empty()).then_some(line)),
             Picked::Answer(adds) => answers.push(adds),
-            Picked::Back if answers.pop().is_some() => {}
+            Picked::Back if answers.pop().is_some() => {
+                // The command that was shown, and the answer before it.
+                for _ in 0..=usize::from(is_last) {
+                    prompt.take_back().map_err(|e| cannot_ask(&e))?;
+                }
+            }
             Picked::Back | Picked::Leave => return Ok(None),
         }
     }
-    let line = menu::line(&answers);
+}
+
+/// As it would be typed.
+fn in_shell(line: &[String]) -> String {
     let words = line.iter().map(String::as_str);
-    let command = shlex::try_join(words).unwrap_or_else(|_| line.join(" "));
-    prompt.say(&format!("\n  iolens {command}\n"));
+    shlex::try_join(words).unwrap_or_else(|_| line.join(" "))
+}
+
+fn run_it() -> Question {
     let answers = vec![Choice::new("yes", &["yes"]), Choice::new("no, leave it at that", &[])];
-    let run = Question { text: "Run it?", answer: Answer::Choice(answers) };
-    match answered(&prompt, &run)? {
-        Picked::Answer(adds) if !adds.is_empty() => Ok(Some(line)),
-        _ => Ok(None),
-    }
+    Question { text: "Run it?", answer: Answer::Choice(answers) }
 }
 
 /// Offers to open the page of the last run, where there is a display to show it on.
@@ -63,7 +77,7 @@ fn stands() -> Stands {
     OFFERED.into_iter().map(|topology| (topology, stage::available(topology))).collect()
 }
 
-fn answered(prompt: &Prompt, question: &Question) -> Result<Picked, Failure> {
+fn answered(prompt: &mut Prompt, question: &Question) -> Result<Picked, Failure> {
     let asked = match &question.answer {
         Answer::Choice(choices) => prompt.choose(question.text, choices),
         Answer::Value(value) => prompt.value(question.text, value),
@@ -72,6 +86,10 @@ fn answered(prompt: &Prompt, question: &Question) -> Result<Picked, Failure> {
         std::io::ErrorKind::Interrupted => {
             Failure { code: INTERRUPTED, message: "interrupted".to_owned() }
         }
-        _ => Failure::unusable(format!("cannot ask on this terminal: {e}")),
+        _ => cannot_ask(&e),
     })
+}
+
+fn cannot_ask(error: &std::io::Error) -> Failure {
+    Failure::unusable(format!("cannot ask on this terminal: {error}"))
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use iolens_model::run::Run;
+use iolens_report::figure::Paper;
 use iolens_report::text::Style;
 use iolens_stats::analysis::Analysis;
 
-use crate::args::{self, FigureFormat};
+use crate::args::{self, FigureFormat, FigurePaper};
 use crate::commands::stored::summed;
 use crate::failure::Failure;
 use crate::{output, places};
@@ -52,12 +53,17 @@ fn write_figures(
     folder: &Path,
     args: &args::Report,
 ) -> Result<(), Failure> {
+    let dpi = match (args.format, args.dpi) {
+        (FigureFormat::Svg, Some(_)) => return Err(Failure::usage(DPI_OF_SVG)),
+        (_, dpi) => dpi.unwrap_or(DPI),
+    };
     std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
-    for figure in iolens_report::figure::all(run, analysis) {
+    for figure in iolens_report::figure::all_on(paper(args.paper), run, analysis) {
         let (extension, bytes) = match args.format {
             FigureFormat::Svg => ("svg", figure.svg.into_bytes()),
             FigureFormat::Png => {
-                ("png", iolens_report::png::render(&figure.svg).map_err(Failure::unusable)?)
+                let png = iolens_report::png::render(&figure.svg, dpi);
+                ("png", png.map_err(Failure::unusable)?)
             }
         };
         let path = folder.join(format!("{}.{extension}", figure.file_stem));
@@ -65,6 +71,19 @@ fn write_figures(
         output::result(&format!("{}", path.display()));
     }
     Ok(())
+}
+
+/// Pixels per inch of a PNG where none are asked for: what publishers want at least.
+const DPI: u32 = 300;
+
+const DPI_OF_SVG: &str = "--dpi: an SVG has no pixels\n  add --format png, or leave --dpi out";
+
+fn paper(asked: FigurePaper) -> Paper {
+    match asked {
+        FigurePaper::Column => Paper::Column,
+        FigurePaper::Page => Paper::Page,
+        FigurePaper::Slide => Paper::Slide,
+    }
 }
 
 /// Writes a file that the user named; an existing one only when told to.

@@ -29,6 +29,7 @@ mod net;
 mod perf_control;
 mod pipes;
 mod plans;
+mod pty;
 mod receivers;
 mod resume;
 #[path = "../../../store/tests/it/sample.rs"]

@@ -62,13 +62,23 @@ fn reports_can_be_written(place: &Place) {
     assert!(std::fs::metadata(&page).unwrap().len() > 10_000);
     assert!(place.run(&line).stderr.contains("--overwrite"));
     let figures = place.path("figures");
-    for format in ["svg", "png"] {
-        let line = format!("report last --figures {} --format {format}", figures.display());
+    for how in ["svg", "png", "svg --paper column --overwrite", "png --paper slide --dpi 72"] {
+        let figures = if how.contains("slide") { place.path("slides") } else { figures.clone() };
+        let line = format!("report last --figures {} --format {how}", figures.display());
         let done = place.run(&line);
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         assert!(done.stdout.lines().count() >= 2, "{}", done.stdout);
         assert!(done.stdout.lines().all(|path| std::fs::metadata(path).unwrap().len() > 1000));
     }
+    let line = format!("report last --figures {} --format svg --dpi 300", figures.display());
+    let done = place.run(&line);
+    assert_eq!(done.code, Some(2));
+    assert!(done.stderr.contains("an SVG has no pixels"), "{}", done.stderr);
+    let column = std::fs::read_dir(&figures).unwrap().filter_map(|entry| {
+        let path = entry.unwrap().path();
+        path.extension().is_some_and(|e| e == "svg").then(|| std::fs::read_to_string(path).unwrap())
+    });
+    assert!(column.into_iter().all(|svg| svg.contains(" width=\"89.00mm\" ")));
 }
 
 #[test]

@@ -1,9 +1,14 @@
 //! `iolens` alone: a menu on a terminal, help anywhere else.
 
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::LocalModes;
 
 use crate::harness::{Finished, Place, finished};
+use crate::pty::Pty;
 use crate::skip;
 
 /// The tool on a terminal of its own, by script(1), with these keys typed; null without it.
@@ -58,4 +63,59 @@ fn a_value_that_cannot_be_is_asked_for_again() {
     let command = "iolens ask --size 12KiB --connections 40 --fields 3 --mode stream --topology \
                    loopback";
     assert!(done.stdout.contains(command), "{}", done.stdout);
+}
+
+/// The menu on a terminal that can draw, waiting for its first answer.
+fn drawn(place: &Place) -> (Pty, Child) {
+    let mut command = place.command("");
+    command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+    let (mut pty, child) = Pty::start(command, true);
+    pty.until_asked(FIRST, 1);
+    (pty, child)
+}
+
+const FIRST: &str = "What do you want to know?";
+
+#[test]
+fn a_signal_ends_it_and_the_terminal_is_as_it_was() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let place = Place::new();
+        let (pty, mut child) = drawn(&place);
+        let _held = pty.held_open();
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+        let shown = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+        assert!(pty.settings().local_modes.contains(shown), "{signal:?}");
+    }
+}
+
+#[test]
+fn going_back_leaves_nothing_of_what_was_answered() {
+    let place = Place::new();
+    let (mut pty, mut child) = drawn(&place);
+    let first = pty.screen();
+    pty.press("1");
+    pty.until_asked("Where?", 1);
+    pty.press("\u{7f}");
+    pty.until_asked(FIRST, 2);
+    assert_eq!(pty.screen(), first);
+    // To the command and back over it, and over values that were typed.
+    pty.press("2");
+    let typed = [("How large", 1, "12 parsecs"), ("How large", 2, "12KiB"), ("Over how", 1, "")];
+    for (question, times, value) in typed.into_iter().chain([("Of how many", 1, "")]) {
+        pty.until_said(question, times);
+        pty.press(&format!("{value}\n"));
+    }
+    pty.until_asked("What travels?", 1);
+    pty.press("1");
+    pty.until_asked("Where?", 2);
+    let before = pty.screen();
+    pty.press("\r");
+    pty.until_asked("Run it?", 1);
+    pty.press("\u{7f}");
+    pty.until_asked("Where?", 3);
+    assert_eq!(pty.screen(), before);
+    pty.press("q");
+    pty.rest();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

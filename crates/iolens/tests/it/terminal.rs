@@ -1,14 +1,9 @@
 //! A terminal: its width, its letters, what it knows of colours.
 
-use std::fs::File;
-use std::io::Read;
-use std::process::Stdio;
-
 use iolens_store::Store;
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::harness::Place;
+use crate::pty::Pty;
 use crate::sample;
 
 /// A place with one stored run.
@@ -25,32 +20,16 @@ fn place() -> Place {
 
 /// What a terminal of 80 × 24 is sent by a command in this environment.
 fn on_terminal(place: &Place, line: &str, environment: &[(&str, &str)]) -> String {
-    let controller = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&controller).unwrap();
-    unlockpt(&controller).unwrap();
-    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&controller, size).unwrap();
-    let name = ptsname(&controller, Vec::new()).unwrap();
-    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     let mut command = place.command(line);
     for name in ["LC_ALL", "LC_CTYPE", "LANG", "TERM", "COLUMNS", "CLICOLOR_FORCE"] {
         command.env_remove(name);
     }
     // Where a build runs is no reason to colour what has no colours.
     command.env("CI", "true").envs(environment.iter().copied());
-    let both = || Stdio::from(terminal.try_clone().unwrap());
-    let mut child = command.stdout(both()).stderr(both()).spawn().unwrap();
-    // It holds copies of the terminal, which ends when nobody has it open.
-    drop((command, terminal));
-    let mut said = Vec::new();
-    let mut piece = [0; 4096];
-    let mut controller = File::from(controller);
-    // A terminal that nobody has open any more gives EIO.
-    while let Ok(n @ 1..) = controller.read(&mut piece) {
-        said.extend_from_slice(&piece[..n]);
-    }
+    let (mut pty, mut child) = Pty::start(command, false);
+    pty.rest();
     assert!(child.wait().unwrap().code().is_some());
-    String::from_utf8(said).unwrap()
+    pty.said
 }
 
 const UTF_8: (&str, &str) = ("LANG", "C.UTF-8");

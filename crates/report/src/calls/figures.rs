@@ -3,24 +3,25 @@
 
 use iolens_model::call::CallKind;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Interval};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 
-use super::tables::hover;
+use super::tables::{estimate, hover};
 use super::{Row, by_cost, filled, rows, series, time_of};
 use crate::figure::chart::{self, Along, Chart, Kind, Panel, Point, Series};
 use crate::figure::scale::Scale;
-use crate::figure::sheet::{Drawing, Medium, Sheet};
+use crate::figure::sheet::{Drawing, Sheet};
 use crate::figure::style;
 use crate::figure::svg::Anchor;
-use crate::figure::{Figure, Group, of_calls};
+use crate::figure::{Figure, Medium, Paper, of_calls};
 use crate::number::nanoseconds;
 use crate::results::interval_text;
 use crate::words;
 
 /// Every figure of the study.
-pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
-    let mut figures: Vec<Figure> = filled(analysis).iter().map(|cell| bars(run, cell)).collect();
-    figures.extend(time_by_calls(run, analysis));
+pub(crate) fn all(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
+    let cells = filled(analysis);
+    let mut figures: Vec<Figure> = cells.iter().map(|cell| bars(paper, run, cell)).collect();
+    figures.extend(time_by_calls(paper, run, analysis));
     figures
 }
 
@@ -29,14 +30,14 @@ const RIGHT: f64 = 96.0;
 const HEIGHT: f64 = 19.0;
 
 /// A bar for each call of a cell, cheapest first.
-fn bars(run: &Run, cell: &CellAnalysis) -> Figure {
+fn bars(paper: Paper, run: &Run, cell: &CellAnalysis) -> Figure {
     let rows = rows(run, cell);
     let subject = words::subject(&run.header, &cell.cell);
     let title = format!("Time per call (ns, log scale): {subject}");
     let draw = |medium| draw_bars(run, cell, &rows, medium, &title);
     let threads = cell.cell.threads;
     let stem = format!("ns-per-call-{threads}-threads");
-    of_calls(run, &stem, &title, Group::Main, draw, by_cost(run, cell, true))
+    of_calls(paper, run, &stem, &title, draw, by_cost(run, cell, true))
 }
 
 fn draw_bars(
@@ -114,7 +115,7 @@ const CURVES: [&str; 7] =
     ["getppid", "read_zero", "read_file", "stat", "open_close", "mmap_munmap", "io_uring_nop"];
 
 /// Time of a row of calls against how many it has.
-fn time_by_calls(run: &Run, analysis: &Analysis) -> Option<Figure> {
+fn time_by_calls(paper: Paper, run: &Run, analysis: &Analysis) -> Option<Figure> {
     let cells = series(analysis);
     if cells.len() < 2 {
         return None;
@@ -160,7 +161,7 @@ fn time_by_calls(run: &Run, analysis: &Analysis) -> Option<Figure> {
     };
     let draw = |medium| crate::figure::draw::draw(&drawn, medium);
     let table = super::in_a_row(run, analysis)?;
-    Some(of_calls(run, "time-by-calls", title, Group::Main, draw, table))
+    Some(of_calls(paper, run, "time-by-calls", title, draw, table))
 }
 
 /// Time of one call's rows.
@@ -170,13 +171,14 @@ fn curve(cells: &[(u64, &CellAnalysis)], id: &str) -> Option<Series> {
         let calls = *calls as f64;
         let all = |ns: f64| ns * calls;
         let interval = ns.interval.map(|i| Interval { low: all(i.low), high: all(i.high) });
+        let whole = Estimate { value: all(ns.value), interval, n: ns.n };
         Some(Point {
             x: calls,
             value: all(ns.value),
             interval,
             open: false,
             text: interval_text(Some(ns), 1.0),
-            hover: format!("{id}, {calls} in a row: {}", nanoseconds(all(ns.value))),
+            hover: format!("{id}, {calls} in a row: {}", estimate(whole)),
         })
     };
     let points: Vec<Point> = cells.iter().filter_map(point).collect();

@@ -175,9 +175,16 @@ pub(crate) fn kinds(run: &Run) -> Table {
     table
 }
 
+/// A time with its interval and how many trials it is of.
+pub(super) fn estimate(ns: Estimate) -> String {
+    let interval =
+        ns.interval.map(|i| format!(" [{}, {}]", nanoseconds(i.low), nanoseconds(i.high)));
+    format!("{}{}, n = {}", nanoseconds(ns.value), interval.unwrap_or_default(), ns.n)
+}
+
 /// What a bar says when it is pointed at.
 pub(super) fn hover(row: &Row<'_>) -> String {
     let what = row.facts.map_or("", |facts| facts.summary.as_str());
     let role = if row.arm.arm.role == Role::Control { ", a control" } else { "" };
-    format!("{}{role}: {}; {what}", row.arm.arm.label, nanoseconds(row.ns.value))
+    format!("{}{role}: {}; {what}", row.arm.arm.label, estimate(row.ns))
 }

@@ -7,18 +7,19 @@ use iolens_stats::attribution::{
     ArmAttribution, Class, ClassShare, Explanation, Scope, ScopeAttribution,
 };
 
-use super::sheet::{Drawing, Medium, Sheet};
+use super::paper::Medium;
+use super::sheet::{Drawing, Sheet};
 use super::svg::Anchor;
-use super::{Figure, Group};
+use super::{Figure, Group, Paper};
 use crate::table::{Column, Entry, Table};
 use crate::{explain, number, words};
 
 /// The figure of each cell that was explained.
-pub(super) fn figures(run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
-    explanations.iter().filter_map(|explanation| figure(run, explanation)).collect()
+pub(super) fn figures(paper: Paper, run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
+    explanations.iter().filter_map(|explanation| figure(paper, run, explanation)).collect()
 }
 
-fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
+fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
     let bars = bars(explanation);
     if bars.is_empty() {
         return None;
@@ -26,18 +27,9 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
     let cell = &explanation.attribution.cell;
     let title = title(&run.header, explanation);
     let draw = |medium| draw(&run.header, explanation, &bars, medium, &title);
-    Some(Figure {
-        file_stem: stem(&run.header, cell, "attribution"),
-        title: title.clone(),
-        group: Group::Time,
-        svg: draw(Medium::Paper).standalone(),
-        inline: draw(Medium::Page).inline(),
-        narrow: None,
-        table: table(&title, explain::time_of(explanation), &bars),
-        family: None,
-        lines: 0,
-        leads: false,
-    })
+    let stem = stem(&run.header, cell, "attribution");
+    let table = table(&title, explain::time_of(explanation), &bars);
+    Some(Figure::new(paper, Group::Time, stem, &title, draw, table))
 }
 
 /// The name of a figure of one cell.

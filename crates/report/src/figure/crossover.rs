@@ -3,10 +3,11 @@
 
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, Crossover, CrossoverPoint, CrossoverShape};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape};
 
+use super::paper::Medium;
 use super::scale::Scale;
-use super::sheet::{Drawing, Medium, Sheet};
+use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look, Marker};
 use super::svg::Anchor;
 use super::{Figure, Group, Sweep, chart, labels};
@@ -25,6 +26,8 @@ struct Row<'a> {
     crossover: &'a Crossover,
     /// Labels and looks of the first and the second arm.
     arms: [(String, Look); 2],
+    /// The cells of the curve.
+    cells: &'a [&'a CellAnalysis],
     delta: f64,
 }
 
@@ -48,7 +51,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
                 (chart::shown(cells, label), style::of(&primitive))
             };
             let arms = [arm(&crossover.first), arm(&crossover.second)];
-            Row { crossover, arms, delta: analysis.delta }
+            Row { crossover, arms, cells, delta: analysis.delta }
         })
     });
     let rows: Vec<Row> = rows.collect();
@@ -110,20 +113,25 @@ const GAP: f64 = 36.0;
 const NAMES: f64 = 182.0;
 /// Room for the band in words.
 const WORDS: f64 = 128.0;
+/// Width below which there is none: the band stands below the names instead.
+const WORDS_BESIDE_MIN: f64 = 560.0;
+/// Height of a line of text.
+const LINE: f64 = 16.0;
 
 fn draw(run: &Run, sweep: &Sweep<'_>, delta: f64, medium: Medium, rows: &[Row<'_>]) -> Drawing {
-    let how = format!(
-        "left to right: coloured where an arm is ahead by more than δ = {} (simultaneous 95 % \
-         intervals), hollow where it is a tie or unknown; at the right the band in between, open \
-         ends as < and >",
-        number::percent(delta)
-    );
     let curves: Vec<&[Row]> =
         rows.chunk_by(|a, b| a.crossover.curve == b.crossover.curve).collect();
-    let beside = if medium == Medium::Page { curves.len().min(2) } else { 1 };
-    let width = (medium.width() - GAP * (beside as f64 - 1.0)) / beside as f64;
+    let beside = beside(medium, &curves);
+    let width = width_of(medium, beside);
     let total = width.min(800.0) * beside as f64 + GAP * (beside as f64 - 1.0);
     let width = width.min(800.0);
+    let place = if width >= WORDS_BESIDE_MIN { "at the right" } else { "below the names" };
+    let how = format!(
+        "left to right: coloured where an arm is ahead by more than δ = {} (simultaneous 95 % \
+         intervals), hollow where it is a tie or unknown; {place} the band in between, open ends \
+         as < and >",
+        number::percent(delta)
+    );
     let x = Scale::sizes(&sizes(rows).into_iter().map(|size| size.0).collect::<Vec<_>>());
     let mut sheet = Sheet::new(medium, total, &sweep.title(&title(run)), &how);
     for line in curves.chunks(beside) {
@@ -142,6 +150,34 @@ fn draw(run: &Run, sweep: &Sweep<'_>, delta: f64, medium: Medium, rows: &[Row<'_
     sheet.finish(&words::footer(&run.header, &sweep.setting))
 }
 
+/// Blocks beside each other: as few as fit the height.
+fn beside(medium: Medium, curves: &[&[Row<'_>]]) -> usize {
+    match medium {
+        Medium::Page => curves.len().min(2),
+        Medium::Narrow | Medium::Column | Medium::Columns => 1,
+        Medium::Slide(_) => {
+            const STRIP_MIN: f64 = 120.0;
+            const AROUND: f64 = 130.0;
+            let rows = curves.iter().map(|rows| rows.len()).max().unwrap_or(0) as f64;
+            let fits = |beside: &usize| {
+                let lines = curves.len().div_ceil(*beside) as f64;
+                let tight = width_of(medium, *beside) < WORDS_BESIDE_MIN;
+                let row = if tight { ROW + LINE } else { ROW };
+                AROUND + lines * (HEADING + RULE + 24.0 + rows * row) <= medium.height()
+            };
+            let wide = |beside: &usize| width_of(medium, *beside) - NAMES >= STRIP_MIN;
+            let possible: Vec<usize> = (1..=curves.len()).filter(wide).collect();
+            let most = possible.last().copied().unwrap_or(1);
+            possible.into_iter().find(fits).unwrap_or(most)
+        }
+    }
+}
+
+/// Width of a block with so many beside each other.
+fn width_of(medium: Medium, beside: usize) -> f64 {
+    (medium.width() - GAP * (beside as f64 - 1.0)) / beside as f64
+}
+
 /// Every size of the rows, rising.
 fn sizes(rows: &[Row<'_>]) -> Vec<Bytes> {
     let points = rows.iter().flat_map(|row| &row.crossover.points);
@@ -153,16 +189,34 @@ fn sizes(rows: &[Row<'_>]) -> Vec<Bytes> {
 
 impl Block<'_> {
     fn x(&self, bytes: f64) -> f64 {
-        self.left + NAMES + (self.width - NAMES - WORDS) * self.x.position(bytes)
+        self.left + NAMES + self.length() * self.x.position(bytes)
+    }
+
+    fn has_words_beside(&self) -> bool {
+        self.width >= WORDS_BESIDE_MIN
+    }
+
+    /// Of the strip.
+    fn length(&self) -> f64 {
+        // The last size stands in the middle of its label.
+        const HALF_LABEL: f64 = 16.0;
+        self.width - NAMES - if self.has_words_beside() { WORDS } else { HALF_LABEL }
+    }
+
+    fn row_height(&self) -> f64 {
+        ROW + if self.has_words_beside() { 0.0 } else { LINE }
     }
 
     fn rule(&self, sheet: &mut Sheet, y: f64) {
         sheet.svg.line((self.left, y), (self.left + self.width, y), "rule");
     }
 
-    /// Where the words begin.
+    /// Where the words begin, beside the strip or below the names.
     fn words(&self) -> f64 {
-        self.left + self.width - WORDS + 10.0
+        match self.has_words_beside() {
+            true => self.left + self.width - WORDS + 10.0,
+            false => self.left + 18.0,
+        }
     }
 
     /// The thread count, the sizes, and marks at those of the caches.
@@ -171,13 +225,15 @@ impl Block<'_> {
         let y = sheet.y;
         let name = rows.first().map(|row| words::panel(&run.header, &row.crossover.curve));
         sheet.svg.text(self.left, y, Anchor::Start, "tp", &name.unwrap_or_default());
-        let step = labels::step(self.x, self.width - NAMES - WORDS);
+        let step = labels::step(self.x, self.length());
         for (bytes, label) in self.x.ticks.iter().step_by(step) {
             sheet.svg.text(self.x(*bytes), y, Anchor::Middle, "tk", label);
         }
-        sheet.svg.text(self.words(), y, Anchor::Start, "tn", "tie or unknown");
+        if self.has_words_beside() {
+            sheet.svg.text(self.words(), y, Anchor::Start, "tn", "tie or unknown");
+        }
         self.rule(sheet, y + RULE);
-        let bottom = y + RULE + ROW * rows.len() as f64;
+        let bottom = y + RULE + self.row_height() * rows.len() as f64;
         let caches = chart::caches(&run.header.host).into_iter();
         let mut before = f64::MIN;
         for (name, bytes) in caches.filter(|(_, bytes)| self.x.contains(*bytes)) {
@@ -207,8 +263,9 @@ impl Block<'_> {
             sheet.svg.point(at, Some(look.marker), &class, &row.hover(point));
         }
         let band = row.band(["upper", "lower"]);
-        sheet.svg.text(self.words(), middle + 4.0, Anchor::Start, "tk", &band);
-        sheet.y += ROW;
+        let words_y = if self.has_words_beside() { middle + 4.0 } else { y + 31.0 + LINE };
+        sheet.svg.text(self.words(), words_y, Anchor::Start, "tk", &band);
+        sheet.y += self.row_height();
         self.rule(sheet, sheet.y);
     }
 
@@ -244,11 +301,26 @@ impl Row<'_> {
     fn hover(&self, point: &CrossoverPoint) -> String {
         let [(first, _), (second, _)] = &self.arms;
         let interval = point.simultaneous.map(number::bracket).unwrap_or_default();
+        let verdict = match self.ahead(point) {
+            Ahead::First => format!("{first} is ahead"),
+            Ahead::Second => format!("{second} is ahead"),
+            Ahead::Nobody => "tie or unknown".to_owned(),
+        };
         format!(
-            "{}: time of {first} over that of {second}: {} {interval} (simultaneous)",
+            "{}: time of {first} over that of {second}: {} {interval} (simultaneous), n = {}, \
+             {verdict}",
             point.size,
-            number::ratio(point.ratio)
+            number::ratio(point.ratio),
+            self.trials(point.size)
         )
+    }
+
+    /// Trials that both arms have at a size.
+    fn trials(&self, size: Bytes) -> u32 {
+        let cell = self.cells.iter().find(|cell| cell.cell.size == size);
+        let contrast = |label: &String| chart::find(cell?, label)?.contrast.as_ref();
+        let arms = [&self.crossover.first, &self.crossover.second];
+        arms.into_iter().filter_map(contrast).map(|contrast| contrast.n).min().unwrap_or(0)
     }
 }
 

@@ -1,11 +1,12 @@
 //! A chart as SVG: small multiples in rows, curves named at their ends where
 //! there is room for that, in a legend above where there is none.
 
-use super::chart::{Chart, Kind};
+use super::chart::{Chart, Kind, Panel};
+use super::paper::Medium;
 use super::plot::{
-    self, AXIS_HEIGHT, AXIS_NAME_HEIGHT, AXIS_WIDTH, Frame, LABEL_INDENT, TITLE_HEIGHT,
+    self, AXIS_HEIGHT, AXIS_NAME_HEIGHT, AXIS_WIDTH, Frame, LABEL_INDENT, TITLE_HEIGHT, TITLE_LINE,
 };
-use super::sheet::{Drawing, Medium, Sheet};
+use super::sheet::{Drawing, Sheet};
 use super::style::Look;
 use super::svg;
 
@@ -16,6 +17,8 @@ struct Layout {
     plot_height: f64,
     /// Room for names at the ends of curves; none where a legend has them.
     names: Option<f64>,
+    /// Lines of the longest title of a plot.
+    title_lines: usize,
 }
 
 impl Layout {
@@ -25,31 +28,86 @@ impl Layout {
     const GAP: f64 = 14.0;
 
     fn of(chart: &Chart, medium: Medium) -> Layout {
-        let wished = match (medium, chart.columns) {
-            (Medium::Narrow, _) => 1,
-            (Medium::Paper, 4..) => 2,
-            (_, columns) => columns,
+        let panels = chart.panels.len();
+        if matches!(medium, Medium::Slide(_)) {
+            let layouts =
+                (1..=panels).filter_map(|columns| Layout::on_slide(chart, medium, columns));
+            if let Some(best) = layouts.min_by(|a, b| a.oddness(chart).total_cmp(&b.oddness(chart)))
+            {
+                return best;
+            }
+        }
+        let columns = match (medium, panels) {
+            (Medium::Narrow, _) | (Medium::Column, ..=4) => 1,
+            (Medium::Column, _) => 2,
+            (Medium::Columns, _) if chart.columns > 3 => 2,
+            _ => chart.columns,
         };
-        let columns = wished.min(chart.panels.len()).max(1);
+        let layout = Layout::of_columns(chart, medium, columns.clamp(1, panels.max(1)));
+        let (share, least, most) = match (medium, layout.names) {
+            (_, Some(_)) => (0.86, 290.0, 380.0),
+            // Four below each other fit a page.
+            (Medium::Column, None) if columns == 1 && panels > 2 => (0.4, 104.0, 300.0),
+            (Medium::Column, None) => (0.6, 104.0, 300.0),
+            (_, None) => (0.74, 104.0, 300.0),
+        };
+        Layout { plot_height: (share * layout.plot_width).clamp(least, most), ..layout }
+    }
+
+    /// So many plots beside each other, whose height is open.
+    fn of_columns(chart: &Chart, medium: Medium, columns: usize) -> Layout {
         let each = medium.width() / columns as f64;
         let names = names_width(chart);
         let beside = each - AXIS_WIDTH - names;
-        if beside >= Layout::NAMED_MIN {
-            let plot_width = beside.min(Layout::PLOT_MAX);
-            let plot_height = (0.86 * plot_width).clamp(290.0, 380.0);
-            return Layout { columns, plot_width, plot_height, names: Some(names) };
+        let (room, names) = match beside >= Layout::NAMED_MIN {
+            true => (beside, Some(names)),
+            false => (each - AXIS_WIDTH - Layout::GAP, None),
+        };
+        let lines = |panel: &Panel| plot::title(panel, each).len();
+        let title_lines = chart.panels.iter().map(lines).max().unwrap_or(1).max(1);
+        let plot_width = room.min(Layout::PLOT_MAX);
+        Layout { columns, plot_width, plot_height: 0.0, names, title_lines }
+    }
+
+    /// The same with plots that fill a slide; nothing where they would be too small.
+    fn on_slide(chart: &Chart, medium: Medium, columns: usize) -> Option<Layout> {
+        // Names of bounds stand in the plot, each at its line.
+        let bounds = chart.panels.iter().flat_map(|panel| &panel.bounds);
+        let widest = bounds.map(|(_, name)| svg::width(name, 11.0) + 10.0).fold(0.0, f64::max);
+        let least_height = if widest > 0.0 { 135.0 } else { 100.0 };
+        let least = Layout::of_columns(chart, medium, columns);
+        if least.plot_width < f64::max(150.0, widest) {
+            return None;
         }
-        let plot_width = (each - AXIS_WIDTH - Layout::GAP).min(Layout::PLOT_MAX);
-        let plot_height = (0.74 * plot_width).clamp(104.0, 300.0);
-        Layout { columns, plot_width, plot_height, names: None }
+        let least = Layout { plot_height: least_height, ..least };
+        let free = medium.height() - draw_in(chart, medium, &least).height();
+        let plot_height = least_height + free / least.rows(chart) as f64;
+        (free >= 0.0).then_some(Layout { plot_height, ..least })
+    }
+
+    /// How far plots are from the shape that is easy to read, and how many places are empty.
+    fn oddness(&self, chart: &Chart) -> f64 {
+        const ASPECT: f64 = 1.5;
+        let places = self.rows(chart) * self.columns;
+        let empty = 1.0 - chart.panels.len() as f64 / places as f64;
+        (self.plot_width / self.plot_height / ASPECT).ln().abs() + 2.0 * empty
+    }
+
+    fn rows(&self, chart: &Chart) -> usize {
+        chart.panels.len().div_ceil(self.columns)
     }
 
     fn panel_width(&self) -> f64 {
         AXIS_WIDTH + self.plot_width + self.names.unwrap_or(Layout::GAP)
     }
 
+    /// Room for the title of a plot and the name of its value axis.
+    fn title_height(&self) -> f64 {
+        TITLE_HEIGHT + TITLE_LINE * (self.title_lines as f64 - 1.0)
+    }
+
     fn panel_height(&self) -> f64 {
-        TITLE_HEIGHT + self.plot_height + AXIS_HEIGHT
+        self.title_height() + self.plot_height + AXIS_HEIGHT
     }
 }
 
@@ -64,7 +122,10 @@ fn names_width(chart: &Chart) -> f64 {
 
 /// Draws a chart.
 pub(crate) fn draw(chart: &Chart, medium: Medium) -> Drawing {
-    let layout = Layout::of(chart, medium);
+    draw_in(chart, medium, &Layout::of(chart, medium))
+}
+
+fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {
     let width = layout.panel_width() * layout.columns as f64;
     let mut sheet = Sheet::new(medium, width, &chart.title, &chart.subtitle);
     if layout.names.is_none() {
@@ -74,16 +135,16 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Drawing {
         let (row, column) = (i / layout.columns, i % layout.columns);
         let frame = Frame {
             left: layout.panel_width() * column as f64 + AXIS_WIDTH,
-            top: sheet.y + layout.panel_height() * row as f64 + TITLE_HEIGHT,
+            top: sheet.y + layout.panel_height() * row as f64 + layout.title_height(),
             width: layout.plot_width,
             height: layout.plot_height,
+            titled: layout.panel_width(),
             named: layout.names.is_some(),
             lowest: i + layout.columns >= chart.panels.len(),
         };
         plot::draw(&mut sheet.svg, chart, panel, &frame);
     }
-    let rows = chart.panels.len().div_ceil(layout.columns);
-    sheet.y += layout.panel_height() * rows as f64 + AXIS_NAME_HEIGHT;
+    sheet.y += layout.panel_height() * layout.rows(chart) as f64 + AXIS_NAME_HEIGHT;
     sheet.finish(&chart.footer)
 }
 

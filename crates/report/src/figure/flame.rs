@@ -13,9 +13,10 @@ use iolens_model::run::Run;
 use iolens_stats::attribution::{Class, Explanation};
 
 use super::attribution::{stem, tile_class};
-use super::sheet::{Drawing, Medium, Sheet};
+use super::paper::Medium;
+use super::sheet::{Drawing, Sheet};
 use super::svg::{self, Anchor};
-use super::{Figure, Group};
+use super::{Figure, Group, Paper};
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 
@@ -72,11 +73,11 @@ fn tree(trials: &[ProfileTrial], arm: &str) -> Node {
 
 /// One figure per explained cell: the arm that differs most from the one it
 /// was set against, and that one.
-pub(super) fn figures(run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
-    explanations.iter().filter_map(|explanation| figure(run, explanation)).collect()
+pub(super) fn figures(paper: Paper, run: &Run, explanations: &[Explanation]) -> Vec<Figure> {
+    explanations.iter().filter_map(|explanation| figure(paper, run, explanation)).collect()
 }
 
-fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
+fn figure(paper: Paper, run: &Run, explanation: &Explanation) -> Option<Figure> {
     let cell = &explanation.attribution.cell;
     let of_cell: Vec<ProfileTrial> =
         run.profiles.iter().filter(|trial| trial.cell == *cell).cloned().collect();
@@ -101,18 +102,8 @@ fn figure(run: &Run, explanation: &Explanation) -> Option<Figure> {
     let subject = words::subject(&run.header, cell);
     let title = format!("Stacks by share of samples (%): {subject}");
     let draw = |medium| draw(run, explanation, &trees, medium, &title);
-    Some(Figure {
-        file_stem: stem(&run.header, cell, "stacks"),
-        title: title.clone(),
-        group: Group::Time,
-        svg: draw(Medium::Paper).standalone(),
-        inline: draw(Medium::Page).inline(),
-        narrow: None,
-        table: table(&title, &trees),
-        family: None,
-        lines: 0,
-        leads: false,
-    })
+    let stem = stem(&run.header, cell, "stacks");
+    Some(Figure::new(paper, Group::Time, stem, &title, draw, table(&title, &trees)))
 }
 
 fn draw(

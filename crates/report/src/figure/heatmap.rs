@@ -4,9 +4,11 @@
 
 use iolens_model::family::Condition;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis};
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast};
 
-use super::sheet::{Drawing, Medium, Sheet};
+use super::paper::Medium;
+use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look};
 use super::svg::{self, Anchor};
 use super::{Figure, Group, Sweep, chart};
@@ -26,6 +28,8 @@ struct Tile {
     below: String,
     /// The same in words, for the hover and the table.
     text: String,
+    /// What it rests on, for the hover.
+    evidence: String,
 }
 
 /// The title, in the words of the study.
@@ -62,6 +66,7 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
             arms: all.iter().map(look).collect(),
             below: word.to_owned(),
             text: format!("{word}: {}", number::list(&names)),
+            evidence: evidence(&all),
         }
     };
     match standing(cell, delta) {
@@ -75,6 +80,7 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
                 arms: vec![look(&best)],
                 text: format!("{}, {below}; next is {}", name(&best), name(&nearest)),
                 below,
+                evidence: evidence(&[best, nearest]),
             }
         }
         Standing::Tie { best, others } => several("tie", best, &others),
@@ -82,9 +88,19 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
         Standing::NoInterval { best, .. } => several("one trial", best, &[]),
         Standing::Nothing(why) => {
             let below = NONE.to_owned();
-            Tile { winner: None, arms: Vec::new(), below, text: why }
+            Tile { winner: None, arms: Vec::new(), below, text: why, evidence: evidence(&[]) }
         }
     }
+}
+
+/// `; send: 1.06 [1.05, 1.07], n = 12` of the arms that have a contrast.
+fn evidence(arms: &[Candidate]) -> String {
+    let one = |(label, contrast): (&str, &Contrast)| {
+        format!("; {label}: {}, n = {}", number::contrast(contrast), contrast.n)
+    };
+    let judged = arms.iter().filter_map(|arm| Some((arm.label, arm.contrast?)));
+    let all: String = judged.map(one).collect();
+    if all.is_empty() { "; n = 0".to_owned() } else { all }
 }
 
 /// `; send, which needs a contiguous message, is left out`.
@@ -108,12 +124,7 @@ fn draw(
     medium: Medium,
     tile: &dyn Fn(&CellAnalysis) -> Tile,
 ) -> Drawing {
-    const LEFT: f64 = 66.0;
-    const GAP: f64 = 4.0;
-    const HEIGHT: f64 = 46.0;
-    let sizes = sweep.by_size();
-    let pitch = ((medium.width() - LEFT) / sizes.len() as f64).min(120.0);
-    let width = LEFT + pitch * sizes.len() as f64;
+    let grid = Grid::of(sweep, medium);
     let cells = sweep.cells();
     let left_out = standing::conditional_in(cells.iter().copied());
     let how = format!(
@@ -122,43 +133,118 @@ fn draw(
         run.header.plan.baseline,
         without(&left_out)
     );
-    let mut sheet = Sheet::new(medium, width, &sweep.title(&title(run, sweep)), &how);
+    let mut sheet = Sheet::new(medium, grid.width(), &sweep.title(&title(run, sweep)), &how);
     let items = chart::compared(&cells)
         .iter()
         .filter(|arm| left_out.iter().all(|left_out| left_out.label != arm.label))
         .map(|arm| (style::of(&arm.primitive), chart::shown(&cells, &arm.label)))
         .collect::<Vec<_>>();
     sheet.legend(&items);
-    sheet.svg.text(0.0, sheet.y + 14.0, Anchor::Start, "tn", "threads");
-    sheet.y += 22.0;
+    grid.axes(&mut sheet, run);
     for (threads, cells) in &sweep.curves {
-        sheet.svg.text(LEFT - 14.0, sheet.y + 28.0, Anchor::End, "tk", &threads.to_string());
         for cell in cells {
-            let column = sizes.iter().position(|(size, _)| *size == cell.cell.size);
-            let x = LEFT + pitch * column.unwrap_or(0) as f64;
+            let (x, y) = grid.place(*threads, cell.cell.size);
             let hover = words::subject(&run.header, &cell.cell);
-            draw_tile(&mut sheet, (x, pitch - GAP, HEIGHT - GAP), &tile(cell), &hover);
+            draw_tile(&mut sheet, (x, y), (grid.pitch - GAP, HEIGHT - GAP), &tile(cell), &hover);
         }
-        sheet.y += HEIGHT;
     }
-    for (i, (size, _)) in sizes.iter().enumerate() {
-        let x = LEFT + pitch * (i as f64 + 0.5) - GAP / 2.0;
-        sheet.svg.text(x, sheet.y + 14.0, Anchor::Middle, "tk", &size.to_string());
-    }
-    let middle = LEFT + pitch * sizes.len() as f64 / 2.0;
-    sheet.svg.text(middle, sheet.y + 32.0, Anchor::Middle, "tn", &words::size_of(&run.header.plan));
-    sheet.y += 38.0;
+    sheet.y += grid.height() + 38.0;
     sheet.finish(&words::footer(&run.header, &sweep.setting))
 }
 
-fn draw_tile(sheet: &mut Sheet, (x, width, height): (f64, f64, f64), tile: &Tile, hover: &str) {
+/// Where the tiles stand: sizes from left to right, and in a column of a paper, which is too
+/// narrow for what a tile says, from top to bottom.
+struct Grid {
+    sizes: Vec<Bytes>,
+    threads: Vec<u32>,
+    sizes_go_down: bool,
+    /// Between the left edges of two tiles.
+    pitch: f64,
+}
+
+const LEFT: f64 = 66.0;
+const GAP: f64 = 4.0;
+const HEIGHT: f64 = 46.0;
+/// The name of what goes down stands above the tiles.
+const ABOVE: f64 = 22.0;
+
+impl Grid {
+    fn of(sweep: &Sweep<'_>, medium: Medium) -> Grid {
+        const PITCH_MAX: f64 = 120.0;
+        let sizes = sweep.by_size().into_iter().map(|(size, _)| size).collect();
+        let threads = sweep.curves.iter().map(|(threads, _)| *threads).collect();
+        let sizes_go_down = medium.is_narrow();
+        let mut grid = Grid { sizes, threads, sizes_go_down, pitch: PITCH_MAX };
+        let columns = grid.labels().0.len().max(1) as f64;
+        grid.pitch = ((medium.width() - LEFT) / columns).min(PITCH_MAX);
+        grid
+    }
+
+    /// What stands below the columns and beside the rows.
+    fn labels(&self) -> (Vec<String>, Vec<String>) {
+        let sizes = self.sizes.iter().map(Bytes::to_string).collect();
+        let threads = self.threads.iter().map(u32::to_string).collect();
+        if self.sizes_go_down { (threads, sizes) } else { (sizes, threads) }
+    }
+
+    fn width(&self) -> f64 {
+        LEFT + self.pitch * self.labels().0.len() as f64
+    }
+
+    fn height(&self) -> f64 {
+        ABOVE + HEIGHT * self.labels().1.len() as f64
+    }
+
+    /// The corner of a tile, from where the grid begins.
+    fn place(&self, threads: u32, size: Bytes) -> (f64, f64) {
+        let along = self.sizes.iter().position(|known| *known == size).unwrap_or(0);
+        let of = self.threads.iter().position(|known| *known == threads).unwrap_or(0);
+        let (column, row) = if self.sizes_go_down { (of, along) } else { (along, of) };
+        (LEFT + self.pitch * column as f64, ABOVE + HEIGHT * row as f64)
+    }
+
+    fn axes(&self, sheet: &mut Sheet, run: &Run) {
+        let (columns, rows) = self.labels();
+        let size = words::size_of(&run.header.plan);
+        let (down, across) = match self.sizes_go_down {
+            true => (size.as_str(), "threads"),
+            false => ("threads", size.as_str()),
+        };
+        let (top, bottom) = (sheet.y, sheet.y + self.height());
+        sheet.svg.text(0.0, top + 14.0, Anchor::Start, "tn", down);
+        for (i, label) in rows.iter().enumerate() {
+            let y = top + ABOVE + HEIGHT * i as f64 + 28.0;
+            sheet.svg.text(LEFT - 14.0, y, Anchor::End, "tk", label);
+        }
+        for (i, label) in columns.iter().enumerate() {
+            let x = LEFT + self.pitch * (i as f64 + 0.5) - GAP / 2.0;
+            sheet.svg.text(x, bottom + 14.0, Anchor::Middle, "tk", label);
+        }
+        let middle = LEFT + self.pitch * columns.len() as f64 / 2.0;
+        sheet.svg.text(middle, bottom + 32.0, Anchor::Middle, "tn", across);
+    }
+}
+
+/// A tile with its corner from where the grid begins.
+fn draw_tile(
+    sheet: &mut Sheet,
+    (x, y): (f64, f64),
+    (width, height): (f64, f64),
+    tile: &Tile,
+    hover: &str,
+) {
     const APART: f64 = 14.0;
-    let y = sheet.y;
+    let y = sheet.y + y;
     let class = match tile.winner {
         Some(look) => format!("f c-{} tile", look.hue),
         None => "none".to_owned(),
     };
-    sheet.svg.tile((x, y), (width, height), &class, &format!("{hover}: {}", tile.text));
+    sheet.svg.tile(
+        (x, y),
+        (width, height),
+        &class,
+        &format!("{hover}: {}{}", tile.text, tile.evidence),
+    );
     let middle = x + width / 2.0;
     // As many markers as fit; the hover and the table name all.
     let room = ((width - 8.0) / APART).max(1.0);

@@ -1,6 +1,6 @@
 //! Figures: each is one file that turns a run and its analysis into a
 //! `chart::Chart` and a table with the same numbers; `draw` makes SVG of
-//! a chart, once as wide as a page and once for a paper. The writer is ours
+//! a chart, once for the page and once for a paper. The writer is ours
 //! because a figure has to follow the page's light and dark through classes,
 //! label its curves directly, answer a hover with n, interval and verdict, and
 //! mark sizes at powers of two.
@@ -39,6 +39,7 @@ mod labels;
 mod latency;
 mod message_time;
 pub(crate) mod metric;
+mod paper;
 mod plot;
 mod processors;
 mod ratio;
@@ -55,8 +56,10 @@ mod switches;
 mod tests;
 mod threads;
 
+pub(crate) use paper::Medium;
+pub use paper::Paper;
+use sheet::Drawing;
 pub(crate) use sheet::page_style;
-use sheet::{Drawing, Medium};
 
 /// How every figure begins to say how it is read.
 const INTERVALS: &str = "whiskers and bands: 95 % intervals over trials";
@@ -70,10 +73,10 @@ pub struct Figure {
     pub title: String,
     /// Which part of a report it belongs to.
     pub group: Group,
-    /// A standalone SVG for files and papers: light, with its own styles.
+    /// A standalone SVG of the size of a [`Paper`]: light, with its own styles.
     pub svg: String,
-    /// The same for the width of a page, without styles, which come from the
-    /// page around it.
+    /// The same for the width of the HTML page, without styles, which come from
+    /// the page around it.
     pub inline: String,
     /// The same again for a screen that is narrow, its panels one below the other; null
     /// for figures that keep their width there and scroll.
@@ -145,48 +148,69 @@ pub struct NotDrawn {
 }
 
 /// Every figure of a run, in the order of [`Group`]; within a group the first
-/// topology and mode first.
+/// topology and mode first. Their files are as wide as a page.
 #[must_use]
 pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
+    all_on(Paper::Page, run, analysis)
+}
+
+/// The same with files of another size.
+#[must_use]
+pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut figures = Vec::new();
     match run.header.plan.study() {
         Study::Net | Study::File | Study::Write | Study::Copy => {
             for (part, analysis) in shown(analysis) {
-                figures.extend(of_part(run, &analysis, part.as_ref()));
+                figures.extend(of_part(paper, run, &analysis, part.as_ref()));
             }
         }
-        Study::Syscall => figures.extend(crate::calls::figures(run, analysis)),
-        Study::Server => figures.extend(servers::all(run, analysis)),
+        Study::Syscall => figures.extend(crate::calls::figures(paper, run, analysis)),
+        Study::Server => figures.extend(servers::all(paper, run, analysis)),
     }
     let explained = iolens_stats::attribution::explain(&run.profiles, &run.header.plan.baseline);
-    let mut sampled = attribution::figures(run, &explained);
-    sampled.extend(flame::figures(run, &explained));
+    let mut sampled = attribution::figures(paper, run, &explained);
+    sampled.extend(flame::figures(paper, run, &explained));
     figures.extend(sampled);
     figures.sort_by_key(|figure: &Figure| figure.group);
     figures
 }
 
+impl Figure {
+    /// A figure of all arms, without curves, that is not among those read first.
+    fn new(
+        paper: Paper,
+        group: Group,
+        file_stem: String,
+        title: &str,
+        draw: impl Fn(Medium) -> Drawing,
+        table: Table,
+    ) -> Figure {
+        Figure {
+            file_stem,
+            title: title.to_owned(),
+            group,
+            inline: draw(Medium::Page).inline(),
+            svg: paper.print(draw),
+            narrow: None,
+            table,
+            family: None,
+            lines: 0,
+            leads: false,
+        }
+    }
+}
+
 /// A figure of a study of calls; `metric` is the middle of its file name.
 pub(crate) fn of_calls(
+    paper: Paper,
     run: &Run,
     metric: &str,
     title: &str,
-    group: Group,
     draw: impl Fn(Medium) -> Drawing,
     table: Table,
 ) -> Figure {
-    Figure {
-        file_stem: format!("{}-{metric}", run.header.plan.study()),
-        title: title.to_owned(),
-        group,
-        svg: draw(Medium::Paper).standalone(),
-        inline: draw(Medium::Page).inline(),
-        narrow: None,
-        table,
-        family: None,
-        lines: 0,
-        leads: true,
-    }
+    let stem = format!("{}-{metric}", run.header.plan.study());
+    Figure { leads: true, ..Figure::new(paper, Group::Main, stem, title, draw, table) }
 }
 
 /// The parts of a run that have figures of their own, each with its analysis;
@@ -203,10 +227,10 @@ fn shown(analysis: &Analysis) -> Vec<(Option<Part>, Cow<'_, Analysis>)> {
     parts.into_iter().map(own).collect()
 }
 
-fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
+fn of_part(paper: Paper, run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
     let mut figures: Vec<Figure> = Vec::new();
     if words::is_of_files(&run.header.plan) {
-        let sweeps = sweeps(analysis, part);
+        let sweeps = sweeps(paper, analysis, part);
         for sweep in &sweeps {
             figures.extend(crossover::figure(run, analysis, sweep));
             if sweep.curves.len() > 1 {
@@ -219,7 +243,7 @@ fn of_part(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
         });
         return figures;
     }
-    for sweep in sweeps(analysis, part) {
+    for sweep in sweeps(paper, analysis, part) {
         figures.extend(crossover::figure(run, analysis, &sweep));
         figures.extend(heatmap::figure(run, analysis, &sweep));
         figures.push(ratio::figure(run, analysis, &sweep));
@@ -265,7 +289,7 @@ pub fn summary_of_threads(run: &Run, analysis: &Analysis, threads: u32) -> Vec<F
 
 fn summaries(analysis: &Analysis, one: &dyn Fn(&Sweep<'_>) -> Option<Figure>) -> Vec<Figure> {
     let of = |(part, analysis): &(Option<Part>, Cow<'_, Analysis>)| {
-        sweeps(analysis, part.as_ref()).iter().filter_map(one).collect::<Vec<_>>()
+        sweeps(Paper::Page, analysis, part.as_ref()).iter().filter_map(one).collect::<Vec<_>>()
     };
     shown(analysis).iter().flat_map(of).collect()
 }
@@ -318,6 +342,8 @@ pub(crate) struct Sweep<'a> {
     pub(crate) curves: Vec<(u32, Vec<&'a CellAnalysis>)>,
     /// Which arms of the run these are; null for all.
     part: Option<&'a Part>,
+    /// What the files of its figures are for.
+    paper: Paper,
 }
 
 impl<'a> Sweep<'a> {
@@ -374,18 +400,11 @@ impl<'a> Sweep<'a> {
         table: Table,
     ) -> Figure {
         let stem = stem(&run.header.plan, &self.setting, metric);
-        let part = self.part.map(Part::stem).unwrap_or_default();
+        let stem = stem + &self.part.map(Part::stem).unwrap_or_default();
         Figure {
-            file_stem: format!("{stem}{part}"),
-            title: title.to_owned(),
-            group,
-            svg: draw(Medium::Paper).standalone(),
-            inline: draw(Medium::Page).inline(),
-            narrow: None,
-            table,
             family: self.part.map(|part| part.id),
-            lines: 0,
             leads: group == Group::Crossover || metric.starts_with("ratio"),
+            ..Figure::new(self.paper, group, stem, title, draw, table)
         }
     }
 }
@@ -427,13 +446,16 @@ fn stem_rest(plan: &Plan, cell: &Cell) -> String {
     .collect()
 }
 
-fn sweeps<'a>(analysis: &'a Analysis, part: Option<&'a Part>) -> Vec<Sweep<'a>> {
+fn sweeps<'a>(paper: Paper, analysis: &'a Analysis, part: Option<&'a Part>) -> Vec<Sweep<'a>> {
     let mut sweeps: Vec<Sweep> = Vec::new();
     for (curve, cells) in crate::results::curves(analysis) {
         let setting = Cell { threads: 0, ..curve.clone() };
         match sweeps.iter_mut().find(|sweep| sweep.setting == setting) {
             Some(sweep) => sweep.curves.push((curve.threads, cells)),
-            None => sweeps.push(Sweep { setting, curves: vec![(curve.threads, cells)], part }),
+            None => {
+                let curves = vec![(curve.threads, cells)];
+                sweeps.push(Sweep { setting, curves, part, paper });
+            }
         }
     }
     sweeps

@@ -17,6 +17,8 @@ pub(super) struct Frame {
     pub(super) width: f64,
     /// Height.
     pub(super) height: f64,
+    /// Width that its title may have.
+    pub(super) titled: f64,
     /// Whether the curves are named at their ends; else a legend does it.
     pub(super) named: bool,
     /// Whether nothing stands below it, so that it names the horizontal axis
@@ -28,6 +30,8 @@ pub(super) struct Frame {
 pub(super) const AXIS_WIDTH: f64 = 62.0;
 /// Room for the plot's title and the name of its value axis.
 pub(super) const TITLE_HEIGHT: f64 = 44.0;
+/// Distance of the lines of a title.
+pub(super) const TITLE_LINE: f64 = 15.0;
 /// Room for the ticks of the horizontal axis.
 pub(super) const AXIS_HEIGHT: f64 = 36.0;
 /// Room for its name.
@@ -44,10 +48,19 @@ struct Plot<'a> {
     frame: &'a Frame,
 }
 
+/// The title of a plot in lines of a width.
+pub(super) fn title(panel: &Panel, width: f64) -> Vec<String> {
+    // Bold letters are wider than those whose widths are known, and titles need a distance.
+    svg::fold(&panel.title, 13.0 * 1.1, width - 8.0)
+}
+
 /// Draws one plot.
 pub(super) fn draw(svg: &mut Svg, chart: &Chart, panel: &Panel, frame: &Frame) {
     let plot = Plot { chart, panel, frame };
-    svg.text(frame.left - AXIS_WIDTH, frame.top - 26.0, Anchor::Start, "tp", &panel.title);
+    for (i, line) in title(panel, frame.titled).iter().rev().enumerate() {
+        let y = frame.top - 26.0 - TITLE_LINE * i as f64;
+        svg.text(frame.left - AXIS_WIDTH, y, Anchor::Start, "tp", line);
+    }
     plot.band(svg);
     plot.axes(svg);
     plot.bounds(svg);

@@ -6,32 +6,24 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{CellAnalysis, CpuOf, CpuShares};
 
 use super::attribution::part;
-use super::sheet::{Drawing, Medium, Sheet};
+use super::paper::Medium;
+use super::sheet::{Drawing, Sheet};
 use super::svg::Anchor;
-use super::{Figure, Group};
+use super::{Figure, Group, Paper};
 use crate::number::percent;
 use crate::servers::{self, CPU_KINDS, Watched};
 use crate::words;
 
 /// The figure of a cell; null where nothing could be read.
-pub(super) fn figure(run: &Run, cell: &CellAnalysis) -> Option<Figure> {
+pub(super) fn figure(paper: Paper, run: &Run, cell: &CellAnalysis) -> Option<Figure> {
     let watched = servers::watched(cell);
     let subject = words::subject(&run.header, &cell.cell);
     let title = format!("Use of the processors (% of their time): {subject}");
     let table = servers::use_of_cpus(cell, &title)?;
     let draw = |medium| draw(run, cell, &watched, medium, &title);
-    Some(Figure {
-        file_stem: stem(run, cell),
-        title: title.clone(),
-        group: Group::Processors,
-        svg: draw(Medium::Paper).standalone(),
-        inline: draw(Medium::Page).inline(),
-        narrow: Some(draw(Medium::Narrow).inline()),
-        table,
-        family: None,
-        lines: 0,
-        leads: false,
-    })
+    let narrow = Some(draw(Medium::Narrow).inline());
+    let figure = Figure::new(paper, Group::Processors, stem(run, cell), &title, draw, table);
+    Some(Figure { narrow, ..figure })
 }
 
 fn stem(run: &Run, cell: &CellAnalysis) -> String {
@@ -57,8 +49,8 @@ fn draw(
     let mut sheet = Sheet::new(medium, medium.width(), title, how);
     let tiles: Vec<_> = CPU_KINDS.iter().map(|(word, hue, _)| (part(hue), *word)).collect();
     sheet.tiles(&tiles);
-    // On a telephone a model's name has a line of its own.
-    let is_narrow = medium == Medium::Narrow;
+    // Where it is narrow a model's name has a line of its own.
+    let is_narrow = medium.is_narrow();
     let left = if is_narrow { 56.0 } else { 215.0 };
     let room = sheet.width - left - RIGHT;
     for time in watched {

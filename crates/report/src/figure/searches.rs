@@ -10,14 +10,19 @@ use iolens_stats::search::{Answer, Level};
 
 use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
 use super::scale::Scale;
-use super::{Figure, Group, Sweep, style};
+use super::{Figure, Group, Paper, Sweep, style};
 use crate::parts::Part;
 use crate::servers::searches::{self, Found};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
 
 /// The figures of the models of an analysis, one for each goal and place.
-pub(super) fn all(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Figure> {
+pub(super) fn all(
+    paper: Paper,
+    run: &Run,
+    analysis: &Analysis,
+    part: Option<&Part>,
+) -> Vec<Figure> {
     let mut by_place: Vec<Vec<Found>> = Vec::new();
     for found in searches::found(run, analysis) {
         let beside = |known: &&mut Vec<Found>| {
@@ -29,10 +34,10 @@ pub(super) fn all(run: &Run, analysis: &Analysis, part: Option<&Part>) -> Vec<Fi
             None => by_place.push(vec![found]),
         }
     }
-    by_place.iter().filter_map(|place| figure(run, place, part)).collect()
+    by_place.iter().filter_map(|place| figure(paper, run, place, part)).collect()
 }
 
-fn figure(run: &Run, place: &[Found], part: Option<&Part>) -> Option<Figure> {
+fn figure(paper: Paper, run: &Run, place: &[Found], part: Option<&Part>) -> Option<Figure> {
     let first = place.first()?;
     let (cell, goal) = (&first.cell, first.goal);
     let percentile = first.answers.first()?.percentile;
@@ -65,7 +70,7 @@ fn figure(run: &Run, place: &[Found], part: Option<&Part>) -> Option<Figure> {
         Goal::Slo(slo) => format!("search-{slo}").replace(['<', '.'], "-"),
         Goal::Knee => "search-knee".to_owned(),
     };
-    let sweep = Sweep { setting: cell.clone(), curves: Vec::new(), part };
+    let sweep = Sweep { setting: cell.clone(), curves: Vec::new(), part, paper };
     let figure = sweep.figure(run, Group::Latency, &stem, chart);
     Some(Figure { table: table(run, place, percentile), ..figure })
 }
@@ -103,16 +108,18 @@ fn series(run: &Run, cell: &Cell, answer: &Answer) -> Series {
         let span = level.span_ns.map(|ends| ends.map(|ns| ns.0 as f64 / 1e3));
         let (kept, of) = (level.kept, level.kept + level.broken);
         let text = three_digits(value);
+        let ends = span.map(|ends| ends.map(three_digits).join(", "));
         Some(Point {
             x: level.rate_per_s.round(),
             value,
             interval: span.map(|[low, high]| Interval { low, high }),
             open: level.kept <= level.broken,
             hover: format!(
-                "{}, {subject}, {} requests/s: {} {text} µs, kept by {kept} of {of} phases",
+                "{}, {subject}, {} requests/s: {} {text} µs [{}], n = {of} phases, kept by {kept}",
                 answer.arm.label,
                 searches::rate(level.rate_per_s),
-                answer.percentile
+                answer.percentile,
+                ends.unwrap_or_else(|| "one phase".to_owned())
             ),
             text,
         })

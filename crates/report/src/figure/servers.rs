@@ -9,21 +9,21 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use super::chart::{self, Along, Chart, Panel};
 use super::metric::Metric;
-use super::{Figure, Group, INTERVALS, Sweep, processors, ratio};
+use super::{Figure, Group, INTERVALS, Paper, Sweep, processors, ratio};
 use crate::parts::Part;
 use crate::servers::{self, COST, COUNTERS, LATENCY, THROUGHPUT};
 use crate::words;
 
 /// Every figure of the study.
-pub(super) fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
+pub(super) fn all(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (part, analysis) in servers::shown(analysis) {
         for place in places(&analysis) {
-            figures.extend(of_place(run, &analysis, &place, part.as_ref()));
+            figures.extend(of_place(paper, run, &analysis, &place, part.as_ref()));
         }
-        figures.extend(super::searches::all(run, &analysis, part.as_ref()));
+        figures.extend(super::searches::all(paper, run, &analysis, part.as_ref()));
     }
-    figures.extend(analysis.cells.iter().filter_map(|cell| processors::figure(run, cell)));
+    figures.extend(analysis.cells.iter().filter_map(|cell| processors::figure(paper, run, cell)));
     figures
 }
 
@@ -68,8 +68,14 @@ pub(super) fn is_beside(a: &Cell, b: &Cell) -> bool {
     place(a) == place(b)
 }
 
-fn of_place(run: &Run, analysis: &Analysis, place: &Place<'_>, part: Option<&Part>) -> Vec<Figure> {
-    let sweep = Sweep { setting: place.first.clone(), curves: Vec::new(), part };
+fn of_place(
+    paper: Paper,
+    run: &Run,
+    analysis: &Analysis,
+    place: &Place<'_>,
+    part: Option<&Part>,
+) -> Vec<Figure> {
+    let sweep = Sweep { setting: place.first.clone(), curves: Vec::new(), part, paper };
     let draw = Draw { run, analysis, place, sweep };
     let mut figures = Vec::new();
     let cost = draw.by_connections(&COST, &place.loads, Group::Main, "cost-by-connections");

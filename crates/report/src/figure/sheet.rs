@@ -1,32 +1,9 @@
 //! The paper a figure is drawn on: title and reading line above, machine and
 //! run below, both folded to its width; and the two forms it is written in.
 
+use super::paper::Medium;
 use super::style::{HUES, Look};
 use super::svg::{self, Anchor, Svg, escape};
-
-/// What a figure is drawn for. A page is as wide as its column of text; a
-/// paper's figure is 480 pt wide, so that on A4 or letter its smallest text,
-/// 11 units, is printed at 8.25 pt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Medium {
-    /// Inside the HTML page.
-    Page,
-    /// The same on the screen of a telephone.
-    Narrow,
-    /// A file of its own.
-    Paper,
-}
-
-impl Medium {
-    /// Width in user units (pixels at 1:1, three quarters of a point each).
-    pub(crate) fn width(self) -> f64 {
-        match self {
-            Medium::Page => 1176.0,
-            Medium::Narrow => 358.0,
-            Medium::Paper => 616.0,
-        }
-    }
-}
 
 /// A figure in the making: what is below `y` is empty.
 pub(crate) struct Sheet {
@@ -141,8 +118,14 @@ const SHAPES: &str = "\
 .to,.td{paint-order:stroke;stroke-width:3px;stroke-linejoin:round}";
 
 impl Drawing {
-    /// With its own styles: for files and papers.
-    pub(crate) fn standalone(&self) -> String {
+    /// Height in user units.
+    pub(super) fn height(&self) -> f64 {
+        self.height
+    }
+
+    /// With its own styles, for files: in the middle of a canvas of so many units, which is
+    /// so many millimetres wide.
+    pub(super) fn standalone(&self, canvas: (f64, f64), width_mm: f64) -> String {
         let mut style = String::from(
             "text{font-family:Helvetica,Arial,'Liberation Sans',sans-serif;fill:#1b1f24}\
              .grid,.rule{stroke:#e3e6ea}.axis{stroke:#5b636d}.cache,.bound,.none{stroke:#7a828c}\
@@ -153,25 +136,28 @@ impl Drawing {
             style.push_str(&format!(".s.c-{hue}{{stroke:{paper}}}.f.c-{hue}{{fill:{paper}}}"));
         }
         style.push_str(".open{fill:#fff}.to,.td{stroke:#fff}");
-        let paper = r##"<rect width="100%" height="100%" fill="#fff"/>"##;
-        // A margin, so that text does not touch the edge of a file.
-        self.element(12.0, &format!("<style>{style}</style>\n{paper}\n"))
+        let (width, height) = canvas;
+        let height_mm = width_mm * height / width;
+        let (left, top) = ((width - self.width) / 2.0, (height - self.height) / 2.0);
+        let (title, body) = (escape(&self.title), &self.body);
+        format!(
+            r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.2} {height:.2}" width="{width_mm:.2}mm" height="{height_mm:.2}mm" role="img" aria-label="{title}">
+<style>{style}</style>
+<rect width="100%" height="100%" fill="#fff"/>
+<g transform="translate({left:.2} {top:.2})">
+{body}</g>
+</svg>
+"##
+        )
     }
 
     /// Without styles and background: they come from the page.
     pub(crate) fn inline(&self) -> String {
-        self.element(0.0, "")
-    }
-
-    fn element(&self, margin: f64, lead: &str) -> String {
-        let (width, height) = (self.width + 2.0 * margin, self.height + 2.0 * margin);
+        let Drawing { width, height, body, .. } = self;
         let title = escape(&self.title);
-        let body = &self.body;
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" height="{height:.0}" role="img" aria-label="{title}" class="chart" style="--w:{width:.0}">
-{lead}<g transform="translate({margin} {margin})">
-{body}</g>
-</svg>
+{body}</svg>
 "#
         )
     }

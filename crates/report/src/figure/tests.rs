@@ -68,20 +68,49 @@ fn titles_have_units_and_files_have_footers_and_no_references() {
     }
 }
 
+/// The figures of a run that has all kinds, on every paper.
+fn printed() -> &'static [(Paper, Vec<Figure>)] {
+    static PRINTED: LazyLock<Vec<(Paper, Vec<Figure>)>> = LazyLock::new(|| {
+        let (run, analysis) = fixture::whole();
+        Paper::ALL.map(|paper| (paper, all_on(paper, &run, &analysis))).into()
+    });
+    &PRINTED
+}
+
+/// An attribute of the root of an SVG.
+fn attribute<'a>(svg: &'a str, name: &str) -> &'a str {
+    let root = svg.split('>').next().unwrap_or_default();
+    let value = root.split(&format!(" {name}=\"")).nth(1).and_then(|rest| rest.split('"').next());
+    value.unwrap_or_else(|| panic!("no {name} in {root}"))
+}
+
+fn millimetres(svg: &str, side: &str) -> f64 {
+    attribute(svg, side).strip_suffix("mm").and_then(|n| n.parse().ok()).expect("millimetres")
+}
+
+/// Width and height of the canvas, in user units.
+fn canvas(svg: &str) -> [f32; 2] {
+    let numbers: Vec<f32> =
+        attribute(svg, "viewBox").split(' ').filter_map(|n| n.parse().ok()).collect();
+    [numbers[2], numbers[3]]
+}
+
 #[test]
 fn every_text_is_inside_and_none_covers_another() {
-    for figure in figures() {
+    let others = printed().iter().filter(|(paper, _)| *paper != Paper::Page);
+    for figure in figures().iter().chain(others.flat_map(|(_, figures)| figures)) {
         let (found, size) = texts(&figure.svg);
+        // Boxes hold room at the letters' sides, and more above and below.
+        let unit = size.width() / canvas(&figure.svg)[0];
         for (i, (text, a)) in found.iter().enumerate() {
             let inside =
                 a[0] >= 0.0 && a[1] >= 0.0 && a[2] <= size.width() && a[3] <= size.height();
             assert!(inside, "{}: {text:?} at {a:?} leaves {size:?}", figure.file_stem);
             for (other, b) in &found[i + 1..] {
-                // Boxes hold room above and below the letters.
-                let apart = a[2] <= b[0] + 1.0
-                    || b[2] <= a[0] + 1.0
-                    || a[3] <= b[1] + 4.0
-                    || b[3] <= a[1] + 4.0;
+                let apart = a[2] <= b[0] + unit
+                    || b[2] <= a[0] + unit
+                    || a[3] <= b[1] + 4.0 * unit
+                    || b[3] <= a[1] + 4.0 * unit;
                 assert!(apart, "{}: {text:?} covers {other:?}", figure.file_stem);
             }
         }
@@ -89,15 +118,23 @@ fn every_text_is_inside_and_none_covers_another() {
 }
 
 #[test]
-fn text_for_papers_is_eight_points_or_more() {
-    for figure in figures() {
-        let sizes = figure.svg.split("font-size:").skip(1).filter_map(|rest| {
-            rest.split("px").next().and_then(|number| number.parse::<f64>().ok())
-        });
-        // 96 pixels and 72 points to the inch.
-        assert!(sizes.map(|px| px * 0.75).all(|pt| pt >= 8.0));
-        let (_, size) = texts(&figure.svg);
-        assert!(size.width() <= 640.0, "{} is {size:?}", figure.file_stem);
+fn files_have_the_size_of_their_paper_and_letters_that_can_be_read_there() {
+    for (paper, figures) in printed() {
+        for Figure { svg, file_stem, .. } in figures {
+            let [width, height] = canvas(svg).map(f64::from);
+            let [width_mm, height_mm] = ["width", "height"].map(|side| millimetres(svg, side));
+            assert!((width_mm - paper.width_mm()).abs() < 0.01, "{file_stem}: {width_mm} mm");
+            let aspect = width_mm / height_mm;
+            assert!((aspect * height / width - 1.0).abs() < 1e-3, "{file_stem} is stretched");
+            let is_wide = (aspect - 16.0 / 9.0).abs() < 1e-3;
+            assert!(*paper != Paper::Slide || is_wide, "{file_stem}: {aspect}");
+            let sizes = svg.split("font-size:").skip(1).filter_map(|rest| {
+                rest.split("px").next().and_then(|number| number.parse::<f64>().ok())
+            });
+            let points = width_mm / width / 25.4 * 72.0;
+            let least = sizes.map(|units| units * points).fold(f64::MAX, f64::min);
+            assert!(least >= 6.4, "{file_stem}: text of {least} pt on {paper:?}");
+        }
     }
 }
 

@@ -10,14 +10,11 @@ use crate::explain;
 use crate::figure::{self, Figure, Group};
 use crate::number;
 
-/// All figures.
-pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
-    let figures = figure::all(run, analysis);
+/// The figures that have room in so many bytes.
+pub(super) fn section(run: &Run, analysis: &Analysis, room: usize) -> Markup {
     let families = figure::families(analysis);
-    let (figures, left_out) = match families.is_empty() {
-        true => (figures, 0),
-        false => within(FIGURES_BYTES, figures),
-    };
+    let (figures, left_out) =
+        within(room.min(FIGURES_BYTES), figure::all(run, analysis), !families.is_empty());
     let of = |group: Group| -> Vec<&Figure> {
         figures.iter().filter(|figure| figure.group == group).collect()
     };
@@ -55,7 +52,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             }
             @if left_out > 0 {
                 p.aside {
-                    "With all figures of so many arms the page would be too large: "
+                    "With all figures the page would be too large: "
                     b { (left_out) " more" } " are written by "
                     code { "iolens report " (run.header.id) " --figures DIR" }
                     "; their numbers stand with the cells."
@@ -68,12 +65,12 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     )
 }
 
-/// Bytes that the figures of a run with many arms may have together.
-const FIGURES_BYTES: usize = 900_000;
+/// Bytes that the figures of a run may have together: more than that nobody scrolls through.
+const FIGURES_BYTES: usize = 1_500_000;
 
 /// The figures that fit, those first that say most, and how many do not. The
-/// ratios of all families are always among them.
-fn within(bytes: usize, figures: Vec<Figure>) -> (Vec<Figure>, usize) {
+/// ratios of all families are always among them, where there are families.
+fn within(bytes: usize, figures: Vec<Figure>, has_families: bool) -> (Vec<Figure>, usize) {
     const ORDER: [&str; 6] =
         ["ratio", "crossovers", "cheapest", "goodput-by-size", "ns-per-message", "latency-by-size"];
     let rank = |figure: &Figure| {
@@ -86,7 +83,7 @@ fn within(bytes: usize, figures: Vec<Figure>) -> (Vec<Figure>, usize) {
     let (mut used, mut kept) = (0, vec![false; figures.len()]);
     for i in order {
         let own = figures[i].inline.len() + figures[i].table.html().into_string().len();
-        if used + own <= bytes || rank(&figures[i]) == 0 {
+        if used + own <= bytes || (has_families && rank(&figures[i]) == 0) {
             (used, kept[i]) = (used + own, true);
         }
     }

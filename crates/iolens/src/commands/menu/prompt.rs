@@ -1,10 +1,12 @@
 //! Asking on a terminal: a list to walk through by arrows or numbers, or, on a terminal that
 //! can do no more than print lines, a number that is typed. The terminal's settings are
-//! changed for the reading of one key at a time and put back after each.
+//! changed for the reading of one key at a time and put back after each, also where a signal
+//! ends the waiting.
 
 use std::io::{self, BufRead, Write};
 
 use console::{Key, Term};
+use iolens_engine::terminal::Keys;
 
 use crate::menu::{Choice, Value};
 use crate::output;
@@ -28,6 +30,8 @@ pub(super) struct Prompt {
     term: Term,
     /// Whether lines can be drawn again.
     draws: bool,
+    /// Rows of the screen that each answer, and what was said, has taken.
+    rows: Vec<usize>,
 }
 
 /// What a key does to a list.
@@ -43,17 +47,33 @@ enum Step {
 
 impl Prompt {
     pub(super) fn on_this_terminal() -> Prompt {
-        Prompt { draws: output::stderr_redraws(), term: Term::stderr() }
+        Prompt { draws: output::stderr_redraws(), term: Term::stderr(), rows: Vec::new() }
     }
 
-    /// Prints a line.
-    pub(super) fn say(&self, text: &str) {
+    /// Prints a text.
+    pub(super) fn say(&mut self, text: &str) {
         // Who cannot be told cannot be asked either, and that is an error.
         let _ = self.term.write_line(text);
+        self.rows.push(text.split('\n').map(|line| self.rows_of(line)).sum());
     }
 
-    /// One of these. Errors: what the terminal said, `Interrupted` for Ctrl-C.
-    pub(super) fn choose(&self, text: &str, choices: &[Choice]) -> io::Result<Picked> {
+    /// Takes back what was answered, or said, last: its rows are free again.
+    ///
+    /// Errors: what the terminal said.
+    pub(super) fn take_back(&mut self) -> io::Result<()> {
+        self.term.clear_last_lines(self.rows.pop().unwrap_or(0))
+    }
+
+    fn columns(&self) -> usize {
+        self.term.size_checked().map_or(COLUMNS, |(_, columns)| columns.into())
+    }
+
+    fn rows_of(&self, line: &str) -> usize {
+        line.chars().count().div_ceil(self.columns().max(1)).max(1)
+    }
+
+    /// One of these. Errors: what the terminal said, `Interrupted` for Ctrl-C and signals.
+    pub(super) fn choose(&mut self, text: &str, choices: &[Choice]) -> io::Result<Picked> {
         match self.draws {
             true => self.walk(text, choices),
             false => self.number(text, choices),
@@ -61,23 +81,30 @@ impl Prompt {
     }
 
     /// A value, asked for until it can be taken. Errors: as above.
-    pub(super) fn value(&self, text: &str, value: &Value) -> io::Result<Picked> {
+    pub(super) fn value(&mut self, text: &str, value: &Value) -> io::Result<Picked> {
+        let mut rows = 0;
         loop {
-            let typed = self.line(&format!("{text} [{}] ", value.default))?;
-            let Some(typed) = typed else { return Ok(Picked::Leave) };
+            let prompt = format!("{text} [{}] ", value.default);
+            let Some(typed) = self.line(&prompt)? else { return Ok(Picked::Leave) };
+            rows += self.rows_of(&format!("{prompt}{}", typed.trim_end()));
             match value.adds(&typed) {
-                Ok(adds) => return Ok(Picked::Answer(adds)),
-                Err(why) => self.term.write_line(&format!("  {why}"))?,
+                Ok(adds) => {
+                    self.rows.push(rows);
+                    return Ok(Picked::Answer(adds));
+                }
+                Err(why) => {
+                    let why = format!("  {why}");
+                    self.term.write_line(&why)?;
+                    rows += why.split('\n').map(|line| self.rows_of(line)).sum::<usize>();
+                }
             }
         }
     }
 
-    fn walk(&self, text: &str, choices: &[Choice]) -> io::Result<Picked> {
-        let columns = self.term.size_checked().map_or(COLUMNS, |(_, columns)| columns.into());
-        self.term.write_line(&cut(
-            &format!("{text}  (arrows or a number, Enter; Esc leaves)"),
-            columns,
-        ))?;
+    fn walk(&mut self, text: &str, choices: &[Choice]) -> io::Result<Picked> {
+        let columns = self.columns();
+        let heading = format!("{text}  (arrows or a number, Enter; Esc leaves)");
+        self.term.write_line(&cut(&heading, columns))?;
         let mut at = first(choices);
         loop {
             let lines: Vec<String> = choices
@@ -86,7 +113,7 @@ impl Prompt {
                 .map(|(i, one)| cut(&line(i, one, i == at), columns))
                 .collect();
             self.term.write_line(&lines.join("\n"))?;
-            let key = self.term.read_key_raw();
+            let key = self.key();
             self.term.clear_last_lines(lines.len())?;
             let key = key?;
             if key == Key::CtrlC {
@@ -97,15 +124,27 @@ impl Prompt {
                 Step::Take(taken) => {
                     self.term
                         .write_line(&cut(&format!("  > {}", choices[taken].label), columns))?;
+                    self.rows.push(2);
                     return Ok(Picked::Answer(choices[taken].adds.clone()));
                 }
-                Step::Back => return Ok(Picked::Back),
+                Step::Back => {
+                    self.term.clear_last_lines(1)?;
+                    return Ok(Picked::Back);
+                }
                 Step::Leave => return Ok(Picked::Leave),
             }
         }
     }
 
-    fn number(&self, text: &str, choices: &[Choice]) -> io::Result<Picked> {
+    /// A key; `Interrupted` where a signal came first, which ends the process as soon as the
+    /// terminal is as it was.
+    fn key(&self) -> io::Result<Key> {
+        let keys = Keys::of_stdin()?;
+        keys.wait()?;
+        self.term.read_key_raw()
+    }
+
+    fn number(&mut self, text: &str, choices: &[Choice]) -> io::Result<Picked> {
         self.term.write_line(text)?;
         for (i, choice) in choices.iter().enumerate() {
             self.term.write_line(&line(i, choice, false))?;
