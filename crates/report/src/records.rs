@@ -13,9 +13,7 @@ use iolens_model::outcome::{
 };
 use iolens_model::run::Run;
 use iolens_model::tuning::Tuning;
-use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval, Told,
-};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
 use serde_json::{Value, json};
 
 use crate::arm_facts;
@@ -444,9 +442,10 @@ fn later_of_ends(slice: &SliceOutcome) -> Named {
 
 /// One row per arm and cell.
 pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<Item = Record> {
-    analysis.cells.iter().flat_map(move |cell| {
-        cell.arms.iter().map(move |arm| cell_row(run, &analysis.told, cell, arm))
-    })
+    analysis
+        .cells
+        .iter()
+        .flat_map(move |cell| cell.arms.iter().map(move |arm| cell_row(run, analysis, cell, arm)))
 }
 
 /// Which arm in which cell, and what was found against the baseline.
@@ -487,7 +486,7 @@ fn judgement(run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> Named {
     row
 }
 
-fn cell_row(run: &Run, told: &Told, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
+fn cell_row(run: &Run, analysis: &Analysis, cell: &CellAnalysis, arm: &ArmAnalysis) -> Record {
     let mut row = judgement(run, cell, arm);
     if cell.cell.syscall().is_some() {
         row.extend(calls::figures(run, arm));
@@ -498,7 +497,7 @@ fn cell_row(run: &Run, told: &Told, cell: &CellAnalysis, arm: &ArmAnalysis) -> R
         return Record { columns: row, whole: Vec::new() };
     }
     if cell.cell.copy().is_some() {
-        row.extend(copies::figures(run, told, arm));
+        row.extend(copies::figures(run, &analysis.told, arm));
         return Record { columns: row, whole: Vec::new() };
     }
     if cell.cell.server().is_some() {

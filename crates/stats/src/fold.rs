@@ -35,6 +35,12 @@ impl Fold {
         Arc::make_mut(&mut self.told).add(trial);
     }
 
+    /// Adds the trials of another fold, which ran after those of this one.
+    pub fn append(&mut self, later: Fold) {
+        self.values.extend(later.values);
+        Arc::make_mut(&mut self.told).append(&later.told);
+    }
+
     /// The values of each trial, in the order in which they ran.
     #[must_use]
     pub fn values(&self) -> &[TrialValues] {
@@ -99,6 +105,12 @@ mod tests {
         let values: Vec<&str> = told.arm_facts.iter().map(|fact| &*fact.value).collect();
         assert_eq!(values, ["none", "busy"]);
         assert_eq!((told.spent.reading_ns, told.rings.len(), told.settings.len()), (21, 1, 1));
+        for at in 0..=run.trials.len() {
+            let (first, rest) = run.trials.split_at(at);
+            let mut halves = Fold::of(&run.header, first);
+            halves.append(Fold::of(&run.header, rest));
+            assert_eq!(halves.analysis(&run.header), fold.analysis(&run.header));
+        }
         let early = early.expect("an analysis of the first").told;
         assert_eq!((early.spent.reading_ns, early.arm_facts.len()), (7, 1));
     }

@@ -111,6 +111,33 @@ impl Told {
         }
     }
 
+    /// Adds what trials told that came after these.
+    pub(crate) fn append(&mut self, later: &Told) {
+        self.spent = self.spent.plus(&later.spent);
+        self.counted_by_pmu |= later.counted_by_pmu;
+        for (metric, whys) in &later.not_measured {
+            self.not_measured.entry(metric.clone()).or_default().extend(whys.iter().cloned());
+        }
+        let new = later.arm_facts.iter().filter(|fact| !self.arm_facts.contains(fact));
+        self.arm_facts.extend(new.cloned().collect::<Vec<_>>());
+        for (primitive, starts) in &later.starts {
+            self.starts.entry(primitive.clone()).or_default().extend(starts);
+        }
+        for (place, own) in &later.by_pmu {
+            self.add_pmu(place.clone(), own);
+        }
+        self.settings.extend(&later.settings);
+        self.rings.extend(&later.rings);
+        for (place, own) in &later.dirty {
+            let sum = self.dirty.entry(place.clone()).or_insert(Some(Dirty::default()));
+            *sum = sum.zip(*own).map(|(a, b)| a.plus(&b));
+        }
+        if !later.settings.is_empty() {
+            // Each trial has one: there was a last.
+            self.missing.clone_from(&later.missing);
+        }
+    }
+
     fn add_arm_facts(&mut self, trial: &TrialOutcome) {
         for fact in trial.tx.iter().flat_map(|end| &end.arm_facts) {
             let Some(outcome) = trial.arms.get(fact.arm) else { continue };
@@ -143,14 +170,17 @@ impl Told {
                 let Some(outcome) = trial.arms.get(row.arm) else { continue };
                 let arm = outcome.arm.label.clone();
                 let place = PmuPlace { cell: trial.cell.clone(), arm, end, pmu: row.pmu.clone() };
-                let own = (row.task_clock_ns, row.counts);
-                let sum = |(ns, counts): &mut (Option<u64>, PmuCounts)| {
-                    *ns = ns.zip(own.0).map(|(a, b)| a.saturating_add(b));
-                    *counts = counts.plus(&own.1);
-                };
-                self.by_pmu.entry(place).and_modify(sum).or_insert(own);
+                self.add_pmu(place, &(row.task_clock_ns, row.counts));
             }
         }
+    }
+
+    fn add_pmu(&mut self, place: PmuPlace, own: &(Option<u64>, PmuCounts)) {
+        let sum = |(ns, counts): &mut (Option<u64>, PmuCounts)| {
+            *ns = ns.zip(own.0).map(|(a, b)| a.saturating_add(b));
+            *counts = counts.plus(&own.1);
+        };
+        self.by_pmu.entry(place).and_modify(sum).or_insert(*own);
     }
 
     /// Of each label the first arm that ran.
@@ -166,10 +196,8 @@ impl Told {
             let sum = sum.or_insert(Some(Dirty::default()));
             for slice in measured(trial).filter(|slice| slice.arm == index) {
                 let left = slice.tx.file.and_then(|file| file.dirty_after_bytes);
-                *sum = sum.zip(left).map(|(sum, left)| Dirty {
-                    dirty_bytes: sum.dirty_bytes.saturating_add(left),
-                    bytes: sum.bytes.saturating_add(slice.tx.bytes),
-                });
+                let own = left.map(|dirty_bytes| Dirty { dirty_bytes, bytes: slice.tx.bytes });
+                *sum = sum.zip(own).map(|(sum, own)| sum.plus(&own));
             }
         }
     }
@@ -183,14 +211,31 @@ impl Told {
     }
 }
 
+impl Dirty {
+    fn plus(&self, other: &Dirty) -> Dirty {
+        Dirty {
+            dirty_bytes: self.dirty_bytes.saturating_add(other.dirty_bytes),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+}
+
 impl TimeSpent {
+    fn plus(&self, other: &TimeSpent) -> TimeSpent {
+        TimeSpent {
+            reading_ns: self.reading_ns.saturating_add(other.reading_ns),
+            slices_ns: self.slices_ns.saturating_add(other.slices_ns),
+            trials_ns: self.trials_ns.saturating_add(other.trials_ns),
+        }
+    }
+
     fn add(&mut self, trial: &TrialOutcome) {
         let ends = [&trial.tx, &trial.rx].into_iter().flatten();
         if let Some(most) = ends.map(|end| end.bracket_ns).max() {
             let slices = trial.slices.iter().map(|slice| slice.tx.time_ns);
-            self.reading_ns = self.reading_ns.saturating_add(most);
-            self.slices_ns = slices.fold(self.slices_ns, u64::saturating_add);
-            self.trials_ns = self.trials_ns.saturating_add(trial.duration_ns);
+            let slices_ns = slices.fold(0, u64::saturating_add);
+            let own = TimeSpent { reading_ns: most, slices_ns, trials_ns: trial.duration_ns };
+            *self = self.plus(&own);
         }
     }
 }

@@ -1,11 +1,15 @@
 //! Reading: which runs there are, which one is meant, and a run as it was.
 
+use std::path::Path;
+use std::thread;
+
 use iolens_model::outcome::TrialOutcome;
 use iolens_model::run::{Run, RunEnd, RunHeader};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
 use serde::Serialize;
 
-use crate::{Store, StoreError, profile, row, search, trial};
+use crate::trial::Trials;
+use crate::{Store, StoreError, profile, row, search};
 
 /// One line of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -135,33 +139,47 @@ impl Store {
     /// # Errors
     /// [`StoreError::NoSuchRun`], damaged rows, or what SQLite says.
     pub fn load(&self, run_id: &str) -> Result<Run, StoreError> {
-        let mut trials = Vec::new();
-        let run = self.load_through(run_id, |_, trial| trials.push(trial.clone()))?;
+        let keep = |kept: &mut Vec<TrialOutcome>, _: &RunHeader, trial: &TrialOutcome| {
+            kept.push(trial.clone());
+        };
+        let (run, [mut trials, rest]) = self.load_folded(run_id, keep)?;
+        trials.extend(rest);
         Ok(Run { trials, ..run })
     }
 
-    /// A run without its trials. Each is shown to `see` as soon as it is read, and then let
-    /// go: a run may have more of them than memory should hold. The header that is shown
-    /// with it has no end yet.
+    /// A run without its trials, and what `fold` makes of those: it is shown each as soon as
+    /// it is read, which is then let go, since a run may have more of them than memory should
+    /// hold. Where there are many, two read at once, the first half of them and the rest;
+    /// else the second of both has seen none. The header that is shown has no end yet.
     ///
     /// # Errors
     /// As [`Store::load`].
-    pub fn load_through(
+    pub fn load_folded<F: Default + Send>(
         &self,
         run_id: &str,
-        mut see: impl FnMut(&RunHeader, &TrialOutcome),
-    ) -> Result<Run, StoreError> {
-        let run = self.snapshot("read a run", |connection| {
+        fold: impl Fn(&mut F, &RunHeader, &TrialOutcome) + Sync,
+    ) -> Result<(Run, [F; 2]), StoreError> {
+        let found = self.snapshot("read a run", |connection| {
             let Some((key, mut header)) = key_and_header(connection, run_id)? else {
                 return Ok(None);
             };
-            let seen = trial::each(connection, key, &header.plan, |trial| see(&header, trial))?;
+            let trials = Trials::of(connection, key)?;
+            let read = |connection: &Connection, trials: &Trials| {
+                let mut folded = F::default();
+                let see = |trial: &TrialOutcome| fold(&mut folded, &header, trial);
+                let seen = trials.each(connection, &header.plan, see)?;
+                Ok((folded, seen))
+            };
+            let folded = match trials.halves(connection)? {
+                None => [read(connection, &trials)?.0, F::default()],
+                Some(halves) => in_halves(connection, &self.path, &halves, read)?,
+            };
             let profiles = profile::all(connection, key, &header.plan)?;
             let searches = search::all(connection, key)?;
-            header.end = end_of(connection, key, seen + searches.len() as u64)?;
-            Ok(Some(Run { header, trials: Vec::new(), profiles, searches }))
+            header.end = end_of(connection, key, trials.count + searches.len() as u64)?;
+            Ok(Some((Run { header, trials: Vec::new(), profiles, searches }, folded)))
         })?;
-        run.ok_or_else(|| self.no_such_run(run_id))
+        found.ok_or_else(|| self.no_such_run(run_id))
     }
 
     /// What was known of a run when it began: not its end, and none of its trials is read.
@@ -203,6 +221,31 @@ impl Store {
 const HEADER: &str = "run, id, name, started_unix_ns, build, command_json, plan_json, \
                       primitives_json, receivers_json, host_json, calibration_json, calls_json, \
                       engines_json, file_json";
+
+/// Reads two halves of a run at once, the second with a connection of its own; `read` says
+/// how many trials it saw.
+fn in_halves<F: Send>(
+    connection: &Connection,
+    path: &Path,
+    [first, rest]: &[Trials; 2],
+    read: impl Fn(&Connection, &Trials) -> rusqlite::Result<(F, u64)> + Sync,
+) -> rusqlite::Result<[F; 2]> {
+    thread::scope(|scope| {
+        let beside = scope.spawn(|| {
+            let other = Store::open_read_only(path)?;
+            other.snapshot("read a run", |other| read(other, rest))
+        });
+        let (first, _) = read(connection, first)?;
+        let beside = beside.join().ok().and_then(Result::ok);
+        // No trial ever changes, but the run may have been removed since this connection
+        // began to read, for which it is still whole.
+        let rest = match beside.filter(|(_, seen)| *seen == rest.count) {
+            Some((folded, _)) => folded,
+            None => read(connection, rest)?.0,
+        };
+        Ok([first, rest])
+    })
+}
 
 fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     let trials = row.get("trials")?;

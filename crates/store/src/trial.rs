@@ -27,54 +27,86 @@ const ARM: &str = "label, primitive, role, status, reason, copies_sender, copies
 const TRIAL_OF_ARM: usize = 9;
 const TRIAL_OF_SLICE: usize = row::RX_AT + Counts::COUNT;
 
-/// Shows all trials of a run of this plan to `see`, in the order in which they were
-/// appended, and returns how many there are.
-///
-/// Three statements go through trials, arms and slices side by side, from the first trial of
-/// the run to the last: to look for the parts of each takes several times as long. What
-/// other runs appended between them is passed over.
-pub(crate) fn each(
-    connection: &Connection,
+/// Trials of a run that were appended one after another.
+pub(crate) struct Trials {
     run: i64,
-    plan: &Plan,
-    mut see: impl FnMut(&TrialOutcome),
-) -> rusqlite::Result<u64> {
-    let sql = "SELECT min(trial), max(trial) FROM trial WHERE run = ?";
-    let keys = connection.prepare_cached(sql)?.query_row([run], |row| {
-        Ok(row.get::<_, Option<i64>>(0)?.zip(row.get::<_, Option<i64>>(1)?))
-    })?;
-    let Some((first, last)) = keys else { return Ok(0) };
-    let sql = format!("SELECT {ARM} FROM arm WHERE trial BETWEEN ? AND ? ORDER BY trial, arm");
-    let mut of_arms = connection.prepare_cached(&sql)?;
-    let mut of_arms = Parts { rows: of_arms.query([first, last])?, key_at: TRIAL_OF_ARM, most: 0 };
-    let sql = format!(
-        "SELECT {}, trial FROM slice WHERE trial BETWEEN ? AND ? ORDER BY trial, seq",
-        row::slice_columns()
-    );
-    let mut of_slices = connection.prepare_cached(&sql)?;
-    let mut of_slices =
-        Parts { rows: of_slices.query([first, last])?, key_at: TRIAL_OF_SLICE, most: 0 };
-    of_arms.rows.advance()?;
-    of_slices.rows.advance()?;
-    let sql = format!(
-        "SELECT {TRIAL} FROM trial NOT INDEXED WHERE trial BETWEEN ?1 AND ?2 AND run = ?3 \
-         ORDER BY trial"
-    );
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([first, last, run])?;
-    let mut ends = [Ends::default(), Ends::default()];
-    let mut seen = 0;
-    while let Some(row) = rows.next()? {
-        let key: i64 = row.get(0)?;
-        let (arms, slices) = (of_arms.of(key, arm)?, of_slices.of(key, slice)?);
-        let trial = trial(row, plan, arms, slices, &mut ends)?;
-        see(&trial);
-        seen += 1;
-        let [tx, rx] = &mut ends;
-        tx.take_back(trial.tx);
-        rx.take_back(trial.rx);
+    /// Keys of the first and of the last; null where there are none.
+    keys: Option<(i64, i64)>,
+    /// How many there are.
+    pub(crate) count: u64,
+}
+
+/// Fewer are read before a second connection is open and has read the schema.
+const HALVED_MIN: u64 = 1000;
+
+impl Trials {
+    /// All of a run.
+    pub(crate) fn of(connection: &Connection, run: i64) -> rusqlite::Result<Trials> {
+        let sql = "SELECT min(trial), max(trial), count(*) FROM trial WHERE run = ?";
+        connection.prepare_cached(sql)?.query_row([run], |row| {
+            let keys: (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+            Ok(Trials { run, keys: keys.0.zip(keys.1), count: row.get(2)? })
+        })
     }
-    Ok(seen)
+
+    /// The first half and the rest; null where there are too few for two readers.
+    pub(crate) fn halves(&self, connection: &Connection) -> rusqlite::Result<Option<[Trials; 2]>> {
+        let Some((first, last)) = self.keys.filter(|_| self.count >= HALVED_MIN) else {
+            return Ok(None);
+        };
+        let count = self.count / 2;
+        let sql = "SELECT trial FROM trial WHERE run = ? ORDER BY trial LIMIT 1 OFFSET ?";
+        let middle: i64 =
+            connection.prepare_cached(sql)?.query_row((self.run, count), |row| row.get(0))?;
+        let half = |first, last, count| Trials { run: self.run, keys: Some((first, last)), count };
+        Ok(Some([half(first, middle - 1, count), half(middle, last, self.count - count)]))
+    }
+
+    /// Shows each to `see`, in the order in which they were appended, and returns how many
+    /// there were.
+    ///
+    /// Three statements go through trials, arms and slices side by side: to look for the parts
+    /// of each trial takes several times as long. What other runs appended between them is
+    /// passed over.
+    pub(crate) fn each(
+        &self,
+        connection: &Connection,
+        plan: &Plan,
+        mut see: impl FnMut(&TrialOutcome),
+    ) -> rusqlite::Result<u64> {
+        let Some((first, last)) = self.keys else { return Ok(0) };
+        let sql = format!("SELECT {ARM} FROM arm WHERE trial BETWEEN ? AND ? ORDER BY trial, arm");
+        let mut of_arms = connection.prepare_cached(&sql)?;
+        let mut of_arms = Parts::of(of_arms.query([first, last])?, TRIAL_OF_ARM)?;
+        let sql = format!(
+            "SELECT {}, trial FROM slice WHERE trial BETWEEN ? AND ? ORDER BY trial, seq",
+            row::slice_columns()
+        );
+        let mut of_slices = connection.prepare_cached(&sql)?;
+        let mut of_slices = Parts::of(of_slices.query([first, last])?, TRIAL_OF_SLICE)?;
+        let sql = format!(
+            "SELECT {TRIAL} FROM trial NOT INDEXED WHERE trial BETWEEN ? AND ? AND run = ? \
+             ORDER BY trial"
+        );
+        let mut statement = connection.prepare_cached(&sql)?;
+        let mut rows = statement.query([first, last, self.run])?;
+        let mut ends = [Ends::default(), Ends::default()];
+        let (mut arms, mut slices) = (Vec::new(), Vec::new());
+        let mut seen = 0;
+        while let Some(row) = rows.next()? {
+            let key: i64 = row.get(0)?;
+            of_arms.of_trial(key, arm, &mut arms)?;
+            of_slices.of_trial(key, slice, &mut slices)?;
+            let trial = trial(row, plan, arms, slices, &mut ends)?;
+            see(&trial);
+            seen += 1;
+            (arms, slices) = (trial.arms, trial.slices);
+            let [tx, rx] = &mut ends;
+            tx.take_back(trial.tx);
+            rx.take_back(trial.rx);
+        }
+        Ok(seen)
+    }
 }
 
 /// The rows of the parts of trials, in the order of the trials.
@@ -83,18 +115,24 @@ struct Parts<'a> {
     rows: Rows<'a>,
     /// The column that says which trial a row is of.
     key_at: usize,
-    /// As many as one trial had.
-    most: usize,
 }
 
-impl Parts<'_> {
-    /// The parts of a trial; none of an earlier one may be asked for afterwards.
-    fn of<T>(
+impl<'a> Parts<'a> {
+    /// Of rows that have the key of their trial in this column.
+    fn of(mut rows: Rows<'a>, key_at: usize) -> rusqlite::Result<Parts<'a>> {
+        rows.advance()?;
+        Ok(Parts { rows, key_at })
+    }
+
+    /// Puts the parts of a trial in place of those of another; none of an earlier one may be
+    /// asked for afterwards.
+    fn of_trial<T>(
         &mut self,
         trial: i64,
         read: fn(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<Vec<T>> {
-        let mut parts = Vec::with_capacity(self.most);
+        parts: &mut Vec<T>,
+    ) -> rusqlite::Result<()> {
+        parts.clear();
         while let Some(row) = self.rows.get() {
             match row.get::<_, i64>(self.key_at)?.cmp(&trial) {
                 Ordering::Less => {}
@@ -103,8 +141,7 @@ impl Parts<'_> {
             }
             self.rows.advance()?;
         }
-        self.most = self.most.max(parts.len());
-        Ok(parts)
+        Ok(())
     }
 }
 

@@ -46,12 +46,13 @@ pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, 
 
 /// A run without its trials, with its analysis: each trial is folded into that as it is read.
 pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
-    let mut fold = Fold::default();
-    let mut whole: Option<RunHeader> = None;
-    let run = store.load_through(id, |header, trial| {
+    type Half = (Option<RunHeader>, Fold);
+    let (run, halves) = store.load_folded(id, |(whole, fold): &mut Half, header, trial| {
         fold.add(whole.get_or_insert_with(|| completed(header.clone())), trial);
     })?;
     let run = Run { header: completed(run.header), ..run };
+    let [(_, mut fold), (_, rest)] = halves;
+    fold.append(rest);
     let analysis = fold.analysis(&run.header);
     Ok((run, analysis))
 }

@@ -1,6 +1,6 @@
 //! What goes in comes out, also after the file was closed, and while it grows.
 
-use iolens_model::outcome::EndFacts;
+use iolens_model::outcome::{EndFacts, TrialOutcome};
 use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
 use iolens_store::Store;
 use proptest::prelude::*;
@@ -97,14 +97,45 @@ fn trials_are_shown_one_by_one_and_let_go() {
             wanted.push(trial);
         }
     }
-    let mut seen = Vec::new();
-    let run = store.load_through("0000000a", |header, trial| {
+    let see = |passes: &mut Vec<u32>, header: &RunHeader, trial: &TrialOutcome| {
         assert_eq!(header.id, "0000000a");
-        seen.push(trial.clone());
-    });
-    assert_eq!(run.expect("it loads").trials, []);
-    assert_eq!(seen, wanted);
+        passes.push(trial.pass);
+    };
+    let (run, halves) = store.load_folded("0000000a", see).expect("it loads");
+    assert_eq!(run.trials, []);
+    assert_eq!(halves, [vec![1, 2, 4, 5, 6, 7, 8], vec![]]);
+    assert_eq!(store.load("0000000a").expect("it loads").trials, wanted);
     assert_eq!(store.load("0000000b").expect("it loads").trials.len(), 1);
+}
+
+/// By two readers at once, beside another run whose trials lie between.
+#[test]
+fn a_long_run_comes_in_two_halves() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let mut store = Store::open(&directory.path().join("results.db")).expect("a new file opens");
+    for id in ["0000000a", "0000000b"] {
+        store.begin_run(&sample::header(id)).expect("the run begins");
+    }
+    let short = |pass: u32| TrialOutcome {
+        tx: Some(end(pass.into(), "reno")),
+        slices: Vec::new(),
+        ..sample::trial(pass, 0)
+    };
+    let wanted: Vec<TrialOutcome> = (1..=1001).map(short).collect();
+    for trial in &wanted {
+        let id = if trial.pass % 10 == 0 { "0000000b" } else { "0000000a" };
+        store.append_trial(id, trial).expect("it is stored");
+        if id == "0000000b" {
+            store.append_trial("0000000a", trial).expect("it is stored");
+        }
+    }
+    let see = |passes: &mut Vec<u32>, _: &RunHeader, trial: &TrialOutcome| {
+        passes.push(trial.pass);
+    };
+    let (_, halves) = store.load_folded("0000000a", see).expect("it loads");
+    assert_eq!(halves, [(1..=500).collect::<Vec<_>>(), (501..=1001).collect()]);
+    let run = store.load("0000000a").expect("it loads");
+    assert!(run.trials == wanted, "{} trials", run.trials.len());
 }
 
 /// A run that is gone on with has no end as long as it goes on.
