@@ -3,7 +3,6 @@
 //! follows from what is stored (`iolens_stats::search`); all searches of the run take turns,
 //! a phase each in random order, so that a budget that ends finds them equally far.
 
-use iolens_engine::trial;
 use iolens_model::arm::Arm;
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::outcome::{Status, TrialOutcome};
@@ -220,11 +219,9 @@ impl Course<'_> {
         let trial = place.trial(&self.builds[0].header.plan, number, asked, &mut self.rng);
         let Some(trial) = trial else { return Ok(Flow::GoOn) };
         let build = &self.builds[0];
-        let mut outcome = trial::run(&trial, &build.launch, Some(self.means.interrupts));
-        if outcome.status == Status::Ok {
-            for (_, reason) in iolens_stats::invalid_arms(&build.header, &outcome) {
-                (outcome.status, outcome.reason) = (Status::Invalid, Some(reason));
-            }
+        let mut outcome = build.run(&trial, self.means.interrupts);
+        if let Some(arm) = outcome.arms.iter().find(|arm| arm.status == Status::Invalid) {
+            (outcome.status, outcome.reason) = (Status::Invalid, arm.reason.clone());
         }
         let phase = stored(number, asked, outcome);
         let id = &build.header.id;
