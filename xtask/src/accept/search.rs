@@ -65,17 +65,18 @@ fn overhead_s(capacity: f64, climbed_s: f64) -> f64 {
 }
 
 /// Whether a search has found a rate that is known, or says at least a rate that is not
-/// above it because the machine took processors away at the next one.
+/// above it: what was disturbed at the next one bounds nothing from above.
 fn judge(what: &str, answer: &Value, known: f64) -> (bool, String) {
     let (kept, broken) = (answer["kept_per_s"].as_f64(), answer["broken_per_s"].as_f64());
-    let least = match answer["ended"].as_str() {
-        Some("found") => 1.0 / STEP / STEP,
-        Some("at_least") => AT_LEAST_MIN,
-        _ => f64::INFINITY,
-    };
-    let holds = kept.zip(broken).is_some_and(|(kept, broken)| {
-        kept / STEP <= known && known <= broken * STEP && kept >= least * known
-    });
+    let is_at_least = |share: f64| kept.is_some_and(|kept| kept >= share * known);
+    let holds = kept.is_some_and(|kept| kept / STEP <= known)
+        && match answer["ended"].as_str() {
+            Some("found") => {
+                is_at_least(1.0 / STEP / STEP) && broken.is_some_and(|rate| known <= rate * STEP)
+            }
+            Some("at_least") => is_at_least(AT_LEAST_MIN),
+            _ => false,
+        };
     let levels = answer["levels"].as_array().map_or(0, Vec::len);
     let number = |rate: Option<f64>| rate.map_or("none".to_owned(), |rate| format!("{rate:.0}"));
     let words = format!(
@@ -127,7 +128,7 @@ mod tests {
         let holds = |kept, broken, ended| judge("a rate", &answer(kept, broken, ended), 1000.0).0;
         assert!(holds(960.0, 1008.0, "found") && holds(1040.0, 1092.0, "found"));
         assert!(!holds(1060.0, 1113.0, "found") && !holds(900.0, 945.0, "found"));
-        assert!(holds(850.0, 1008.0, "at_least"), "the next rates were disturbed");
+        assert!(holds(850.0, 893.0, "at_least"), "the next rate was disturbed, below the known");
         assert!(!holds(1060.0, 1113.0, "at_least") && !holds(700.0, 1008.0, "at_least"));
         assert!(!holds(960.0, 1008.0, "cut_short"));
         assert!((overhead_s(2000.0, 1.2e-3) - 1e-4).abs() < 1e-12);

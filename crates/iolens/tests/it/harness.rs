@@ -94,6 +94,15 @@ pub(crate) fn finished(output: Output) -> Finished {
     }
 }
 
+impl Finished {
+    /// Checks that a run came to its end, whatever its numbers are worth: where others have
+    /// the processors all trials may be unusable, which its exit code says.
+    #[track_caller]
+    pub(crate) fn assert_ended(&self) {
+        assert!(matches!(self.code, Some(0 | 4)), "{:?}: {}", self.code, self.stderr);
+    }
+}
+
 /// A command that still runs.
 pub(crate) struct Running {
     pub(crate) child: Child,

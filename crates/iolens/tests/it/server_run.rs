@@ -50,7 +50,7 @@ fn grandchildren(pid: u32) -> Vec<u32> {
 fn wait_until_gone(processes: &[u32]) {
     let begin = std::time::Instant::now();
     while processes.iter().any(|&pid| is_alive(pid)) {
-        assert!(begin.elapsed().as_secs() < 10, "a process outlives its run");
+        assert!(begin.elapsed().as_secs() < 60, "a process outlives its run");
         std::thread::yield_now();
     }
 }
@@ -71,7 +71,7 @@ fn a_server_that_dies_is_one_failed_trial_and_the_run_goes_on_at_its_rates() {
     first.wait_for("committed: pass 1");
     let failed = first.hit_until_it_fails("KILL", |run| everybody(run)[0]);
     assert!(failed.contains("the `epoll_lt` server's worker was killed by signal 9"), "{failed}");
-    first.wait_for(": ok,");
+    first.wait_for("committed: ");
     let all = everybody(&first);
     first.signal("INT");
     assert_eq!(first.finish().code, Some(130));
@@ -79,7 +79,7 @@ fn a_server_that_dies_is_one_failed_trial_and_the_run_goes_on_at_its_rates() {
     let before = requests(&place);
 
     let resumed = place.run("run --resume last --progress plain");
-    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    resumed.assert_ended();
     let after = requests(&place);
     assert!(after.len() > before.len());
     let (least, most) = (after.iter().min().unwrap(), after.iter().max().unwrap());
@@ -163,7 +163,7 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     let run = "run server --primitives epoll_lt --topologies loopback --connections 2 --load \
                closed --rounds 2 --slice 10ms --passes 1 --slo p50<10s --progress plain";
     let done = place.run(&format!("{run} --budget 6s"));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    done.assert_ended();
     let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("p50 < 10 s is kept up to"), "{said}");
     assert!(said.contains("cut short by the end of the run"), "{said}");
@@ -177,7 +177,7 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     let before = rates(&place);
     assert!(before.len() >= 2 && before[0].is_none() && before[1].is_some(), "{before:?}");
     let resumed = place.run("run --resume last --budget 4s --progress plain");
-    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
+    resumed.assert_ended();
     let after = rates(&place);
     assert!(after.len() > before.len() && after[..before.len()] == before[..], "{after:?}");
     // Whatever it answers at once, the next rate is a higher one.
