@@ -82,19 +82,32 @@ fn ports_run_out(bench: &Bench) -> Result<(bool, String), String> {
         && computed.status.code() == Some(2)
         && computed.stderr().contains("need 1000 ports")
         && answers
-        && mishaps(&served) == "nothing";
+        && only_gone(&served, 4);
     let words = format!(
         "ports run out: {} / as an open loop, before it begins: {} / with more addresses {} of 500 \
-         ok",
+         ok; wrong at the server: {}",
         first(&said),
         first(&computed.stderr()),
-        advised["outcomes"]["ok"]
+        advised["outcomes"]["ok"],
+        mishaps(&served)
     );
     eprintln!("   {words}");
     Ok((passes, words))
 }
 
-/// A queue of four, and 64 connections while the server is stopped.
+/// Whether nothing went wrong at a server but for so many clients that left before their
+/// reply: those of a load that gives up.
+fn only_gone(served: &Value, most: u64) -> bool {
+    let all = served["mishaps"].as_object().into_iter().flatten();
+    all.into_iter().all(|(kind, count)| {
+        let most = if kind == "reset" { most } else { 0 };
+        count.as_u64().is_some_and(|count| count <= most)
+    })
+}
+
+/// A queue of four, and 64 connections while the server is stopped. The kernel asks those that
+/// found no room again after 1, 2, 4 and 8 s, all at once, and four may come in each time: a
+/// request may well wait for longer than the limit of 10 s, and is counted as that.
 fn queue_overflows(bench: &Bench) -> Result<(bool, String), String> {
     let server = apart(bench, "epoll_lt --backlog 4", "true")?;
     signal("STOP", server.id())?;
@@ -107,18 +120,22 @@ fn queue_overflows(bench: &Bench) -> Result<(bool, String), String> {
     let remarks: Vec<&str> =
         load["remarks"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let remarks = remarks.join(" ");
+    let of = |kind: &str| load["outcomes"][kind].as_u64().unwrap_or(0);
     let overflows = number(&load["network"], "listen_overflows");
     let slow = number(&load, "connections_slow");
-    let passes = load["outcomes"]["ok"] == 640
+    let passes = of("ok") + of("timeout") == 640
+        && of("timeout") < 64
         && overflows > 0.0
         && slow > 0.0
         && remarks.contains("ListenOverflows")
         && remarks.contains("longer backlog")
-        && mishaps(&served) == "nothing";
+        && only_gone(&served, of("timeout"));
     let words = format!(
         "a queue of 4 overflows: {overflows} ListenOverflows counted, {slow} of 64 connections 0.9 \
-         s or more, all 640 requests ok in the end: {}",
-        load["outcomes"]["ok"] == 640
+         s or more, {} of 640 requests ok and {} timed out; wrong at the server: {}",
+        of("ok"),
+        of("timeout"),
+        mishaps(&served)
     );
     eprintln!("   {words}");
     Ok((passes, words))
