@@ -13,6 +13,7 @@ use crate::wishes::{MACHINE, Wishes};
 
 mod ask;
 mod compare;
+mod confirm;
 mod file;
 mod load;
 mod net;
@@ -23,6 +24,7 @@ mod upkeep;
 
 pub(crate) use ask::Ask;
 pub(crate) use compare::Compare;
+pub(crate) use confirm::Confirm;
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     Show(Show),
     /// Hold a stored run against another: what is faster or slower, and how sure
     Compare(Compare),
+    /// Narrow the crossovers of a stored run to points, from fresh trials inside their bands
+    Confirm(Confirm),
     /// Sample where the CPU time of a cell's arms goes, by kernel symbol
     Explain(Explain),
     /// Write the page or the figures of a stored run

@@ -101,6 +101,7 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
         Command::Show(show) => commands::stored::show(&show),
         Command::Explain(explain) => commands::explain::explain(&explain),
         Command::Compare(compare) => commands::compare::compare(&compare, typed),
+        Command::Confirm(confirm) => commands::confirm::confirm(&confirm, typed),
         Command::Report(report) => commands::report::report(&report),
         Command::Export(export) => commands::stored::export(&export),
         Command::Rm(rm) => commands::upkeep::rm(&rm),

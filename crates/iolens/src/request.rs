@@ -4,6 +4,7 @@
 
 pub(crate) mod asked;
 mod common;
+pub(crate) mod confirm;
 mod copy;
 mod file;
 mod server;

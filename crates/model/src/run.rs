@@ -23,6 +23,10 @@ pub struct RunHeader {
     pub started_unix_ns: u64,
     /// Version and commit of iolens.
     pub build: String,
+    /// The run whose crossovers this one looks at anew, at sizes inside their bands; null for
+    /// a run that stands for itself.
+    #[serde(default)]
+    pub confirms: Option<String>,
     /// The command line, for "how to reproduce".
     pub command: Vec<String>,
     /// What was asked.

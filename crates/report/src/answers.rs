@@ -114,6 +114,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
         Study::Syscall => out.extend(crate::calls::sentences(run, analysis)),
         Study::Server => out.extend(crate::servers::sentences(run, analysis)),
     }
+    out.extend(cautions::confirms(run));
     out.extend(cautions::turns(run));
     out.push(cautions::noise_floor(run, analysis));
     out.extend(cautions::classic(run));

@@ -278,6 +278,7 @@ fn build(shape: &Shape) -> (Run, Analysis) {
     let compared = compared(shape.arms).count();
     let analysis = Analysis {
         crossovers: Vec::new(),
+        crossings: Vec::new(),
         cost_models: Vec::new(),
         removed_copies: Vec::new(),
         extremes: Vec::new(),

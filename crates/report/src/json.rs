@@ -52,6 +52,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
         "self_check": analysis.self_check,
         "cells": records::cells(run, analysis).map(|record| record.object()).collect::<Vec<_>>(),
         "crossovers": analysis.crossovers,
+        "crossings": analysis.crossings,
         "cost_models": analysis.cost_models,
         "removed_copies": analysis.removed_copies,
         "extremes": analysis.extremes,

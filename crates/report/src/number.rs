@@ -1,7 +1,7 @@
 //! Numbers as readers see them: three significant digits, the interval always
 //! beside the value, and what is not known as a dash.
 
-use iolens_model::units::three_digits;
+use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{Contrast, Interval};
 
 /// What stands where a value is not known.
@@ -63,6 +63,12 @@ pub(crate) fn nanoseconds(ns: f64) -> String {
         ns if ns >= 1e3 => format!("{} µs", three_digits(ns / 1e3)),
         ns => format!("{} ns", three_digits(ns)),
     }
+}
+
+/// An estimated number of bytes as a size: `9.31 KiB`.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
+pub(crate) fn bytes(estimated: f64) -> Bytes {
+    Bytes(estimated.max(0.0).round() as u64)
 }
 
 /// A value to three digits, or a dash.

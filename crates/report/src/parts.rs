@@ -162,6 +162,10 @@ impl Part {
         Analysis {
             cells: analysis.cells.iter().map(cell).collect(),
             crossovers: crossovers.filter(|c| has(&c.first) && has(&c.second)).cloned().collect(),
+            crossings: {
+                let own = analysis.crossings.iter().filter(|c| has(&c.first) && has(&c.second));
+                own.cloned().collect()
+            },
             cost_models: models.filter(|model| has(&model.label)).cloned().collect(),
             ..analysis.clone()
         }

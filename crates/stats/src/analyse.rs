@@ -28,7 +28,9 @@ use crate::self_check;
 use crate::student::StudentTable;
 use crate::told::Told;
 use crate::values::TrialValues;
-use crate::{cost_model, crossover, drift, extremes, gates, plateaus, removed_copy, unexpected};
+use crate::{
+    cost_model, crossing, crossover, drift, extremes, gates, plateaus, removed_copy, unexpected,
+};
 
 /// Analyses a run.
 ///
@@ -84,11 +86,13 @@ pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Anal
     warnings.extend(gates::across_cells(&analyses, &tracks));
     let table = &mut tables.contrasts;
     let cost_models = cost_model::of(&tracks, table);
+    let crossovers = crossover::of(&analyses, plan.delta);
     Analysis {
         passes: count(passes.complete.len()),
         delta: plan.delta,
         contrasts,
-        crossovers: crossover::of(&analyses, plan.delta),
+        crossings: crossing::of(header, &tracks, &crossovers),
+        crossovers,
         removed_copies: removed_copy::of(&tracks, &analyses, plan.isolate, table),
         extremes: extremes::of(&analyses),
         plateaus: plateaus::of(&analyses, plan.delta),

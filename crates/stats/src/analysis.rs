@@ -14,8 +14,8 @@ use iolens_model::outcome::{MultishotCounts, Status};
 use serde::Serialize;
 
 pub use self::curves::{
-    CostModel, Crossover, CrossoverPoint, CrossoverShape, Drift, Extreme, ExtremeKind, Plateau,
-    PlateauAxis, ReadPlateau, RemovedCopy, Unexpected,
+    CostModel, Crossing, Crossover, CrossoverPoint, CrossoverShape, Drift, Extreme, ExtremeKind,
+    Plateau, PlateauAxis, ReadPlateau, RemovedCopy, Unexpected,
 };
 pub use self::figures::{Figures, LatencyFigures};
 pub use self::servers::{CpuOf, CpuShares, EndFigures, Limits, Saturated, ServerFigures, Spent};
@@ -38,6 +38,9 @@ pub struct Analysis {
     pub self_check: SelfCheck,
     /// Where one arm overtakes another along the sizes, per curve and pair.
     pub crossovers: Vec<Crossover>,
+    /// Where bands were looked at anew: by the run itself if it confirms another, else by the
+    /// runs that confirm it.
+    pub crossings: Vec<Crossing>,
     /// The fit t = a + b·n of each arm's curve with at least four sizes.
     pub cost_models: Vec<CostModel>,
     /// What the copy into the staging buffer costs, per cell that can tell.

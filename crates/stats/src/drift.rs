@@ -175,6 +175,7 @@ mod tests {
             started_unix_ns: i as u64 * 36_000_000_000,
             time: parts(i),
             compared: parts(i),
+            typical_ln: None,
             bytes: 1.0,
             switches: None,
             slices: 1,

@@ -92,6 +92,7 @@ pub(crate) fn run(plan: Plan) -> Run {
             file: None,
             id: "00000000".to_owned(),
             name: None,
+            confirms: None,
             started_unix_ns: 0,
             build: "test".to_owned(),
             command: Vec::new(),

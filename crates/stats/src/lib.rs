@@ -21,6 +21,7 @@ mod claim;
 pub mod compare;
 mod contrast;
 mod cost_model;
+mod crossing;
 mod crossover;
 mod drift;
 mod extremes;

@@ -17,6 +17,7 @@ use iolens_model::plan::Plan;
 use iolens_model::run::StoppedBy;
 
 mod changes;
+mod crossings;
 mod findings;
 
 const RUNS: u32 = 10_000;

@@ -32,6 +32,9 @@ pub(crate) struct Point {
     pub(crate) time: Parts,
     /// What is compared in the cell, over messages, both above zero.
     pub(crate) compared: Parts,
+    /// ln(the baseline's quantity per message / the arm's), typical of the trial's rounds; null
+    /// without a baseline in the trial.
+    pub(crate) typical_ln: Option<f64>,
     /// Payload bytes sent.
     pub(crate) bytes: f64,
     /// Context switches of both ends.
@@ -50,6 +53,7 @@ impl Point {
             started_unix_ns: trial.started_unix_ns,
             time: sums.time_per_message()?,
             compared: Quantity::of(&trial.cell).of_trial(&sums)?,
+            typical_ln: arm.typical(Quantity::of(&trial.cell)),
             bytes: sums.tx.bytes as f64,
             switches: sums.switches(),
             slices: sums.slices,

@@ -20,6 +20,8 @@ pub struct RunSummary {
     pub name: Option<String>,
     /// Start, nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
+    /// The run whose crossovers it looks at anew; null for a run that stands for itself.
+    pub confirms: Option<String>,
     /// Version and commit of the iolens that ran it.
     pub build: String,
     /// What was studied.
@@ -47,7 +49,7 @@ impl Store {
     /// Damaged rows, or what SQLite says.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.snapshot("list the runs", |connection| {
-            let sql = "SELECT run.run, id, name, started_unix_ns, build, study, \
+            let sql = "SELECT run.run, id, name, confirms, started_unix_ns, build, study, \
                        (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
                        (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) \
                        AS phases, \
@@ -90,19 +92,16 @@ impl Store {
     }
 
     /// The id of the run that is meant by an id, a unique beginning of one, a
-    /// name that one run alone has, or `last`: the run that began last. Ids go
-    /// before names, which in older files may look like one.
+    /// name that one run alone has, or `last`: the run that began last of those that stand for
+    /// themselves. Ids go before names, which in older files may look like one.
     ///
     /// # Errors
     /// [`StoreError::NoRuns`], [`StoreError::NoSuchRun`] or
     /// [`StoreError::Ambiguous`] with the candidates.
     pub fn find(&self, wanted: &str) -> Result<String, StoreError> {
         let runs = self.ids_and_names()?;
-        let Some((last, _)) = runs.last() else {
-            return Err(StoreError::NoRuns { path: self.path.clone() });
-        };
-        if wanted == "last" {
-            return Ok(last.clone());
+        if wanted == "last" || runs.is_empty() {
+            return self.last()?.ok_or_else(|| StoreError::NoRuns { path: self.path.clone() });
         }
         if runs.iter().any(|(id, _)| id == wanted) {
             return Ok(wanted.to_owned());
@@ -120,6 +119,14 @@ impl Store {
             1 => Ok(candidates.remove(0)),
             _ => Err(StoreError::Ambiguous { wanted: wanted.to_owned(), candidates }),
         }
+    }
+
+    /// A run that confirms another comes into question where that one is no more.
+    fn last(&self) -> Result<Option<String>, StoreError> {
+        self.snapshot("list the runs", |connection| {
+            let sql = "SELECT id FROM run ORDER BY confirms IS NULL DESC, run DESC LIMIT 1";
+            connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()
+        })
     }
 
     /// Of every run, oldest first.
@@ -182,6 +189,19 @@ impl Store {
         found.ok_or_else(|| self.no_such_run(run_id))
     }
 
+    /// The ids of the runs that look at a run's crossovers anew, oldest first.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn confirming(&self, run_id: &str) -> Result<Vec<String>, StoreError> {
+        self.snapshot("look for runs that confirm a run", |connection| {
+            let sql = "SELECT id FROM run WHERE confirms = ? ORDER BY run";
+            let mut statement = connection.prepare_cached(sql)?;
+            let ids = statement.query_map([run_id], |row| row.get(0))?;
+            ids.collect()
+        })
+    }
+
     /// What was known of a run when it began: not its end, and none of its trials is read.
     ///
     /// # Errors
@@ -220,7 +240,7 @@ impl Store {
 /// The columns of a header.
 const HEADER: &str = "run, id, name, started_unix_ns, build, command_json, plan_json, \
                       primitives_json, receivers_json, host_json, calibration_json, calls_json, \
-                      engines_json, file_json";
+                      engines_json, file_json, confirms";
 
 /// Reads two halves of a run at once, the second with a connection of its own; `read` says
 /// how many trials it saw.
@@ -253,6 +273,7 @@ fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummar
         id: row.get("id")?,
         name: row.get("name")?,
         started_unix_ns: row.get("started_unix_ns")?,
+        confirms: row.get("confirms")?,
         build: row.get("build")?,
         study: row.get("study")?,
         cells: row.get("cells")?,
@@ -277,6 +298,7 @@ fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
         name: row.get("name")?,
         started_unix_ns: row.get("started_unix_ns")?,
         build: row.get("build")?,
+        confirms: row.get("confirms")?,
         command: row::get_json(row, "command_json")?,
         plan: row::get_json(row, "plan_json")?,
         primitives: row::get_json(row, "primitives_json")?,

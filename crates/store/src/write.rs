@@ -31,11 +31,12 @@ impl Store {
             row::json("the calls", &header.calls)?,
             row::json("the engines", &header.engines)?,
             header.file.as_ref().map(|file| row::json("the file", file)).transpose()?,
+            header.confirms,
         ];
         let sql = "INSERT INTO run (id, name, started_unix_ns, build, study, command_json, \
                    plan_json, primitives_json, receivers_json, host_json, calibration_json, calls_json, \
-                   engines_json, file_json) \
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                   engines_json, file_json, confirms) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.connection.execute(sql, values).map_err(self.failed("begin a run"))?;
         Ok(())
     }

@@ -3,6 +3,7 @@
 pub(crate) mod ask;
 pub(crate) mod audit;
 pub(crate) mod compare;
+pub(crate) mod confirm;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod file;

@@ -152,6 +152,7 @@ fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
         name: request.name,
         started_unix_ns: clock::unix_ns(),
         build: BUILD.to_owned(),
+        confirms: None,
         command: typed.to_vec(),
         primitives: plan.net().map_or_else(Vec::new, |net| {
             let entries = plan.primitives.iter().filter_map(|id| registry::find(id));

@@ -44,8 +44,17 @@ pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, 
     Ok((run, analysis, path))
 }
 
-/// A run without its trials, with its analysis: each trial is folded into that as it is read.
+/// A run without its trials, with its analysis, and what runs that confirm it have found.
 pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
+    let (run, mut analysis) = folded(store, id)?;
+    for confirming in store.confirming(id)? {
+        analysis.confirm(&folded(store, &confirming)?.1);
+    }
+    Ok((run, analysis))
+}
+
+/// A run without its trials, with its analysis: each trial is folded into that as it is read.
+fn folded(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
     type Half = (Option<RunHeader>, Fold);
     let (run, halves) = store.load_folded(id, |(whole, fold): &mut Half, header, trial| {
         fold.add(whole.get_or_insert_with(|| completed(header.clone())), trial);
@@ -87,7 +96,10 @@ pub(crate) fn row(run: &RunSummary) -> text::RunRow {
         study: run.study.clone(),
         cells: run.cells,
         trials: run.trials,
-        ended: run.ended().to_owned(),
+        ended: match &run.confirms {
+            Some(other) => format!("{}; confirms {other}", run.ended()),
+            None => run.ended().to_owned(),
+        },
     }
 }
 

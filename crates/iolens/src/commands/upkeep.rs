@@ -219,6 +219,7 @@ mod tests {
     /// Runs that began at these days, with the day in the id.
     fn runs(days: &[u64]) -> Vec<RunSummary> {
         let run = |day: &u64| RunSummary {
+            confirms: None,
             id: format!("{day:08x}"),
             name: None,
             started_unix_ns: day * DAY.0,

@@ -9,6 +9,7 @@ mod audit;
 mod axes;
 mod calls;
 mod compare;
+mod confirm;
 mod copy_run;
 mod counters;
 mod database;

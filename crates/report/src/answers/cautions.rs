@@ -57,6 +57,16 @@ pub(super) fn untrustworthy(analysis: &Analysis) -> Option<Sentence> {
     Some(Sentence::plain(Kind::Alarm, text))
 }
 
+/// That a run looks at another one's crossovers, which is where its answer stands.
+pub(super) fn confirms(run: &Run) -> Option<Sentence> {
+    let other = run.header.confirms.as_ref()?;
+    let text = format!(
+        "This run measures sizes inside the crossovers of run {other} anew: `iolens show {other}` \
+         has what comes of it."
+    );
+    Some(Sentence::plain(Kind::Caution, text))
+}
+
 /// How far a second copy of the baseline strays.
 pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
     let check = &analysis.self_check;

@@ -2,11 +2,13 @@
 
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape};
+use iolens_stats::analysis::{
+    Analysis, CellAnalysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate,
+};
 
 use super::{Kind, Sentence};
 use crate::arms::{self, CLASSIC};
-use crate::number::{list, percent, range, ratio};
+use crate::number::{self, list, percent, range, ratio};
 use crate::words;
 
 /// One sentence per curve and pair of the classic three; of all pairs in a run
@@ -75,6 +77,9 @@ pub(crate) fn brief(run: &Run, analysis: &Analysis, crossover: &Crossover) -> Br
         CrossoverShape::NeitherAnywhere => "neither is surely ahead at any size".to_owned(),
         CrossoverShape::Mixed => "no single band".to_owned(),
     };
+    let at = crossing(analysis, crossover).and_then(|found| found.at_bytes);
+    let at = at.map_or(String::new(), |at| format!("; looked at anew: from {} on", size(at)));
+    let said = format!("{said}{at}");
     Brief {
         curve: words::curve_brief(&run.header.plan, &crossover.curve),
         pair: [crossover.first.clone(), crossover.second.clone()],
@@ -118,7 +123,45 @@ pub(crate) fn claim(analysis: &Analysis, crossover: &Crossover) -> String {
             format!("{first} and {second} have no single crossover{on}: {}", teller.segments())
         }
     };
-    format!("{said} ({}).", teller.basis())
+    let point = crossing(analysis, crossover).map_or(String::new(), point);
+    format!("{said} ({}).{point}", teller.basis())
+}
+
+/// What fresh trials inside the band of a crossover have shown, the latest first.
+pub(crate) fn crossing<'a>(analysis: &'a Analysis, crossover: &Crossover) -> Option<&'a Crossing> {
+    analysis.crossings.iter().rev().find(|found| {
+        (&found.curve, &found.first, &found.second)
+            == (&crossover.curve, &crossover.first, &crossover.second)
+    })
+}
+
+/// `9.3 KiB (8.8 KiB–9.9 KiB)`.
+pub(crate) fn size(at: Estimate) -> String {
+    let interval = at.interval.map_or(String::new(), |interval| {
+        format!(" ({}–{})", number::bytes(interval.low), number::bytes(interval.high))
+    });
+    format!("{}{interval}", number::bytes(at.value))
+}
+
+/// The point, or why there is none, as a sentence of its own.
+fn point(found: &Crossing) -> String {
+    let (Some(first), Some(last)) = (found.sizes.first(), found.sizes.last()) else {
+        return String::new();
+    };
+    let from = format!(
+        "at {} sizes from {first} to {last}, in {} passes of fresh trials (run {})",
+        found.sizes.len(),
+        found.passes,
+        found.run
+    );
+    match (&found.at_bytes, &found.reason) {
+        (Some(at), _) => format!(
+            " Looked at anew {from}, both take the same time at {}; pointwise 95 % interval.",
+            size(*at)
+        ),
+        (None, Some(why)) => format!(" Looked at anew {from}, it is still no point: {why}."),
+        (None, None) => String::new(),
+    }
 }
 
 /// Every point of a crossover, one line each.
@@ -318,6 +361,39 @@ mod tests {
              between 64 B and 4 KiB on loopback: 0.89× as fast at 64 B (0.88–0.91), 1.05× as fast \
              at 4 KiB (1.04–1.07) (simultaneous 95 % intervals, n = 12)."
         );
+    }
+
+    #[test]
+    fn fresh_trials_name_the_point_or_say_why_there_is_none() {
+        let (_, mut analysis) = findings();
+        let crossover = analysis.crossovers[0].clone();
+        let interval = Some(iolens_stats::analysis::Interval { low: 1024.0, high: 2000.0 });
+        let at = |value| Estimate { value, interval, n: 12 };
+        let mut found = Crossing {
+            curve: crossover.curve.clone(),
+            first: crossover.first.clone(),
+            second: crossover.second.clone(),
+            run: "0badcafe".to_owned(),
+            sizes: [64, 512, 4096].map(Bytes).to_vec(),
+            passes: 12,
+            at_bytes: Some(at(1431.4)),
+            reason: None,
+        };
+        let mut ends_with = |found: &Crossing, expect: &str| {
+            analysis.crossings.push(found.clone());
+            let text = claim(&analysis, &crossover);
+            assert!(text.ends_with(expect), "{text}");
+        };
+        ends_with(
+            &found,
+            "). Looked at anew at 3 sizes from 64 B to 4 KiB, in 12 passes of fresh trials (run \
+             0badcafe), both take the same time at 1.40 KiB (1 KiB–1.95 KiB); pointwise 95 % \
+             interval.",
+        );
+        (found.at_bytes, found.reason) = (None, Some("it is a step".to_owned()));
+        ends_with(&found, "(run 0badcafe), it is still no point: it is a step.");
+        let said = brief(&findings().0, &analysis, &crossover).said;
+        assert!(!said.contains("anew"), "the latest counts: {said}");
     }
 
     #[test]

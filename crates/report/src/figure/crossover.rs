@@ -3,7 +3,9 @@
 
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape};
+use iolens_stats::analysis::{
+    Analysis, CellAnalysis, Crossover, CrossoverPoint, CrossoverShape, Estimate,
+};
 
 use super::paper::Medium;
 use super::scale::Scale;
@@ -11,6 +13,7 @@ use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look, Marker};
 use super::svg::Anchor;
 use super::{Figure, Group, Sweep, chart, labels};
+use crate::answers::crossing;
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 
@@ -24,6 +27,8 @@ fn title(run: &Run) -> String {
 /// One row: a pair of arms on one curve.
 struct Row<'a> {
     crossover: &'a Crossover,
+    /// What fresh trials inside its band have shown.
+    at: Option<Estimate>,
     /// Labels and looks of the first and the second arm.
     arms: [(String, Look); 2],
     /// The cells of the curve.
@@ -51,7 +56,8 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
                 (chart::shown(cells, label), style::of(&primitive))
             };
             let arms = [arm(&crossover.first), arm(&crossover.second)];
-            Row { crossover, arms, cells, delta: analysis.delta }
+            let at = crossing::crossing(analysis, crossover).and_then(|found| found.at_bytes);
+            Row { crossover, at, arms, cells, delta: analysis.delta }
         })
     });
     let rows: Vec<Row> = rows.collect();
@@ -129,8 +135,13 @@ fn draw(run: &Run, sweep: &Sweep<'_>, delta: f64, medium: Medium, rows: &[Row<'_
     let how = format!(
         "left to right: coloured where an arm is ahead by more than δ = {} (simultaneous 95 % \
          intervals), hollow where it is a tie or unknown; {place} the band in between, open ends \
-         as < and >",
-        number::percent(delta)
+         as < and >{}",
+        number::percent(delta),
+        if rows.iter().any(|row| row.at.is_some()) {
+            "; a grey diamond where both take the same time in fresh trials, with its 95 % interval"
+        } else {
+            ""
+        }
     );
     let x = Scale::sizes(&sizes(rows).into_iter().map(|size| size.0).collect::<Vec<_>>());
     let mut sheet = Sheet::new(medium, total, &sweep.title(&title(run)), &how);
@@ -262,11 +273,30 @@ impl Block<'_> {
             let at = (self.x(point.size.0 as f64), at);
             sheet.svg.point(at, Some(look.marker), &class, &row.hover(point));
         }
+        self.crossing(sheet, row, middle);
         let band = row.band(["upper", "lower"]);
         let words_y = if self.has_words_beside() { middle + 4.0 } else { y + 31.0 + LINE };
         sheet.svg.text(self.words(), words_y, Anchor::Start, "tk", &band);
         sheet.y += self.row_height();
         self.rule(sheet, sheet.y);
+    }
+
+    /// Where both take the same time, with its interval, where that was looked for.
+    fn crossing(&self, sheet: &mut Sheet, row: &Row<'_>, middle: f64) {
+        let Some(at) = row.at else { return };
+        if let Some(interval) = at.interval {
+            let ends = ((self.x(interval.low), middle), (self.x(interval.high), middle));
+            sheet.svg.line(ends.0, ends.1, "s c-grey whisker");
+        }
+        let [(first, _), (second, _)] = &row.arms;
+        let hover = format!(
+            "{first} and {second} take the same time at {} (pointwise 95 %, {} passes of fresh \
+             trials)",
+            crossing::size(at),
+            at.n
+        );
+        let marker = Some(Marker::Diamond);
+        sheet.svg.point((self.x(at.value), middle), marker, "f s c-grey mark", &hover);
     }
 
     /// A dotted line over all sizes, and bars between sizes with one arm
@@ -330,6 +360,10 @@ fn table(rows: &[Row<'_>]) -> Table {
         vec![Column::right("threads", ""), Column::left("first", ""), Column::left("second", "")];
     columns.extend(sizes.iter().map(|size| Column::left(&size.to_string(), "ratio [sim. 95 %]")));
     columns.push(Column::left("tie or unknown", ""));
+    let is_looked_for = rows.iter().any(|row| row.at.is_some());
+    if is_looked_for {
+        columns.push(Column::left("same time at", "[95 %]"));
+    }
     let mut table = Table::new(
         "Time of the first arm over that of the second: above 1 the second is ahead",
         columns,
@@ -347,6 +381,9 @@ fn table(rows: &[Row<'_>]) -> Table {
             Entry::from(text.unwrap_or_else(|| number::NONE.to_owned()))
         }));
         entries.push(row.band(["first", "second"]).into());
+        if is_looked_for {
+            entries.push(row.at.map_or_else(|| number::NONE.to_owned(), crossing::size).into());
+        }
         table.push(entries);
     }
     table

@@ -2,13 +2,13 @@
 
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_model::units::{Bytes, three_digits};
+use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};
 
 use super::chart::{self, Kind, Point, Series};
 use super::metric::{BLOCK_TIME, Metric, TIME};
 use super::{Figure, Group, Sweep, by_size, style};
-use crate::words;
+use crate::{number, words};
 
 /// The figure of one sweep.
 pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
@@ -91,8 +91,7 @@ fn note(model: &CostModel, label: &str) -> String {
         return format!("{lead}: not affine, {residual} off the fit");
     }
     let at_most = if model.fixed_is_upper_bound { "at most " } else { "" };
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
-    let half = Bytes(model.half_size_bytes.value.max(0.0).round() as u64);
+    let half = number::bytes(model.half_size_bytes.value);
     let below = match model.breaks_at {
         Some(size) => format!(" below {size}"),
         None => String::new(),

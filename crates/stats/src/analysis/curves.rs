@@ -48,6 +48,29 @@ pub struct CrossoverPoint {
     pub simultaneous: Option<Interval>,
 }
 
+/// Where the second of two arms overtakes the first, as a point: from the fresh trials of a run
+/// that was made for it, at sizes inside the band (METHOD 2.5).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Crossing {
+    /// The curve; its size is 0.
+    pub curve: Cell,
+    /// Label of the arm that is ahead below it.
+    pub first: String,
+    /// Label of the one that is ahead above it.
+    pub second: String,
+    /// The run whose trials show it; they are in no other figure.
+    pub run: String,
+    /// Sizes that were measured, rising.
+    pub sizes: Vec<Bytes>,
+    /// Passes that have both arms at each of them.
+    pub passes: u32,
+    /// The size at which both take the same time, bytes; pointwise 95 % interval. Null where the
+    /// order does not change exactly once.
+    pub at_bytes: Option<Estimate>,
+    /// Why there is none.
+    pub reason: Option<String>,
+}
+
 /// What two curves do to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -23,6 +23,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
         file: None,
         id: id.to_owned(),
         name: None,
+        confirms: None,
         started_unix_ns: 1_700_000_000_000_000_000,
         build: "iolens 0.1.0".to_owned(),
         command: vec!["iolens".to_owned(), "run".to_owned(), "net".to_owned()],

@@ -1,0 +1,69 @@
+//! `iolens confirm RUN`: sizes inside the bands of a run's crossovers, in fresh trials that are
+//! analysed alone. Each curve is a run of its own, which names the one it confirms.
+
+use std::process::ExitCode;
+
+use iolens_engine::host;
+use iolens_engine::worker::protocol::BUILD;
+use iolens_model::host::HostFacts;
+use iolens_model::plan::Plan;
+use iolens_model::run::{Run, RunHeader};
+
+use crate::args::Confirm;
+use crate::commands::report::style;
+use crate::commands::run::{How, check_again, conducted, exit_code, paged, random};
+use crate::commands::stored::summed;
+use crate::failure::{Failure, INTERRUPTED};
+use crate::request::{Request, confirm};
+use crate::{output, runner, sysctls};
+
+/// Measures, and answers from the run that was meant.
+pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Failure> {
+    let db = args.result.db.as_deref();
+    let (run, analysis, database) = summed(db, &args.run)?;
+    let plans = confirm::plans(&run.header, &analysis, args.budget, || random() >> 16)?;
+    let host = host::read(&host::Root::real());
+    for change in run.header.changes(BUILD, &host) {
+        output::note(&format!(
+            "note: another {} since run {} was measured: the point is that of {} now",
+            change.part.word(),
+            run.header.id,
+            change.now
+        ));
+    }
+    for plan in &plans {
+        check_again(plan, &host)?;
+        sysctls::check(plan)?;
+    }
+    let (wait, progress) = (args.wait, args.progress);
+    let how = How { typed, database: &database, wait, progress, perf: None };
+    let curves = plans.len();
+    let mut code = 0;
+    for (index, plan) in plans.into_iter().enumerate() {
+        output::note(&format!("curve {} of {curves}", index + 1));
+        let fresh = measured(plan, &host, &run, &how)?;
+        code = code.max(exit_code(false, &fresh, &iolens_stats::analyse(&fresh)));
+        if code == INTERRUPTED {
+            break;
+        }
+    }
+    let (run, analysis, _) = summed(db, &run.header.id)?;
+    let place = paged(&run, &analysis, &database);
+    if args.result.json {
+        output::result(&iolens_report::json::run(&run, &analysis));
+        output::note(&place);
+    } else {
+        output::result(&iolens_report::text::run(&run, &analysis, &style()));
+        output::result(&place);
+    }
+    Ok(ExitCode::from(code))
+}
+
+fn measured(plan: Plan, host: &HostFacts, run: &Run, how: &How<'_>) -> Result<Run, Failure> {
+    let look = runner::first_look(&plan, host);
+    let request = Request { plan, name: None, notes: Vec::new() };
+    conducted(request, host.clone(), &look, how, |header, means| {
+        let confirms = Some(run.header.id.clone());
+        runner::measure(RunHeader { confirms, ..header }, means)
+    })
+}
