@@ -10,10 +10,9 @@ use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 
 use crate::args::Confirm;
-use crate::commands::report::style;
-use crate::commands::run::{How, check_again, conducted, exit_code, paged, random};
+use crate::commands::run::{How, answer, check_again, conducted, exit_code, random};
 use crate::commands::stored::summed;
-use crate::failure::{Failure, INTERRUPTED};
+use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE};
 use crate::request::{Request, confirm};
 use crate::{output, runner, sysctls};
 
@@ -38,24 +37,21 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
     let (wait, progress) = (args.wait, args.progress);
     let how = How { typed, database: &database, wait, progress, perf: None };
     let curves = plans.len();
-    let mut code = 0;
+    // That of the curve of which most came.
+    let mut code = NOTHING_USABLE;
     for (index, plan) in plans.into_iter().enumerate() {
         output::note(&format!("curve {} of {curves}", index + 1));
         let fresh = measured(plan, &host, &run, &how)?;
-        code = code.max(exit_code(false, &fresh, &iolens_stats::analyse(&fresh)));
-        if code == INTERRUPTED {
-            break;
+        match exit_code(false, &fresh, &iolens_stats::analyse(&fresh)) {
+            INTERRUPTED => {
+                code = INTERRUPTED;
+                break;
+            }
+            of_curve => code = code.min(of_curve),
         }
     }
     let (run, analysis, _) = summed(db, &run.header.id)?;
-    let place = paged(&run, &analysis, &database);
-    if args.result.json {
-        output::result(&iolens_report::json::run(&run, &analysis));
-        output::note(&place);
-    } else {
-        output::result(&iolens_report::text::run(&run, &analysis, &style()));
-        output::result(&place);
-    }
+    answer(&args.result, &run, &analysis, &database);
     Ok(ExitCode::from(code))
 }
 

@@ -239,7 +239,7 @@ impl Session {
 /// Answers from a run that has ended.
 pub(crate) fn conclude(args: &args::Run, run: &Run, database: &Path) -> ExitCode {
     let analysis = iolens_stats::analyse(run);
-    answer(args, run, &analysis, database);
+    answer(&args.result, run, &analysis, database);
     ExitCode::from(exit_code(args.strict, run, &analysis))
 }
 
@@ -280,9 +280,9 @@ pub(crate) fn take_lock(wait: bool, why: &str) -> Result<MachineLock, Failure> {
 
 /// Prints the answer and writes the page; an answer without its page is still
 /// an answer.
-fn answer(args: &args::Run, run: &Run, analysis: &Analysis, database: &Path) {
+pub(crate) fn answer(result: &args::ResultArgs, run: &Run, analysis: &Analysis, database: &Path) {
     let place = paged(run, analysis, database);
-    if args.result.json {
+    if result.json {
         output::result(&iolens_report::json::run(run, analysis));
         output::note(&place);
     } else {

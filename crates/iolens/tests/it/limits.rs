@@ -37,7 +37,7 @@ fn zero_copy_that_cannot_fit_is_skipped_with_the_arithmetic() {
     let run = "run net --primitives send_staged,sendmsg_zerocopy --sizes 1KiB,1MiB --threads 1 \
                --topologies loopback --quick --passes 2";
     let done = run_with_little_locked_memory(&place, run);
-    done.assert_ended();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
     let csv = place.run("export last --format csv").stdout;
     let rows = |size: &str, status: &str| {
         let zerocopy = csv.lines().filter(|row| row.contains(",sendmsg_zerocopy,"));
@@ -67,7 +67,7 @@ fn buffers_that_cannot_be_registered_are_skipped_with_the_arithmetic() {
     let run = "run net --primitives send,write,uring_send_zc_fixed --baseline send --sizes 16KiB \
                --threads 1 --topologies loopback --quick --passes 2 --rounds 3";
     let done = run_with_little_locked_memory(&place, run);
-    done.assert_ended();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
     let csv = place.run("export last --format csv").stdout;
     let of_arm = |arm: &str, status: &str| {
         let rows = csv.lines().filter(|row| row.contains(&format!(",{arm},")));
@@ -105,7 +105,7 @@ fn zero_copy_without_memory_for_notifications_is_skipped_or_waits() {
             &format!("needs a network namespace with its own optmem_max: {}", done.stderr.trim()),
         );
     }
-    done.assert_ended();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
     let csv = place.run("export last --format csv").stdout;
     let zerocopy = || csv.lines().filter(|row| row.contains(",sendmsg_zerocopy,"));
     assert!(zerocopy().count() > 0 && zerocopy().all(|row| row.contains(",skipped,")), "{csv}");
@@ -113,7 +113,7 @@ fn zero_copy_without_memory_for_notifications_is_skipped_or_waits() {
     // Room for one or two: what is refused beyond is sent when there is room. Whether any
     // is depends on the machine: completions may be back before the next send is made.
     let done = run_with_optmem(&place, 1500, run);
-    done.assert_ended();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
     let csv = place.run("export last --format csv").stdout;
     let zerocopy = || csv.lines().filter(|row| row.contains(",sendmsg_zerocopy,"));
     assert!(zerocopy().count() > 0 && zerocopy().all(|row| row.contains(",ok,")), "{csv}");

@@ -163,7 +163,7 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     let run = "run server --primitives epoll_lt --topologies loopback --connections 2 --load \
                closed --rounds 2 --slice 10ms --passes 1 --slo p50<10s --progress plain";
     let done = place.run(&format!("{run} --budget 6s"));
-    done.assert_ended();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
     let said = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("p50 < 10 s is kept up to"), "{said}");
     assert!(said.contains("cut short by the end of the run"), "{said}");
@@ -177,7 +177,7 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     let before = rates(&place);
     assert!(before.len() >= 2 && before[0].is_none() && before[1].is_some(), "{before:?}");
     let resumed = place.run("run --resume last --budget 4s --progress plain");
-    resumed.assert_ended();
+    assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     let after = rates(&place);
     assert!(after.len() > before.len() && after[..before.len()] == before[..], "{after:?}");
     // Whatever it answers at once, the next rate is a higher one.
