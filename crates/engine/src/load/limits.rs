@@ -20,6 +20,13 @@ const TIME_WAIT_S: f64 = 60.0;
 /// once its time stamp has moved on (`tcp_twsk_unique`, net/ipv4/tcp_ipv4.c).
 const REUSE_S: f64 = 1.0;
 
+/// Short connections per second for which there are to be ports where a client makes them as
+/// fast as they end: more than any machine does.
+const SHORT_PER_S: f64 = 100_000.0;
+
+/// So many times as many ports as are held: to find a free one takes long where most are not.
+const PORTS_OVER_HELD: f64 = 4.0;
+
 /// Sysctls of our own network namespaces that many connections at a time need, and many
 /// one after another; see ip-sysctl.rst of the kernel.
 pub(crate) const ROOM: [(&str, &str); 4] = [
@@ -76,13 +83,27 @@ impl Limits {
     pub(crate) fn sources(&self, settings: &Settings) -> Vec<IpAddr> {
         /// Of 127.0.0.0/24.
         const SOURCES_MAX: u64 = 254;
-        let needed = u64::from(settings.connections).div_ceil(self.ports_each().max(1));
+        let held = u64::from(settings.connections).saturating_add(self.held(settings));
+        let needed = held.div_ceil(self.ports_each().max(1));
         let (IpAddr::V4(ip), 2..) = (settings.address.ip(), needed) else { return Vec::new() };
         if !ip.is_loopback() {
             return Vec::new();
         }
         let last = u8::try_from(needed.min(SOURCES_MAX)).unwrap_or(u8::MAX);
         (1..=last).map(|number| IpAddr::from([127, 0, 0, number])).collect()
+    }
+
+    /// Ports that there should be for connections that keep theirs after their end.
+    fn held(&self, settings: &Settings) -> u64 {
+        let per_s = match (settings.length, settings.pace) {
+            (Length::Long, _) => return 0,
+            (Length::Short, Pace::Open { rate, .. }) => rate,
+            (Length::Short, _) => SHORT_PER_S,
+        };
+        let held = (per_s * self.hold_s(settings.address.ip()) * PORTS_OVER_HELD).ceil();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive")]
+        let held = held as u64;
+        held
     }
 
     /// Ports of one source address.
@@ -232,6 +253,18 @@ mod tests {
         assert_eq!((sources("127.0.0.1:9", 28_232), sources("127.0.0.1:9", 28_233)), (0, 2));
         assert_eq!((sources("127.0.0.1:9", 60_000), sources("127.0.0.1:9", 9_000_000)), (3, 254));
         assert_eq!(sources("192.0.2.1:9", 60_000), 0);
+    }
+
+    #[test]
+    fn short_ones_have_those_whose_ports_they_leave_behind() {
+        let sources =
+            |limits: &Limits, rate| limits.sources(&settings(10, Length::Short, rate)).len();
+        assert_eq!([5_000.0, 7_055.5, 7_056.0].map(|rate| sources(&LIMITS, rate)), [0, 0, 2]);
+        let kept = Limits { tw_reuse: 0, ..LIMITS };
+        assert_eq!([100.0, 2_000.0, 1e6].map(|rate| sources(&kept, rate)), [0, 18, 254]);
+        let short = settings(10, Length::Short, 1.0);
+        let closed = Settings { pace: Pace::Closed { think: Nanos(0) }, ..short };
+        assert_eq!(LIMITS.sources(&closed).len(), 15);
     }
 
     #[test]
