@@ -109,20 +109,22 @@ fn makers(header: &RunHeader, told: &Told) -> BTreeSet<String> {
     plan.filter(|id| labels.contains(id.as_str())).cloned().collect()
 }
 
-/// What a trial that offers a rate is about; null where it has the baseline alone and
-/// does not say.
+/// What a trial that offers a rate is about: the kind of those that were compared at it. Where
+/// nobody was, the baseline says whether the rate was its own kind's; where nobody was offered
+/// anything, the kind of those that were to be compared. Null where that is the baseline alone.
 fn kind_of(trial: &TrialValues, makers: &BTreeSet<String>) -> Option<Kind> {
     let makes = |arm: &ArmValues| makers.contains(&arm.outcome.arm.primitive);
-    let is_compared = |arm: &&ArmValues| arm.outcome.arm.role == Role::Compared;
-    let mut compared = trial.arms.iter().filter(is_compared).peekable();
-    let alone = match compared.peek() {
-        Some(_) => compared.any(makes),
-        // One that is measured by itself is offered the rate of its own kind or the other.
-        None => {
-            let arm = trial.arms.first().filter(|_| trial.isolated)?;
-            makes(arm) != arm.outcome.server.as_ref()?.at_others_rate
-        }
+    let was_offered =
+        |arm: &&ArmValues| arm.outcome.server.as_ref().is_some_and(|server| server.rate.is_some());
+    let compared = || trial.arms.iter().filter(|arm| arm.outcome.arm.role == Role::Compared);
+    let is_for_makers = |arm: &ArmValues| {
+        let server = arm.outcome.server.as_ref();
+        makes(arm) != server.is_some_and(|server| server.at_others_rate)
     };
+    let any = |a: bool, b: bool| a || b;
+    let alone = compared().filter(was_offered).map(makes).reduce(any);
+    let alone = alone.or_else(|| trial.arms.iter().find(was_offered).map(is_for_makers));
+    let alone = alone.or_else(|| compared().map(makes).reduce(any))?;
     Some(if alone { Kind::Alone } else { Kind::Shared })
 }
 

@@ -70,6 +70,10 @@ pub(crate) struct GroupArm {
 }
 
 impl Group {
+    fn has(&self, role: Role) -> bool {
+        self.arms.iter().any(|arm| arm.arm.role == role)
+    }
+
     /// From now on the arm takes part in no trial.
     fn leave_out(&mut self, refused: &ArmOutcome) {
         let before = self.arms.len();
@@ -91,6 +95,17 @@ impl Group {
     }
 }
 
+/// The groups that say something, and those of which only the baseline is left, where others
+/// have that too; one group at least says something.
+fn without_needless(groups: Vec<Group>) -> (Vec<Group>, Vec<Group>) {
+    let (mut kept, mut needless): (Vec<Group>, Vec<Group>) =
+        groups.into_iter().partition(|group| group.has(Role::Compared));
+    if kept.is_empty() && !needless.is_empty() {
+        kept.push(needless.remove(0));
+    }
+    (kept, needless)
+}
+
 impl GroupArm {
     fn new(arm: Arm, message_ns: f64) -> GroupArm {
         GroupArm { arm, message_ns, is_probed: false, is_fixed: false, copies: None, failures: 0 }
@@ -102,7 +117,7 @@ impl GroupArm {
 pub(crate) struct CellState {
     pub(crate) cell: Cell,
     pub(crate) groups: Vec<Group>,
-    /// Groups whose baseline this machine does not allow.
+    /// Groups whose baseline this machine does not allow, or all that it was to be compared with.
     impossible: Vec<Vec<(Arm, String)>>,
     /// How long a slice is meant to last.
     pub(crate) target: Nanos,
@@ -147,13 +162,15 @@ impl CellState {
             }
             group
         };
-        let (groups, impossible) = layout::arm_groups(plan, &cell)
+        let (groups, impossible): (Vec<Group>, Vec<Group>) = layout::arm_groups(plan, &cell)
             .into_iter()
             .map(group)
-            .partition(|group: &Group| group.arms.iter().any(|arm| arm.arm.role == Role::Baseline));
+            .partition(|group| group.has(Role::Baseline));
+        let (groups, needless) = without_needless(groups);
+        let impossible = impossible.into_iter().map(Group::all_refused);
         CellState {
             groups,
-            impossible: Vec::into_iter(impossible).map(Group::all_refused).collect(),
+            impossible: impossible.chain(needless.into_iter().map(|g| g.refused)).collect(),
             placement: servers::placement(plan, layout::placement(cpus, cell.is_alone())),
             ring_messages: layout::ring_messages(&cell, host),
             file: None,

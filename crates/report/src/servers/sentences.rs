@@ -77,7 +77,7 @@ const RATE: Quantity = Quantity {
     unranked: |arm| arm.server.as_ref()?.limits.client_busy.as_deref(),
     floor: |arm, why| {
         let rate = read(&THROUGHPUT, arm).map(|rate| rate.value);
-        format!("{} ≥ {} per second (client-limited: {why})", arm.arm.label, optional(rate))
+        format!("{} ≥ {} per second ({why})", arm.arm.label, optional(rate))
     },
 };
 

@@ -1,14 +1,14 @@
 //! Runs of servers with known answers.
 
 use iolens_model::arm::Role;
-use iolens_model::outcome::{Status, TrialOutcome};
+use iolens_model::outcome::{ArmFact, Status, TrialOutcome};
 use iolens_model::plan::Axes;
 use iolens_model::run::Run;
-use iolens_model::server::LoadLevel;
+use iolens_model::server::{LoadLevel, MAKES, MAKES_NOTHING};
 use iolens_model::units::Nanos;
 
 use super::analyse;
-use crate::analysis::{Analysis, ArmAnalysis, Quantity, Saturated, Verdict};
+use crate::analysis::{Analysis, ArmAnalysis, Kind, Quantity, Saturated, Verdict};
 use crate::fixture::servers::{self, Served, passes, served};
 use crate::unmet;
 
@@ -212,6 +212,33 @@ fn alone() -> Run {
         }
     }
     run
+}
+
+/// Where the only model of a kind is left out, what is left in its trial is the baseline at its
+/// own rate.
+#[test]
+fn a_trial_is_about_the_kind_whose_rate_it_was_offered() {
+    let mut run = apart(OPEN, 5e4);
+    for trial in &mut run.trials {
+        for (index, arm) in trial.arms.iter_mut().enumerate() {
+            let makes = if arm.arm.label == "third" { "a process" } else { MAKES_NOTHING };
+            let value = makes.to_owned();
+            let fact = ArmFact { arm: index, name: MAKES.to_owned(), value };
+            trial.tx.as_mut().unwrap().arm_facts.push(fact);
+            arm.server.as_mut().unwrap().at_others_rate = trial.position == 1 && index == 0;
+        }
+        if trial.position == 1 && trial.pass > 1 {
+            let left_out = &mut trial.arms[1];
+            (left_out.status, left_out.server) = (Status::Skipped, None);
+            let baseline = trial.arms[0].server.as_mut().unwrap();
+            (baseline.rate, baseline.at_others_rate) = (Some(1e5), false);
+            trial.slices.retain(|slice| slice.arm == 0);
+        }
+    }
+    let analysis = analyse(&run);
+    let cell = &analysis.cells[0].cell;
+    let rates = [Kind::Shared, Kind::Alone].map(|kind| analysis.kinds.offered(cell, Some(kind)));
+    assert_eq!(rates, [Some((1e5, 1e5)), Some((5e4, 5e4))]);
 }
 
 #[test]

@@ -122,6 +122,20 @@ mod tests {
     }
 
     #[test]
+    fn the_baseline_is_measured_beside_others_or_once_by_itself() {
+        let groups = |models: &str| {
+            let line = format!("--primitives {models} --load 50% --connections 16");
+            let all = cells(&line, &[]);
+            let said: Vec<&str> = all[0].refused().map(|(label, _)| label).collect();
+            (all[0].groups.len(), all[0].never_began().len(), said.join(" "))
+        };
+        // `fork` has connections of one request alone, and would have a group of its own.
+        assert_eq!(groups("epoll_lt,poll,fork"), (1, 1, "fork".to_owned()));
+        assert_eq!(groups("epoll_lt,fork,iterative").0, 1);
+        assert_eq!(groups("epoll_lt,poll,prefork"), (2, 0, String::new()));
+    }
+
+    #[test]
     fn servers_stand_apart_where_they_would_be_in_the_way_and_nowhere_else() {
         let apart = |models: &str| {
             let plan =
