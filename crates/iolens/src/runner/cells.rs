@@ -70,8 +70,14 @@ pub(crate) struct GroupArm {
 }
 
 impl Group {
-    fn has(&self, role: Role) -> bool {
-        self.arms.iter().any(|arm| arm.arm.role == role)
+    fn has_baseline(&self) -> bool {
+        self.arms.iter().any(|arm| arm.arm.role == Role::Baseline)
+    }
+
+    /// Whether anything is measured in it besides the baseline and its double, if only a control.
+    fn has_others(&self) -> bool {
+        let is_baselines = |role| matches!(role, Role::Baseline | Role::SelfCheck);
+        self.arms.iter().any(|arm| !is_baselines(arm.arm.role))
     }
 
     /// From now on the arm takes part in no trial.
@@ -99,7 +105,7 @@ impl Group {
 /// have that too; one group at least says something.
 fn without_needless(groups: Vec<Group>) -> (Vec<Group>, Vec<Group>) {
     let (mut kept, mut needless): (Vec<Group>, Vec<Group>) =
-        groups.into_iter().partition(|group| group.has(Role::Compared));
+        groups.into_iter().partition(Group::has_others);
     if kept.is_empty() && !needless.is_empty() {
         kept.push(needless.remove(0));
     }
@@ -162,10 +168,8 @@ impl CellState {
             }
             group
         };
-        let (groups, impossible): (Vec<Group>, Vec<Group>) = layout::arm_groups(plan, &cell)
-            .into_iter()
-            .map(group)
-            .partition(|group| group.has(Role::Baseline));
+        let (groups, impossible): (Vec<Group>, Vec<Group>) =
+            layout::arm_groups(plan, &cell).into_iter().map(group).partition(Group::has_baseline);
         let (groups, needless) = without_needless(groups);
         let impossible = impossible.into_iter().map(Group::all_refused);
         CellState {

@@ -67,20 +67,22 @@ mod tests {
     use crate::request;
 
     fn planned(line: &str) -> Plan {
-        let words = ["iolens", "run", "server", "--topologies", "loopback"];
+        planned_of("server", line)
+    }
+
+    fn planned_of(study: &str, line: &str) -> Plan {
+        let words = ["iolens", "run", study, "--topologies", "loopback"];
         let words = words.into_iter().chain(line.split_whitespace());
         let Ok(Command::Run(run)) = Args::try_parse_from(words).map(|args| args.command) else {
             panic!("{line}")
         };
-        let asked = request::asked("server", &run.wishes).unwrap();
+        let asked = request::asked(study, &run.wishes).unwrap();
         request::plan(asked, 1, &|_| Ok(())).unwrap().plan
     }
 
     /// The cells of a plan, the arms of the first as if they had been probed.
     fn cells(line: &str, probed: &[(&str, f64)]) -> Vec<CellState> {
-        let (plan, host) = (planned(line), host::read(&host::Root::real()));
-        let mut cells: Vec<CellState> =
-            plan.cells().into_iter().map(|cell| CellState::new(&plan, cell, &host)).collect();
+        let mut cells = cells_of(&planned(line));
         for arm in cells[0].groups.iter_mut().flat_map(|group| &mut group.arms) {
             let found = probed.iter().find(|(id, _)| *id == arm.arm.primitive);
             if let Some((_, message_ns)) = found {
@@ -88,6 +90,11 @@ mod tests {
             }
         }
         cells
+    }
+
+    fn cells_of(plan: &Plan) -> Vec<CellState> {
+        let host = host::read(&host::Root::real());
+        plan.cells().into_iter().map(|cell| CellState::new(plan, cell, &host)).collect()
     }
 
     const MODELS: &str = "--primitives epoll_lt,poll,prefork --load closed,50% --connections";
@@ -133,6 +140,17 @@ mod tests {
         assert_eq!(groups("epoll_lt,poll,fork"), (1, 1, "fork".to_owned()));
         assert_eq!(groups("epoll_lt,fork,iterative").0, 1);
         assert_eq!(groups("epoll_lt,poll,prefork"), (2, 0, String::new()));
+    }
+
+    #[test]
+    fn controls_are_measured_also_where_they_have_a_group_of_their_own() {
+        // Six others fill the group before them.
+        let six = "send,write,writev,sendto,sendmsg_iov,send_per_field";
+        let line = format!("--primitives send_staged,{six},memcpy --sizes 1KiB --threads 1");
+        let all = cells_of(&planned_of("net", &line));
+        let groups = &all[0].groups;
+        assert_eq!(groups.len(), 2);
+        assert!(groups[1].arms.iter().any(|arm| arm.arm.label == "memcpy"));
     }
 
     #[test]
