@@ -21,6 +21,7 @@
 
 #![forbid(unsafe_code)]
 
+mod counted;
 mod error;
 mod open;
 mod profile;
@@ -32,10 +33,12 @@ mod trial;
 mod upkeep;
 mod write;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
+use counted::Named;
 pub use error::StoreError;
 pub use read::RunSummary;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
@@ -46,6 +49,8 @@ pub use upkeep::Removed;
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Of the runs that were written to, by their keys.
+    named: BTreeMap<i64, Named>,
 }
 
 impl Store {
@@ -56,7 +61,7 @@ impl Store {
     }
 
     /// Names what was being done when SQLite refused it.
-    fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError {
+    fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
         let path = self.path.clone();
         move |source| StoreError::sqlite(doing, &path, source)
     }

@@ -1,5 +1,6 @@
 //! Opening a file of results: ours or nobody's, never somebody else's.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -164,7 +165,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
     connection.busy_timeout(BUSY_LIMIT).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
-    Ok(Store { connection, path: path.to_owned() })
+    Ok(Store { connection, path: path.to_owned(), named: BTreeMap::new() })
 }
 
 #[cfg(test)]

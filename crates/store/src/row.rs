@@ -3,7 +3,6 @@
 
 use std::fmt::Display;
 
-use iolens_model::outcome::Counts;
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Row, RowIndex};
 use serde::Serialize;
@@ -134,37 +133,4 @@ pub(crate) fn unreadable(
     let at = column.idx(statement).unwrap_or(0);
     let why = format!("column {}: {error}", statement.column_name(at).unwrap_or("?"));
     rusqlite::Error::FromSqlConversionFailure(at, Type::Text, why.into())
-}
-
-/// The counts of one end from the column with index `at` on; `None` where the
-/// first one, which is always counted, is NULL.
-pub(crate) fn get_counts(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Counts>> {
-    let mut values = [None; Counts::COUNT];
-    values[0] = row.get(at)?;
-    if values[0].is_none() {
-        return Ok(None);
-    }
-    for (index, value) in values.iter_mut().enumerate().skip(1) {
-        *value = row.get(at + index)?;
-    }
-    let counts = Counts::from_values(&values);
-    counts.map(Some).ok_or_else(|| unreadable(row, at, "a count that goes with others is missing"))
-}
-
-/// Columns of a slice besides those of its two ends.
-const SLICE_COLUMNS: [&str; 5] = ["seq", "round", "kind", "arm", "all_active_ns"];
-
-/// Where the sending end's counts begin in [`slice_columns`].
-pub(crate) const TX_AT: usize = SLICE_COLUMNS.len();
-
-/// Where the receiving end's counts begin.
-pub(crate) const RX_AT: usize = TX_AT + Counts::COUNT;
-
-/// Columns of a slice besides its trial, in the order in which they are
-/// written and read.
-pub(crate) fn slice_columns() -> String {
-    let counts =
-        ["tx_", "rx_"].into_iter().flat_map(|end| Counts::NAMES.map(|c| end.to_owned() + c));
-    let own = SLICE_COLUMNS.into_iter().map(str::to_owned);
-    own.chain(counts).collect::<Vec<_>>().join(", ")
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::{Cell, NetSetting, Setting};
-use iolens_model::outcome::{Counts, EndFacts, SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{EndFacts, SliceOutcome, TrialOutcome};
 use iolens_model::plan::Plan;
 use iolens_model::tuning::Tuning;
 use iolens_model::units::Bytes;
@@ -12,6 +12,7 @@ use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows};
 
+use crate::counted::Columns;
 use crate::row;
 
 /// Columns of a trial and of an arm, in the order in which they are read. By number: a name
@@ -23,9 +24,8 @@ const TRIAL: &str = "trial, pass, position, isolated, started_unix_ns, duration_
 const ARM: &str = "label, primitive, role, status, reason, copies_sender, copies_end_to_end, \
                    latency_json, server_json, trial";
 
-/// Where the key of the trial stands among the columns of an arm, and of a slice.
+/// Where the key of the trial stands among the columns of an arm.
 const TRIAL_OF_ARM: usize = 9;
-const TRIAL_OF_SLICE: usize = row::RX_AT + Counts::COUNT;
 
 /// Trials of a run that were appended one after another.
 pub(crate) struct Trials {
@@ -78,12 +78,14 @@ impl Trials {
         let sql = format!("SELECT {ARM} FROM arm WHERE trial BETWEEN ? AND ? ORDER BY trial, arm");
         let mut of_arms = connection.prepare_cached(&sql)?;
         let mut of_arms = Parts::of(of_arms.query([first, last])?, TRIAL_OF_ARM)?;
+        let columns = Columns::of(connection, self.run)?;
         let sql = format!(
             "SELECT {}, trial FROM slice WHERE trial BETWEEN ? AND ? ORDER BY trial, seq",
-            row::slice_columns()
+            columns.sql()
         );
         let mut of_slices = connection.prepare_cached(&sql)?;
-        let mut of_slices = Parts::of(of_slices.query([first, last])?, TRIAL_OF_SLICE)?;
+        let mut of_slices = Parts::of(of_slices.query([first, last])?, columns.len())?;
+        let slice = |row: &Row<'_>| slice(row, &columns);
         let sql = format!(
             "SELECT {TRIAL} FROM trial NOT INDEXED WHERE trial BETWEEN ? AND ? AND run = ? \
              ORDER BY trial"
@@ -95,8 +97,8 @@ impl Trials {
         let mut seen = 0;
         while let Some(row) = rows.next()? {
             let key: i64 = row.get(0)?;
-            of_arms.of_trial(key, arm, &mut arms)?;
-            of_slices.of_trial(key, slice, &mut slices)?;
+            of_arms.of_trial(key, &arm, &mut arms)?;
+            of_slices.of_trial(key, &slice, &mut slices)?;
             let trial = trial(row, plan, arms, slices, &mut ends)?;
             see(&trial);
             seen += 1;
@@ -129,7 +131,7 @@ impl<'a> Parts<'a> {
     fn of_trial<T>(
         &mut self,
         trial: i64,
-        read: fn(&Row<'_>) -> rusqlite::Result<T>,
+        read: &impl Fn(&Row<'_>) -> rusqlite::Result<T>,
         parts: &mut Vec<T>,
     ) -> rusqlite::Result<()> {
         parts.clear();
@@ -286,15 +288,16 @@ fn arm(row: &Row<'_>) -> rusqlite::Result<ArmOutcome> {
     })
 }
 
-fn slice(row: &Row<'_>) -> rusqlite::Result<SliceOutcome> {
+fn slice(row: &Row<'_>, columns: &Columns) -> rusqlite::Result<SliceOutcome> {
+    let [tx, rx] = columns.counts(row)?;
     Ok(SliceOutcome {
         seq: row.get(0)?,
         round: row.get(1)?,
         kind: row::get_word(row, 2)?,
         arm: row.get(3)?,
         all_active_ns: row.get(4)?,
-        tx: row::get_counts(row, row::TX_AT)?.unwrap_or_default(),
-        rx: row::get_counts(row, row::RX_AT)?,
+        tx: tx.unwrap_or_default(),
+        rx,
     })
 }
 

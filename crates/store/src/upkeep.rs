@@ -69,6 +69,8 @@ impl Store {
         let free_after = free_bytes(&transaction).map_err(&failed)?;
         removed.freed = Bytes(free_after.saturating_sub(free_before));
         transaction.commit().map_err(&failed)?;
+        // The key of a run that is gone may become that of the next one.
+        self.named.clear();
         Ok(removed)
     }
 

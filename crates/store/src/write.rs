@@ -7,6 +7,7 @@ use iolens_model::units::Bytes;
 use rusqlite::types::Value;
 use rusqlite::{Statement, Transaction, TransactionBehavior, params, params_from_iter};
 
+use crate::counted::{Columns, Named};
 use crate::{Store, StoreError, row};
 
 impl Store {
@@ -52,6 +53,10 @@ impl Store {
         let run = self.run_key(run_id)?;
         let path = self.path.clone();
         let failed = |source| StoreError::sqlite("append a trial", &path, source);
+        let named = match self.named.remove(&run) {
+            Some(named) => named,
+            None => Named::of(&self.connection, run).map_err(failed)?,
+        };
         // Immediate: waiting for another writer happens here, within the busy
         // limit, and never in the middle.
         let transaction = self
@@ -61,7 +66,10 @@ impl Store {
         let key = insert_trial(&transaction, run, trial, &failed)?;
         insert_arms(&transaction, key, &trial.arms, &failed)?;
         insert_slices(&transaction, key, &trial.slices, &failed)?;
-        transaction.commit().map_err(failed)
+        let named = named.with(&transaction, run, &trial.slices).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+        self.named.insert(run, named);
+        Ok(())
     }
 
     /// Stores how a run ended and syncs the file, so that a run that has ended
@@ -175,9 +183,9 @@ fn insert_slices(
     slices: &[SliceOutcome],
     failed: &impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<(), StoreError> {
-    let columns = row::slice_columns();
-    let marks = vec!["?"; columns.split(", ").count()].join(", ");
-    let sql = format!("INSERT INTO slice (trial, {columns}) VALUES (?, {marks})");
+    let columns = Columns::all();
+    let marks = vec!["?"; columns.len()].join(", ");
+    let sql = format!("INSERT INTO slice (trial, {}) VALUES (?, {marks})", columns.sql());
     let mut statement = transaction.prepare_cached(&sql).map_err(failed)?;
     slices.iter().try_for_each(|slice| insert_slice(&mut statement, trial, slice, failed))
 }

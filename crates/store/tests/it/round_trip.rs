@@ -69,6 +69,24 @@ fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
     }
 }
 
+/// Columns that no slice has are not read: which ones those are changes while a run grows.
+#[test]
+fn what_only_a_later_slice_has_is_read_too() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    let mut wanted = vec![sample::trial(1, 0), sample::trial(2, 0), sample::trial(3, 0)];
+    wanted[1].slices[1].tx.softirq_ticks = Some(7);
+    wanted[2].slices[0].rx = Some(wanted[2].slices[0].tx);
+    wanted[2].slices[1].tx.pmu.cycles_user = Some(1_000);
+    let header = sample::header("0000000a");
+    Store::open(&path).expect("it opens").begin_run(&header).expect("the run begins");
+    for (index, trial) in wanted.iter().enumerate() {
+        let mut store = Store::open(&path).expect("it opens again");
+        store.append_trial("0000000a", trial).expect("the trial is stored");
+        assert_eq!(store.load("0000000a").expect("it loads").trials, wanted[..=index]);
+    }
+}
+
 #[test]
 fn trials_are_shown_one_by_one_and_let_go() {
     let directory = tempfile::tempdir().expect("a directory for the test");

@@ -56,6 +56,15 @@ fn a_removed_run_takes_all_that_is_its_own() {
 }
 
 #[test]
+fn the_run_after_a_removed_one_keeps_all_its_counts() {
+    let (_directory, _, mut store) = two_runs();
+    store.remove(&ids(&["0000000b"])).expect("it is removed");
+    store.begin_run(&sample::header("0000000c")).expect("the run begins");
+    store.append_trial("0000000c", &sample::trial(1, 0)).expect("it is stored");
+    assert_eq!(store.load("0000000c").expect("it loads").trials, [sample::trial(1, 0)]);
+}
+
+#[test]
 fn of_several_runs_all_are_removed_or_none() {
     let (_directory, _, mut store) = two_runs();
     let refused = store.remove(&ids(&["0000000a", "0000000c"]));
