@@ -225,17 +225,25 @@ impl Table {
                         }
                     } } }
                     tbody { @for (row, texts) in self.rows.iter().zip(&cells) {
-                        tr.group[row.starts_group] {
-                            @let filled = row.entries.iter().zip(texts);
-                            @for ((entry, text), column) in filled.zip(&self.columns) {
-                                (cell_html(column.align, &entry_html(entry, text)))
-                            }
+                        @match row.starts_group {
+                            true => { tr.group { (self.row_html(row, texts)) } }
+                            false => { tr { (self.row_html(row, texts)) } }
                         }
                     } }
                 }
                 @if !self.notes.is_empty() {
                     ol.notes { @for note in &self.notes { li { (note) } } }
                 }
+            }
+        }
+    }
+
+    /// The cells of a row.
+    fn row_html(&self, row: &Row, texts: &[String]) -> Markup {
+        let filled = row.entries.iter().zip(texts).zip(&self.columns);
+        html! {
+            @for ((entry, text), column) in filled {
+                (cell_html(column.align, &entry_html(entry, text)))
             }
         }
     }

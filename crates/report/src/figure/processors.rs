@@ -67,16 +67,15 @@ fn draw(
 /// The processors of one end at one time.
 fn bar(sheet: &mut Sheet, (left, room): (f64, f64), when: &str, of: CpuOf, cpus: &CpuShares) {
     let y = sheet.y;
-    let mut x = left;
-    for (word, hue, share) in CPU_KINDS {
-        let width = share(cpus) * room;
-        if width < 0.2 {
-            continue;
-        }
-        let hover = format!("{when}, {}: {word} {}", whose(of), percent(share(cpus)));
-        sheet.svg.tile((x, y), (width, HEIGHT - 3.0), &part(hue), &hover);
-        x += width;
-    }
+    let kinds = CPU_KINDS.iter().map(|(word, hue, share)| (word, hue, share(cpus)));
+    let seen: Vec<_> = kinds.filter(|(.., share)| share * room >= 0.2).collect();
+    let words: Vec<String> =
+        seen.iter().map(|(word, _, share)| format!("{word} {}", percent(*share))).collect();
+    let hover = format!("{when}, {}: {}", whose(of), words.join(", "));
+    let stretches: Vec<(f64, String)> =
+        seen.iter().map(|(_, hue, share)| (share * room, part(hue))).collect();
+    sheet.svg.bar((left, y), HEIGHT - 3.0, &stretches, &hover);
+    let x = left + stretches.iter().map(|(width, _)| width).sum::<f64>();
     let end_y = y + 12.0;
     sheet.svg.text(left - 6.0, end_y, Anchor::End, "td", whose(of));
     sheet.svg.text(x + 6.0, end_y, Anchor::Start, "td", &percent(1.0 - cpus.idle));

@@ -119,6 +119,27 @@ impl Svg {
         ));
     }
 
+    /// Stretches one behind the other, each of a width and a class, with one title for the hover
+    /// of all: a page has thousands of them.
+    pub(crate) fn bar(
+        &mut self,
+        corner: (f64, f64),
+        height: f64,
+        stretches: &[(f64, String)],
+        hover: &str,
+    ) {
+        let ((mut x, y), hover) = (corner, escape(hover));
+        let mut paths = String::new();
+        for (width, class) in stretches {
+            let _ = write!(
+                paths,
+                r#"<path d="M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}Z" class="{class}"/>"#
+            );
+            x += width;
+        }
+        self.write(format_args!(r#"<g class="pt"><title>{hover}</title>{paths}</g>"#));
+    }
+
     fn write(&mut self, element: std::fmt::Arguments<'_>) {
         // Writing to a String cannot fail.
         let _ = self.out.write_fmt(element);
