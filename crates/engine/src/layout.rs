@@ -134,6 +134,16 @@ pub struct Placement {
     pub rx_cpus: Vec<u32>,
 }
 
+impl Placement {
+    /// The processors of both ends.
+    #[must_use]
+    pub fn all(&self) -> Vec<u32> {
+        let mut all = self.tx_cpus.clone();
+        all.extend(self.rx_cpus.iter().filter(|cpu| !self.tx_cpus.contains(cpu)));
+        all
+    }
+}
+
 /// Gives each end its own half of the processors, and both the same one if
 /// there is only one; one end alone has all.
 #[must_use]

@@ -14,6 +14,7 @@ mod cgroup;
 mod counters;
 pub mod doctor;
 pub mod environment;
+pub mod far;
 pub mod files;
 mod frame;
 pub mod host;

@@ -199,6 +199,14 @@ impl Entry {
                 Err("what it sends passes no device, and nobody else is there to take it")
             }
             Topology::Sink => Err("its message is not one UDP datagram"),
+            Topology::Host if self.ends == Ends::SenderOnly => Ok(()),
+            Topology::Host if !self.transport.passes_device() => {
+                Err("what it sends passes no device, and the other end is on another machine")
+            }
+            Topology::Host if self.makes_frames() => {
+                Err("it gives frames of its own making to devices of ours alone")
+            }
+            Topology::Host => Ok(()),
         }
     }
 

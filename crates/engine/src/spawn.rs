@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
-use iolens_sys::{signal, storage};
+use iolens_sys::{detach, signal, storage};
 
 use crate::trial::Launch;
 
@@ -50,6 +50,29 @@ pub(crate) fn spawn(launch: &Launch, environment: &[(&str, &str)]) -> Result<Spa
     match (child.stdin.take(), child.stdout.take()) {
         (Some(stdin), Some(stdout)) => Ok(Spawned { child, stdin, stdout }),
         _ => Err(format!("{program} was started without its pipes")),
+    }
+}
+
+/// Starts a program with both pipes to it, without a terminal, and with its errors in a file.
+/// ssh(1) starts no window to ask for a password either.
+///
+/// Errors: what the system said.
+pub(crate) fn spawn_apart(
+    program: &str,
+    arguments: &[&str],
+    errors: File,
+) -> Result<Spawned, Errno> {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .env("SSH_ASKPASS_REQUIRE", "never")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(errors);
+    let mut child = detach::without_terminal(&mut command).spawn()?;
+    match (child.stdin.take(), child.stdout.take()) {
+        (Some(stdin), Some(stdout)) => Ok(Spawned { child, stdin, stdout }),
+        _ => Err(Errno::EPIPE),
     }
 }
 
@@ -113,7 +136,7 @@ pub(crate) fn obituary(status: ExitStatus, errors: &File) -> String {
 }
 
 /// The last line of what a program has said, without what was not meant to be read.
-fn last_line(mut errors: &File) -> Option<String> {
+pub(crate) fn last_line(mut errors: &File) -> Option<String> {
     let bytes = errors.metadata().ok()?.len();
     let from = bytes.saturating_sub(ERRORS_BYTES_MAX);
     errors.seek(std::io::SeekFrom::Start(from)).ok()?;

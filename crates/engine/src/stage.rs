@@ -12,10 +12,11 @@ use std::time::Duration;
 
 use iolens_model::axes::{IpVersion, Topology};
 use iolens_model::outcome::EndFacts;
-use iolens_model::trial::Trial;
+use iolens_model::trial::{Trial, TrialHosts};
 use iolens_sys::netns::{self, Step};
 use iolens_sys::proc::Root;
 
+use crate::far;
 use crate::worker::protocol::{Failure, Side};
 
 pub(crate) use self::namespace::take;
@@ -28,6 +29,10 @@ pub use self::veth::{RX_DEVICE, TX_DEVICE};
 ///
 /// Errors: why not, one clause, and what would change it.
 pub fn available(topology: Topology) -> Result<(), String> {
+    if topology == Topology::Host {
+        // It is tried when it is reached, by who has one.
+        return Err(far::NOT_NAMED.to_owned());
+    }
     try_out(topology).map_err(|refused| refused.to_string())
 }
 
@@ -36,7 +41,7 @@ pub fn available(topology: Topology) -> Result<(), String> {
 /// Errors: why not, and what would change it, apart.
 pub(crate) fn try_out(topology: Topology) -> Result<(), Refused> {
     let (step, devices) = match topology {
-        Topology::Loopback => return Ok(()),
+        Topology::Loopback | Topology::Host => return Ok(()),
         Topology::Veth => (Step::VethPair, vec![veth::trial_pair()]),
         Topology::Sink => (Step::SinkDevice, sink::devices(1)),
     };
@@ -50,22 +55,27 @@ pub(crate) struct Place {
     topology: Topology,
     ip: IpVersion,
     side: Side,
+    hosts: Option<TrialHosts>,
 }
 
 impl Place {
     /// The place of an end; null in studies without a network.
     pub(crate) fn of(trial: &Trial, side: Side) -> Option<Place> {
         let topology = trial.cell.topology()?;
-        Some(Place { topology, ip: trial.network.ip, side })
+        Some(Place { topology, ip: trial.network.ip, side, hosts: trial.hosts })
     }
 
     /// The address of the end that stands here, at which it is connected to
     /// the other one.
     pub(crate) fn address(self) -> IpAddr {
-        match (self.topology, self.ip) {
-            (Topology::Veth, ip) => namespace::address(self.side, ip),
-            (Topology::Loopback | Topology::Sink, IpVersion::V4) => Ipv4Addr::LOCALHOST.into(),
-            (Topology::Loopback | Topology::Sink, IpVersion::V6) => Ipv6Addr::LOCALHOST.into(),
+        match (self.topology, self.hosts, self.ip) {
+            (Topology::Veth, _, ip) => namespace::address(self.side, ip),
+            (Topology::Host, Some(hosts), _) => match self.side {
+                Side::Tx => hosts.tx,
+                Side::Rx => hosts.rx,
+            },
+            (_, _, IpVersion::V4) => Ipv4Addr::LOCALHOST.into(),
+            (_, _, IpVersion::V6) => Ipv6Addr::LOCALHOST.into(),
         }
     }
 
@@ -74,7 +84,7 @@ impl Place {
     /// Errors: what was waited for and what the system said.
     pub(crate) fn wait_until_usable(self, limit: Duration) -> Result<(), Failure> {
         match self.topology {
-            Topology::Loopback => Ok(()),
+            Topology::Loopback | Topology::Host => Ok(()),
             Topology::Veth => veth::wait_until_usable(self.side, self.ip, limit),
             Topology::Sink => sink::wait_until_usable(self.ip, limit),
         }
@@ -84,7 +94,7 @@ impl Place {
     pub(crate) fn describe(self, facts: &mut EndFacts) {
         facts.packet_taps = packet_taps(&Root::real());
         facts.mtu_bytes = match self.topology {
-            Topology::Loopback => None,
+            Topology::Loopback | Topology::Host => None,
             Topology::Veth => veth::mtu_bytes(self.side),
             Topology::Sink => sink::mtu_bytes(),
         };
@@ -93,7 +103,7 @@ impl Place {
     /// A failure with what has happened to the place, if that is why.
     pub(crate) fn explain(self, failure: Failure) -> Failure {
         match self.topology {
-            Topology::Loopback => failure,
+            Topology::Loopback | Topology::Host => failure,
             Topology::Veth => veth::explain(self.side, failure),
             Topology::Sink => sink::explain(failure),
         }
@@ -109,10 +119,12 @@ pub(crate) fn packet_taps(root: &Root) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::axes::Direction;
+
     use super::*;
 
     fn place(topology: Topology, ip: IpVersion, side: Side) -> Place {
-        Place { topology, ip, side }
+        Place { topology, ip, side, hosts: None }
     }
 
     #[test]
@@ -128,6 +140,14 @@ mod tests {
             let over_lo = place(topology, IpVersion::V6, Side::Rx);
             assert_eq!(over_lo.address().to_string(), "::1");
         }
+    }
+
+    #[test]
+    fn on_two_machines_each_end_has_the_address_it_was_given() {
+        let [tx, rx] = ["192.0.2.1", "192.0.2.2"].map(|ip| ip.parse().unwrap());
+        let hosts = Some(TrialHosts { direction: Direction::Tx, tx, rx });
+        let at = |side| Place { hosts, ..place(Topology::Host, IpVersion::V4, side) }.address();
+        assert_eq!([at(Side::Tx), at(Side::Rx)], [tx, rx]);
     }
 
     #[test]

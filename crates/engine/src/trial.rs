@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use iolens_model::arm::ArmOutcome;
 use iolens_model::cell::Cell;
 use iolens_model::data_path::DataPath;
-use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
+use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::profile::ProfileTrial;
 use iolens_model::trial::{Slice, SliceKind, Trial};
 use iolens_sys::clock;
@@ -21,8 +21,10 @@ use iolens_sys::proc::Root;
 use iolens_sys::signal::Interrupts;
 
 use self::pair::Pair;
-use self::workers::{Trouble, Workers};
+pub(crate) use self::workers::Trouble;
+use self::workers::Workers;
 use crate::environment::Before;
+use crate::far::Far;
 use crate::worker::protocol::{EndReport, EndSamples, EndSlice, Side};
 use crate::{receivers, registry};
 
@@ -44,7 +46,18 @@ pub struct Launch {
 /// thread: workers die with the thread that started them.
 #[must_use]
 pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> TrialOutcome {
-    conduct(trial, launch, interrupts).0
+    conduct(trial, launch, None, interrupts).0
+}
+
+/// The same of a trial with an end on another machine.
+#[must_use]
+pub fn run_with(
+    trial: &Trial,
+    launch: &Launch,
+    far: &mut Far,
+    interrupts: Option<&Interrupts>,
+) -> TrialOutcome {
+    conduct(trial, launch, Some(far), interrupts).0
 }
 
 /// The build that a worker says it is of, which speaks our protocol. It is started, asked,
@@ -52,7 +65,7 @@ pub fn run(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> T
 ///
 /// Errors: what was started and what became of it, or which protocol it speaks.
 pub fn build_of(launch: &Launch) -> Result<String, String> {
-    let mut workers = Workers::none(None);
+    let mut workers = Workers::none(None, None);
     let said = workers.start("other", Side::Tx, launch).and_then(|()| workers.greet());
     match said {
         Ok(builds) => builds.into_iter().next().ok_or_else(|| "no worker said hello".to_owned()),
@@ -70,7 +83,7 @@ pub fn profile(
     launch: &Launch,
     interrupts: Option<&Interrupts>,
 ) -> ProfileTrial {
-    let (outcome, samples) = conduct(trial, launch, interrupts);
+    let (outcome, samples) = conduct(trial, launch, None, interrupts);
     profile::of(trial, number, outcome, samples)
 }
 
@@ -80,12 +93,14 @@ type BothSamples = [Option<EndSamples>; 2];
 fn conduct(
     trial: &Trial,
     launch: &Launch,
+    far: Option<&mut Far>,
     interrupts: Option<&Interrupts>,
 ) -> (TrialOutcome, BothSamples) {
     let root = Root::real();
     let before = Before::read(&root);
     let (started_unix_ns, begin_ns) = (clock::unix_ns(), clock::monotonic_ns());
-    let result = work(trial, launch, interrupts);
+    let mut far_environment = None;
+    let result = work(trial, launch, (far, &mut far_environment), interrupts);
     let duration_ns = clock::monotonic_ns() - begin_ns;
     let mut outcome = TrialOutcome {
         pass: trial.pass,
@@ -99,6 +114,7 @@ fn conduct(
         arms: arms(trial),
         slices: Vec::new(),
         environment: before.after(&root),
+        far_environment,
         tx: None,
         rx: None,
     };
@@ -132,12 +148,22 @@ enum Done {
     Servers(Box<servers::Outcome>),
 }
 
-fn work(trial: &Trial, launch: &Launch, interrupts: Option<&Interrupts>) -> Result<Done, Trouble> {
+/// `far` is the other machine, and what is to be known of it around the trial.
+fn work(
+    trial: &Trial,
+    launch: &Launch,
+    far: (Option<&mut Far>, &mut Option<Environment>),
+    interrupts: Option<&Interrupts>,
+) -> Result<Done, Trouble> {
     if trial.servers.is_some() {
         let done = servers::conduct(trial, launch, interrupts)?;
         return Ok(Done::Servers(Box::new(done)));
     }
-    let (tx, rx) = Pair::start(trial, launch, interrupts)?.conduct(trial)?;
+    let (far, environment) = far;
+    let mut pair = Pair::start(trial, launch, far, interrupts)?;
+    let reports = pair.conduct(trial);
+    *environment = pair.end_there();
+    let (tx, rx) = reports?;
     Ok(Done::Ends(Box::new(tx), rx.map(Box::new)))
 }
 

@@ -46,6 +46,7 @@ fn trial() -> Trial {
             receive_bytes: Bytes(65_536),
         },
         network: NetworkOptions::default(),
+        hosts: None,
         probes: Probes::default(),
         tx_cpus: vec![0],
         rx_cpus: vec![0],

@@ -192,6 +192,7 @@ fn trial_of(
             receive_bytes: Bytes(65_536),
         },
         network,
+        hosts: None,
         probes: Probes::default(),
         tx_cpus: vec![own_cpu()],
         rx_cpus: vec![own_cpu()],

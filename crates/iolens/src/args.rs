@@ -17,6 +17,7 @@ mod confirm;
 mod file;
 mod load;
 mod net;
+mod peer;
 mod serve;
 mod shell;
 mod tune;
@@ -28,6 +29,7 @@ pub(crate) use confirm::Confirm;
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
+pub(crate) use peer::Peer;
 pub(crate) use serve::Serve;
 pub(crate) use shell::{Completions, Man, Shell};
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
@@ -110,6 +112,8 @@ pub(crate) struct Run {
 
     #[command(flatten)]
     pub(crate) wishes: Wishes,
+    #[command(flatten)]
+    pub(crate) peer: Peer,
 
     /// Go on with a stored run that was cut short: an id, its beginning, a name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with = "what")]
@@ -149,6 +153,12 @@ pub(crate) struct Worker {
     /// Do one job of `iolens file` instead
     #[arg(long, conflicts_with = "perf_control")]
     pub(crate) file: bool,
+    /// Keep workers for a run on another machine instead
+    #[arg(long, conflicts_with_all = ["perf_control", "file"])]
+    pub(crate) keep: bool,
+    /// The folder of this program's file, which was brought here for the run
+    #[arg(long, requires = "keep")]
+    pub(crate) remove: Option<PathBuf>,
 }
 
 /// How progress is shown.

@@ -11,6 +11,7 @@ mod commands;
 mod failure;
 mod menu;
 mod output;
+mod peer;
 mod places;
 mod plan_file;
 mod progress;

@@ -132,6 +132,7 @@ fn placed(flag: &str, stands: &Stands, takes: &dyn Fn(Topology) -> bool) -> Ques
             Topology::Veth => "veth: two network namespaces, made for it and removed",
             Topology::Loopback => "loopback: the machine with itself, as it is",
             Topology::Sink => "sink: a device that drops all, where zero-copy is none",
+            Topology::Host => "host: another machine, behind --peer",
         };
         let mut choice = Choice::new(label, &[flag, topology.word()]);
         if *topology == Topology::Sink {

@@ -326,6 +326,7 @@ pub(crate) fn stated(wishes: &Wishes) -> Vec<(&'static str, toml::Value)> {
         ("cpus", list(&w.cpus, |&cpu| number(cpu))),
         ("ip", list(&w.ip, |ip| text(ip.word()))),
         ("mtu", list(&w.mtu, |&n| number(n))),
+        ("direction", w.direction.map(|end| text(end.word()))),
         ("congestion", w.congestion.as_deref().map(text)),
         ("socket_buffer", list(&w.socket_buffer, |&size| Text(values::written_size(size)))),
         ("receive_size", list(&w.receive_size, |&size| Text(values::written_size(size)))),
@@ -466,7 +467,7 @@ mod tests {
             reap_batch = [\"needed\", 8]\nuring_batch = [1, 4]\nuring_depth = 8\n\
             budget = \"90s\"\nprecision = \"2.5%\"\ndelta = 0.0333333333333\npasses = \"3..9\"\n\
             slice = \"1.5ms\"\nrounds = 7\nisolate = true\ncpus = \"1,0\"\nip = \"ipv6\"\nmtu = 9000\n\
-            congestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\
+            direction = \"rx\"\ncongestion = \"cubic\"\nsocket_buffer = \"1MiB\"\nreceive_size = 4096\n\
             counters = \"alternate\"\nsoftware_events = true\ntracepoints = true\n\
             allow_sysctl = true\nin_a_row = [\"fill\", 10]\n\
             cache = \"warm,cold\"\npattern = \"random\"\nconsumer = [\"none\", \"hash\"]\n\

@@ -8,12 +8,14 @@ pub(crate) mod confirm;
 mod copy;
 mod file;
 mod server;
+mod stands;
 mod syscall;
 mod tuning;
 mod write;
 
 use self::common::{Chosen, refuse_foreign};
 pub(crate) use self::server::known_model;
+use self::stands::topologies;
 pub(crate) use self::tuning::CONGESTION;
 
 use std::path::Path;
@@ -28,7 +30,7 @@ use iolens_model::units::{Bytes, Nanos};
 use crate::built_in::{self, BuiltIn};
 use crate::failure::Failure;
 use crate::plan_file;
-use crate::values::{List, Stand, unknown};
+use crate::values::{List, unknown};
 use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.
@@ -172,6 +174,7 @@ fn net(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Fa
         network,
         batches,
         allow_sysctl: asked.allow_sysctl,
+        direction: asked.direction.unwrap_or_default(),
     };
     let chosen = Chosen { axes: Axes::Net(axes), primitives, baseline, sizes, schedule };
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes })
@@ -371,36 +374,6 @@ fn check_sink(
         )));
     }
     Ok(())
-}
-
-/// Where the ends stand; `auto` is decided here, and said.
-fn topologies(
-    stands: &[Stand],
-    available: Available<'_>,
-    notes: &mut Vec<String>,
-) -> Result<Vec<Topology>, Failure> {
-    let mut topologies = Vec::new();
-    for stand in stands {
-        let topology = match *stand {
-            Stand::At(topology) => {
-                available(topology).map_err(|why| {
-                    Failure::unusable(format!("cannot use the topology {topology}: {why}"))
-                })?;
-                topology
-            }
-            Stand::Auto => match available(Topology::Veth) {
-                Ok(()) => Topology::Veth,
-                Err(why) => {
-                    notes.push(format!("on loopback, because veth cannot be used: {why}"));
-                    Topology::Loopback
-                }
-            },
-        };
-        if !topologies.contains(&topology) {
-            topologies.push(topology);
-        }
-    }
-    Ok(topologies)
 }
 
 #[cfg(test)]

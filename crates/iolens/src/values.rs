@@ -3,6 +3,7 @@
 
 pub(crate) mod asked;
 pub(crate) mod load;
+pub(crate) mod peer;
 pub(crate) mod server;
 
 use iolens_engine::FIELDS_MAX;
@@ -30,11 +31,12 @@ pub(crate) enum Stand {
 }
 
 impl Stand {
-    const ALL: [Stand; 4] = [
+    const ALL: [Stand; 5] = [
         Stand::Auto,
         Stand::At(Topology::Loopback),
         Stand::At(Topology::Veth),
         Stand::At(Topology::Sink),
+        Stand::At(Topology::Host),
     ];
 
     pub(crate) fn word(self) -> &'static str {

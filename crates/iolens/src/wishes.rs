@@ -2,7 +2,7 @@
 //! files both turn into this, and the flags declared here are the one table of
 //! keys: a key of a plan file is a long flag with `_` for `-`.
 
-use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Study, WorkingSet};
+use iolens_model::axes::{Counting, Direction, Iovec, IpVersion, Mode, Study, WorkingSet};
 use iolens_model::copy::{CopyAxes, CopySync, External};
 use iolens_model::file::{
     CacheState, Consumer, Destination, DropMode, FileAxes, Pattern, WriteAxes,
@@ -46,7 +46,8 @@ pub(crate) struct Wishes {
     /// Thread pairs, one connection each, or of syscall threads [default: 1,4; 1]
     #[arg(long, value_name = "LIST", value_parser = values::threads, help_heading = COMPARE)]
     pub(crate) threads: Option<List<u32>>,
-    /// loopback, veth, sink (dropped), or auto: veth where permitted [default: auto]
+    /// loopback, veth, sink (dropped), host (see --peer), or auto: veth where permitted
+    /// [default: auto]
     #[arg(long, value_name = "LIST", value_parser = values::topologies, help_heading = COMPARE)]
     pub(crate) topologies: Option<List<Stand>>,
     /// stream, rr (request and response) [default: stream]
@@ -215,6 +216,9 @@ pub(crate) struct Wishes {
     /// MTU of a veth device in bytes, headers included [default: 1500]
     #[arg(long, value_name = "LIST", value_parser = values::mtus, help_heading = MACHINE)]
     pub(crate) mtu: Option<List<u32>>,
+    /// Which end is on this machine, where the other one is behind --peer: tx, rx [default: tx]
+    #[arg(long, value_name = "END", value_parser = values::peer::direction, help_heading = MACHINE)]
+    pub(crate) direction: Option<Direction>,
     /// TCP congestion control of every socket [default: reno]
     #[arg(long, value_name = "NAME", value_parser = values::word, help_heading = MACHINE)]
     pub(crate) congestion: Option<String>,
@@ -313,6 +317,7 @@ impl Wishes {
             cpus: self.cpus.or(below.cpus),
             ip: self.ip.or(below.ip),
             mtu: self.mtu.or(below.mtu),
+            direction: self.direction.or(below.direction),
             congestion: self.congestion.or(below.congestion),
             socket_buffer: self.socket_buffer.or(below.socket_buffer),
             receive_size: self.receive_size.or(below.receive_size),
@@ -456,6 +461,7 @@ impl Wishes {
     fn of_net(net: &NetAxes) -> Wishes {
         let stands = net.topologies.iter().map(|&topology| Stand::At(topology)).collect();
         let depths = &net.batches.uring_depth;
+        let apart = net.topologies.iter().any(|topology| topology.is_apart());
         Wishes {
             topologies: Some(List(stands)),
             modes: Some(List(net.modes.clone())),
@@ -468,6 +474,7 @@ impl Wishes {
             uring_depth: (!depths.is_empty()).then(|| List(depths.clone())),
             ip: Some(List(net.network.ip.clone())),
             mtu: Some(List(net.network.mtu_bytes.clone())),
+            direction: apart.then_some(net.direction),
             congestion: Some(net.socket.congestion.clone()),
             socket_buffer: Some(List(net.socket.buffer_bytes.clone())),
             receive_size: Some(List(net.socket.receive_bytes.clone())),

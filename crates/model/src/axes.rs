@@ -113,6 +113,8 @@ axis! {
         /// The sending end alone, with UDP into a device that drops all of it,
         /// in a namespace of our own.
         Sink = "sink",
+        /// One end here, the other one on another machine, over the network between them.
+        Host = "host",
     }
 }
 
@@ -121,9 +123,40 @@ impl Topology {
     #[must_use]
     pub fn has_receiver(self) -> bool {
         match self {
-            Topology::Loopback | Topology::Veth => true,
+            Topology::Loopback | Topology::Veth | Topology::Host => true,
             Topology::Sink => false,
         }
+    }
+
+    /// Whether its ends are on two machines.
+    #[must_use]
+    pub fn is_apart(self) -> bool {
+        self == Topology::Host
+    }
+}
+
+axis! {
+    /// Which end is on this machine, where the other one is on another.
+    Direction {
+        /// The sending end.
+        Tx = "tx",
+        /// The receiving end.
+        Rx = "rx",
+    }
+}
+
+#[expect(clippy::derivable_impls, reason = "the macro derives the same for all axes")]
+impl Default for Direction {
+    fn default() -> Direction {
+        Direction::Tx
+    }
+}
+
+impl Direction {
+    /// Whether it is what a plan has that says nothing of it.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Direction::default()
     }
 }
 

@@ -74,6 +74,9 @@ pub struct TrialOutcome {
     pub slices: Vec<SliceOutcome>,
     /// The machine around the trial.
     pub environment: Environment,
+    /// The same of the other machine; null where both ends are on one, or it was not heard of.
+    #[serde(default)]
+    pub far_environment: Option<Environment>,
     /// The sending end; null if it never answered.
     pub tx: Option<EndFacts>,
     /// The receiving end.
@@ -435,6 +438,14 @@ pub struct EndFacts {
     /// What starting the programs among its arms took.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<ProgramStart>,
+    /// Connections to the port for data that were not of this trial, at least; null at an end
+    /// that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strangers: Option<u64>,
+    /// The shortest round trip that TCP saw on a connection to another machine, in nanoseconds;
+    /// null where both ends are on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_round_trip_ns: Option<u64>,
     /// What this end could not read, and why.
     pub not_measured: Vec<NotMeasured>,
 }

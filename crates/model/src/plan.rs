@@ -7,7 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use crate::call::SyscallAxes;
 
-use crate::axes::{Counting, Iovec, IpVersion, Mode, Study, Topology, WorkingSet, crossed};
+use crate::axes::{
+    Counting, Direction, Iovec, IpVersion, Mode, Study, Topology, WorkingSet, crossed,
+};
 use crate::cell::{Cell, Setting, SyscallSetting};
 use crate::copy::CopyAxes;
 use crate::file::{FileAxes, WriteAxes};
@@ -102,6 +104,9 @@ pub struct NetAxes {
     /// run, where a receiver needs it.
     #[serde(default)]
     pub allow_sysctl: bool,
+    /// Which end is here, where the other one is on another machine.
+    #[serde(default, skip_serializing_if = "Direction::is_default")]
+    pub direction: Direction,
 }
 
 /// How the slices of a trial are laid out.
@@ -239,7 +244,7 @@ impl NetworkOptions {
     #[must_use]
     pub fn device_mtu_bytes(self, topology: Topology) -> Option<u32> {
         match topology {
-            Topology::Loopback => None,
+            Topology::Loopback | Topology::Host => None,
             Topology::Veth => Some(self.mtu_bytes),
             Topology::Sink => Some(NetworkOptions::SINK_MTU_BYTES),
         }

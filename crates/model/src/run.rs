@@ -1,7 +1,10 @@
 //! A run: a plan, the machine it ran on, and every trial.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
+use crate::axes::Direction;
 use crate::call::CallFacts;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
 use crate::file::{EngineFacts, FileFacts};
@@ -47,6 +50,9 @@ pub struct RunHeader {
     pub file: Option<FileFacts>,
     /// The machine.
     pub host: HostFacts,
+    /// The other machine; null where there is none.
+    #[serde(default)]
+    pub far: Option<FarFacts>,
     /// What its building blocks cost.
     pub calibration: Calibration,
     /// How the run ended; null while it runs, or if it was killed.
@@ -74,6 +80,23 @@ impl RunHeader {
         ];
         all.into_iter().filter(|change| change.then != change.now).collect()
     }
+}
+
+/// The machine at the other end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FarFacts {
+    /// What started programs there, as it was typed.
+    pub launcher: String,
+    /// Version and commit of the iolens there.
+    pub build: String,
+    /// Which end was on this machine.
+    pub direction: Direction,
+    /// The address of this machine, as the other one reaches it.
+    pub near_address: IpAddr,
+    /// The address of the other machine, as this one reaches it.
+    pub address: IpAddr,
+    /// What the machine is.
+    pub host: HostFacts,
 }
 
 /// Something that an interval does not reach beyond, then and now.
@@ -143,9 +166,17 @@ pub enum StoppedBy {
     Interrupted,
     /// No cell could be measured.
     NothingUsable,
+    /// The other machine was lost, and not found again.
+    Lost,
 }
 
 impl StoppedBy {
+    /// Whether it ended in the middle of a pass.
+    #[must_use]
+    pub fn is_cut_short(self) -> bool {
+        matches!(self, StoppedBy::Interrupted | StoppedBy::Lost)
+    }
+
     /// The word in tables and columns.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -156,6 +187,7 @@ impl StoppedBy {
             StoppedBy::Stalled => "stalled",
             StoppedBy::Interrupted => "interrupted",
             StoppedBy::NothingUsable => "nothing usable",
+            StoppedBy::Lost => "the other machine was lost",
         }
     }
 }

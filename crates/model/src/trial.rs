@@ -1,10 +1,12 @@
 //! A trial: one cell, all its arms, one fresh set of worker processes. Both
 //! ends get it whole before it starts.
 
+use std::net::IpAddr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::arm::{Arm, Role};
-use crate::axes::Counting;
+use crate::axes::{Counting, Direction};
 use crate::cell::Cell;
 use crate::copy::External;
 use crate::plan::{NetworkOptions, Probes, SocketOptions};
@@ -31,6 +33,9 @@ pub struct Trial {
     pub socket: SocketOptions,
     /// The network between the ends.
     pub network: NetworkOptions,
+    /// Where its ends are; null where both are on one machine.
+    #[serde(default)]
+    pub hosts: Option<TrialHosts>,
     /// What is read around slices.
     pub probes: Probes,
     /// The file that is read, or written; null in other studies than `file` and `write`.
@@ -101,6 +106,17 @@ impl Slice {
     pub fn is_lead(&self) -> bool {
         self.kind == SliceKind::Warm && matches!(self.work, Work::Window(_))
     }
+}
+
+/// The ends of a trial on two machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialHosts {
+    /// Which end is here.
+    pub direction: Direction,
+    /// The address of the sending end, towards the other one.
+    pub tx: IpAddr,
+    /// The address of the receiving end.
+    pub rx: IpAddr,
 }
 
 /// The file of a trial.

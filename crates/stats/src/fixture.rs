@@ -3,7 +3,7 @@
 pub(crate) mod servers;
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Direction, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::cell::Cell;
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::latency::Histogram;
@@ -59,6 +59,7 @@ pub(crate) fn plan(primitives: &[&str]) -> Plan {
             network: NetworkAxes::default(),
             batches: BatchAxes::default(),
             allow_sysctl: false,
+            direction: Direction::Tx,
         }),
         primitives: primitives.iter().map(|id| (*id).to_owned()).collect(),
         baseline: "base".to_owned(),
@@ -93,6 +94,7 @@ pub(crate) fn run(plan: Plan) -> Run {
             id: "00000000".to_owned(),
             name: None,
             confirms: None,
+            far: None,
             started_unix_ns: 0,
             build: "test".to_owned(),
             command: Vec::new(),
@@ -155,6 +157,7 @@ pub(crate) fn trial(pass: u32, cell: &Cell, arms: &[ArmTime]) -> TrialOutcome {
         arms: arms.iter().map(outcome).collect(),
         slices,
         environment: Environment::unknown("not in a fixture"),
+        far_environment: None,
         tx: Some(end(cell)),
         rx: Some(end(cell)),
     }
@@ -230,6 +233,8 @@ fn end(cell: &Cell) -> EndFacts {
         by_pmu: Vec::new(),
         arm_facts: Vec::new(),
         starts: Vec::new(),
+        strangers: None,
+        min_round_trip_ns: None,
         not_measured: Vec::new(),
     }
 }

@@ -24,6 +24,7 @@ pub(crate) use self::zerocopy::TAPPED;
 use std::sync::Arc;
 
 use iolens_model::arm::ArmOutcome;
+use iolens_model::axes::{Direction, Topology};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 
@@ -148,12 +149,14 @@ const GATES: &[Gate] = &[
     gate(14, "connections as asked", servers::connections),
     gate(14, "workers as asked", servers::workers),
     gate(15, "pinned threads stay", scope::migrations),
+    gate(15, "nobody else at the port", scope::strangers),
     gate(15, "a client with time left", servers::client_busy),
     gate(15, "a client in time", servers::client_late),
     gate(15, "rate as offered", servers::rate),
     gate(16, "retransmits", scope::retransmits),
     gate(16, "major faults", scope::major_faults),
     gate(16, "stolen time", scope::steal),
+    gate(16, "stolen time at the other end", scope::steal_there),
     gate(16, "right replies", servers::wrong),
     gate(16, "timeouts", servers::timeouts),
     gate(16, "resets", servers::resets),
@@ -230,11 +233,23 @@ fn parallel(case: &Case<'_>) -> Option<[u32; 2]> {
     offered.cpus.iter().all(|&cpus| cpus > 0).then_some(offered.cpus)
 }
 
-/// Whether a CPU copies the arm's bytes at least once. Nobody says so of a server, but
-/// its replies go to a stream, into which send(2) copies them.
+/// Whether a CPU of this machine copies the arm's bytes at least once. Nobody says so of a
+/// server, but its replies go to a stream, into which send(2) copies them.
 fn copies(case: &Case<'_>) -> bool {
-    case.trial.cell.server().is_some()
-        || case.outcome.copies_end_to_end.is_some_and(|copies| copies > 0.0)
+    let ArmOutcome { copies_sender: sender, copies_end_to_end: both, .. } = case.outcome;
+    let here = match end_here(case) {
+        None => *both,
+        Some(Direction::Tx) => *sender,
+        Some(Direction::Rx) => both.zip(*sender).map(|(both, sender)| both - sender),
+    };
+    case.trial.cell.server().is_some() || here.is_some_and(|copies| copies > 0.0)
+}
+
+/// The end that is on this machine, of which alone it is known what it can do; null where
+/// both are.
+fn end_here(case: &Case<'_>) -> Option<Direction> {
+    let is_apart = case.trial.cell.topology().is_some_and(Topology::is_apart);
+    case.header.far.as_ref().filter(|_| is_apart).map(|far| far.direction)
 }
 
 /// Bytes that the sender's and the receiver's socket buffers can hold, all

@@ -6,7 +6,7 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
-use iolens_model::run::{RunHeader, StoppedBy};
+use iolens_model::run::RunHeader;
 
 use crate::values::{ArmValues, TrialValues};
 
@@ -34,8 +34,7 @@ pub(crate) fn sort(header: &RunHeader, cells: &[Cell], trials: &[TrialValues]) -
     let units = visits(trials, &header.plan);
     let all: BTreeSet<u32> = trials.iter().map(|trial| trial.pass).filter(|&p| p > 0).collect();
     let last = all.last().copied().unwrap_or(0);
-    let ended_by_rule =
-        header.end.as_ref().is_some_and(|end| end.stopped_by != StoppedBy::Interrupted);
+    let ended_by_rule = header.end.as_ref().is_some_and(|end| !end.stopped_by.is_cut_short());
     let mut passes = Passes::default();
     for &pass in &all {
         let open = pass == last && !ended_by_rule;

@@ -240,7 +240,7 @@ impl Store {
 /// The columns of a header.
 const HEADER: &str = "run, id, name, started_unix_ns, build, command_json, plan_json, \
                       primitives_json, receivers_json, host_json, calibration_json, calls_json, \
-                      engines_json, file_json, confirms";
+                      engines_json, file_json, confirms, far_json";
 
 /// Reads two halves of a run at once, the second with a connection of its own; `read` says
 /// how many trials it saw.
@@ -306,6 +306,7 @@ fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
         calls: row::get_json_or_null(row, "calls_json")?.unwrap_or_default(),
         engines: row::get_json_or_null(row, "engines_json")?.unwrap_or_default(),
         file: row::get_json_or_null(row, "file_json")?,
+        far: row::get_json_or_null(row, "far_json")?,
         host: row::get_json(row, "host_json")?,
         calibration: row::get_json(row, "calibration_json")?,
         end: None,

@@ -20,9 +20,13 @@ use crate::row;
 const TRIAL: &str = "trial, pass, position, isolated, started_unix_ns, duration_ns, status, \
                      reason, environment_json, tx_json, rx_json, cell_json, topology, mode, \
                      working_set, fields, iovec, receiver, threads, message_bytes, ip, mtu_bytes, \
-                     socket_buffer, receive_size, reap_batch, uring_depth, uring_batch";
+                     socket_buffer, receive_size, reap_batch, uring_depth, uring_batch, \
+                     far_environment_json";
 const ARM: &str = "label, primitive, role, status, reason, copies_sender, copies_end_to_end, \
                    latency_json, server_json, trial";
+
+/// Where what was around a trial on the other machine stands among its columns.
+const FAR_ENVIRONMENT: usize = 27;
 
 /// Where the key of the trial stands among the columns of an arm.
 const TRIAL_OF_ARM: usize = 9;
@@ -166,6 +170,7 @@ fn trial(
         arms,
         slices,
         environment: row::get_json(row, 8)?,
+        far_environment: row::get_json_or_null(row, FAR_ENVIRONMENT)?,
         tx: tx.read(row, 9)?,
         rx: rx.read(row, 10)?,
     })

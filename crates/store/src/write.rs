@@ -33,11 +33,12 @@ impl Store {
             row::json("the engines", &header.engines)?,
             header.file.as_ref().map(|file| row::json("the file", file)).transpose()?,
             header.confirms,
+            header.far.as_ref().map(|far| row::json("the other machine", far)).transpose()?,
         ];
         let sql = "INSERT INTO run (id, name, started_unix_ns, build, study, command_json, \
                    plan_json, primitives_json, receivers_json, host_json, calibration_json, calls_json, \
-                   engines_json, file_json, confirms) \
-                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+                   engines_json, file_json, confirms, far_json) \
+                   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
         self.connection.execute(sql, values).map_err(self.failed("begin a run"))?;
         Ok(())
     }
@@ -106,6 +107,8 @@ fn insert_trial(
 ) -> Result<i64, StoreError> {
     let end =
         |facts: &Option<_>| facts.as_ref().map(|f| row::json("an end's facts", f)).transpose();
+    let far = trial.far_environment.as_ref();
+    let far = far.map(|far| row::json("what was around a trial elsewhere", far)).transpose()?;
     let cell = &trial.cell;
     let net = cell.net();
     let tuning = net.map(|net| &net.tuning);
@@ -138,12 +141,13 @@ fn insert_trial(
         row::json("a trial's environment", &trial.environment)?,
         end(&trial.tx)?,
         end(&trial.rx)?,
+        far,
     ];
     let sql = "INSERT INTO trial (run, pass, position, isolated, topology, mode, working_set, \
                fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, reap_batch, \
                uring_depth, uring_batch, threads, message_bytes, cell_json, started_unix_ns, \
-               duration_ns, status, reason, environment_json, tx_json, rx_json) VALUES (?, ?, ?, ?, ?, ?, ?, \
-               ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+               duration_ns, status, reason, environment_json, tx_json, rx_json, far_environment_json) \
+               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     transaction.execute(sql, values).map_err(failed)?;
     Ok(transaction.last_insert_rowid())
 }

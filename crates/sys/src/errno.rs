@@ -75,6 +75,8 @@ impl Errno {
     pub const EAFNOSUPPORT: Errno = Errno(libc::EAFNOSUPPORT);
     /// There is no route there.
     pub const ENETUNREACH: Errno = Errno(libc::ENETUNREACH);
+    /// There is a route there, and nobody at its end answers, or a router refuses.
+    pub const EHOSTUNREACH: Errno = Errno(libc::EHOSTUNREACH);
     /// A limit on the number of things is reached.
     pub const ENOSPC: Errno = Errno(libc::ENOSPC);
     /// Nobody has the other end open.

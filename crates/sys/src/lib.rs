@@ -7,10 +7,12 @@
 
 #![deny(unsafe_op_in_unsafe_fn)]
 
+pub mod addresses;
 pub mod affinity;
 pub mod calls;
 pub mod clock;
 pub mod cpuid;
+pub mod detach;
 pub mod durable;
 pub mod epoll;
 pub mod errno;

@@ -209,6 +209,14 @@ pub fn peer_address(fd: BorrowedFd<'_>) -> Result<SocketAddr, SetupError> {
     step(tried, any.and_then(SocketAddr::try_from))
 }
 
+/// The address of this end.
+///
+/// Errors: passed on from getsockname(2).
+pub fn own_address(fd: BorrowedFd<'_>) -> Result<SocketAddr, SetupError> {
+    let tried = "read the address of this end";
+    step(tried, getsockname(fd).and_then(SocketAddr::try_from))
+}
+
 /// Reads the options of a connection back.
 ///
 /// Errors: the option that could not be read.
@@ -288,6 +296,9 @@ pub struct Info {
     /// Segments sent since the connection began, those without payload and
     /// those sent again too (`tcpi_segs_out`); null before Linux 4.2.
     pub segments_out: Option<u64>,
+    /// The shortest time from a segment to its acknowledgement that was seen
+    /// (`tcpi_min_rtt`); null before Linux 4.6, and where none was.
+    pub min_round_trip: Option<Duration>,
     /// Largest segment it sends, in bytes.
     pub send_mss_bytes: u64,
     /// Whether the peer has ended its sending direction, or the connection.
@@ -306,6 +317,9 @@ const TCP_CLOSING: libc::c_int = 11;
 
 /// Where `tcpi_segs_out` ends in `struct tcp_info`, which grows with kernels.
 const SEGS_OUT_END: usize = std::mem::offset_of!(libc::tcp_info, tcpi_segs_out) + 4;
+
+/// The same of `tcpi_min_rtt`, which is all ones as long as none was seen (net/ipv4/tcp.c).
+const MIN_RTT_END: usize = std::mem::offset_of!(libc::tcp_info, tcpi_min_rtt) + 4;
 
 /// Reads `TCP_INFO`.
 ///
@@ -332,6 +346,8 @@ pub fn info(fd: BorrowedFd<'_>) -> Result<Info, Errno> {
     Ok(Info {
         retransmits: u64::from(info.tcpi_total_retrans),
         segments_out: (length as usize >= SEGS_OUT_END).then(|| u64::from(info.tcpi_segs_out)),
+        min_round_trip: (length as usize >= MIN_RTT_END && info.tcpi_min_rtt < u32::MAX)
+            .then(|| Duration::from_micros(info.tcpi_min_rtt.into())),
         send_mss_bytes: u64::from(info.tcpi_snd_mss),
         peer_has_ended: PEER_HAS_ENDED.contains(&info.tcpi_state.into()),
     })

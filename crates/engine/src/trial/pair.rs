@@ -1,14 +1,16 @@
 //! The two workers of a trial, or the one of a trial that has no other end.
 
-use iolens_model::axes::Topology;
+use iolens_model::axes::{Direction, Topology};
+use iolens_model::outcome::Environment;
 use iolens_model::trial::Trial;
 use iolens_sys::clock;
 use iolens_sys::signal::Interrupts;
 
 use super::Launch;
 use super::workers::{Trouble, Workers, failed, token};
+use crate::far::{self, Far};
 use crate::stage::sink;
-use crate::worker::protocol::{EndReport, FromWorker, Side, StageStep, Task, ToWorker};
+use crate::worker::protocol::{EndReport, FromWorker, Peer, Side, StageStep, Task, ToWorker};
 
 /// The workers of a trial, the sending one first, or alone where nobody receives.
 pub(crate) struct Pair<'a> {
@@ -23,16 +25,32 @@ impl<'a> Pair<'a> {
     pub(crate) fn start(
         trial: &Trial,
         launch: &Launch,
+        far: Option<&'a mut Far>,
         interrupts: Option<&'a Interrupts>,
     ) -> Result<Pair<'a>, Trouble> {
-        let mut workers = Workers::none(interrupts);
+        let mut workers = Workers::none(far, interrupts);
         let sides = if trial.cell.is_alone() { &[Side::Tx][..] } else { &[Side::Tx, Side::Rx] };
+        let there = trial.hosts.as_ref().map(|hosts| match hosts.direction {
+            Direction::Tx => Side::Rx,
+            Direction::Rx => Side::Tx,
+        });
+        if trial.hosts.is_none() && trial.cell.topology().is_some_and(Topology::is_apart) {
+            return Err(failed(far::NOT_NAMED));
+        }
         for &side in sides {
             let name = if trial.cell.net().is_some() { side.word() } else { "measuring" };
-            workers.start(name, side, launch)?;
+            match there == Some(side) {
+                true => workers.start_there(name, side)?,
+                false => workers.start(name, side, launch)?,
+            }
         }
         workers.greet()?;
         Ok(Pair { workers })
+    }
+
+    /// Ends the worker on another machine, if there is one; that machine around the trial.
+    pub(crate) fn end_there(&mut self) -> Option<Environment> {
+        self.workers.end_there()
     }
 
     /// Takes the trial from its preparation to the reports of the sending end
@@ -43,7 +61,7 @@ impl<'a> Pair<'a> {
     ) -> Result<(EndReport, Option<EndReport>), Trouble> {
         let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
         match trial.cell.topology() {
-            None | Some(Topology::Loopback) => {}
+            None | Some(Topology::Loopback | Topology::Host) => {}
             Some(Topology::Veth) => {
                 self.workers.stage_veth([TX, RX], trial.network, deadline_ns)?;
             }
@@ -58,7 +76,7 @@ impl<'a> Pair<'a> {
         } else {
             self.workers.say(RX, prepare(Side::Rx, None));
             match self.workers.answer(deadline_ns)? {
-                (RX, FromWorker::Listening { peer }) => Some(peer),
+                (RX, FromWorker::Listening { peer }) => Some(reached(trial, peer)),
                 (index, _) => return Err(self.workers.out_of_turn(index)),
             }
         };
@@ -89,7 +107,7 @@ impl<'a> Pair<'a> {
     /// drops what is sent.
     fn stage_sink(&mut self, trial: &Trial, deadline_ns: u64) -> Result<(), Trouble> {
         let network = trial.network;
-        let pid = self.workers.pid(TX);
+        let pid = self.workers.pid(TX)?;
         let user_namespace =
             self.workers.stage(TX, StageStep::Enter { beside: None }, deadline_ns)?;
         let queues = sink::queues(trial);
@@ -97,4 +115,14 @@ impl<'a> Pair<'a> {
         self.workers.stage(RX, StageStep::Join { pid, user_namespace }, deadline_ns)?;
         Ok(())
     }
+}
+
+/// The receiving end as the sending one reaches it, where that is on another machine: it may
+/// listen at an address that means nothing there.
+fn reached(trial: &Trial, mut peer: Peer) -> Peer {
+    if let Some(hosts) = trial.hosts {
+        peer.tcp.set_ip(hosts.rx);
+        peer.mptcp.iter_mut().for_each(|address| address.set_ip(hosts.rx));
+    }
+    peer
 }

@@ -54,7 +54,7 @@ pub(crate) fn conduct(
     launch: &Launch,
     interrupts: Option<&Interrupts>,
 ) -> Result<Outcome, Trouble> {
-    let (mut workers, root) = (Workers::none(interrupts), Root::real());
+    let (mut workers, root) = (Workers::none(None, interrupts), Root::real());
     let before = watched(&mut workers, trial, &root)?;
     for arm in &trial.arms {
         workers.start(&format!("`{}` server's", arm.label), Side::Tx, launch)?;
@@ -114,7 +114,7 @@ impl Cast<'_> {
         }
         let (client, network) = (self.client(), self.trial.network);
         let user_namespace = self.workers.stage_veth([0, client], network, self.deadline_ns)?;
-        let pid = self.workers.pid(0);
+        let pid = self.workers.pid(0)?;
         for server in 1..client {
             let step = StageStep::Join { pid, user_namespace };
             self.workers.stage(server, step, self.deadline_ns)?;

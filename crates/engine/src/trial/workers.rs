@@ -3,10 +3,11 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::mpsc::{Sender, channel};
 
+use iolens_model::outcome::Environment;
 use iolens_model::plan::NetworkOptions;
 use iolens_model::units::Nanos;
 use iolens_sys::errno::Errno;
@@ -14,6 +15,7 @@ use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll};
 
 use super::{END_VARIABLE, Launch};
+use crate::far::{self, Far, Heard};
 use crate::spawn::{Spawned, describe, spawn};
 use crate::worker::protocol::{
     BUILD, Failure, FrameBuffer, FromWorker, PROTOCOL_VERSION, Side, StageStep, ToWorker,
@@ -22,6 +24,9 @@ use crate::worker::protocol::{
 
 /// A worker that has not said hello by then is not one.
 const HELLO_LIMIT_NS: u64 = 10_000_000_000;
+
+/// Is of random length in each worker, and read by nobody.
+const PADDING_VARIABLE: &str = "IOLENS_PADDING";
 
 /// How long the survivor may take to say which slice ran when the other died.
 const GRACE_NS: u64 = 1_000_000_000;
@@ -44,19 +49,35 @@ pub(crate) enum Trouble {
     Interrupted,
 }
 
+impl Trouble {
+    /// Something failed before the first slice.
+    pub(crate) fn failed(what: impl Into<String>) -> Trouble {
+        Trouble::Failed { slice: None, what: what.into(), refused: false }
+    }
+}
+
 pub(super) fn failed(what: impl Into<String>) -> Trouble {
-    Trouble::Failed { slice: None, what: what.into(), refused: false }
+    Trouble::failed(what)
 }
 
 /// One worker process.
 struct Worker {
     /// What messages to the user call it: `sending`.
     name: String,
-    child: Child,
-    orders: Option<Sender<ToWorker>>,
-    stdout: ChildStdout,
+    stands: Stands,
     buffer: FrameBuffer,
     ended: bool,
+}
+
+/// Where a worker is, and how it is spoken to.
+enum Stands {
+    Here {
+        child: Child,
+        orders: Option<Sender<ToWorker>>,
+        stdout: ChildStdout,
+    },
+    /// At the other end, by its number there.
+    There(u32),
 }
 
 /// What a wait ended with.
@@ -72,6 +93,10 @@ enum Event {
 /// killed and reaped when dropped.
 pub(crate) struct Workers<'a> {
     workers: Vec<Worker>,
+    /// The other end, where a worker is to be there.
+    far: Option<&'a mut Far>,
+    /// Why it was lost.
+    lost: Option<String>,
     interrupts: Option<&'a Interrupts>,
     /// Moves the stacks of all of them.
     random: u64,
@@ -80,50 +105,40 @@ pub(crate) struct Workers<'a> {
 impl Drop for Workers<'_> {
     fn drop(&mut self) {
         for worker in &mut self.workers {
-            // Closing its control pipe asks it to end; killing makes sure, and
-            // ends the thread that may still be writing to it.
-            worker.orders = None;
-            let _ = worker.child.kill();
-            let _ = worker.child.wait();
+            match &mut worker.stands {
+                Stands::Here { child, orders, .. } => {
+                    // Closing its control pipe asks it to end; killing makes sure, and
+                    // ends the thread that may still be writing to it.
+                    *orders = None;
+                    let _ = child.kill();
+                    let _ = child.wait();
+                }
+                Stands::There(number) => {
+                    self.far.iter().for_each(|far| far.dismiss(*number));
+                }
+            }
         }
     }
 }
 
 impl Worker {
-    fn start(name: String, end: Side, launch: &Launch, random: u64) -> Result<Worker, Trouble> {
-        // An environment of random length moves the stack: the memory layout
-        // is sampled over trials instead of frozen (Mytkowicz et al. 2009).
-        let padding = "x".repeat(usize::from((random & 0xfff) as u16));
-        let environment = [("IOLENS_PADDING", padding.as_str()), (END_VARIABLE, end.short())];
-        let Spawned { child, stdin, stdout } = spawn(launch, &environment).map_err(failed)?;
-        Ok(Worker {
-            name,
-            child,
-            orders: Some(writer(stdin)),
-            stdout,
-            buffer: FrameBuffer::default(),
-            ended: false,
-        })
+    fn new(name: String, stands: Stands) -> Worker {
+        Worker { name, stands, buffer: FrameBuffer::default(), ended: false }
     }
 
-    /// Hands a message to the thread that writes to the worker. If the worker
-    /// has gone, its stdout has ended too, which is where that is noticed.
-    fn say(&mut self, message: ToWorker) {
-        if let Some(orders) = &self.orders {
-            let _ = orders.send(message);
+    /// The number of one that is at the other end.
+    fn number(&self) -> Option<u32> {
+        match self.stands {
+            Stands::Here { .. } => None,
+            Stands::There(number) => Some(number),
         }
     }
+}
 
-    /// How the process ended, in words.
-    fn obituary(&mut self) -> String {
-        let name = &self.name;
-        // Its stdout is closed: it is dead, or must be.
-        let _ = self.child.kill();
-        match self.child.wait().map(describe) {
-            Ok(how) => format!("the {name} worker {how}"),
-            Err(e) => format!("the {name} worker cannot be waited for: {}", Errno::from(e)),
-        }
-    }
+/// Starts a worker on this machine.
+fn start_here(launch: &Launch, environment: &[(&str, &str)]) -> Result<Stands, Trouble> {
+    let Spawned { child, stdin, stdout } = spawn(launch, environment).map_err(failed)?;
+    Ok(Stands::Here { child, orders: Some(writer(stdin)), stdout })
 }
 
 /// A thread that writes orders to a worker, so that nobody else can be held
@@ -141,16 +156,38 @@ fn writer(mut stdin: ChildStdin) -> Sender<ToWorker> {
 }
 
 impl<'a> Workers<'a> {
-    /// No worker yet.
-    pub(crate) fn none(interrupts: Option<&'a Interrupts>) -> Workers<'a> {
-        Workers { workers: Vec::new(), interrupts, random: token() }
+    /// No worker yet. `far` is where those are that are not on this machine.
+    pub(crate) fn none(
+        far: Option<&'a mut Far>,
+        interrupts: Option<&'a Interrupts>,
+    ) -> Workers<'a> {
+        Workers { workers: Vec::new(), far, lost: None, interrupts, random: token() }
     }
 
     /// Starts one more. `name` is what messages call it, `end` what others find it by.
     pub(crate) fn start(&mut self, name: &str, end: Side, launch: &Launch) -> Result<(), Trouble> {
-        self.random = self.random.rotate_right(12);
-        self.workers.push(Worker::start(name.to_owned(), end, launch, self.random)?);
+        let padding = self.padding();
+        let environment = [(PADDING_VARIABLE, padding.as_str()), (END_VARIABLE, end.short())];
+        let stands = start_here(launch, &environment)?;
+        self.workers.push(Worker::new(name.to_owned(), stands));
         Ok(())
+    }
+
+    /// Starts one more, at the other end.
+    pub(crate) fn start_there(&mut self, name: &str, end: Side) -> Result<(), Trouble> {
+        let padding = self.padding();
+        let environment = [(PADDING_VARIABLE, padding.as_str()), (END_VARIABLE, end.short())];
+        let Some(far) = &mut self.far else { return Err(failed(far::NOT_NAMED)) };
+        let number = far.start(&environment, self.interrupts)?;
+        self.workers.push(Worker::new(name.to_owned(), Stands::There(number)));
+        Ok(())
+    }
+
+    /// An environment of random length moves the stack: the memory layout is sampled over
+    /// trials instead of frozen (Mytkowicz et al. 2009).
+    fn padding(&mut self) -> String {
+        self.random = self.random.rotate_right(12);
+        "x".repeat(usize::from((self.random & 0xfff) as u16))
     }
 
     /// How many there are.
@@ -187,14 +224,61 @@ impl<'a> Workers<'a> {
         Ok(builds)
     }
 
-    /// Hands a message to a worker.
+    /// Hands a message to a worker, or to the thread that writes to it. If the worker has gone,
+    /// what it says has ended too, which is where that is noticed.
     pub(crate) fn say(&mut self, index: usize, message: ToWorker) {
-        self.workers[index].say(message);
+        match &self.workers[index].stands {
+            Stands::Here { orders, .. } => {
+                let _ = orders.as_ref().map(|orders| orders.send(message));
+            }
+            Stands::There(number) => self.far.iter().for_each(|far| far.say(*number, &message)),
+        }
     }
 
     /// The process of a worker.
-    pub(crate) fn pid(&self, index: usize) -> u32 {
-        self.workers[index].child.id()
+    ///
+    /// Errors: it is not on this machine.
+    pub(crate) fn pid(&self, index: usize) -> Result<u32, Trouble> {
+        match &self.workers[index].stands {
+            Stands::Here { child, .. } => Ok(child.id()),
+            Stands::There(_) => Err(failed("network namespaces are of one machine")),
+        }
+    }
+
+    /// Ends the worker at the other end, if there is one that is not lost; the machine there
+    /// around the trial.
+    pub(crate) fn end_there(&mut self) -> Option<Environment> {
+        let number = self.workers.iter().find_map(Worker::number)?;
+        let gone = self.far.as_mut()?.end(number).ok()?;
+        self.workers.retain(|worker| worker.number().is_none());
+        Some(gone.environment)
+    }
+
+    /// How a worker's process ended, in words.
+    fn obituary(&mut self, index: usize) -> String {
+        let Worker { name, stands, .. } = &mut self.workers[index];
+        match stands {
+            Stands::Here { child, .. } => {
+                // Its stdout is closed: it is dead, or must be.
+                let _ = child.kill();
+                match child.wait().map(describe) {
+                    Ok(how) => format!("the {name} worker {how}"),
+                    Err(e) => {
+                        format!("the {name} worker cannot be waited for: {}", Errno::from(e))
+                    }
+                }
+            }
+            Stands::There(number) => {
+                if let Some(why) = &self.lost {
+                    return why.clone();
+                }
+                match self.far.as_mut().map(|far| far.end(*number)) {
+                    Some(Ok(gone)) => format!("the {name} worker at the other end {}", gone.how),
+                    Some(Err(Trouble::Failed { what, .. })) => what,
+                    _ => format!("the {name} worker at the other end is lost"),
+                }
+            }
+        }
     }
 
     /// What is said of one that says something that it was not asked for.
@@ -210,7 +294,7 @@ impl<'a> Workers<'a> {
         network: NetworkOptions,
         deadline_ns: u64,
     ) -> Result<bool, Trouble> {
-        let [tx_pid, far_pid] = [self.pid(tx), self.pid(rx)];
+        let [tx_pid, far_pid] = [self.pid(tx)?, self.pid(rx)?];
         let made = self.stage(tx, StageStep::Enter { beside: None }, deadline_ns)?;
         let beside = made.then_some(tx_pid);
         self.stage(rx, StageStep::Enter { beside }, deadline_ns)?;
@@ -288,7 +372,7 @@ impl<'a> Workers<'a> {
         let told = failures.iter().min_by_key(|failure| failure.consequence);
         let what = match (gone, told) {
             (_, Some(failure)) if !failure.consequence => failure.what.clone(),
-            (Some(index), _) => self.workers[index].obituary(),
+            (Some(index), _) => self.obituary(index),
             (None, Some(failure)) => failure.what.clone(),
             (None, None) => "the workers fell silent".to_owned(),
         };
@@ -327,33 +411,78 @@ impl<'a> Workers<'a> {
     /// Waits once and takes in what has come; a worker whose stdout ended is
     /// returned, once.
     fn wait(&mut self, timeout_ns: u64) -> Result<Option<usize>, Trouble> {
-        let open: Vec<usize> =
-            (0..self.workers.len()).filter(|&w| !self.workers[w].ended).collect();
-        let mut fds: Vec<BorrowedFd<'_>> =
-            open.iter().map(|&index| self.workers[index].stdout.as_fd()).collect();
+        let open = self.workers.iter().enumerate().filter(|(_, worker)| !worker.ended);
+        let (mut here, mut fds) = (Vec::new(), Vec::new());
+        for (index, worker) in open {
+            if let Stands::Here { stdout, .. } = &worker.stands {
+                here.push(index);
+                fds.push(stdout.as_fd());
+            }
+        }
+        let is_there = self.workers.iter().any(|w| !w.ended && w.number().is_some());
+        let there = self.far.as_ref().filter(|_| is_there).and_then(|far| far.fd());
+        fds.extend(there);
         fds.extend(self.interrupts.map(AsFd::as_fd));
+        let is_heard_there = there.is_some();
         let ready = match poll::readable(&fds, timeout_ns) {
             Ok(ready) => ready,
             Err(Errno::EINTR) => return Ok(None),
             Err(e) => return Err(failed(format!("cannot wait for the workers: {e}"))),
         };
-        let mut piece = vec![0; 64 << 10];
-        for (&index, _) in open.iter().zip(&ready).filter(|(_, ready)| **ready) {
-            let worker = &mut self.workers[index];
-            match worker.stdout.read(&mut piece) {
-                Ok(0) => {
-                    worker.ended = true;
-                    return Ok(Some(index));
-                }
-                Ok(n) => worker.buffer.extend(&piece[..n]),
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => {
-                    let what = format!("cannot hear the {} worker: {e}", worker.name);
-                    return Err(failed(what));
-                }
+        for (&index, _) in here.iter().zip(&ready).filter(|(_, ready)| **ready) {
+            if self.hear_here(index)? {
+                return Ok(Some(index));
             }
         }
-        Ok(None)
+        match is_heard_there && ready[here.len()] {
+            true => Ok(self.hear_there()),
+            false => Ok(None),
+        }
+    }
+
+    /// Takes in what a worker of this machine has said; whether that was its end.
+    fn hear_here(&mut self, index: usize) -> Result<bool, Trouble> {
+        let Worker { name, stands, buffer, ended } = &mut self.workers[index];
+        let Stands::Here { stdout, .. } = stands else { return Ok(false) };
+        let mut piece = vec![0; 64 << 10];
+        match stdout.read(&mut piece) {
+            Ok(0) => *ended = true,
+            Ok(n) => buffer.extend(&piece[..n]),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(failed(format!("cannot hear the {name} worker: {e}"))),
+        }
+        Ok(*ended)
+    }
+
+    /// Takes in what the other end has said; its worker, if that was the worker's end.
+    fn hear_there(&mut self) -> Option<usize> {
+        let index = self.workers.iter().position(|worker| worker.number().is_some())?;
+        let worker = &mut self.workers[index];
+        let number = worker.number()?;
+        match self.far.as_mut()?.hear() {
+            Ok(heard) => {
+                for heard in heard {
+                    match heard {
+                        Heard::Said(from, bytes) if from == number => {
+                            worker.ended |= bytes.is_empty();
+                            worker.buffer.extend(&bytes);
+                        }
+                        Heard::Failed(from, what) if from == number => {
+                            worker.ended = true;
+                            self.lost = Some(what);
+                        }
+                        // Of a worker of an earlier trial.
+                        Heard::Said(..) | Heard::Failed(..) | Heard::Ended(..) => {}
+                    }
+                }
+            }
+            Err(Trouble::Failed { what, .. }) => {
+                worker.ended = true;
+                self.lost = Some(what);
+            }
+            Err(Trouble::TimeUp | Trouble::Interrupted) => worker.ended = true,
+        }
+        worker.ended.then_some(index)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What an end says about itself: where its threads ran and what the kernel
 //! made of its options.
 
+use std::os::fd::BorrowedFd;
+
 use iolens_model::arm::Arm;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
@@ -47,6 +49,11 @@ fn of_programs(trial: &Trial) -> Vec<NotMeasured> {
     ["calls", "migrations", "run_delay_ns"].map(of).to_vec()
 }
 
+fn min_round_trip_ns(connection: BorrowedFd<'_>) -> Option<u64> {
+    let seen = tcp::info(connection).ok()?.min_round_trip?;
+    u64::try_from(seen.as_nanos()).ok()
+}
+
 /// The facts of an end from its threads.
 pub(crate) fn end_facts<'a>(
     trial: &Trial,
@@ -79,6 +86,8 @@ pub(crate) fn end_facts<'a>(
         by_pmu: Vec::new(),
         arm_facts: Vec::new(),
         starts: Vec::new(),
+        strangers: links.strangers(),
+        min_round_trip_ns: trial.hosts.and(connection).and_then(min_round_trip_ns),
         not_measured: match connection {
             Some(_) => Vec::new(),
             None => ["retransmits", "segments_out"].map(not_over_tcp(&trial.cell)).to_vec(),

@@ -5,7 +5,7 @@ mod accept;
 mod connect;
 mod lane;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
@@ -40,6 +40,11 @@ pub(crate) struct Links {
     by_arm: Vec<Vec<Lane>>,
     /// By thread; empty without leads.
     signals: Vec<OwnedFd>,
+    /// What the receiving end is reached through; open as long as the lanes are, so that who
+    /// comes without being one of ours is noticed.
+    doors: Vec<tcp::Listener>,
+    /// Those that came while the lanes were made.
+    strangers: u64,
 }
 
 /// token, arm, thread.
@@ -48,7 +53,14 @@ const GREETING_BYTES: usize = 16;
 impl Links {
     /// None at all: of a study in which nobody receives.
     pub(crate) fn none() -> Links {
-        Links { by_arm: Vec::new(), signals: Vec::new() }
+        Links { by_arm: Vec::new(), signals: Vec::new(), doors: Vec::new(), strangers: 0 }
+    }
+
+    /// Connections to this end's ports so far that were not ours, at least: more than a queue
+    /// holds the kernel turns away by itself. Null at an end that has no port.
+    pub(crate) fn strangers(&self) -> Option<u64> {
+        let waiting = self.doors.iter().map(accept::turn_away).sum::<u64>();
+        (!self.doors.is_empty()).then_some(self.strangers + waiting)
     }
 
     /// The lane of an arm's thread; null in studies without a network.
@@ -188,6 +200,19 @@ fn place_in(greeting: &[u8; GREETING_BYTES], token: u64) -> Option<(usize, usize
     }
     let number = |bytes: &[u8]| bytes.try_into().map(u32::from_le_bytes).ok();
     Some((number(&place[..4])? as usize, number(&place[4..])? as usize))
+}
+
+/// The address of this end for what goes beside a connection: to another machine that of the
+/// connection itself, as `address` may be another one on the way.
+fn own_address(
+    trial: &Trial,
+    connection: BorrowedFd<'_>,
+    address: IpAddr,
+) -> Result<IpAddr, Failure> {
+    match trial.hosts {
+        None => Ok(address),
+        Some(_) => Ok(tcp::own_address(connection)?.ip()),
+    }
 }
 
 /// Says over a connection which port a UDP socket has.

@@ -200,7 +200,7 @@ fn connect(
                 consequence: true,
                 ..Failure::cause(format!("cannot answer the coordinator: {e}"))
             })?;
-            link::accept(trial, &doors, task.token, address)
+            link::accept(trial, doors, task.token, address)
         }
         (Side::Tx, Some(peer)) => link::connect(trial, peer, task.token, address, unix),
         (Side::Tx, None) => Err(Failure::cause("the sending end was not told whom to connect to")),

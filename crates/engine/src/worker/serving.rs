@@ -468,6 +468,8 @@ fn facts(cell: &Cell, family: &Family, cpus: &[u32]) -> EndFacts {
         by_pmu: Vec::new(),
         arm_facts: Vec::new(),
         starts: Vec::new(),
+        strangers: None,
+        min_round_trip_ns: None,
         not_measured,
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
 fn measured(plan: Plan, host: &HostFacts, run: &Run, how: &How<'_>) -> Result<Run, Failure> {
     let look = runner::first_look(&plan, host);
     let request = Request { plan, name: None, notes: Vec::new() };
-    conducted(request, host.clone(), &look, how, |header, means| {
+    conducted(request, (host.clone(), None), &look, how, |header, means| {
         let confirms = Some(run.header.id.clone());
         runner::measure(RunHeader { confirms, ..header }, means)
     })

@@ -176,6 +176,7 @@ fn topology(topology: Topology) -> Value {
             "UDP into a device that drops everything: no receiver, no driver, no DMA; the one \
              place without a NIC where zero-copy sends are not copied"
         }
+        Topology::Host => "the other end on another machine, behind any launcher (run --peer)",
     };
     let refused = stage::available(topology).err();
     json!({

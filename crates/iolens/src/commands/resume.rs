@@ -75,7 +75,7 @@ fn refuse_wishes(wishes: &Wishes) -> Result<(), Failure> {
 /// A run that ended by itself has nothing left to do.
 fn refuse_end(header: &RunHeader) -> Result<(), Failure> {
     match header.end.as_ref().map(|end| end.stopped_by) {
-        None | Some(StoppedBy::Interrupted | StoppedBy::Budget) => Ok(()),
+        None | Some(StoppedBy::Interrupted | StoppedBy::Lost | StoppedBy::Budget) => Ok(()),
         Some(rule) => Err(Failure::usage(format!(
             "run {} was not cut short: it ended by itself ({})\n  only a run that was \
              interrupted, killed or stopped by its budget can go on; a new run measures more",

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use iolens_engine::far::Far;
 use iolens_engine::files::copy::copiers;
 use iolens_engine::files::leftover::Leftovers;
 use iolens_engine::files::material::Material;
@@ -14,10 +15,11 @@ use iolens_engine::perf_control::PerfControl;
 use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage};
+use iolens_model::axes::Topology;
 use iolens_model::file::EngineFacts;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::{Axes, Plan};
-use iolens_model::run::{Run, RunHeader, StoppedBy};
+use iolens_model::run::{FarFacts, Run, RunHeader, StoppedBy};
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
@@ -29,7 +31,7 @@ use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
 use crate::sysctls::{self, Sysctls};
 use crate::wishes::Wishes;
-use crate::{output, places, plan_file};
+use crate::{output, peer, places, plan_file};
 
 /// Of pipes that are opened to see whether they can be; nothing is said.
 const PERF_LIMIT: Duration = Duration::ZERO;
@@ -43,7 +45,12 @@ pub(crate) fn run(args: &args::Run, typed: &[String]) -> Result<ExitCode, Failur
         return resume::resume(args, wanted);
     }
     let asked = request::asked(args.what.as_deref().unwrap_or("net"), &args.wishes)?;
-    let request = request::plan(asked, random() >> 16, &stage::available)?;
+    let asked = peer::meant(asked, &args.wishes, &args.peer);
+    let available = |topology| match (topology, &args.peer.peer) {
+        (Topology::Host, Some(_)) => Ok(()),
+        _ => stage::available(topology),
+    };
+    let request = request::plan(asked, random() >> 16, &available)?;
     request.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     let host = host::read(&host::Root::real());
     runner::check(&request.plan, &host)?;
@@ -62,7 +69,8 @@ pub(crate) fn run(args: &args::Run, typed: &[String]) -> Result<ExitCode, Failur
     let perf = args.perf_control.as_ref();
     let progress = args.progress;
     let how = How { typed, database: &database, wait: args.wait, progress, perf };
-    let run = measured(request, host, &look, &how)?;
+    let far = peer::reached(&request.plan, &args.peer)?;
+    let run = conducted(request, (host, far), &look, &how, runner::measure)?;
     Ok(conclude(args, &run, &database))
 }
 
@@ -85,19 +93,22 @@ pub(crate) fn measured(
     look: &FirstLook,
     how: &How<'_>,
 ) -> Result<Run, Failure> {
-    conducted(request, host, look, how, runner::measure)
+    conducted(request, (host, None), look, how, runner::measure)
 }
 
-/// The same with a way to measure: from what is known before to what is stored after.
+/// The same with a way to measure, from what is known before to what is stored after, and with
+/// another machine, where there is one.
 pub(crate) fn conducted<T>(
     request: Request,
-    host: HostFacts,
+    (host, far): (HostFacts, Option<(Far, FarFacts)>),
     look: &FirstLook,
     how: &How<'_>,
     measure: impl FnOnce(RunHeader, Means<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let mut session = Session::open(how.database, how.wait)?;
     output::note(&outlook::before(&request.plan, look));
+    let (mut far, facts_there) = far.unzip();
+    facts_there.iter().for_each(|facts| output::note(&peer::in_words(facts)));
     let expected = outlook::Expected::of(&session.store, &request.plan, &host);
     output::note(&expected.line(&request.plan, look));
     let trials = look.trials * request.plan.passes.minimum as usize;
@@ -105,9 +116,10 @@ pub(crate) fn conducted<T>(
     let sysctls = Sysctls::of_plan(&request.plan)?;
     let material = prepared(&request.plan, &host, &session)?;
     let facts = material.as_ref().map(Material::facts);
-    let header =
-        RunHeader { file: facts.cloned(), ..header(request, how.typed, sysctls.seen_in(host)) };
-    let measured = measure(header, session.means(&mut progress, how.perf, material.as_ref()))?;
+    let header = header(request, how.typed, sysctls.seen_in(host));
+    let header = RunHeader { file: facts.cloned(), far: facts_there, ..header };
+    let means = session.means(&mut progress, how.perf, material.as_ref());
+    let measured = measure(header, Means { far: far.as_mut(), ..means })?;
     drop(sysctls);
     Ok(measured)
 }
@@ -153,6 +165,7 @@ fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
         started_unix_ns: clock::unix_ns(),
         build: BUILD.to_owned(),
         confirms: None,
+        far: None,
         command: typed.to_vec(),
         primitives: plan.net().map_or_else(Vec::new, |net| {
             let entries = plan.primitives.iter().filter_map(|id| registry::find(id));
@@ -232,7 +245,8 @@ impl Session {
         perf: Option<&'a PerfControl>,
         material: Option<&'a Material>,
     ) -> Means<'a> {
-        Means { store: &mut self.store, interrupts: &self.interrupts, progress, perf, material }
+        let Session { store, interrupts, .. } = self;
+        Means { store, interrupts, progress, perf, material, far: None }
     }
 }
 

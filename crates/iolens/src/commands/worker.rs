@@ -1,9 +1,11 @@
-//! `iolens worker`: one end of a trial, or one job of `iolens file`. Not for people.
+//! `iolens worker`: one end of a trial, one job of `iolens file`, or the keeper of workers for a
+//! run on another machine. Not for people.
 
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use iolens_engine::files::job;
-use iolens_engine::worker;
+use iolens_engine::{far, worker};
 
 use crate::args;
 use crate::failure::Failure;
@@ -12,6 +14,13 @@ use crate::failure::Failure;
 pub(crate) fn worker(args: &args::Worker) -> Result<ExitCode, Failure> {
     let failed = |what: String| Failure::unusable(format!("worker: {what}"));
     worker::become_worker().map_err(failed)?;
+    if args.keep {
+        // Unbuffered: it is waited for.
+        let control = std::io::stdin().as_fd().try_clone_to_owned();
+        let control = control.map_err(|e| failed(e.to_string()))?;
+        let kept = far::keep(control.into(), std::io::stdout(), args.remove.as_deref());
+        return kept.map(|()| ExitCode::SUCCESS).map_err(|e| failed(e.to_string()));
+    }
     if args.file {
         job::serve(std::io::stdin(), std::io::stdout()).map_err(|e| failed(e.to_string()))?;
         return Ok(ExitCode::SUCCESS);

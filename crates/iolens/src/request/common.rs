@@ -53,6 +53,7 @@ const KEYS: [(&[Study], &[&str]); 12] = [
             "uring_depth",
             "ip",
             "mtu",
+            "direction",
             "congestion",
             "socket_buffer",
             "receive_size",

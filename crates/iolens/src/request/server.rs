@@ -139,6 +139,12 @@ fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
              veth or loopback",
         ));
     }
+    if axes.topologies.contains(&Topology::Host) {
+        return Err(Failure::usage(
+            "the study server has both of its ends on this machine\n  take --topologies veth or \
+             loopback; `iolens serve` and `iolens load` work between two",
+        ));
+    }
     if axes.in_flight > 1 && axes.lengths.contains(&Length::Short) {
         return Err(Failure::usage(format!(
             "--in-flight {} and short connections do not go together: each carries one request\n  \

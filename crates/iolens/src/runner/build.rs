@@ -2,6 +2,7 @@
 //! unless two are to be compared.
 
 use iolens_engine::Interrupts;
+use iolens_engine::far::Far;
 use iolens_engine::trial::{self, Launch};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::run::RunHeader;
@@ -24,9 +25,27 @@ impl Build {
         Build { header, launch, fold: Fold::default(), history: Vec::new() }
     }
 
-    /// Runs a trial and judges it by the gates.
-    pub(super) fn run(&self, trial: &Trial, interrupts: &Interrupts) -> TrialOutcome {
-        let mut outcome = trial::run(trial, &self.launch, Some(interrupts));
+    /// Runs a trial, with an end on the other machine if that is its topology.
+    pub(super) fn conduct(
+        &self,
+        trial: &Trial,
+        far: Option<&mut Far>,
+        interrupts: &Interrupts,
+    ) -> TrialOutcome {
+        match far.filter(|_| trial.hosts.is_some()) {
+            Some(far) => trial::run_with(trial, &self.launch, far, Some(interrupts)),
+            None => trial::run(trial, &self.launch, Some(interrupts)),
+        }
+    }
+
+    /// The same, judged by the gates.
+    pub(super) fn run(
+        &self,
+        trial: &Trial,
+        far: Option<&mut Far>,
+        interrupts: &Interrupts,
+    ) -> TrialOutcome {
+        let mut outcome = self.conduct(trial, far, interrupts);
         if outcome.status == Status::Ok {
             for (arm, reason) in iolens_stats::invalid_arms(&self.header, &outcome) {
                 outcome.arms[arm].status = Status::Invalid;

@@ -8,13 +8,15 @@ use iolens_engine::layout::{self, Placement};
 use iolens_engine::locked_memory::Limits;
 use iolens_engine::{calls, work};
 use iolens_model::arm::{Arm, ArmOutcome, Role};
+use iolens_model::axes::{Direction, Topology};
 use iolens_model::cell::Cell;
 use iolens_model::file::FileFacts;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
+use iolens_model::run::FarFacts;
 use iolens_model::server::ServerSetting;
-use iolens_model::trial::Trial;
+use iolens_model::trial::{Trial, TrialHosts};
 use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
@@ -132,6 +134,8 @@ pub(crate) struct CellState {
     /// The file that is read or written; null in other studies, and where there is no
     /// file yet.
     file: Option<FileFacts>,
+    /// Where its ends are; null where both are on this machine.
+    hosts: Option<TrialHosts>,
     /// What is offered in an open loop.
     rates: Rates,
 }
@@ -178,6 +182,7 @@ impl CellState {
             placement: servers::placement(plan, layout::placement(cpus, cell.is_alone())),
             ring_messages: layout::ring_messages(&cell, host),
             file: None,
+            hosts: None,
             rates: Rates::default(),
             target: layout::slice_target(slice, cell.workers(), cpus.len()),
             cell,
@@ -210,6 +215,22 @@ impl CellState {
     /// The same with the file of its trials.
     pub(crate) fn reading(self, file: Option<&FileFacts>) -> CellState {
         CellState { file: file.cloned(), ..self }
+    }
+
+    /// The same with the other machine, if the cell has an end there.
+    pub(crate) fn towards(self, far: Option<&FarFacts>) -> CellState {
+        let apart = self.cell.topology().is_some_and(Topology::is_apart);
+        let Some(far) = far.filter(|_| apart) else { return self };
+        let (near_cpus, far_cpus) = (self.placement.all(), far.host.cpus.clone());
+        let (tx_cpus, rx_cpus, tx, rx) = match far.direction {
+            Direction::Tx => (near_cpus, far_cpus, far.near_address, far.address),
+            Direction::Rx => (far_cpus, near_cpus, far.address, far.near_address),
+        };
+        CellState {
+            placement: Placement { tx_cpus, rx_cpus },
+            hosts: Some(TrialHosts { direction: far.direction, tx, rx }),
+            ..self
+        }
     }
 
     /// Whether anything of the cell is still to be measured.
@@ -432,6 +453,7 @@ impl CellState {
             slices,
             socket: net.map(|(axes, net)| axes.socket_options(&net.tuning)).unwrap_or_default(),
             network: net.map(|(_, net)| net.tuning.network()).unwrap_or_default(),
+            hosts: self.hosts,
             probes: plan.probes,
             tx_cpus: self.placement.tx_cpus.clone(),
             rx_cpus: self.placement.rx_cpus.clone(),
@@ -450,6 +472,7 @@ impl CellState {
     /// Takes from a probe what a message of each arm takes. The hidden double
     /// gets what the baseline got: the two must do the same work.
     pub(crate) fn learn(&mut self, group: usize, probe: &TrialOutcome) {
+        self.target = self.target.max(least_slice(probe));
         let arms = &mut self.groups[group].arms;
         for (index, found) in probe.arms.iter().enumerate() {
             let Some(arm) = arms.iter_mut().find(|arm| arm.arm == found.arm) else { continue };
@@ -530,6 +553,14 @@ impl CellState {
         };
         arm.is_fixed = true;
     }
+}
+
+/// How long a slice of this trial's cell has to be: it ends with a word from the other end,
+/// which is to be a fiftieth of it at most. On one machine that is so by far.
+fn least_slice(probe: &TrialOutcome) -> Nanos {
+    const ROUND_TRIPS: u64 = 50;
+    let seen = [&probe.tx, &probe.rx].into_iter().flatten().filter_map(|end| end.min_round_trip_ns);
+    Nanos(seen.min().unwrap_or(0).saturating_mul(ROUND_TRIPS))
 }
 
 /// How the slices of a trial are to be, and how long they take, about, in ns.

@@ -15,9 +15,10 @@ mod writes;
 
 use std::path::PathBuf;
 
+use iolens_engine::far::Far;
 use iolens_engine::files::material::Material;
 use iolens_engine::perf_control::PerfControl;
-use iolens_engine::trial::{self, Launch};
+use iolens_engine::trial::Launch;
 use iolens_model::arm::{ArmOutcome, Role};
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
@@ -55,6 +56,8 @@ pub(crate) struct Means<'a> {
     pub(crate) perf: Option<&'a PerfControl>,
     /// The files of its trials; null in studies that need none.
     pub(crate) material: Option<&'a Material>,
+    /// The other machine; null where there is none.
+    pub(crate) far: Option<&'a mut Far>,
 }
 
 /// A run in progress.
@@ -153,6 +156,7 @@ impl<'a> Course<'a> {
         let cells: Vec<CellState> = cells
             .into_iter()
             .map(|cell| CellState::new(&header.plan, cell, &header.host).reading(file))
+            .map(|cell| cell.towards(header.far.as_ref()))
             .collect();
         Ok(Course {
             both_ways: both_ways(&header.plan, &cells),
@@ -206,7 +210,7 @@ impl<'a> Course<'a> {
     /// All passes from `first` on; returns the rule that ended them.
     fn passes(&mut self, first: u32) -> Result<StoppedBy, Failure> {
         if self.find_work()? == Flow::Interrupted {
-            return Ok(StoppedBy::Interrupted);
+            return Ok(self.cut_short());
         }
         let budget_ns = self.budget.0.saturating_sub(self.time_of_searches().0);
         let mut longest_ns = 0;
@@ -216,7 +220,7 @@ impl<'a> Course<'a> {
                 return Ok(StoppedBy::Budget);
             }
             if self.pass(pass)? == Flow::Interrupted {
-                return Ok(StoppedBy::Interrupted);
+                return Ok(self.cut_short());
             }
             if !self.cells.iter().any(CellState::is_alive) {
                 return Ok(StoppedBy::NothingUsable);
@@ -228,6 +232,16 @@ impl<'a> Course<'a> {
             }
         }
         Ok(StoppedBy::Passes)
+    }
+
+    /// Whether the other machine was lost and not found again: no trial comes to its end.
+    fn is_lost(&self) -> bool {
+        self.means.far.as_ref().is_some_and(|far| far.is_lost())
+    }
+
+    /// What ended a pass in its middle.
+    fn cut_short(&self) -> StoppedBy {
+        if self.is_lost() { StoppedBy::Lost } else { StoppedBy::Interrupted }
     }
 
     /// Finds how many messages a slice of each arm is, by two probes of each
@@ -293,13 +307,17 @@ impl<'a> Course<'a> {
         let target = Nanos(state.target.0 / share);
         let trial = state.probe(&self.builds[0].header.plan, (group, only), target, &mut self.rng);
         let trial = self.with_files(trial);
-        let outcome = trial::run(&trial, &self.builds[0].launch, Some(self.means.interrupts));
+        let Means { interrupts, far, .. } = &mut self.means;
+        let outcome = self.builds[0].conduct(&trial, far.as_deref_mut(), interrupts);
         match outcome.status {
             Status::Ok => self.cells[cell].learn(group, &outcome),
             Status::Interrupted => return Ok(Flow::Interrupted),
             Status::Failed | Status::Invalid => {
                 self.cells[cell].note_failure(group, &outcome);
                 self.keep_for_all(&outcome)?;
+                if self.is_lost() {
+                    return Ok(Flow::Interrupted);
+                }
             }
             Status::Skipped => {
                 let arms = trial.arms.len();
@@ -424,7 +442,8 @@ impl<'a> Course<'a> {
         let rows = self.cells[cell].refused_rows(group, &trial);
         let (mut flow, mut is_noted) = (Flow::GoOn, false);
         for build in self.turn() {
-            let mut outcome = self.builds[build].run(&trial, self.means.interrupts);
+            let Means { interrupts, far, .. } = &mut self.means;
+            let mut outcome = self.builds[build].run(&trial, far.as_deref_mut(), interrupts);
             let status = outcome.status;
             // What one build cannot do is left out for the other too.
             if matches!(status, Status::Failed | Status::Skipped) && !is_noted {
@@ -435,6 +454,9 @@ impl<'a> Course<'a> {
                 outcome.arms.extend(rows.iter().cloned());
             }
             self.keep(build, &outcome)?;
+            if self.is_lost() {
+                return Ok(Flow::Interrupted);
+            }
             let is_invalid = |arm: &ArmOutcome| arm.status == Status::Invalid;
             match status {
                 Status::Interrupted => return Ok(Flow::Interrupted),

@@ -180,7 +180,7 @@ impl Course<'_> {
     /// Searches until all have come to their end, or the budget has; returns the rule that
     /// ended the run.
     pub(super) fn search(&mut self, ended: StoppedBy) -> Result<StoppedBy, Failure> {
-        if ended == StoppedBy::Interrupted {
+        if ended.is_cut_short() {
             return Ok(ended);
         }
         let places = places(self.plan(), &self.header().host, &self.cells);
@@ -219,7 +219,7 @@ impl Course<'_> {
         let trial = place.trial(&self.builds[0].header.plan, number, asked, &mut self.rng);
         let Some(trial) = trial else { return Ok(Flow::GoOn) };
         let build = &self.builds[0];
-        let mut outcome = build.run(&trial, self.means.interrupts);
+        let mut outcome = build.run(&trial, None, self.means.interrupts);
         if let Some(arm) = outcome.arms.iter().find(|arm| arm.status == Status::Invalid) {
             (outcome.status, outcome.reason) = (Status::Invalid, arm.reason.clone());
         }

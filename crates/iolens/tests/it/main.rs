@@ -15,6 +15,7 @@ mod counters;
 mod database;
 mod doctor;
 mod explain;
+mod far;
 mod faults;
 mod file_faults;
 mod file_read;

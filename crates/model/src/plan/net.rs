@@ -89,6 +89,7 @@ impl NetAxes {
                 uring_batch: vec![tuning.uring_batch],
             },
             allow_sysctl: self.allow_sysctl,
+            direction: self.direction,
         }
     }
 
@@ -151,7 +152,7 @@ impl NetAxes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::axes::{Iovec, Mode, WorkingSet};
+    use crate::axes::{Direction, Iovec, Mode, WorkingSet};
 
     #[test]
     fn each_setting_of_a_plan_can_be_had_alone() {
@@ -175,9 +176,10 @@ mod tests {
                 ..BatchAxes::default()
             },
             allow_sysctl: false,
+            direction: Direction::Rx,
         };
         let settings = net.settings();
-        assert_eq!(settings.len(), 32 + 64 + 8);
+        assert_eq!(settings.len(), 32 + 64 + 8 + 32);
         for setting in settings {
             assert_eq!(net.at(&setting).settings(), [setting]);
         }

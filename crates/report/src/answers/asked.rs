@@ -4,7 +4,7 @@
 
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
-use iolens_model::run::{Part, Run, StoppedBy};
+use iolens_model::run::{Part, Run};
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use super::{Kind, Sentence, Speaker, cautions, conditional, without};
@@ -38,7 +38,7 @@ pub(crate) fn sentences(
     out.extend(cautions::tails(run, &alone));
     out.extend(cautions::isolated(run, &alone));
     out.extend(cautions::drift(run, analysis));
-    let is_cut = run.header.end.as_ref().is_none_or(|end| end.stopped_by == StoppedBy::Interrupted);
+    let is_cut = run.header.end.as_ref().is_none_or(|end| end.stopped_by.is_cut_short());
     out.extend(cautions::ending(run).filter(|_| is_cut));
     let sinks = cell.cell.topology() == Some(Topology::Sink);
     out.extend(cautions::without_receiver(run).filter(|_| sinks));

@@ -189,6 +189,7 @@ pub(super) fn ending(run: &Run) -> Option<Sentence> {
     };
     let why = match end.stopped_by {
         StoppedBy::Interrupted => "The run was interrupted",
+        StoppedBy::Lost => "The run ended because the other machine was lost",
         StoppedBy::NothingUsable => "The run ended because no cell could be measured",
         StoppedBy::Stalled => "The run ended because more passes no longer made intervals narrower",
         StoppedBy::Budget => "The run ended because its time budget was spent",

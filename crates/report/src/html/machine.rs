@@ -1,10 +1,10 @@
 //! The machine.
 
-use iolens_model::axes::Topology;
-use iolens_model::host::{Fact, SwitchCost};
+use iolens_model::axes::{Direction, Topology};
+use iolens_model::host::{Fact, HostFacts, SwitchCost};
 use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
-use iolens_model::run::Run;
+use iolens_model::run::{FarFacts, Run};
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::analysis::{Analysis, Told};
 use maud::{Markup, html};
@@ -14,12 +14,6 @@ use crate::{arm_facts, number, words};
 /// Facts by group, then what its building blocks cost.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
     let host = &run.header.host;
-    let mut groups: Vec<&str> = Vec::new();
-    for fact in &host.facts {
-        if !groups.contains(&fact.group.as_str()) {
-            groups.push(&fact.group);
-        }
-    }
     super::block(
         "machine",
         "The machine",
@@ -27,7 +21,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             div.columns {
                 (super::files::facts(run))
                 (in_effect(run, &analysis.told))
-                @for group in groups {
+                @for group in groups(host) {
                     div.group {
                         h3 { (group) }
                         (facts(host.facts.iter().filter(|f| f.group == group).collect()))
@@ -35,8 +29,49 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                 }
                 (calibration(run))
             }
+            @if let Some(far) = &run.header.far { (other(far)) }
         },
     )
+}
+
+/// The machine at the other end.
+fn other(far: &FarFacts) -> Markup {
+    let [here, there] = match far.direction {
+        Direction::Tx => ["sends", "receives"],
+        Direction::Rx => ["receives", "sends"],
+    };
+    let rows = [
+        ("reached with", far.launcher.clone()),
+        ("this machine", format!("{} ({here})", far.near_address)),
+        ("the other machine", format!("{} ({there})", far.address)),
+        ("build there", far.build.clone()),
+    ];
+    html! {
+        h3 #other-machine { "The other machine" }
+        div.columns {
+            div.group {
+                h4 { "in effect in this run" }
+                dl.facts { @for (name, value) in rows { dt { (name) } dd { (value) } } }
+            }
+            @for group in groups(&far.host) {
+                div.group {
+                    h4 { (group) }
+                    (facts(far.host.facts.iter().filter(|f| f.group == group).collect()))
+                }
+            }
+        }
+    }
+}
+
+/// The headings of facts, in their order.
+fn groups(host: &HostFacts) -> Vec<&str> {
+    let mut groups: Vec<&str> = Vec::new();
+    for fact in &host.facts {
+        if !groups.contains(&fact.group.as_str()) {
+            groups.push(&fact.group);
+        }
+    }
+    groups
 }
 
 fn reading(value: &Reading<String>) -> Markup {

@@ -1,8 +1,9 @@
 //! Gates 2 and 3: what the machine cannot do.
 
+use iolens_model::axes::Direction;
 use iolens_model::outcome::Counts;
 
-use super::{Case, Check, Flag, copies, parallel, speedup};
+use super::{Case, Check, Flag, copies, end_here, parallel, speedup};
 use crate::physics;
 
 /// A CPU that copies every byte cannot move bytes faster than the machine's
@@ -60,7 +61,11 @@ pub(super) fn call_cost(case: &Case<'_>) -> Check {
         let spent_ns = counts.task_clock_ns.map_or(wall_ns, |cpu| cpu as f64);
         physics::cost_of_a_call(spent_ns, calls as f64, empty_call_ns)
     };
-    let ends = [("sent", Some(&case.sums.tx)), ("received", case.sums.received())];
+    let here = |end| end_here(case).is_none_or(|here| here == end);
+    let ends = [
+        ("sent", Some(&case.sums.tx).filter(|_| here(Direction::Tx))),
+        ("received", case.sums.received().filter(|_| here(Direction::Rx))),
+    ];
     for (word, counts) in ends {
         if let Some(breach) = counts.and_then(too_cheap) {
             if case.trial.cell.syscall().is_some() {

@@ -2,7 +2,7 @@
 
 use iolens_model::arm::Role;
 use iolens_model::axes::WorkingSet;
-use iolens_model::outcome::{Counts, EndFacts};
+use iolens_model::outcome::{Counts, EndFacts, Environment};
 use iolens_model::units::Bytes;
 
 use super::{Case, Check, Flag, in_flight_bytes};
@@ -147,9 +147,29 @@ pub(super) fn ring_size(case: &Case<'_>) -> Check {
 /// Ticks that the hypervisor gave to somebody else; of the trial, said beside
 /// the baseline.
 pub(super) fn steal(case: &Case<'_>) -> Check {
-    match (case.outcome.arm.role, case.trial.environment.steal_ticks.value()) {
-        (Role::Baseline, Some(&count @ 1..)) => {
-            Check::Flag(Flag::Events { what: "ticks stolen by the hypervisor", count })
+    stolen(case, Some(&case.trial.environment), "ticks stolen by the hypervisor")
+}
+
+/// The same of the machine at the other end.
+pub(super) fn steal_there(case: &Case<'_>) -> Check {
+    let there = case.trial.far_environment.as_ref();
+    stolen(case, there, "ticks stolen by the hypervisor at the other end")
+}
+
+fn stolen(case: &Case<'_>, environment: Option<&Environment>, what: &'static str) -> Check {
+    match (case.outcome.arm.role, environment.and_then(|e| e.steal_ticks.value())) {
+        (Role::Baseline, Some(&count @ 1..)) => Check::Flag(Flag::Events { what, count }),
+        _ => Check::Pass,
+    }
+}
+
+/// Who connects to the port for data without being one of ours moves no byte of a trial, but
+/// takes time of the CPUs that are measured.
+pub(super) fn strangers(case: &Case<'_>) -> Check {
+    match case.trial.rx.as_ref().and_then(|rx| rx.strangers) {
+        Some(1) => Check::Invalid("a connection that is not ours came to its port".to_owned()),
+        Some(count @ 2..) => {
+            Check::Invalid(format!("{count} connections that are not ours came to its port"))
         }
         _ => Check::Pass,
     }
@@ -279,11 +299,25 @@ mod tests {
         check_gate(steal, &run, None);
         run.trials[0].environment.steal_ticks = Reading::Exact(2);
         check_gate(steal, &run, Some("flag"));
+        check_gate(steal_there, &run, None);
+        let mut there = Environment::unknown("not in a fixture");
+        there.steal_ticks = Reading::Exact(3);
+        run.trials[0].far_environment = Some(there);
+        check_gate(steal_there, &run, Some("flag"));
         run.header.host.l2 = Reading::Exact(Bytes(1 << 20));
         run.trials[0].tx.as_mut().unwrap().ring_bytes = Some(1 << 20);
         check_gate(ring_size, &run, None);
         run.trials[0].tx.as_mut().unwrap().ring_bytes = Some(2 << 20);
         check_gate(ring_size, &run, Some("flag"));
+    }
+
+    #[test]
+    fn strangers_at_the_port_make_a_trial_invalid() {
+        let mut run = one_arm_trial(|_| {});
+        for (count, expect) in [(None, None), (Some(0), None), (Some(3), Some("3 connections"))] {
+            run.trials[0].rx.as_mut().unwrap().strangers = count;
+            check_gate(strangers, &run, expect);
+        }
     }
 
     #[test]

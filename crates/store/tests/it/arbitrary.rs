@@ -6,8 +6,10 @@ mod entries;
 mod files;
 mod machine;
 
+use std::net::IpAddr;
+
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Counting, Direction, Iovec, IpVersion, Mode, Topology, WorkingSet};
 use iolens_model::call::{CallFacts, CallKind};
 use iolens_model::cell::{Cell, NetSetting, Setting, SyscallSetting};
 use iolens_model::data_path::{
@@ -22,7 +24,7 @@ use iolens_model::outcome::{
 use iolens_model::plan::{Passes, Plan, Probes, Schedule};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
 use iolens_model::reading::{NotMeasured, Reading};
-use iolens_model::run::{Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::run::{FarFacts, Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::search::SearchPhase;
 use iolens_model::server::{OfferedSlice, ServerArm};
 use iolens_model::transport::Transport;
@@ -165,7 +167,7 @@ prop_compose! {
         (primitives, receivers) in (vec(primitive(), 0..3), vec(receiver(), 0..2)),
         calls in vec(call(), 0..2),
         (engines, file) in (vec(engine(), 0..2), option::of(file_facts())).boxed(),
-        host in host().boxed(),
+        (host, far) in (host(), option::of(far())).boxed(),
         calibration in calibration().boxed(),
         end in option::of(end()),
     ) -> RunHeader {
@@ -183,9 +185,21 @@ prop_compose! {
             engines,
             file,
             host,
+            far,
             calibration,
             end,
         }
+    }
+}
+
+prop_compose! {
+    fn far()(
+        (launcher, build) in (text(), text()),
+        direction in select(Direction::ALL),
+        (near_address, address) in any::<(IpAddr, IpAddr)>(),
+        host in host(),
+    ) -> FarFacts {
+        FarFacts { launcher, build, direction, near_address, address, host }
     }
 }
 
@@ -209,6 +223,7 @@ prop_compose! {
             StoppedBy::Stalled,
             StoppedBy::Interrupted,
             StoppedBy::NothingUsable,
+            StoppedBy::Lost,
         ]),
         unmet in vec(text(), 0..3),
     ) -> RunEnd {
@@ -289,7 +304,7 @@ prop_compose! {
             let count = arms.len();
             (Just(arms), slices(count))
         }),
-        environment in environment(),
+        (environment, far_environment) in (environment(), option::of(environment())),
         (tx, rx) in (option::of(end_facts()), option::of(end_facts())),
     ) -> TrialOutcome {
         TrialOutcome {
@@ -304,6 +319,7 @@ prop_compose! {
             arms,
             slices,
             environment,
+            far_environment,
             tx,
             rx,
         }
@@ -533,6 +549,8 @@ prop_compose! {
             by_pmu,
             arm_facts: arm_facts.into_iter().map(arm_fact).collect(),
             starts,
+            strangers: receive_buffer_bytes,
+            min_round_trip_ns: mss_bytes,
             not_measured: not_measured.into_iter().map(missing).collect(),
         }
     }

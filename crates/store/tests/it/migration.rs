@@ -29,6 +29,7 @@ const STEPS: [&str; SCHEMA_VERSION as usize - 1] = [
     include_str!("../../src/schema_11.sql"),
     include_str!("../../src/schema_12.sql"),
     include_str!("../../src/schema_13.sql"),
+    include_str!("../../src/schema_14.sql"),
 ];
 
 /// A plan as builds before version 7 wrote it: of most axes it named one value,

@@ -65,6 +65,8 @@ fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
         by_pmu: Vec::new(),
         arm_facts: Vec::new(),
         starts: Vec::new(),
+        strangers: None,
+        min_round_trip_ns: None,
         not_measured: Vec::new(),
     }
 }
@@ -74,7 +76,7 @@ fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
 fn what_only_a_later_slice_has_is_read_too() {
     let directory = tempfile::tempdir().expect("a directory for the test");
     let path = directory.path().join("results.db");
-    let mut wanted = vec![sample::trial(1, 0), sample::trial(2, 0), sample::trial(3, 0)];
+    let mut wanted = [1, 2, 3].map(|pass| sample::trial(pass, 0));
     wanted[1].slices[1].tx.softirq_ticks = Some(7);
     wanted[2].slices[0].rx = Some(wanted[2].slices[0].tx);
     wanted[2].slices[1].tx.pmu.cycles_user = Some(1_000);

@@ -1,7 +1,7 @@
 //! One small run, for tests that are not about what is in it.
 
 use iolens_model::arm::{Arm, ArmOutcome, Role};
-use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Direction, Iovec, Mode, Topology, WorkingSet};
 use iolens_model::host::{Calibration, HostFacts};
 use iolens_model::outcome::{Counts, Environment, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{
@@ -24,6 +24,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
         id: id.to_owned(),
         name: None,
         confirms: None,
+        far: None,
         started_unix_ns: 1_700_000_000_000_000_000,
         build: "iolens 0.1.0".to_owned(),
         command: vec!["iolens".to_owned(), "run".to_owned(), "net".to_owned()],
@@ -75,6 +76,7 @@ fn plan() -> Plan {
             network: NetworkAxes::default(),
             batches: BatchAxes::default(),
             allow_sysctl: false,
+            direction: Direction::Tx,
         }),
         primitives: vec!["send_staged".to_owned(), "sendmsg_iov".to_owned()],
         baseline: "send_staged".to_owned(),
@@ -134,6 +136,7 @@ pub(crate) fn trial(pass: u32, position: u32) -> TrialOutcome {
         }],
         slices: vec![slice(0), slice(1)],
         environment: Environment::unknown("not looked at"),
+        far_environment: None,
         tx: None,
         rx: None,
     }

@@ -1,21 +1,26 @@
 //! The receiving end takes all lanes of a trial. A stranger's connection is
 //! closed and not counted.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use iolens_model::transport::Transport;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
-use iolens_sys::{socket, tcp, udp, unix};
+use iolens_sys::{poll, socket, tcp, udp, unix};
 
 use super::{
-    GREETING_BYTES, Lane, Links, Peer, failed, hear_port, is_local, options, place_in, places,
-    say_port, stall_limit, transport_of_place,
+    GREETING_BYTES, Lane, Links, Peer, failed, hear_port, is_local, options, own_address, place_in,
+    places, say_port, stall_limit, transport_of_place,
 };
 use crate::worker::protocol::Failure;
 
 const STRANGERS_MAX: usize = 64;
+
+/// Who has not said by then that it is one of ours is not: the greeting comes with the
+/// connection.
+const GREETING_LIMIT: Duration = Duration::from_secs(2);
 
 /// What the receiving end is reached through.
 pub(crate) struct Doors<'a> {
@@ -34,7 +39,6 @@ impl<'a> Doors<'a> {
         address: IpAddr,
         unix: Option<&'a OwnedFd>,
     ) -> Result<Doors<'a>, Failure> {
-        let any = SocketAddr::new(address, 0);
         let connections = places(trial) * trial.cell.threads as usize;
         let options = options(trial);
         let needs = |wanted: fn(Transport) -> bool| {
@@ -42,7 +46,7 @@ impl<'a> Doors<'a> {
         };
         let open = |multipath| {
             let options = tcp::Options { multipath, ..options.clone() };
-            tcp::Listener::open(&any, &options, connections)
+            listen(trial, address, &options, connections)
         };
         let mptcp = needs(|transport| transport == Transport::Mptcp).then(|| open(true));
         let named = match unix.filter(|_| needs(is_local)) {
@@ -66,13 +70,34 @@ impl<'a> Doors<'a> {
     }
 }
 
+/// Listens at an address. The one by which another machine reaches this one need not be its
+/// own: it may be translated on the way (RFC 3022).
+fn listen(
+    trial: &Trial,
+    address: IpAddr,
+    options: &tcp::Options,
+    connections: usize,
+) -> Result<tcp::Listener, tcp::SetupError> {
+    let open = |ip| tcp::Listener::open(&SocketAddr::new(ip, 0), options, connections);
+    match open(address) {
+        Err(error) if error.errno == Errno::EADDRNOTAVAIL && trial.hosts.is_some() => {
+            open(if address.is_ipv4() {
+                Ipv4Addr::UNSPECIFIED.into()
+            } else {
+                Ipv6Addr::UNSPECIFIED.into()
+            })
+        }
+        result => result,
+    }
+}
+
 /// Takes all lanes of the receiving end, which stands at `address`.
 ///
 /// Errors: what was tried and what the system said; also when too many strangers
 /// came.
 pub(crate) fn accept(
     trial: &Trial,
-    doors: &Doors<'_>,
+    doors: Doors<'_>,
     token: u64,
     address: IpAddr,
 ) -> Result<Links, Failure> {
@@ -84,13 +109,16 @@ pub(crate) fn accept(
     if let Some((door, _)) = doors.unix {
         taken.handed_over(door)?;
     }
+    let strangers = taken.strangers as u64;
     let mut by_place: Vec<Vec<Lane>> =
         taken.by_place.into_iter().map(|lanes| lanes.into_iter().flatten().collect()).collect();
     let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
     let signals = signals.map(Lane::into_connection).collect();
     let whole = |lane| with_datagrams(trial, lane, address);
     let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(whole).collect());
-    Ok(Links { by_arm: by_arm.collect::<Result<_, Failure>>()?, signals })
+    let by_arm = by_arm.collect::<Result<_, Failure>>()?;
+    let doors = [Some(doors.tcp), doors.mptcp].into_iter().flatten().collect();
+    Ok(Links { by_arm, signals, doors, strangers })
 }
 
 /// What has come so far, by place and thread.
@@ -138,9 +166,11 @@ impl<'a> Taken<'a> {
         let trial = self.trial;
         let mut missing = self.expected(of);
         while missing > 0 {
-            let fd = listener.accept()?;
+            let fd = listener.accept().map_err(|error| nobody_came(trial, error))?;
+            tcp::limit_waits(fd.as_fd(), GREETING_LIMIT.min(stall_limit(trial)))?;
             match greeted(fd.as_fd()).and_then(|greeting| self.slot(&greeting)) {
                 Some((place, slot)) => {
+                    tcp::limit_waits(fd.as_fd(), stall_limit(trial))?;
                     *slot = Some(Lane::connection(transport_of_place(trial, place), fd));
                     missing -= 1;
                 }
@@ -177,6 +207,22 @@ impl<'a> Taken<'a> {
         }
         Ok(())
     }
+}
+
+/// From another machine nobody comes because of something that the sending end knows more of.
+fn nobody_came(trial: &Trial, error: tcp::SetupError) -> Failure {
+    let is_told_there = trial.hosts.is_some() && error.errno == Errno::EAGAIN;
+    let failure = Failure::from(error);
+    Failure { consequence: failure.consequence || is_told_there, ..failure }
+}
+
+/// Closes the connections that wait at a door; how many they were.
+pub(super) fn turn_away(door: &tcp::Listener) -> u64 {
+    let mut strangers = 0;
+    while poll::is_readable(door.as_fd(), 0) == Ok(true) && door.accept().is_ok() {
+        strangers += 1;
+    }
+    strangers
 }
 
 /// Reads the greeting of a connection; nothing where there is none.
@@ -218,6 +264,7 @@ fn with_datagrams(trial: &Trial, lane: Lane, address: IpAddr) -> Result<Lane, Fa
         return Ok(lane);
     }
     let tcp::Options { buffer_bytes, stall_limit, .. } = options(trial);
+    let address = own_address(trial, lane.back(), address)?;
     let fd = udp::bound(SocketAddr::new(address, 0), buffer_bytes, stall_limit)?;
     say_port(lane.back(), fd.as_fd())?;
     let port = hear_port(lane.back())?;

@@ -6,12 +6,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use iolens_model::transport::Transport;
 use iolens_model::trial::Trial;
+use iolens_sys::errno::Errno;
 use iolens_sys::{socket, tcp, udp, unix};
 
 use super::lane::open_pipe;
 use super::{
-    GREETING_BYTES, Lane, Links, Peer, failed, greeting, hear_port, is_local, options, places,
-    say_port, transport_of_place,
+    GREETING_BYTES, Lane, Links, Peer, failed, greeting, hear_port, is_local, options, own_address,
+    places, say_port, transport_of_place,
 };
 use crate::stage::sink;
 use crate::worker::protocol::Failure;
@@ -45,7 +46,29 @@ pub(crate) fn connect(
     // The other end has every connection before it is asked for more.
     let whole = |lane| connector.with_datagrams(lane, address);
     let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(whole).collect());
-    Ok(Links { by_arm: by_arm.collect::<Result<_, Failure>>()?, signals })
+    Ok(Links { by_arm: by_arm.collect::<Result<_, Failure>>()?, signals, ..Links::none() })
+}
+
+/// A connection to another machine that is not made, while that machine hears our orders.
+fn not_let_through(trial: &Trial, error: tcp::SetupError) -> Failure {
+    // What connect(2) says when its time is up is EINPROGRESS (socket(7), SO_SNDTIMEO).
+    const OF_THE_WAY: [Errno; 6] = [
+        Errno::EINPROGRESS,
+        Errno::ETIMEDOUT,
+        Errno::EHOSTUNREACH,
+        Errno::ENETUNREACH,
+        Errno::ECONNREFUSED,
+        Errno::EPERM,
+    ];
+    if trial.hosts.is_none() || !OF_THE_WAY.contains(&error.errno) {
+        return Failure::from(error);
+    }
+    Failure::cause(format!(
+        "{error}, though orders get there: a firewall lets the launcher through and data not, or \
+         the address is not the one for data: open the ports of \
+         net.ipv4.ip_local_port_range of the receiving end to the sending one, or name another \
+         address with --peer-address"
+    ))
 }
 
 struct Connector<'a> {
@@ -69,7 +92,8 @@ impl Connector<'_> {
     fn dial(&self, transport: Transport, greeting: &[u8; GREETING_BYTES]) -> Result<Lane, Failure> {
         let multipath = self.peer.mptcp.filter(|_| transport == Transport::Mptcp);
         let options = tcp::Options { multipath: multipath.is_some(), ..self.options.clone() };
-        let fd = tcp::connect_to(&multipath.unwrap_or(self.peer.tcp), &options)?;
+        let fd = tcp::connect_to(&multipath.unwrap_or(self.peer.tcp), &options)
+            .map_err(|error| not_let_through(self.trial, error))?;
         // The first bytes of a connection always find room in its buffer.
         match socket::send(fd.as_fd(), greeting) {
             Ok(GREETING_BYTES) => Ok(Lane::connection(transport, fd)),
@@ -107,6 +131,7 @@ impl Connector<'_> {
         let fd = if let Some([from, to]) = sink::endpoints(self.trial) {
             udp::connected(from, to, buffer_bytes, stall_limit)?
         } else if lane.transport() == Transport::Udp {
+            let address = own_address(self.trial, lane.back(), address)?;
             let fd = udp::bound(SocketAddr::new(address, 0), buffer_bytes, stall_limit)?;
             let port = hear_port(lane.back())?;
             udp::connect_to(fd.as_fd(), SocketAddr::new(self.peer.tcp.ip(), port))?;

@@ -35,7 +35,7 @@ pub(super) fn measured(
     let request = Request { plan, name: None, notes: Vec::new() };
     let (wait, progress) = (args.rerun.wait, args.rerun.progress);
     let how = How { typed, database: &database, wait, progress, perf: None };
-    let runs = conducted(request, host, &look, &how, |header, means| {
+    let runs = conducted(request, (host, None), &look, &how, |header, means| {
         let of_other = RunHeader { id: new_id(), build, ..header.clone() };
         runner::measure_in_turn(header, (of_other, program), means)
     })?;

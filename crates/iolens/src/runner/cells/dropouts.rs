@@ -36,6 +36,7 @@ impl CellState {
             arms: refused.iter().map(refused_row).collect(),
             slices: Vec::new(),
             environment: Environment::unknown("the trial did not begin"),
+            far_environment: None,
             tx: None,
             rx: None,
         };

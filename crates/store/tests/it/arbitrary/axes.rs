@@ -1,6 +1,6 @@
 //! The axes of a plan, of every study.
 
-use iolens_model::axes::{Iovec, IpVersion, Mode, Topology, WorkingSet};
+use iolens_model::axes::{Direction, Iovec, IpVersion, Mode, Topology, WorkingSet};
 use iolens_model::plan::{Axes, BatchAxes, NetAxes, NetworkAxes, SocketAxes, SyscallAxes};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ prop_compose! {
         ),
         (fields, iovec) in (vec(any::<u32>(), 0..3), vec(select(Iovec::ALL), 0..2)),
         (batches, socket, network) in (batches(), socket(), network()),
-        allow_sysctl in any::<bool>(),
+        (allow_sysctl, direction) in (any::<bool>(), select(Direction::ALL)),
     ) -> NetAxes {
         NetAxes {
             topologies,
@@ -32,6 +32,7 @@ prop_compose! {
             network,
             batches,
             allow_sysctl,
+            direction,
         }
     }
 }

@@ -38,6 +38,7 @@ fn trial(file: &TestFile, id: &str, setting: WriteSetting, threads: u32, size: u
         slices: Vec::new(),
         socket: SocketOptions::default(),
         network: NetworkOptions::default(),
+        hosts: None,
         probes: Probes::default(),
         file: Some(TrialFile {
             path: file.path_for_others().into_bytes(),

@@ -1,0 +1,379 @@
+//! A conversation with the keeper on another machine, from the launcher's start to its end:
+//! first lines, with a shell that finds the program or receives it, then frames.
+//!
+//! Every wait is a poll over the launcher's output and the user's interrupt, and has an end.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+use iolens_sys::errno::Errno;
+use iolens_sys::signal::Interrupts;
+use iolens_sys::{clock, poll, process};
+use serde::Serialize;
+
+use super::keeper;
+use super::launcher::Launcher;
+use super::wire::{self, FarEnd, Frames, FromKeeper, ToKeeper};
+use crate::spawn::{self, Spawned};
+use crate::trial::Trouble;
+use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
+
+/// What the shell at the other end is told to do. It is the same for everybody: what differs
+/// is read by it as data.
+const SCRIPT: &str = include_str!("start.sh");
+
+/// What our lines begin with. Others may come before them: a banner, a message of the day.
+const MARK: &str = "iolens-far: ";
+
+/// Without a byte in either direction for so long, nothing comes of it any more.
+const SILENCE_LIMIT_NS: u64 = 60_000_000_000;
+
+/// Bytes of others' lines that are passed over.
+const BANNER_BYTES_MAX: usize = 1 << 20;
+
+const PIECE_BYTES: usize = 64 << 10;
+
+/// How the other end is reached, and with which program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Way {
+    /// What starts programs there.
+    pub launcher: Launcher,
+    /// The program there: a path, or a name that its `PATH` finds; where there is none, a copy
+    /// of this program.
+    pub program: Option<String>,
+    /// The file of this program.
+    pub own: PathBuf,
+    /// Whether a program of another build will do.
+    pub any_build: bool,
+}
+
+/// What is to be written to the launcher.
+enum Order {
+    Bytes(Vec<u8>),
+    /// All of it.
+    File(File),
+}
+
+/// The conversation. The launcher is killed and reaped when it is dropped; what it had started
+/// ends with its input.
+pub(super) struct Session {
+    name: String,
+    child: Child,
+    orders: Option<Sender<Order>>,
+    /// Bytes that were written.
+    written: Arc<AtomicU64>,
+    stdout: ChildStdout,
+    errors: File,
+    /// What has come and is no line or frame yet.
+    bytes: Vec<u8>,
+    frames: Frames,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.orders = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts a keeper at the other end: the conversation with it, its build, and its machine.
+pub(super) fn open(
+    way: &Way,
+    interrupts: Option<&Interrupts>,
+) -> Result<(Session, String, FarEnd), Trouble> {
+    let mut session = Session::start(&way.launcher)?;
+    session.find_program(way, interrupts)?;
+    let (protocol, build) = match session.word(interrupts)? {
+        FromKeeper::Hello { protocol, build } => (protocol, build),
+        _ => return Err(session.trouble("does not say which build it is")),
+    };
+    check_build(way, protocol, &build).map_err(Trouble::failed)?;
+    session.say(&ToKeeper::Hello { protocol: PROTOCOL_VERSION, boot: keeper::boot() });
+    match session.word(interrupts)? {
+        FromKeeper::Here { end } => Ok((session, build, *end)),
+        FromKeeper::Refused { what } => {
+            Err(Trouble::failed(format!("the other end behind `{}`: {what}", way.launcher)))
+        }
+        _ => Err(session.trouble("does not say what its machine is")),
+    }
+}
+
+/// Refuses another build.
+fn check_build(way: &Way, protocol: u32, build: &str) -> Result<(), String> {
+    let launcher = &way.launcher;
+    if protocol != PROTOCOL_VERSION {
+        return Err(format!(
+            "the iolens behind `{launcher}` (build {build}) speaks protocol {protocol}, this one \
+             (build {BUILD}) speaks {PROTOCOL_VERSION}: install this one there, or leave \
+             --peer-binary out and it is copied there for the run"
+        ));
+    }
+    if build != BUILD && !way.any_build {
+        return Err(format!(
+            "the iolens behind `{launcher}` is build {build}, this one is build {BUILD}: leave \
+             --peer-binary out and this one is copied there for the run, or take the other one \
+             as it is with --any-build"
+        ));
+    }
+    Ok(())
+}
+
+impl Session {
+    fn start(launcher: &Launcher) -> Result<Session, Trouble> {
+        let errors = Launcher::errors().map_err(Trouble::failed)?;
+        let copy = errors.try_clone().map_err(|e| Trouble::failed(Errno::from(e).to_string()))?;
+        let Spawned { child, stdin, stdout } = launcher.start(copy).map_err(Trouble::failed)?;
+        let written = Arc::new(AtomicU64::new(0));
+        let orders = writer(stdin, Arc::clone(&written));
+        Ok(Session {
+            name: launcher.to_string(),
+            child,
+            orders: Some(orders),
+            written,
+            stdout,
+            errors,
+            bytes: Vec::new(),
+            frames: Frames::default(),
+        })
+    }
+
+    /// From the shell at the other end to the program that speaks our protocol.
+    fn find_program(&mut self, way: &Way, interrupts: Option<&Interrupts>) -> Result<(), Trouble> {
+        self.order(Order::Bytes(SCRIPT.into()));
+        let machine = self.line(interrupts)?;
+        if way.program.is_none() {
+            check_machine(&machine).map_err(Trouble::failed)?;
+        }
+        let program = way.program.as_deref().unwrap_or_default();
+        self.order(Order::Bytes(format!("{program}\n").into_bytes()));
+        let mut answer = self.line(interrupts)?;
+        if answer == "send" {
+            self.send_own(way).map_err(Trouble::failed)?;
+            answer = self.line(interrupts)?;
+        }
+        match answer.as_str() {
+            "go" => Ok(()),
+            "missing" => Err(Trouble::failed(format!(
+                "there is no program `{program}` behind `{}`: give its path there with \
+                 --peer-binary, or leave that out and this one is copied there for the run",
+                self.name
+            ))),
+            "no room" => Err(self.trouble(
+                "found no room for a copy of this program there: name one that is there \
+                 already with --peer-binary",
+            )),
+            _ => Err(self.trouble("does not know what it was told")),
+        }
+    }
+
+    /// Sends this program.
+    fn send_own(&mut self, way: &Way) -> Result<(), String> {
+        let cannot =
+            |e: io::Error| format!("cannot read {}: {}", way.own.display(), Errno::from(e));
+        let file = File::open(&way.own).map_err(cannot)?;
+        let bytes = file.metadata().map_err(cannot)?.len();
+        self.order(Order::Bytes(format!("{bytes}\n").into_bytes()));
+        self.order(Order::File(file));
+        Ok(())
+    }
+
+    /// The next line that is ours, without its mark.
+    fn line(&mut self, interrupts: Option<&Interrupts>) -> Result<String, Trouble> {
+        let mut passed = 0;
+        loop {
+            while let Some(end) = memchr::memchr(b'\n', &self.bytes) {
+                let line: Vec<u8> = self.bytes.drain(..=end).collect();
+                let line = String::from_utf8_lossy(&line[..end]).into_owned();
+                match line.strip_prefix(MARK) {
+                    Some(said) if said.ends_with('\r') => return Err(self.trouble(
+                        "has a terminal in its way, which changes bytes: leave out what asks for \
+                         one, such as -t",
+                    )),
+                    Some(said) => return Ok(said.to_owned()),
+                    None => passed += line.len(),
+                }
+            }
+            if passed + self.bytes.len() > BANNER_BYTES_MAX {
+                return Err(self.trouble("says much, and nothing that is ours"));
+            }
+            self.wait(interrupts)?;
+            let mut piece = vec![0; PIECE_BYTES];
+            let read = self.read(&mut piece)?;
+            self.bytes.extend_from_slice(&piece[..read]);
+        }
+    }
+
+    /// The next word of the keeper.
+    fn word(&mut self, interrupts: Option<&Interrupts>) -> Result<FromKeeper, Trouble> {
+        loop {
+            if let Some((_, body)) = self.frame()? {
+                return wire::word(&body).map_err(|e| self.nonsense(&e));
+            }
+            self.wait(interrupts)?;
+            self.hear()?;
+        }
+    }
+
+    /// The next frame, if it is here.
+    pub(super) fn frame(&mut self) -> Result<Option<(u32, Vec<u8>)>, Trouble> {
+        // What came behind the last line.
+        let rest = std::mem::take(&mut self.bytes);
+        self.frames.extend(&rest);
+        self.frames.take().map_err(|e| self.nonsense(&e))
+    }
+
+    /// Reads what is there.
+    ///
+    /// Errors: it has ended, and how.
+    pub(super) fn hear(&mut self) -> Result<(), Trouble> {
+        let mut piece = vec![0; PIECE_BYTES];
+        let read = self.read(&mut piece)?;
+        self.frames.extend(&piece[..read]);
+        Ok(())
+    }
+
+    fn read(&mut self, piece: &mut [u8]) -> Result<usize, Trouble> {
+        match self.stdout.read(piece) {
+            Ok(0) => Err(self.obituary()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(0),
+            Err(e) => Err(self.trouble(&format!("cannot be heard: {}", Errno::from(e)))),
+            Ok(read) => Ok(read),
+        }
+    }
+
+    /// Waits until something can be read. It may take as long as bytes are still written.
+    fn wait(&mut self, interrupts: Option<&Interrupts>) -> Result<(), Trouble> {
+        let mut since = (clock::monotonic_ns(), self.written.load(Ordering::Relaxed));
+        loop {
+            if interrupts.is_some_and(Interrupts::came) {
+                return Err(Trouble::Interrupted);
+            }
+            let mut fds: Vec<BorrowedFd<'_>> = vec![self.stdout.as_fd()];
+            fds.extend(interrupts.map(AsFd::as_fd));
+            match poll::readable(&fds, SILENCE_LIMIT_NS / 60) {
+                Ok(ready) if ready[0] => return Ok(()),
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(e) => return Err(self.trouble(&format!("cannot be waited for: {e}"))),
+            }
+            let now = (clock::monotonic_ns(), self.written.load(Ordering::Relaxed));
+            if now.1 > since.1 {
+                since = now;
+            }
+            if now.0 - since.0 > SILENCE_LIMIT_NS {
+                return Err(self.trouble(
+                    "has said nothing for 60 s: it may wait for an answer that nobody can give, \
+                     or in a queue",
+                ));
+            }
+        }
+    }
+
+    /// Says a word to the keeper.
+    pub(super) fn say(&self, word: &impl Serialize) {
+        let mut bytes = Vec::new();
+        // Memory takes all of it.
+        let _ = wire::say(&mut bytes, word);
+        self.order(Order::Bytes(bytes));
+    }
+
+    /// Passes bytes on to a worker.
+    pub(super) fn pass_on(&self, worker: u32, body: &[u8]) {
+        for piece in body.chunks(PIECE_BYTES) {
+            let mut bytes = Vec::with_capacity(piece.len() + 8);
+            let _ = wire::write(&mut bytes, worker, piece);
+            self.order(Order::Bytes(bytes));
+        }
+    }
+
+    /// If the launcher has gone, its output has ended too, which is where that is noticed.
+    fn order(&self, order: Order) {
+        if let Some(orders) = &self.orders {
+            let _ = orders.send(order);
+        }
+    }
+
+    /// What can be waited for.
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.stdout.as_fd()
+    }
+
+    /// How the launcher ended, and the last that it said.
+    fn obituary(&mut self) -> Trouble {
+        // Its output has ended: it is dead, or must be.
+        let _ = self.child.kill();
+        let how = match self.child.wait() {
+            Ok(status) => spawn::obituary(status, &self.errors),
+            Err(e) => format!("cannot be waited for: {}", Errno::from(e)),
+        };
+        Trouble::failed(format!(
+            "the launcher `{}` {how} (it has no terminal to ask for a password on)",
+            self.name
+        ))
+    }
+
+    /// What the launcher does that it ought not to, with the last that it said.
+    fn trouble(&self, what: &str) -> Trouble {
+        let said = spawn::last_line(&self.errors).map(|line| format!(" ({line})"));
+        Trouble::failed(format!("the launcher `{}` {what}{}", self.name, said.unwrap_or_default()))
+    }
+
+    fn nonsense(&self, error: &io::Error) -> Trouble {
+        self.trouble(&format!("speaks nonsense: {error}"))
+    }
+}
+
+/// Whether this program runs on a machine that says this of itself: `Linux x86_64`.
+fn check_machine(said: &str) -> Result<(), String> {
+    let [system, _, _, machine] = process::uname();
+    let own = format!("{system} {machine}");
+    match said == own {
+        true => Ok(()),
+        false => Err(format!(
+            "the other end is {said}, and this program is for {own}: install one for it there, \
+             and name it with --peer-binary"
+        )),
+    }
+}
+
+/// A thread that writes to the launcher, so that nobody is held up by one that does not read.
+/// Dropping the sender closes the pipe.
+fn writer(mut stdin: ChildStdin, written: Arc<AtomicU64>) -> Sender<Order> {
+    let (orders, to_write) = channel();
+    let mut write = move |bytes: &[u8]| -> io::Result<()> {
+        stdin.write_all(bytes)?;
+        written.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        Ok(())
+    };
+    std::thread::spawn(move || {
+        for order in to_write {
+            let done = match order {
+                Order::Bytes(bytes) => write(&bytes),
+                Order::File(file) => each_piece(file, &mut write),
+            };
+            if done.is_err() {
+                return;
+            }
+        }
+    });
+    orders
+}
+
+/// Shows a file to `see`, piece by piece.
+fn each_piece(mut file: File, see: &mut impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(()),
+            Ok(n) => see(&piece[..n])?,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}

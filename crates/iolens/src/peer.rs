@@ -1,0 +1,178 @@
+//! The machine at the other end, from the flags to what a run knows of it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+use iolens_engine::far::{Far, FarEnd, Launcher, NOT_NAMED, Way};
+use iolens_model::axes::{Direction, IpVersion, Study, Topology};
+use iolens_model::plan::Plan;
+use iolens_model::run::FarFacts;
+
+use crate::args;
+use crate::failure::Failure;
+use crate::values::{List, Stand};
+use crate::wishes::Wishes;
+
+/// What is asked for where another machine is named: messages go there, unless the flags say
+/// something else.
+pub(crate) fn meant(asked: Wishes, flags: &Wishes, peer: &args::Peer) -> Wishes {
+    let is_net = asked.study.is_none_or(|study| study == Study::Net);
+    match is_net && peer.peer.is_some() && flags.topologies.is_none() {
+        true => Wishes { topologies: Some(List(vec![Stand::At(Topology::Host)])), ..asked },
+        false => asked,
+    }
+}
+
+/// The other machine of a plan, reached, and what is known of it; nothing where the plan has
+/// none.
+pub(crate) fn reached(plan: &Plan, asked: &args::Peer) -> Result<Option<(Far, FarFacts)>, Failure> {
+    let is_apart = plan.topologies().iter().any(|topology| topology.is_apart());
+    let Some(net) = plan.net().filter(|_| is_apart) else {
+        return match &asked.peer {
+            None => Ok(None),
+            Some(_) => Err(Failure::usage(format!(
+                "--peer is for messages to another machine, and nothing of this plan goes there\n  \
+                 leave --peer out, or ask for --topologies {} of net",
+                Topology::Host
+            ))),
+        };
+    };
+    let launcher = asked.peer.clone().ok_or_else(|| Failure::usage(NOT_NAMED))?;
+    let name = launcher.to_string();
+    let mut far = Far::new(way(launcher, asked)?);
+    let reached = far
+        .reach(None)
+        .map_err(|why| Failure::unusable(why.unwrap_or_else(|| "interrupted".to_owned())))?
+        .clone();
+    let address = far_address(&reached.end, asked.peer_address, &net.network.ip)?;
+    let facts = FarFacts {
+        launcher: name,
+        build: reached.build,
+        direction: net.direction,
+        near_address: near_address(address)?,
+        address,
+        host: reached.end.host,
+    };
+    Ok(Some((far, facts)))
+}
+
+fn way(launcher: Launcher, asked: &args::Peer) -> Result<Way, Failure> {
+    let own = std::env::current_exe()
+        .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
+    let args::Peer { peer_binary, any_build, .. } = asked;
+    Ok(Way { launcher, program: peer_binary.clone(), own, any_build: *any_build })
+}
+
+/// The address for data: as asked, or where the launcher got through, or the only one there.
+fn far_address(
+    end: &FarEnd,
+    asked: Option<IpAddr>,
+    versions: &[IpVersion],
+) -> Result<IpAddr, Failure> {
+    let [version] = versions else {
+        return Err(Failure::usage(
+            "to another machine messages go by one protocol: ask for --ip ipv4 or --ip ipv6",
+        ));
+    };
+    let fits = |ip: &IpAddr| ip.is_ipv4() == (*version == IpVersion::V4);
+    if let Some(address) = asked.or(end.reached_at.filter(fits)) {
+        return match fits(&address) {
+            true => Ok(address),
+            false => Err(Failure::usage(format!(
+                "the address {address} is not one of {version}: ask for --ip {}",
+                if address.is_ipv4() { IpVersion::V4 } else { IpVersion::V6 }
+            ))),
+        };
+    }
+    let own: Vec<IpAddr> = end.addresses.iter().copied().filter(fits).collect();
+    match own[..] {
+        [only] => Ok(only),
+        [] => Err(Failure::unusable(format!(
+            "the other machine has no address of {version} that others reach: name the one for \
+             data with --peer-address"
+        ))),
+        _ => {
+            let words: Vec<String> = own.iter().map(IpAddr::to_string).collect();
+            Err(Failure::usage(format!(
+                "the other machine has several addresses: {}\n  name the one for data with \
+                 --peer-address",
+                words.join(", ")
+            )))
+        }
+    }
+}
+
+/// The address of this machine on the way there, as its routes have it; nothing is sent.
+fn near_address(far: IpAddr) -> Result<IpAddr, Failure> {
+    const ANY_PORT: u16 = 9;
+    let any: IpAddr = match far {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let found = UdpSocket::bind((any, 0)).and_then(|socket| {
+        socket.connect(SocketAddr::new(far, ANY_PORT))?;
+        socket.local_addr()
+    });
+    found.map(|address| address.ip()).map_err(|e| {
+        Failure::unusable(format!(
+            "there is no way to {far} from here: {e}\n  name another address of the other \
+             machine with --peer-address"
+        ))
+    })
+}
+
+/// Which end of a run is where, in words.
+pub(crate) fn in_words(far: &FarFacts) -> String {
+    let (here, there) = match far.direction {
+        Direction::Tx => ("sends", "receives"),
+        Direction::Rx => ("receives", "sends"),
+    };
+    format!(
+        "this machine ({}) {here}, the one behind `{}` ({}, {}) {there}",
+        far.near_address, far.launcher, far.address, far.build
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_engine::host;
+
+    use super::*;
+
+    fn end(reached_at: Option<&str>, addresses: &[&str]) -> FarEnd {
+        FarEnd {
+            host: host::limits(&host::Root::real()),
+            reached_at: reached_at.map(|ip| ip.parse().unwrap()),
+            addresses: addresses.iter().map(|ip| ip.parse().unwrap()).collect(),
+        }
+    }
+
+    fn address(end: &FarEnd, asked: Option<&str>) -> Result<String, String> {
+        let asked = asked.map(|ip| ip.parse().unwrap());
+        let found = far_address(end, asked, &[IpVersion::V4]);
+        found.map(|ip| ip.to_string()).map_err(|failure| failure.message)
+    }
+
+    #[test]
+    fn the_address_is_the_one_that_is_sure() {
+        let one = end(None, &["192.0.2.2", "2001:db8::2"]);
+        assert_eq!(address(&one, None).unwrap(), "192.0.2.2");
+        let two = end(None, &["192.0.2.2", "198.51.100.2"]);
+        assert!(address(&two, None).unwrap_err().contains("192.0.2.2, 198.51.100.2\n"));
+        assert_eq!(address(&two, Some("203.0.113.1")).unwrap(), "203.0.113.1");
+        let by_ssh = end(Some("198.51.100.2"), &["192.0.2.2", "198.51.100.2"]);
+        assert_eq!(address(&by_ssh, None).unwrap(), "198.51.100.2");
+    }
+
+    #[test]
+    fn an_address_of_another_protocol_is_refused_with_the_flag() {
+        let some = end(Some("2001:db8::2"), &["2001:db8::2"]);
+        assert!(address(&some, Some("2001:db8::2")).unwrap_err().contains("--ip ipv6"));
+        assert!(address(&some, None).unwrap_err().contains("no address of ipv4"));
+    }
+
+    #[test]
+    fn this_machine_is_reached_by_itself() {
+        let own = near_address(Ipv4Addr::LOCALHOST.into()).unwrap();
+        assert_eq!(own, IpAddr::from(Ipv4Addr::LOCALHOST));
+    }
+}

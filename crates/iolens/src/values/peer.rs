@@ -1,0 +1,45 @@
+//! Values of what another machine is reached with.
+
+use iolens_engine::far::Launcher;
+use iolens_model::axes::Direction;
+
+use super::{Parsed, lookup};
+
+pub(crate) fn direction(text: &str) -> Parsed<Direction> {
+    lookup(text.trim(), "end", Direction::ALL, Direction::word)
+}
+
+/// A command that starts programs on another machine.
+pub(crate) fn launcher(text: &str) -> Parsed<Launcher> {
+    let words = shlex::split(text)
+        .ok_or_else(|| format!("`{text}` has a quotation mark that is not closed"))?;
+    Launcher::new(words)
+}
+
+/// A program on another machine; it is sent there as one line.
+pub(crate) fn far_program(text: &str) -> Parsed<String> {
+    match text.is_empty() || text.contains('\n') {
+        true => Err("a program is a path, or a name, in one line".to_owned()),
+        false => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launcher_is_the_words_of_a_command() {
+        let launcher = launcher("ssh -o 'ConnectTimeout 5' user@host").unwrap();
+        assert_eq!(launcher.to_string(), "ssh -o ConnectTimeout 5 user@host");
+        for (text, expect) in [("", "is a command"), ("ssh 'host", "not closed")] {
+            assert!(super::launcher(text).unwrap_err().contains(expect), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_program_is_one_line() {
+        assert_eq!(far_program("/opt/a b/iolens").unwrap(), "/opt/a b/iolens");
+        assert!(far_program("a\nb").is_err() && far_program("").is_err());
+    }
+}

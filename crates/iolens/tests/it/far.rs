@@ -1,0 +1,195 @@
+//! The other end behind a launcher. Here that is a program of this machine which starts what is
+//! named behind it, as `env` does: what travels between the two is the same.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+
+use crate::harness::{Finished, Place, children, is_alive};
+
+/// Two arms and a size, to this machine as if it were another one.
+const SMALL: &str = "run net --progress plain --json --passes 1 --rounds 2 --threads 1 \
+                     --primitives send_staged,sendmsg_iov --sizes 1KiB --fields 2 \
+                     --peer-address 127.0.0.1";
+
+/// A launcher that is a shell's words; what it is to start is `"$@"`.
+fn scripted(place: &Place, words: &str) -> String {
+    let path = place.path("launcher");
+    std::fs::write(&path, format!("#!/bin/sh\n{words}\n")).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o700)).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// The program that is tested, as one that is installed at the other end.
+fn installed(place: &Place) -> String {
+    place.command("").get_program().to_str().unwrap().to_owned()
+}
+
+fn run_with(place: &Place, launcher: &str) -> Finished {
+    let binary = installed(place);
+    place.run(&format!("{SMALL} --peer {launcher} --peer-binary {binary}"))
+}
+
+fn result(done: &Finished) -> Value {
+    serde_json::from_str(&done.stdout).unwrap_or_else(|e| panic!("{e}: {}", done.stderr))
+}
+
+/// What it says when nothing can come of it.
+fn refusal(place: &Place, launcher: &str) -> String {
+    let done = run_with(place, launcher);
+    assert_eq!(done.code, Some(4), "{}", done.stderr);
+    done.stderr.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn both_ends_are_measured_and_known() {
+    let place = Place::new();
+    let launcher = scripted(&place, "echo Welcome to this machine; echo; exec \"$@\"");
+    for direction in ["tx", "rx"] {
+        let binary = installed(&place);
+        let line =
+            format!("{SMALL} --peer {launcher} --peer-binary {binary} --direction {direction}");
+        let done = place.run(&line);
+        done.assert_ended();
+        let far = &result(&done)["run"]["far"];
+        assert_eq!(far["direction"], direction);
+        assert_eq!(
+            (far["address"].as_str(), far["launcher"].as_str()),
+            (Some("127.0.0.1"), Some(&*launcher))
+        );
+        assert!(far["host"]["facts"].as_array().is_some_and(|facts| facts.len() > 10));
+        let db = place.path("data/iolens/iolens.db");
+        let store = iolens_store::Store::open(&db).unwrap();
+        let run = store.load(&store.find("last").unwrap()).unwrap();
+        let trial = run.trials.iter().find(|trial| trial.pass == 1).unwrap();
+        assert!(trial.tx.is_some() && trial.rx.is_some(), "{:?}", trial.reason);
+        let there = trial.far_environment.as_ref().unwrap();
+        assert!(there.loop_after_ns.value().is_some_and(|&ns| ns > 0));
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_brought_and_leaves_nothing() {
+    let place = Place::new();
+    let brought = place.path("brought");
+    std::fs::create_dir(&brought).unwrap();
+    let launcher = scripted(&place, &format!("TMPDIR={} exec \"$@\"", brought.display()));
+    let done = place.run(&format!("{SMALL} --peer {launcher}"));
+    done.assert_ended();
+    assert_eq!(result(&done)["run"]["far"]["build"], result(&done)["run"]["build"]);
+    assert_eq!(std::fs::read_dir(&brought).unwrap().count(), 0);
+}
+
+#[test]
+fn a_launcher_that_gets_nowhere_is_named_with_what_it_said() {
+    let place = Place::new();
+    let said = refusal(&place, "/nowhere/ssh");
+    assert!(said.contains("cannot start the launcher `/nowhere/ssh`: ENOENT"), "{said}");
+    let launcher = scripted(&place, "echo 'h: Permission denied (publickey).' >&2; exit 255");
+    let said = refusal(&place, &launcher);
+    assert!(
+        said.contains(
+            "exited with status 255: h: Permission denied (publickey). (it has no terminal to ask"
+        ),
+        "{said}"
+    );
+    let launcher = scripted(&place, "exec \"$@\" </dev/null");
+    let said = refusal(&place, &launcher);
+    assert!(said.contains("exited with status 0, and said nothing"), "{said}");
+}
+
+#[test]
+fn what_stands_in_the_way_at_the_other_end_is_named() {
+    let place = Place::new();
+    let launcher = scripted(&place, "exec \"$@\"");
+    let done = place.run(&format!("{SMALL} --peer {launcher} --peer-binary /nowhere/iolens"));
+    assert!(
+        done.stderr.contains("there is no program `/nowhere/iolens` behind"),
+        "{}",
+        done.stderr
+    );
+    let with_terminal = scripted(&place, "\"$@\" | sed -u 's/$/\\r/'");
+    let said = refusal(&place, &with_terminal);
+    assert!(said.contains("has a terminal in its way"), "{said}");
+    let other = place.path("other");
+    let hello = r#"{"hello":{"protocol":99,"build":"0.0.9"}}"#;
+    let script = format!(
+        "#!/bin/sh\nprintf '\\{:03o}\\0\\0\\0\\0\\0\\0\\0{hello}'; cat >/dev/null",
+        hello.len()
+    );
+    std::fs::write(&other, script).unwrap();
+    std::fs::set_permissions(&other, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let launcher = scripted(&place, "exec \"$@\"");
+    let line = format!("{SMALL} --peer {launcher} --peer-binary {}", other.display());
+    let done = place.run(&line);
+    assert!(done.stderr.contains("(build 0.0.9) speaks protocol 99"), "{}", done.stderr);
+}
+
+#[test]
+fn flags_that_do_not_go_together_are_refused() {
+    let place = Place::new();
+    for (line, expect) in [
+        ("run net --topologies host", "no other machine is named: add --peer"),
+        ("run file --peer env", "--peer is for messages to another machine"),
+        ("run net --peer env --topologies loopback", "--peer is for messages to another machine"),
+        ("run net --any-build --peer env", "--peer-binary"),
+    ] {
+        let done = place.run(line);
+        assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
+        assert!(matches!(done.code, Some(2 | 4)), "{line}: {:?}", done.code);
+    }
+}
+
+/// The keeper is lost, as with a connection that breaks: its trial fails with the reason, it is
+/// found again, and the run goes on.
+#[test]
+fn an_other_end_that_is_lost_fails_a_trial_and_not_the_run() {
+    let place = Place::new();
+    let pid = place.path("pid");
+    let launcher = scripted(&place, &format!("echo $$ >{}; exec \"$@\"", pid.display()));
+    let binary = installed(&place);
+    let line = format!("{SMALL} --peer {launcher} --peer-binary {binary} --passes 12 --rounds 40");
+    let mut run = place.start(&line.replace("--passes 1 --rounds 2", ""));
+    run.wait_for("committed: pass 1");
+    let keeper: u32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    let workers = loop {
+        let workers = children(keeper);
+        if !workers.is_empty() {
+            break workers;
+        }
+        std::thread::yield_now();
+    };
+    crate::harness::send_signal(keeper, "KILL");
+    let failed = run.wait_for("failed:");
+    assert!(failed.contains("was killed by signal 9"), "{failed}");
+    run.wait_for("ok, ");
+    run.signal("INT");
+    let done = run.finish();
+    assert_eq!(done.code, Some(130), "{}", done.stderr);
+    let keeper: u32 = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    assert!(!workers.into_iter().chain([keeper]).any(is_alive));
+}
+
+/// What cannot be found again ends the run, with what was measured until then.
+#[test]
+fn an_other_end_that_stays_lost_ends_the_run() {
+    let place = Place::new();
+    let (pid, gone) = (place.path("pid"), place.path("gone"));
+    let words = format!(
+        "test -e {gone} && exit 3; echo $$ >{pid}; exec \"$@\"",
+        gone = gone.display(),
+        pid = pid.display()
+    );
+    let launcher = scripted(&place, &words);
+    let binary = installed(&place);
+    let line = format!("{SMALL} --peer {launcher} --peer-binary {binary} --passes 12 --rounds 40");
+    let mut run = place.start(&line.replace("--passes 1 --rounds 2", ""));
+    run.wait_for("committed: pass 1");
+    std::fs::write(&gone, "").unwrap();
+    let keeper = std::fs::read_to_string(&pid).unwrap().trim().parse().unwrap();
+    crate::harness::send_signal(keeper, "KILL");
+    let done = run.finish();
+    done.assert_ended();
+    let end = &result(&done)["run"]["end"];
+    assert_eq!(end["stopped_by"], "lost", "{}", done.stderr);
+}
