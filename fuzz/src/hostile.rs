@@ -7,6 +7,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use iolens_audit::bounds::Bounds;
+use iolens_engine::far::wire::{self, Frames, FromKeeper, ToKeeper};
 use iolens_engine::load::Expected;
 use iolens_engine::worker::protocol::{FrameBuffer, FromWorker, ToWorker, read_frame, write_frame};
 use iolens_engine::{host, load, registry};
@@ -66,6 +67,23 @@ pub fn frames(bytes: &[u8]) {
     while let Ok(Some(message)) = buffer.take::<ToWorker>() {
         let mut wire = Vec::new();
         write_frame(&mut wire, &message).expect("what was read can be written");
+    }
+    keeper(bytes);
+}
+
+/// What travels between this machine and a keeper on another.
+fn keeper(bytes: &[u8]) {
+    let mut frames = Frames::default();
+    for piece in bytes.chunks(7) {
+        frames.extend(piece);
+        while let Ok(Some((_, body))) = frames.take() {
+            if let Ok(word) = wire::word::<FromKeeper>(&body) {
+                wire::say(&mut Vec::new(), &word).expect("what was read can be written");
+            }
+            if let Ok(word) = wire::word::<ToKeeper>(&body) {
+                wire::say(&mut Vec::new(), &word).expect("what was read can be written");
+            }
+        }
     }
 }
 

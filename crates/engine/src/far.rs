@@ -11,7 +11,7 @@
 mod keeper;
 mod launcher;
 mod session;
-mod wire;
+pub mod wire;
 
 use std::os::fd::{AsFd, BorrowedFd};
 

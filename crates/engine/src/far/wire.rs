@@ -16,12 +16,12 @@ pub(crate) const BODY_BYTES_MAX: usize = 4 << 20;
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
 /// In place of a worker's number: it is a word between the two themselves.
-pub(crate) const NOBODY: u32 = 0;
+pub const NOBODY: u32 = 0;
 
 /// From this machine to the keeper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum ToKeeper {
+pub enum ToKeeper {
     /// The answer to its hello. Answered by [`FromKeeper::Here`].
     Hello {
         /// The protocol of workers that is spoken here.
@@ -47,7 +47,7 @@ pub(crate) enum ToKeeper {
 /// From the keeper to this machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum FromKeeper {
+pub enum FromKeeper {
     /// The first word, in all versions.
     Hello {
         /// The protocol of its workers.
@@ -97,8 +97,9 @@ pub struct FarEnd {
 /// Writes a frame: four bytes of length, four of the worker's number, little-endian, and the
 /// body.
 ///
-/// Errors: of the write; the other side has usually gone.
-pub(crate) fn write(to: &mut impl Write, worker: u32, body: &[u8]) -> io::Result<()> {
+/// # Errors
+/// Of the write; the other side has usually gone.
+pub fn write(to: &mut impl Write, worker: u32, body: &[u8]) -> io::Result<()> {
     let length = u32::try_from(body.len()).map_err(|_| io::Error::other("frame too long"))?;
     to.write_all(&length.to_le_bytes())?;
     to.write_all(&worker.to_le_bytes())?;
@@ -107,33 +108,38 @@ pub(crate) fn write(to: &mut impl Write, worker: u32, body: &[u8]) -> io::Result
 }
 
 /// The same of a word.
-pub(crate) fn say(to: &mut impl Write, word: &impl Serialize) -> io::Result<()> {
+///
+/// # Errors
+/// As of [`write`].
+pub fn say(to: &mut impl Write, word: &impl Serialize) -> io::Result<()> {
     write(to, NOBODY, &serde_json::to_vec(word)?)
 }
 
 /// Reads a word.
 ///
-/// Errors: it is none of this protocol.
-pub(crate) fn word<T: DeserializeOwned>(body: &[u8]) -> io::Result<T> {
+/// # Errors
+/// It is none of this protocol.
+pub fn word<T: DeserializeOwned>(body: &[u8]) -> io::Result<T> {
     serde_json::from_slice(body).map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
 }
 
 /// Puts frames together from whatever pieces come.
 #[derive(Debug, Default)]
-pub(crate) struct Frames {
+pub struct Frames {
     bytes: Vec<u8>,
 }
 
 impl Frames {
     /// Adds what was read.
-    pub(crate) fn extend(&mut self, bytes: &[u8]) {
+    pub fn extend(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
     /// The number and the body of the next one, if all of it is here.
     ///
-    /// Errors: it is too long to be one.
-    pub(crate) fn take(&mut self) -> io::Result<Option<(u32, Vec<u8>)>> {
+    /// # Errors
+    /// It is too long to be one.
+    pub fn take(&mut self) -> io::Result<Option<(u32, Vec<u8>)>> {
         let Some((length, rest)) = self.bytes.split_first_chunk::<4>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
         if length > BODY_BYTES_MAX {
