@@ -40,6 +40,8 @@ pub(super) const AXIS_NAME_HEIGHT: f64 = 16.0;
 const LABEL_GAP: f64 = 15.0;
 /// Height of the names of caches, above the curves.
 const CACHE_LINE: f64 = 12.0;
+/// Room that the name of a bound takes above its line.
+const BOUND_NAME: f64 = 18.0;
 
 /// A plot and where it stands.
 struct Plot<'a> {
@@ -123,7 +125,7 @@ impl Plot<'_> {
     }
 
     /// Lines that may lie close to each other: their names stand at both ends
-    /// in turn.
+    /// in turn, and below a line where another one runs through the room above it.
     fn bounds(&self, svg: &mut Svg) {
         for (index, (value, label)) in self.panel.bounds.iter().enumerate() {
             let y = self.y(*value);
@@ -132,7 +134,10 @@ impl Plot<'_> {
                 0 => (self.frame.left + 5.0, Anchor::Start),
                 _ => (self.right() - 5.0, Anchor::End),
             };
-            svg.text(x, y - 5.0, anchor, "td", label);
+            let mut above = self.panel.bounds.iter().map(|other| y - self.y(other.0));
+            let is_taken = above.any(|room| room > 0.0 && room < BOUND_NAME);
+            let name_y = if is_taken { y + 13.0 } else { y - 5.0 };
+            svg.text(x, name_y, anchor, "td", label);
         }
     }
 
