@@ -19,6 +19,7 @@ mod file_rivals;
 mod file_systems;
 mod fuzzing;
 mod handicap;
+mod hosts;
 mod iperf;
 mod issue_2;
 mod issue_3;
@@ -27,7 +28,9 @@ mod issue_5;
 mod issue_6;
 mod issue_7;
 mod issue_8;
+mod issue_9;
 mod kill;
+mod launchers;
 mod liburing;
 mod mapped;
 mod memory;
@@ -82,7 +85,7 @@ struct Line {
 fn all_lines() -> impl Iterator<Item = &'static Line> {
     let first = issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES);
     let later = issue_5::LINES.iter().chain(issue_6::LINES).chain(issue_7::LINES);
-    first.chain(later).chain(issue_8::LINES)
+    first.chain(later).chain(issue_8::LINES).chain(issue_9::LINES)
 }
 
 /// Runs the lines of an issue, one line, or all there are.

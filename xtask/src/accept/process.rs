@@ -270,6 +270,12 @@ pub(crate) fn need(program: &str, package: &str) -> Result<(), String> {
     if crate::testing::own_user() != Ok(0) {
         return Err(format!("{program} is missing: `apt-get install {package}` as root"));
     }
+    install(package)?;
+    if is_there(program) { Ok(()) } else { Err(format!("{package} brought no {program}")) }
+}
+
+/// Installs a package.
+pub(crate) fn install(package: &str) -> Result<(), String> {
     let apt = |args: &[&str]| {
         Job::new("apt-get")
             .args(args)
@@ -278,8 +284,7 @@ pub(crate) fn need(program: &str, package: &str) -> Result<(), String> {
             .run()
     };
     apt(&["update"])?;
-    apt(&["install", "-y", "--no-install-recommends", package])?.success()?;
-    if is_there(program) { Ok(()) } else { Err(format!("{package} brought no {program}")) }
+    apt(&["install", "-y", "--no-install-recommends", package])?.success().map(drop)
 }
 
 #[cfg(test)]
