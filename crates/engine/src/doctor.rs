@@ -14,7 +14,7 @@ mod rights;
 mod studies;
 mod tried;
 
-use iolens_model::doctor::Diagnosis;
+use iolens_model::doctor::{Diagnosis, Finding};
 use iolens_sys::proc::Root;
 use iolens_sys::process;
 
@@ -49,6 +49,15 @@ impl Patient<'_> {
             _ => format!("start the container with what docker run calls {flags}"),
         })
     }
+}
+
+/// What is found on a machine that takes part in a run, by the program that runs: all but of a
+/// database, as results may be stored elsewhere.
+#[must_use]
+pub fn findings(root: &Root) -> Vec<Finding> {
+    let program = std::env::current_exe().unwrap_or_default();
+    let found = diagnose(root, &Tried::on(root, &program, Err("not looked at".to_owned())));
+    found.findings.into_iter().filter(|finding| finding.source != limits::NO_PLACE).collect()
 }
 
 /// Looks at the machine below `root`, with what was tried on it.

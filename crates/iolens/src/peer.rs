@@ -2,7 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+use iolens_engine::doctor;
 use iolens_engine::far::{Far, FarEnd, Launcher, NOT_NAMED, Way};
+use iolens_engine::host::Root;
 use iolens_model::axes::{Direction, IpVersion, Study, Topology};
 use iolens_model::plan::Plan;
 use iolens_model::run::FarFacts;
@@ -51,6 +53,8 @@ pub(crate) fn reached(plan: &Plan, asked: &args::Peer) -> Result<Option<(Far, Fa
         near_address: near_address(address)?,
         address,
         host: reached.end.host,
+        findings: reached.end.findings,
+        near_findings: doctor::findings(&Root::real()),
     };
     Ok(Some((far, facts)))
 }
@@ -143,6 +147,7 @@ mod tests {
             host: host::limits(&host::Root::real()),
             reached_at: reached_at.map(|ip| ip.parse().unwrap()),
             addresses: addresses.iter().map(|ip| ip.parse().unwrap()).collect(),
+            findings: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::axes::Direction;
 use crate::call::CallFacts;
 use crate::data_path::{PrimitiveFacts, ReceiverFacts};
+use crate::doctor::Finding;
 use crate::file::{EngineFacts, FileFacts};
 use crate::host::{Calibration, HostFacts};
 use crate::outcome::TrialOutcome;
@@ -64,22 +65,26 @@ impl RunHeader {
     /// machine, one boot, one kernel, one build.
     #[must_use]
     pub fn changes(&self, build: &str, host: &HostFacts) -> Vec<Change> {
-        let cpus =
-            |host: &HostFacts| host.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        let fact = |part, group: &str, name: &str| Change {
-            part,
-            then: self.host.fact(group, name),
-            now: host.fact(group, name),
-        };
-        let all = [
-            Change { part: Part::Build, then: self.build.clone(), now: build.to_owned() },
-            fact(Part::Kernel, "kernel", "release"),
-            fact(Part::CpuModel, "cpu", "model"),
-            Change { part: Part::Cpus, then: cpus(&self.host), now: cpus(host) },
-            fact(Part::Boot, "kernel", "boot id"),
-        ];
-        all.into_iter().filter(|change| change.then != change.now).collect()
+        changes((&self.build, &self.host), (build, host))
     }
+}
+
+/// What differs between a build on a machine then and now.
+fn changes(then: (&str, &HostFacts), now: (&str, &HostFacts)) -> Vec<Change> {
+    let cpus =
+        |host: &HostFacts| host.cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let change = |part, then, now| Change { part, then, now };
+    let fact = |part, group: &str, name: &str| {
+        change(part, then.1.fact(group, name), now.1.fact(group, name))
+    };
+    let all = [
+        change(Part::Build, then.0.to_owned(), now.0.to_owned()),
+        fact(Part::Kernel, "kernel", "release"),
+        fact(Part::CpuModel, "cpu", "model"),
+        change(Part::Cpus, cpus(then.1), cpus(now.1)),
+        fact(Part::Boot, "kernel", "boot id"),
+    ];
+    all.into_iter().filter(|change| change.then != change.now).collect()
 }
 
 /// The machine at the other end.
@@ -97,6 +102,25 @@ pub struct FarFacts {
     pub address: IpAddr,
     /// What the machine is.
     pub host: HostFacts,
+    /// What `doctor` found there.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    /// What `doctor` found here.
+    #[serde(default)]
+    pub near_findings: Vec<Finding>,
+}
+
+impl FarFacts {
+    /// What is no longer as it was at the other end, of what an interval covers: that of a run,
+    /// and the addresses that data goes between.
+    #[must_use]
+    pub fn changes(&self, now: &FarFacts) -> Vec<Change> {
+        let way = |far: &FarFacts| format!("{} to {}", far.near_address, far.address);
+        let way = Change { part: Part::Way, then: way(self), now: way(now) };
+        let way = Some(way).filter(|way| way.then != way.now);
+        let machine = changes((&self.build, &self.host), (&now.build, &now.host));
+        machine.into_iter().chain(way).collect()
+    }
 }
 
 /// Something that an interval does not reach beyond, then and now.
@@ -123,6 +147,8 @@ pub enum Part {
     Cpus,
     /// The boot.
     Boot,
+    /// The way to another machine.
+    Way,
 }
 
 impl Part {
@@ -135,6 +161,7 @@ impl Part {
             Part::CpuModel => "CPU model",
             Part::Cpus => "set of usable CPUs",
             Part::Boot => "boot",
+            Part::Way => "way between the machines",
         }
     }
 }

@@ -13,6 +13,9 @@ pub(super) const DESCRIPTORS: &str = "descriptors";
 /// Name of the finding that says whether rings can be made.
 pub(super) const IO_URING: &str = "io_uring";
 
+/// The source of what is said where results have no place.
+pub(super) const NO_PLACE: &str = "XDG_DATA_HOME, HOME";
+
 pub(super) fn findings(patient: &Patient<'_>) -> Vec<Finding> {
     vec![
         descriptors(patient),
@@ -76,8 +79,7 @@ fn database(patient: &Patient<'_>) -> Finding {
     let storage = match &patient.tried.storage {
         Ok(storage) => storage,
         Err(why) => {
-            return ok(NAME, why.as_str(), "XDG_DATA_HOME, HOME")
-                .lacks("no run can be stored", ELSEWHERE);
+            return ok(NAME, why.as_str(), NO_PLACE).lacks("no run can be stored", ELSEWHERE);
         }
     };
     let source = format!("statvfs(3) {}", storage.place);
@@ -101,7 +103,7 @@ fn database(patient: &Patient<'_>) -> Finding {
 fn stored(patient: &Patient<'_>) -> Finding {
     const NAME: &str = "stored runs";
     let Ok(storage) = &patient.tried.storage else {
-        return ok(NAME, "none, as they have no place", "XDG_DATA_HOME, HOME");
+        return ok(NAME, "none, as they have no place", NO_PLACE);
     };
     let source = storage.database.as_str();
     match &storage.stored {

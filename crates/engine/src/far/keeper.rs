@@ -19,6 +19,7 @@ use iolens_sys::proc::Root;
 use iolens_sys::{addresses, poll};
 
 use super::wire::{self, FarEnd, Frames, FromKeeper, NOBODY, PIECE_BYTES, ToKeeper};
+use crate::doctor;
 use crate::environment::Before;
 use crate::host;
 use crate::lock::{LockError, MachineLock};
@@ -119,8 +120,10 @@ impl<W: Write + Send + 'static> Keeper<W> {
     fn obey(&mut self, word: ToKeeper) -> io::Result<()> {
         match word {
             ToKeeper::Hello { protocol: PROTOCOL_VERSION, boot } => {
+                // Before the lock is ours, which would be found too.
+                let end = Box::new(here());
                 let answer = match self.take_machine(boot.as_deref()) {
-                    Ok(()) => FromKeeper::Here { end: Box::new(here()) },
+                    Ok(()) => FromKeeper::Here { end },
                     Err(what) => FromKeeper::Refused { what },
                 };
                 say(&self.answers, &answer)
@@ -226,8 +229,10 @@ pub(super) fn boot() -> Option<String> {
 
 /// What this machine is.
 fn here() -> FarEnd {
+    let root = Root::real();
     FarEnd {
-        host: host::read(&Root::real()),
+        host: host::read(&root),
+        findings: doctor::findings(&root),
         reached_at: std::env::var(SSH_CONNECTION).ok().and_then(|text| reached_at(&text)),
         addresses: addresses::of_this_machine().unwrap_or_default(),
     }

@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::net::IpAddr;
 
+use iolens_model::doctor::Finding;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Environment;
 use serde::de::DeserializeOwned;
@@ -92,6 +93,9 @@ pub struct FarEnd {
     pub reached_at: Option<IpAddr>,
     /// Its addresses that are not of the loopback device.
     pub addresses: Vec<IpAddr>,
+    /// What `doctor` finds there.
+    #[serde(default)]
+    pub findings: Vec<Finding>,
 }
 
 /// Writes a frame: four bytes of length, four of the worker's number, little-endian, and the

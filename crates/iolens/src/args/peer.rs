@@ -13,7 +13,7 @@ const PEER: &str = "The other machine";
 pub(crate) struct Peer {
     /// Of net: measure to another machine, where this starts programs: 'ssh user@host',
     /// 'srun -w node2', 'kubectl exec -i pod --', 'ip netns exec b'; no shell of this machine
-    #[arg(long, value_name = "LAUNCHER", conflicts_with = "resume", value_parser = values::peer::launcher, help_heading = PEER)]
+    #[arg(long, value_name = "LAUNCHER", value_parser = values::peer::launcher, help_heading = PEER)]
     pub(crate) peer: Option<Launcher>,
     /// The iolens there: a path, or a name in its PATH [default: this one is copied there for the
     /// run]

@@ -3,18 +3,19 @@
 
 use std::process::ExitCode;
 
+use iolens_engine::far::Far;
 use iolens_engine::host;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
-use iolens_model::run::{Run, RunHeader};
+use iolens_model::run::{Change, FarFacts, Run, RunHeader};
 
 use crate::args::Confirm;
 use crate::commands::run::{How, answer, check_again, conducted, exit_code, random};
 use crate::commands::stored::summed;
 use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE};
 use crate::request::{Request, confirm};
-use crate::{output, runner, sysctls};
+use crate::{output, peer, runner, sysctls};
 
 /// Measures, and answers from the run that was meant.
 pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Failure> {
@@ -23,12 +24,7 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
     let plans = confirm::plans(&run.header, &analysis, args.budget, || random() >> 16)?;
     let host = host::read(&host::Root::real());
     for change in run.header.changes(BUILD, &host) {
-        output::note(&format!(
-            "note: another {} since run {} was measured: the point is that of {} now",
-            change.part.word(),
-            run.header.id,
-            change.now
-        ));
+        note(&run.header, "here", &change);
     }
     for plan in &plans {
         check_again(plan, &host)?;
@@ -41,7 +37,11 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
     let mut code = NOTHING_USABLE;
     for (index, plan) in plans.into_iter().enumerate() {
         output::note(&format!("curve {} of {curves}", index + 1));
-        let fresh = measured(plan, &host, &run, &how)?;
+        let far = peer::reached(&plan, &args.peer)?;
+        if let (Some(before), Some((_, now))) = (&run.header.far, &far) {
+            before.changes(now).iter().for_each(|change| note(&run.header, "there", change));
+        }
+        let fresh = measured(plan, (host.clone(), far), &run, &how)?;
         match exit_code(false, &fresh, &iolens_stats::analyse(&fresh)) {
             INTERRUPTED => {
                 code = INTERRUPTED;
@@ -55,10 +55,24 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
     Ok(ExitCode::from(code))
 }
 
-fn measured(plan: Plan, host: &HostFacts, run: &Run, how: &How<'_>) -> Result<Run, Failure> {
-    let look = runner::first_look(&plan, host);
+fn note(run: &RunHeader, place: &str, change: &Change) {
+    output::note(&format!(
+        "note: another {} {place} since run {} was measured: the point is that of {} now",
+        change.part.word(),
+        run.id,
+        change.now
+    ));
+}
+
+fn measured(
+    plan: Plan,
+    (host, far): (HostFacts, Option<(Far, FarFacts)>),
+    run: &Run,
+    how: &How<'_>,
+) -> Result<Run, Failure> {
+    let look = runner::first_look(&plan, &host);
     let request = Request { plan, name: None, notes: Vec::new() };
-    conducted(request, (host.clone(), None), &look, how, |header, means| {
+    conducted(request, (host, far), &look, how, |header, means| {
         let confirms = Some(run.header.id.clone());
         runner::measure(RunHeader { confirms, ..header }, means)
     })

@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+use iolens_engine::far::Far;
 use iolens_engine::host;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_model::host::HostFacts;
@@ -13,9 +14,10 @@ use crate::args;
 use crate::commands::run::{Session, check_again, conclude, prepared};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::runner::Means;
 use crate::sysctls::Sysctls;
 use crate::wishes::Wishes;
-use crate::{output, places, plan_file, runner};
+use crate::{output, peer, places, plan_file, runner};
 
 /// Goes on with the run that `wanted` names.
 pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure> {
@@ -33,13 +35,14 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
         ..run.header.plan.clone()
     };
     check_again(&plan, &host)?;
+    let mut far = reached_again(&run.header, &plan, &args.peer)?;
     // The consent is in the plan that the run began with.
     let sysctls = Sysctls::of_plan(&plan)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
     let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
     let material = prepared(&without_drops(plan.clone()), &host, &session)?;
     let means = session.means(&mut progress, args.perf_control.as_ref(), material.as_ref());
-    let run = runner::resume(run, plan.budget, means)?;
+    let run = runner::resume(run, plan.budget, Means { far: far.as_mut(), ..means })?;
     drop(sysctls);
     Ok(conclude(args, &run, &database))
 }
@@ -66,7 +69,7 @@ fn refuse_wishes(wishes: &Wishes) -> Result<(), Failure> {
         None => Ok(()),
         Some((key, _)) => Err(Failure::usage(format!(
             "--{} cannot be used with --resume: a run goes on with the plan it began with\n  \
-             --resume takes --budget, --db, --wait, --progress, --json and --strict",
+             --resume takes --budget, --peer, --db, --wait, --progress, --json and --strict",
             key.replace('_', "-")
         ))),
     }
@@ -88,10 +91,26 @@ fn refuse_end(header: &RunHeader) -> Result<(), Failure> {
 /// An interval covers one machine, one boot, one kernel, one build (METHOD):
 /// a run that spans two of any is two runs.
 fn refuse_change(header: &RunHeader, build: &str, host: &HostFacts) -> Result<(), Failure> {
-    match header.changes(build, host).into_iter().next() {
+    refuse(header, "here", &header.changes(build, host))
+}
+
+/// The other machine of the run, reached anew; nothing where it has none.
+fn reached_again(
+    header: &RunHeader,
+    plan: &Plan,
+    peer: &args::Peer,
+) -> Result<Option<Far>, Failure> {
+    let Some((far, facts)) = peer::reached(plan, peer)? else { return Ok(None) };
+    let before = header.far.iter();
+    refuse(header, "there", &before.flat_map(|far| far.changes(&facts)).collect::<Vec<_>>())?;
+    Ok(Some(far))
+}
+
+fn refuse(header: &RunHeader, place: &str, changes: &[Change]) -> Result<(), Failure> {
+    match changes.first() {
         None => Ok(()),
         Some(Change { part, then, now }) => Err(Failure::unusable(format!(
-            "cannot go on with run {}: it has another {}\n  the run: {then}\n  here: {now}\n  \
+            "cannot go on with run {}: it has another {}\n  the run: {then}\n  {place}: {now}\n  \
              numbers of both do not belong into one interval: start a new run",
             header.id,
             part.word()

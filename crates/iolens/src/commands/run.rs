@@ -124,9 +124,10 @@ pub(crate) fn conducted<T>(
     Ok(measured)
 }
 
-/// Checks what a stored plan needs of the machine, as it is now.
+/// Checks what a stored plan needs of the machine, as it is now. Another machine is asked for
+/// when it is reached.
 pub(crate) fn check_again(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
-    for &topology in plan.topologies() {
+    for &topology in plan.topologies().iter().filter(|topology| !topology.is_apart()) {
         stage::available(topology).map_err(|why| {
             Failure::unusable(format!("cannot use the topology {topology}: {why}"))
         })?;

@@ -58,6 +58,9 @@ fn both_ends_are_measured_and_known() {
             (Some("127.0.0.1"), Some(&*launcher))
         );
         assert!(far["host"]["facts"].as_array().is_some_and(|facts| facts.len() > 10));
+        for found in ["findings", "near_findings"] {
+            assert!(far[found].as_array().is_some_and(|found| found.len() > 10), "{found}");
+        }
         let db = place.path("data/iolens/iolens.db");
         let store = iolens_store::Store::open(&db).unwrap();
         let run = store.load(&store.find("last").unwrap()).unwrap();
@@ -170,7 +173,8 @@ fn an_other_end_that_is_lost_fails_a_trial_and_not_the_run() {
     assert!(!workers.into_iter().chain([keeper]).any(is_alive));
 }
 
-/// What cannot be found again ends the run, with what was measured until then.
+/// What cannot be found again ends the run, with what was measured until then; with the other end
+/// named once more it goes on.
 #[test]
 fn an_other_end_that_stays_lost_ends_the_run() {
     let place = Place::new();
@@ -192,4 +196,17 @@ fn an_other_end_that_stays_lost_ends_the_run() {
     done.assert_ended();
     let end = &result(&done)["run"]["end"];
     assert_eq!(end["stopped_by"], "lost", "{}", done.stderr);
+
+    let done = place.run("run --resume last");
+    assert!(done.stderr.contains("no other machine is named: add --peer"), "{}", done.stderr);
+    std::fs::remove_file(&gone).unwrap();
+    let again =
+        format!("run --progress plain --resume last --peer {launcher} --peer-binary {binary}");
+    let done = place.run(&format!("{again} --peer-address 127.0.0.2"));
+    assert!(done.stderr.contains("has another way between the machines"), "{}", done.stderr);
+    let mut run = place.start(&format!("{again} --peer-address 127.0.0.1"));
+    run.wait_for("committed: pass");
+    run.signal("INT");
+    let done = run.finish();
+    assert_eq!(done.code, Some(130), "{}", done.stderr);
 }

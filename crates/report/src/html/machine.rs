@@ -1,6 +1,7 @@
 //! The machine.
 
 use iolens_model::axes::{Direction, Topology};
+use iolens_model::doctor::{Finding, State};
 use iolens_model::host::{Fact, HostFacts, SwitchCost};
 use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
@@ -59,6 +60,28 @@ fn other(far: &FarFacts) -> Markup {
                     (facts(far.host.facts.iter().filter(|f| f.group == group).collect()))
                 }
             }
+            @for (machine, found) in [("there", &far.findings), ("here", &far.near_findings)] {
+                @if !found.is_empty() {
+                    div.group { h4 { "what doctor found " (machine) } (findings(found)) }
+                }
+            }
+        }
+    }
+}
+
+/// What limits numbers on a machine, and folded what does not.
+fn findings(found: &[Finding]) -> Markup {
+    let (fine, limiting): (Vec<&Finding>, Vec<&Finding>) =
+        found.iter().partition(|finding| finding.state == State::Ok);
+    html! {
+        dl.facts {
+            @for finding in limiting {
+                dt { (finding.name) } dd { (finding.found) "; " (finding.effect) }
+            }
+        }
+        details {
+            summary { (fine.len()) " that limit nothing" }
+            dl.facts { @for finding in fine { dt { (finding.name) } dd { (finding.found) } } }
         }
     }
 }

@@ -41,7 +41,7 @@ use self::entries::{primitive, receiver};
 use self::files::{
     copy_setting, engine, file_counts, file_facts, file_setting, program_start, write_setting,
 };
-use self::machine::{calibration, host};
+use self::machine::{calibration, finding, host};
 
 /// A run with up to four trials, ended or not.
 pub(crate) fn run() -> impl Strategy<Value = Run> {
@@ -198,8 +198,19 @@ prop_compose! {
         direction in select(Direction::ALL),
         (near_address, address) in any::<(IpAddr, IpAddr)>(),
         host in host(),
+        findings in vec(finding(), 0..3),
+        near_findings in vec(finding(), 0..3),
     ) -> FarFacts {
-        FarFacts { launcher, build, direction, near_address, address, host }
+        FarFacts {
+            launcher,
+            build,
+            direction,
+            near_address,
+            address,
+            host,
+            findings,
+            near_findings,
+        }
     }
 }
 

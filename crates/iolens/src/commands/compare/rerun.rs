@@ -28,6 +28,7 @@ pub(super) fn measured(
     let plan = plan(args)?;
     let (program, build) = other_build(program)?;
     let host = host::read(&host::Root::real());
+    refuse_apart(&plan)?;
     check_again(&plan, &host)?;
     let mut look = runner::first_look(&plan, &host);
     look.trials *= 2;
@@ -82,4 +83,14 @@ fn other_build(program: &Path) -> Result<(PathBuf, String), Failure> {
     let found = fs::canonicalize(program).map_err(|e| cannot(&e))?;
     let build = trial::build_of(&runner::launch(found.clone(), None)).map_err(|e| cannot(&e))?;
     Ok((found, build))
+}
+
+/// Of two builds, one would be at the other end too, and which?
+fn refuse_apart(plan: &Plan) -> Result<(), Failure> {
+    match plan.topologies().iter().any(|topology| topology.is_apart()) {
+        true => Err(Failure::usage(
+            "--rerun measures two builds on one machine, and this plan goes to another one",
+        )),
+        false => Ok(()),
+    }
 }

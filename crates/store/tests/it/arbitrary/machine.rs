@@ -1,10 +1,12 @@
 //! The machine of a run, arbitrarily.
 
+use iolens_model::doctor::{Area, Finding, State};
 use iolens_model::host::{Calibration, Costs, Fact, HostFacts, SwitchCost, SysctlChange};
 use iolens_model::units::Bytes;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
+use proptest::sample::select;
 
 use super::{bytes, number, reading, text};
 
@@ -24,6 +26,16 @@ prop_compose! {
         let fact = |(group, name, value)| Fact { group, name, value };
         let facts = facts.into_iter().map(fact).collect();
         HostFacts { cpus, l1d, l2, llc, memory, descriptors_max, changed, facts }
+    }
+}
+
+prop_compose! {
+    pub(super) fn finding()(
+        area in select(Area::ALL.to_vec()),
+        state in select(vec![State::Ok, State::Limited, State::Missing]),
+        [name, found, source, effect, remedy] in prop::array::uniform5(text()),
+    ) -> Finding {
+        Finding { area, name, state, found, source, effect, remedy }
     }
 }
 
