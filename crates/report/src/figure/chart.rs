@@ -251,7 +251,7 @@ impl Panel {
 
 impl Chart {
     /// The same numbers as a table: one row per panel and place, one column
-    /// per curve.
+    /// per curve. A panel is named in its first row.
     pub(crate) fn table(&self) -> Table {
         let labels = self.labels();
         let (along, by) = (self.along.column(), self.panels_by);
@@ -266,8 +266,8 @@ impl Chart {
         let mut table = Table::new(self.title.clone(), columns);
         for panel in &self.panels {
             for (i, x) in places(std::slice::from_ref(panel)).into_iter().enumerate() {
-                let mut row: Vec<Entry> =
-                    vec![panel.title.clone().into(), self.along.text(x).into()];
+                let name = if i == 0 { panel.title.clone() } else { String::new() };
+                let mut row: Vec<Entry> = vec![name.into(), self.along.text(x).into()];
                 row.extend(labels.iter().map(|label| panel.entry(label, x)));
                 if i == 0 { table.push_group(row) } else { table.push(row) }
             }

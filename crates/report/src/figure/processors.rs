@@ -72,8 +72,8 @@ fn bar(sheet: &mut Sheet, (left, room): (f64, f64), when: &str, of: CpuOf, cpus:
     let words: Vec<String> =
         seen.iter().map(|(word, _, share)| format!("{word} {}", percent(*share))).collect();
     let hover = format!("{when}, {}: {}", whose(of), words.join(", "));
-    let stretches: Vec<(f64, String)> =
-        seen.iter().map(|(_, hue, share)| (share * room, part(hue))).collect();
+    let stretches: Vec<(f64, &str)> =
+        seen.iter().map(|(_, hue, share)| (share * room, **hue)).collect();
     sheet.svg.bar((left, y), HEIGHT - 3.0, &stretches, &hover);
     let x = left + stretches.iter().map(|(width, _)| width).sum::<f64>();
     let end_y = y + 12.0;

@@ -111,7 +111,8 @@ const SHAPES: &str = "\
 .model{stroke-width:1.3;stroke-dasharray:1.5 3}.bar{stroke-width:5;stroke-linecap:round}\
 .rule{stroke-width:1}.tile{opacity:.3}.part{opacity:.8}.flame{opacity:.45}.none{stroke-width:1;stroke-dasharray:3 3}\
 .leader{stroke-width:.7;opacity:.7}.f{stroke:none}.band{opacity:.13}.mark{stroke-width:1.5}\
-.hit{fill:transparent}\
+.hit{stroke:transparent;stroke-width:20;stroke-linecap:round}\
+.am{text-anchor:middle}.ae{text-anchor:end}\
 .t1{font-size:15px;font-weight:600}.t2,.tn{font-size:12px}.t3{font-size:11px}\
 .tp{font-size:13px;font-weight:600}.tk{font-size:11.5px}.td{font-size:11px}\
 .tl{font-size:12px}.to{font-size:11px}\

@@ -1,6 +1,6 @@
 //! SVG elements as text.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use super::style::Marker;
 
@@ -31,19 +31,17 @@ impl Svg {
     pub(crate) fn text(&mut self, x: f64, y: f64, anchor: Anchor, class: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
-            Anchor::Middle => r#" text-anchor="middle""#,
-            Anchor::End => r#" text-anchor="end""#,
+            Anchor::Middle => " am",
+            Anchor::End => " ae",
         };
-        let text = escape(text);
-        self.write(format_args!(
-            r#"<text x="{x:.1}" y="{y:.1}"{anchor} class="{class}">{text}</text>"#
-        ));
+        let (x, y, text) = (Units(x), Units(y), escape(text));
+        self.write(format_args!(r#"<text x="{x}" y="{y}" class="{class}{anchor}">{text}</text>"#));
     }
 
     /// A straight line.
     pub(crate) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
-        let ((x1, y1), (x2, y2)) = (from, to);
-        self.write(format_args!(r#"<path d="M{x1:.1} {y1:.1}L{x2:.1} {y2:.1}" class="{class}"/>"#));
+        let path = path(&[from, to]);
+        self.write(format_args!(r#"<path d="{path}" class="{class}"/>"#));
     }
 
     /// Vertical lines, each from its place and two heights, as one element;
@@ -52,7 +50,7 @@ impl Svg {
         let mut path = String::new();
         for (x, from, to) in lines {
             // Writing to a String cannot fail.
-            let _ = write!(path, "M{x:.1} {from:.1}V{to:.1}");
+            let _ = write!(path, "M{} {}V{}", Units(x), Units(from), Units(to));
         }
         if !path.is_empty() {
             self.write(format_args!(r#"<path d="{path}" class="{class}"/>"#));
@@ -93,8 +91,10 @@ impl Svg {
         let shape = marker.map_or_else(String::new, |marker| {
             format!(r#"<path d="{}" class="{class}"/>"#, shape(marker, x, y))
         });
+        let (x, y) = (Units(x), Units(y));
+        // A line without length and with round ends is a disc, in fewer bytes.
         self.write(format_args!(
-            r#"<g class="pt"><title>{hover}</title><circle cx="{x:.1}" cy="{y:.1}" r="10" class="hit"/>{shape}</g>"#
+            r#"<g class="pt"><title>{hover}</title><path d="M{x} {y}h.01" class="hit"/>{shape}</g>"#
         ));
     }
 
@@ -112,32 +112,33 @@ impl Svg {
 
     /// A rectangle with a title for the hover.
     pub(crate) fn tile(&mut self, corner: (f64, f64), size: (f64, f64), class: &str, hover: &str) {
-        let ((x, y), (width, height)) = (corner, size);
+        let [x, y, width, height] = [corner.0, corner.1, size.0, size.1].map(Units);
         let hover = escape(hover);
         self.write(format_args!(
-            r#"<g class="pt"><title>{hover}</title><rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="3" class="{class}"/></g>"#
+            r#"<g class="pt"><title>{hover}</title><rect x="{x}" y="{y}" width="{width}" height="{height}" rx="3" class="{class}"/></g>"#
         ));
     }
 
-    /// Stretches one behind the other, each of a width and a class, with one title for the hover
-    /// of all: a page has thousands of them.
+    /// Stretches one behind the other, each of a width and a hue, as thick lines and with one
+    /// title for the hover of all: a page has thousands of them.
     pub(crate) fn bar(
         &mut self,
         corner: (f64, f64),
         height: f64,
-        stretches: &[(f64, String)],
+        stretches: &[(f64, &str)],
         hover: &str,
     ) {
-        let ((mut x, y), hover) = (corner, escape(hover));
+        let ((mut x, top), hover) = (corner, escape(hover));
+        let (middle, thick) = (Units(top + height / 2.0), Units(height));
         let mut paths = String::new();
-        for (width, class) in stretches {
-            let _ = write!(
-                paths,
-                r#"<path d="M{x:.1} {y:.1}h{width:.1}v{height:.1}h-{width:.1}Z" class="{class}"/>"#
-            );
+        for (width, hue) in stretches {
+            let (from, long) = (Units(x), Units(*width));
+            let _ = write!(paths, r#"<path d="M{from} {middle}h{long}" class="s c-{hue}"/>"#);
             x += width;
         }
-        self.write(format_args!(r#"<g class="pt"><title>{hover}</title>{paths}</g>"#));
+        self.write(format_args!(
+            r#"<g class="pt part" stroke-width="{thick}"><title>{hover}</title>{paths}</g>"#
+        ));
     }
 
     fn write(&mut self, element: std::fmt::Arguments<'_>) {
@@ -151,21 +152,34 @@ fn path(points: &[(f64, f64)]) -> String {
     let mut path = String::new();
     for (i, (x, y)) in points.iter().enumerate() {
         let command = if i == 0 { 'M' } else { 'L' };
-        let _ = write!(path, "{command}{x:.1} {y:.1}");
+        let _ = write!(path, "{command}{} {}", Units(*x), Units(*y));
     }
     path
 }
 
 /// The outline of a marker; all have about the same area.
 fn shape(marker: Marker, x: f64, y: f64) -> String {
-    match marker {
-        Marker::Circle => {
-            format!("M{:.1} {y:.1}a3.8 3.8 0 1 0 7.6 0a3.8 3.8 0 1 0 -7.6 0Z", x - 3.8)
+    let (dx, dy, outline) = match marker {
+        Marker::Circle => (-3.8, 0.0, "a3.8 3.8 0 1 0 7.6 0a3.8 3.8 0 1 0-7.6 0Z"),
+        Marker::Square => (-3.4, -3.4, "h6.8v6.8h-6.8Z"),
+        Marker::Up => (0.0, -4.9, "l4.6 7.8h-9.2Z"),
+        Marker::Down => (0.0, 4.9, "l4.6-7.8h-9.2Z"),
+        Marker::Diamond => (0.0, -4.8, "l4.8 4.8-4.8 4.8-4.8-4.8Z"),
+    };
+    format!("M{} {}{outline}", Units(x + dx), Units(y + dy))
+}
+
+/// A coordinate or a length in user units, to a tenth.
+struct Units(f64);
+
+impl fmt::Display for Units {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = format!("{:.1}", self.0);
+        match text.strip_suffix(".0") {
+            Some("-0") => f.write_str("0"),
+            Some(whole) => f.write_str(whole),
+            None => f.write_str(&text),
         }
-        Marker::Square => format!("M{:.1} {:.1}h6.8v6.8h-6.8Z", x - 3.4, y - 3.4),
-        Marker::Up => format!("M{x:.1} {:.1}l4.6 7.8h-9.2Z", y - 4.9),
-        Marker::Down => format!("M{x:.1} {:.1}l4.6 -7.8h-9.2Z", y + 4.9),
-        Marker::Diamond => format!("M{x:.1} {:.1}l4.8 4.8l-4.8 4.8l-4.8 -4.8Z", y - 4.8),
     }
 }
 

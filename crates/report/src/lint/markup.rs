@@ -113,7 +113,8 @@ fn is_marker(line: &str) -> bool {
 
 /// The outline of a point's marker without its place.
 fn marker(point: &str) -> Option<String> {
-    let path = attribute(point.split_once("<path")?.1, "d")?;
+    let mut paths = point.split("<path").skip(1);
+    let path = attribute(paths.find(|path| classes(path).contains(&"mark"))?, "d")?;
     let begins = path.find(|c: char| c.is_ascii_lowercase())?;
     Some(path[begins..].to_owned())
 }

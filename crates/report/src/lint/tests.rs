@@ -80,7 +80,7 @@ fn too_many_curves_and_curves_that_look_alike_are_caught() {
         .collect();
     broken(curve, &format!("{more}{curve}"), "curves:");
     // An arm gets the hue and the marker of another.
-    let circle = "a3.8 3.8 0 1 0 7.6 0a3.8 3.8 0 1 0 -7.6 0Z";
+    let circle = "a3.8 3.8 0 1 0 7.6 0a3.8 3.8 0 1 0-7.6 0Z";
     let page = RIGHT.replace("c-vermilion", "c-blue").replace("l4.6 7.8h-9.2Z", circle);
     let found = faults(&page);
     assert!(found.iter().any(|fault| fault.starts_with("looks:")), "{found:?}");
