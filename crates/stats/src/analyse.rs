@@ -11,14 +11,16 @@ mod server_tests;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::sync::Arc;
+use std::thread;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 
-use crate::analysis::Analysis;
+use crate::analysis::{Analysis, CellAnalysis};
 use crate::fold::Fold;
 use crate::interval::count;
 use crate::kinds::Kinds;
@@ -27,6 +29,7 @@ use crate::roster;
 use crate::self_check;
 use crate::student::StudentTable;
 use crate::told::Told;
+use crate::tracks::Track;
 use crate::values::TrialValues;
 use crate::{
     cost_model, crossing, crossover, drift, extremes, gates, plateaus, removed_copy, unexpected,
@@ -60,31 +63,31 @@ pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Anal
     let contrasts = count(compared.saturating_mul(cells.len()));
     let candidates = arms.iter().filter(|arm| arm.role == Role::Compared).count();
     let all_pairs = count(pairs::number_of(candidates).saturating_mul(cells.len()));
-    let mut tables = cell::Tables {
-        contrasts: StudentTable::new(contrasts),
-        pairs: StudentTable::new(contrasts.saturating_add(all_pairs)),
-    };
     let mut groups = group(&cells, trials, plan);
-    let mut analyses = Vec::with_capacity(cells.len());
-    let mut tracks = Vec::new();
-    let mut rejected = Vec::new();
-    for cell in &cells {
+    let visits = cells.iter().map(|cell| {
         let (primary, secondary) = groups.remove(cell).unwrap_or_default();
         let visits = cell::CellVisits {
             primary: Visits::of(primary, &passes.complete),
             // Shared trials of what is measured by itself would answer no question of it.
             isolated: (!plan.measures_alone(cell)).then(|| Visits::of(secondary, &passes.complete)),
         };
-        rejected.extend(remarks::rejected(&visits));
-        let (analysis, usable) = cell::analyse(header, cell, &arms, &visits, &mut tables);
-        analyses.push(analysis);
-        tracks.extend(usable);
-    }
+        (cell, visits)
+    });
+    let visits: Vec<(&Cell, cell::CellVisits<'_>)> = visits.collect();
+    let mut rejected: Vec<_> =
+        visits.iter().flat_map(|(_, visits)| remarks::rejected(visits)).collect();
     rejected.sort_by_key(|(started, _)| *started);
+    let analysed = side_by_side(&visits, trials.len(), |some| {
+        let mut tables = cell::Tables::new(contrasts, all_pairs);
+        let each = some.iter();
+        each.map(|(cell, visits)| cell::analyse(header, cell, &arms, visits, &mut tables)).collect()
+    });
+    let (analyses, tracks): (Vec<CellAnalysis>, Vec<Vec<Track>>) = analysed.into_iter().unzip();
+    let tracks: Vec<Track> = tracks.into_iter().flatten().collect();
     let self_check = self_check::of(&analyses, plan.delta);
     let mut warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
     warnings.extend(gates::across_cells(&analyses, &tracks));
-    let table = &mut tables.contrasts;
+    let table = &mut StudentTable::new(contrasts);
     let cost_models = cost_model::of(&tracks, table);
     let crossovers = crossover::of(&analyses, plan.delta);
     Analysis {
@@ -107,6 +110,33 @@ pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Anal
         told: Arc::default(),
         kinds: Arc::default(),
     }
+}
+
+/// Fewer trials are analysed before another thread has begun.
+const BESIDE_MIN: usize = 1000;
+
+/// What `of` makes of all items, in their order; on as many threads as there are processors
+/// where there are many trials, each with a stretch of the items.
+fn side_by_side<T: Sync, R: Send>(
+    items: &[T],
+    trials: usize,
+    of: impl Fn(&[T]) -> Vec<R> + Sync,
+) -> Vec<R> {
+    let most = if trials < BESIDE_MIN { 1 } else { items.len() };
+    let threads = thread::available_parallelism().map_or(1, NonZero::get).min(most);
+    if threads < 2 {
+        return of(items);
+    }
+    thread::scope(|scope| {
+        let stretches = items.chunks(items.len().div_ceil(threads));
+        let of = &of;
+        let begun: Vec<_> = stretches.map(|some| (some, scope.spawn(move || of(some)))).collect();
+        // A thread that could not go on is made good for here, where its panic is seen.
+        begun
+            .into_iter()
+            .flat_map(|(some, done)| done.join().unwrap_or_else(|_| of(some)))
+            .collect()
+    })
 }
 
 /// Trials of each cell: those that the plan's contrasts rest on, and others.

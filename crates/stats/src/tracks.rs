@@ -52,7 +52,7 @@ impl Point {
             position: trial.position,
             started_unix_ns: trial.started_unix_ns,
             time: sums.time_per_message()?,
-            compared: Quantity::of(&trial.cell).of_trial(&sums)?,
+            compared: arm.parts(Quantity::of(&trial.cell))?,
             typical_ln: arm.typical(Quantity::of(&trial.cell)),
             bytes: sums.tx.bytes as f64,
             switches: sums.switches(),

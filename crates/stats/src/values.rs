@@ -7,7 +7,7 @@
 mod known;
 mod packed;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use iolens_model::arm::{ArmOutcome, Role};
@@ -50,9 +50,8 @@ pub(crate) struct ArmValues {
     /// Ticks in softirq on the CPUs of both ends, each CPU once; null where
     /// they are not known.
     pub(crate) softirq_ticks: Option<u64>,
-    /// Of each quantity the median over measured rounds of ln(the baseline's per
-    /// message / the arm's); empty without a baseline in the trial.
-    pub(crate) typical_ln: Box<[(Quantity, f64)]>,
+    /// Each quantity that is compared, as far as it was counted.
+    pub(crate) compared: Box<[Compared]>,
     /// Why this arm's numbers cannot be used.
     pub(crate) refusal: Option<Refusal>,
     /// What gates remark without refusing.
@@ -67,8 +66,28 @@ impl ArmValues {
 
     /// The trial's value for a contrast of this quantity.
     pub(crate) fn typical(&self, quantity: Quantity) -> Option<f64> {
-        self.typical_ln.iter().find(|(known, _)| *known == quantity).map(|(_, ln)| *ln)
+        self.of(quantity)?.typical_ln
     }
+
+    /// So much over so many messages; null where either is zero or was not counted.
+    pub(crate) fn parts(&self, quantity: Quantity) -> Option<Parts> {
+        Some(self.of(quantity)?.parts)
+    }
+
+    fn of(&self, quantity: Quantity) -> Option<&Compared> {
+        self.compared.iter().find(|compared| compared.quantity == quantity)
+    }
+}
+
+/// A quantity of an arm in a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Compared {
+    pub(crate) quantity: Quantity,
+    /// Of the trial, over its messages.
+    pub(crate) parts: Parts,
+    /// The median over measured rounds of ln(the baseline's per message / the arm's); null for
+    /// the baseline, and without one in the trial.
+    pub(crate) typical_ln: Option<f64>,
 }
 
 /// Why numbers are kept and not used.
@@ -188,11 +207,15 @@ impl TrialValues {
             .iter()
             .map(|&quantity| (quantity, typical_ratios(trial, &sums, quantity, is_sliced)));
         let typical: Vec<(Quantity, Vec<Option<f64>>)> = typical.collect();
-        let of_arm = |arm: usize| {
-            let of = |(quantity, lns): &(Quantity, Vec<Option<f64>>)| Some((*quantity, lns[arm]?));
-            let is_compared = Some(arm) != baseline_index(trial);
-            typical.iter().filter(|_| is_compared).filter_map(of).collect()
+        let baseline = baseline_index(trial);
+        let of_arm = |arm: usize, sums: &Sums| {
+            let of = |&(quantity, ref lns): &(Quantity, Vec<Option<f64>>)| {
+                let typical_ln = lns[arm].filter(|_| Some(arm) != baseline);
+                Some(Compared { quantity, parts: quantity.of_trial(sums)?, typical_ln })
+            };
+            typical.iter().filter_map(of).collect()
         };
+        let shared = SharedCpus::of(trial);
         let arms = trial.arms.iter().zip(sums).enumerate();
         let arms: Box<[ArmValues]> = arms
             .map(|(index, (outcome, sums))| {
@@ -201,9 +224,9 @@ impl TrialValues {
                 ArmValues {
                     outcome: known.outcome(outcome),
                     offered: Offered::of(trial, outcome).map(Box::new),
-                    softirq_ticks: softirq_ticks(trial, &sums),
+                    softirq_ticks: softirq_ticks(shared, &sums),
                     packed: Packed::of(&sums),
-                    typical_ln: of_arm(index),
+                    compared: of_arm(index, &sums),
                     refusal: arm_refusal(outcome, &sums, findings.invalid),
                     flags: known.flags(findings.flags),
                 }
@@ -236,26 +259,53 @@ impl TrialValues {
     }
 }
 
+/// Which CPUs the two ends of a trial may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SharedCpus {
+    /// None that both may, or there is one end.
+    None,
+    /// Those of the receiver are some of the sender's.
+    OfTx,
+    /// Those of the sender are some of the receiver's.
+    OfRx,
+    /// Some of each, or they are not known.
+    Unknown,
+}
+
+impl SharedCpus {
+    fn of(trial: &TrialOutcome) -> SharedCpus {
+        let cpus = |end: &Option<EndFacts>| -> Vec<u32> {
+            end.iter().flat_map(|end| end.thread_cpus.iter().flatten().copied()).collect()
+        };
+        let (tx, rx) = (cpus(&trial.tx), cpus(&trial.rx));
+        if tx.is_empty() || rx.is_empty() {
+            SharedCpus::Unknown
+        } else if tx.iter().all(|cpu| !rx.contains(cpu)) {
+            SharedCpus::None
+        } else if rx.iter().all(|cpu| tx.contains(cpu)) {
+            SharedCpus::OfTx
+        } else if tx.iter().all(|cpu| rx.contains(cpu)) {
+            SharedCpus::OfRx
+        } else {
+            SharedCpus::Unknown
+        }
+    }
+}
+
 /// Softirq ticks of both ends. An end counts those of its CPUs, so where both
 /// may use the same ones, the larger set has them all; sets that overlap in
 /// part have no sum.
-fn softirq_ticks(trial: &TrialOutcome, sums: &Sums) -> Option<u64> {
+fn softirq_ticks(shared: SharedCpus, sums: &Sums) -> Option<u64> {
     let (sent, received) = (sums.tx.softirq_ticks?, sums.received().map(|rx| rx.softirq_ticks));
     let Some(received) = received else {
         return (sums.rx_slices == 0).then_some(sent);
     };
     let received = received?;
-    let cpus = |end: &EndFacts| end.thread_cpus.iter().flatten().copied().collect();
-    let tx: BTreeSet<u32> = trial.tx.as_ref().map(cpus)?;
-    let rx: BTreeSet<u32> = trial.rx.as_ref().map(cpus)?;
-    if tx.is_empty() || rx.is_empty() {
-        None
-    } else if tx.is_disjoint(&rx) {
-        Some(sent.saturating_add(received))
-    } else if rx.is_subset(&tx) {
-        Some(sent)
-    } else {
-        tx.is_subset(&rx).then_some(received)
+    match shared {
+        SharedCpus::None => Some(sent.saturating_add(received)),
+        SharedCpus::OfTx => Some(sent),
+        SharedCpus::OfRx => Some(received),
+        SharedCpus::Unknown => None,
     }
 }
 

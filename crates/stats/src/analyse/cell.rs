@@ -25,8 +25,18 @@ use crate::verdict::Context;
 /// Multipliers for what is claimed against the baseline, and for that and all
 /// pairs together.
 pub(super) struct Tables {
-    pub(super) contrasts: StudentTable,
-    pub(super) pairs: StudentTable,
+    contrasts: StudentTable,
+    pairs: StudentTable,
+}
+
+impl Tables {
+    /// For a run with so many contrasts, and so many other pairs.
+    pub(super) fn new(contrasts: u32, others: u32) -> Tables {
+        Tables {
+            contrasts: StudentTable::new(contrasts),
+            pairs: StudentTable::new(contrasts.saturating_add(others)),
+        }
+    }
 }
 
 /// The trials of one cell.
@@ -183,8 +193,8 @@ fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)], quantity: Quantity) -> Ve
         let partner = Partner::Trial { pass: trial.pass, position: trial.position };
         let pair = Pair {
             typical_ln: arm.typical(quantity)?,
-            baseline: quantity.of_trial(&trial.baseline()?.sums())?,
-            arm: quantity.of_trial(&arm.sums())?,
+            baseline: trial.baseline()?.parts(quantity)?,
+            arm: arm.parts(quantity)?,
         };
         Some((partner, pair))
     };
@@ -211,11 +221,11 @@ fn pairs_by_pass(
         .map(|label| visits.used(label))
         .unwrap_or_default()
         .into_iter()
-        .filter_map(|(trial, arm)| Some((met(trial, arm), quantity.of_trial(&arm.sums())?)))
+        .filter_map(|(trial, arm)| Some((met(trial, arm), arm.parts(quantity)?)))
         .collect();
     let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
         let baseline = *baselines.get(&met(trial, arm))?;
-        let arm = quantity.of_trial(&arm.sums())?;
+        let arm = arm.parts(quantity)?;
         let typical_ln = ((baseline.over / baseline.under) / (arm.over / arm.under)).ln();
         Some((Partner::Pass(trial.pass), Pair { typical_ln, baseline, arm }))
     };

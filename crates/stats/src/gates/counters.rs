@@ -109,12 +109,13 @@ pub(super) fn cycles_per_byte(case: &Case<'_>) -> Check {
 pub(super) fn ran(case: &Case<'_>) -> Check {
     let mut still: Vec<&str> = Vec::new();
     for (_, counts) in ends(case).filter(|(_, counts)| counts.task_clock_ns != Some(0)) {
-        for (name, value) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()) {
+        let zero = |(_, value): &(&str, Option<u64>)| *value == Some(0);
+        for (name, _) in PmuCounts::NAMES.into_iter().zip(counts.pmu.values()).filter(zero) {
             let exempt = ["llc_", "stalled_"].iter().any(|part| name.starts_with(part))
                 || name.ends_with("_misses");
             let calls = calls(counts) || case.trial.cell.server().is_some();
             let idle = name.ends_with("_kernel") && !calls;
-            if value == Some(0) && !exempt && !idle && !still.contains(&name) {
+            if !exempt && !idle && !still.contains(&name) {
                 still.push(name);
             }
         }
@@ -168,14 +169,17 @@ fn partly(case: &Case<'_>) -> Vec<&'static str> {
     let trial = case.trial;
     let index = trial.arms.iter().position(|arm| std::ptr::eq(arm, case.outcome));
     let measured = super::values::measured(trial).filter(|slice| Some(slice.arm) == index);
-    let counts: Vec<[PmuCounts; 2]> =
-        measured.map(|slice| [slice.tx.pmu, slice.rx.unwrap_or(slice.tx).pmu]).collect();
-    let partly = |counter: &usize| {
-        [0, 1].into_iter().any(|end| {
-            let known = |pmu: &[PmuCounts; 2]| pmu[end].values()[*counter].is_some();
-            counts.iter().any(known) && !counts.iter().all(known)
-        })
-    };
+    // At each end, in how many of the slices each counter is known.
+    let mut known = [[0; PmuCounts::NAMES.len()]; 2];
+    let mut slices = 0;
+    for slice in measured {
+        slices += 1;
+        for (known, pmu) in known.iter_mut().zip([slice.tx.pmu, slice.rx.unwrap_or(slice.tx).pmu]) {
+            let values = pmu.values().into_iter();
+            known.iter_mut().zip(values).for_each(|(known, v)| *known += u32::from(v.is_some()));
+        }
+    }
+    let partly = |counter: &usize| known.iter().any(|end| (1..slices).contains(&end[*counter]));
     (0..PmuCounts::NAMES.len()).filter(partly).map(|i| PmuCounts::NAMES[i]).collect()
 }
 
