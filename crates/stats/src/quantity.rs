@@ -23,6 +23,9 @@ pub enum Quantity {
 }
 
 impl Quantity {
+    /// At most so many are compared in a cell.
+    pub(crate) const MOST: usize = 2;
+
     /// What decides in a cell.
     ///
     /// Time, but where requests come by a schedule: there the time from one to the next

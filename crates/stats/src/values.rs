@@ -36,7 +36,7 @@ pub struct TrialValues {
     pub(crate) started_unix_ns: u64,
     pub(crate) status: Status,
     /// Why nothing of the trial can be used.
-    pub(crate) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<Box<Refusal>>,
     pub(crate) arms: Box<[ArmValues]>,
 }
 
@@ -51,9 +51,9 @@ pub(crate) struct ArmValues {
     /// they are not known.
     pub(crate) softirq_ticks: Option<u64>,
     /// Each quantity that is compared, as far as it was counted.
-    pub(crate) compared: Box<[Compared]>,
+    pub(crate) compared: [Option<Compared>; Quantity::MOST],
     /// Why this arm's numbers cannot be used.
-    pub(crate) refusal: Option<Refusal>,
+    pub(crate) refusal: Option<Box<Refusal>>,
     /// What gates remark without refusing.
     pub(crate) flags: Box<[Flag]>,
 }
@@ -66,7 +66,7 @@ impl ArmValues {
 
     /// The trial's value for a contrast of this quantity.
     pub(crate) fn typical(&self, quantity: Quantity) -> Option<f64> {
-        self.of(quantity)?.typical_ln
+        self.of(quantity)?.typical()
     }
 
     /// So much over so many messages; null where either is zero or was not counted.
@@ -75,19 +75,36 @@ impl ArmValues {
     }
 
     fn of(&self, quantity: Quantity) -> Option<&Compared> {
-        self.compared.iter().find(|compared| compared.quantity == quantity)
+        self.compared.iter().flatten().find(|compared| compared.quantity == quantity)
     }
 }
 
-/// A quantity of an arm in a trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// A quantity of an arm in a trial. A run may have a million of these.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Compared {
-    pub(crate) quantity: Quantity,
+    quantity: Quantity,
     /// Of the trial, over its messages.
-    pub(crate) parts: Parts,
-    /// The median over measured rounds of ln(the baseline's per message / the arm's); null for
-    /// the baseline, and without one in the trial.
-    pub(crate) typical_ln: Option<f64>,
+    parts: Parts,
+    /// The median over measured rounds of ln(the baseline's per message / the arm's); not a
+    /// number for the baseline, and without one in the trial.
+    typical_ln: f64,
+}
+
+impl Compared {
+    fn new(quantity: Quantity, parts: Parts, typical_ln: Option<f64>) -> Compared {
+        Compared { quantity, parts, typical_ln: typical_ln.unwrap_or(f64::NAN) }
+    }
+
+    fn typical(&self) -> Option<f64> {
+        Some(self.typical_ln).filter(|ln| !ln.is_nan())
+    }
+}
+
+impl PartialEq for Compared {
+    fn eq(&self, other: &Compared) -> bool {
+        let parts = |compared: &Compared| (compared.quantity, compared.parts, compared.typical());
+        parts(self) == parts(other)
+    }
 }
 
 /// Why numbers are kept and not used.
@@ -211,9 +228,10 @@ impl TrialValues {
         let of_arm = |arm: usize, sums: &Sums| {
             let of = |&(quantity, ref lns): &(Quantity, Vec<Option<f64>>)| {
                 let typical_ln = lns[arm].filter(|_| Some(arm) != baseline);
-                Some(Compared { quantity, parts: quantity.of_trial(sums)?, typical_ln })
+                Some(Compared::new(quantity, quantity.of_trial(sums)?, typical_ln))
             };
-            typical.iter().filter_map(of).collect()
+            let mut of_each = typical.iter().map(of);
+            std::array::from_fn(|_| of_each.next().flatten())
         };
         let shared = SharedCpus::of(trial);
         let arms = trial.arms.iter().zip(sums).enumerate();
@@ -227,7 +245,7 @@ impl TrialValues {
                     softirq_ticks: softirq_ticks(shared, &sums),
                     packed: Packed::of(&sums),
                     compared: of_arm(index, &sums),
-                    refusal: arm_refusal(outcome, &sums, findings.invalid),
+                    refusal: arm_refusal(outcome, &sums, findings.invalid).map(Box::new),
                     flags: known.flags(findings.flags),
                 }
             })
@@ -240,7 +258,7 @@ impl TrialValues {
             cell: known.cell(&trial.cell),
             started_unix_ns: trial.started_unix_ns,
             status: trial.status,
-            refusal,
+            refusal: refusal.map(Box::new),
             arms,
         }
     }

@@ -66,7 +66,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis, room: usize) -> Markup {
 }
 
 /// Bytes that the figures of a run may have together: more than that nobody scrolls through.
-const FIGURES_BYTES: usize = 1_500_000;
+pub(super) const FIGURES_BYTES: usize = 1_500_000;
 
 /// The figures that fit, those first that say most, and how many do not. The
 /// ratios of all families are always among them, where there are families.
@@ -88,9 +88,21 @@ fn within(bytes: usize, figures: Vec<Figure>, has_families: bool) -> (Vec<Figure
         }
     }
     let left_out = kept.iter().filter(|kept| !**kept).count();
-    let kept = figures.into_iter().zip(kept).filter(|(_, kept)| *kept);
-    // There is no room for a second drawing of each.
-    (kept.map(|(figure, _)| Figure { narrow: None, ..figure }).collect(), left_out)
+    let kept = figures.into_iter().zip(kept).filter(|(_, kept)| *kept).map(|(figure, _)| figure);
+    (drawn_once(kept.collect(), bytes), left_out)
+}
+
+/// The same figures; where they have no room in so many bytes, without a second drawing of any
+/// for narrow screens, on which they scroll then.
+pub(super) fn drawn_once(figures: Vec<Figure>, bytes: usize) -> Vec<Figure> {
+    let own = |figure: &Figure| {
+        let narrow = figure.narrow.as_ref().map_or(0, String::len);
+        figure.inline.len() + narrow + figure.table.html().into_string().len()
+    };
+    if figures.iter().map(own).sum::<usize>() <= bytes {
+        return figures;
+    }
+    figures.into_iter().map(|figure| Figure { narrow: None, ..figure }).collect()
 }
 
 /// The figures of one family: which arm from which size on and the main curves

@@ -7,7 +7,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 use maud::{Markup, html};
 
 use super::answers::prose;
-use super::figures::with_twin;
+use super::figures::{FIGURES_BYTES, drawn_once, with_twin};
 use crate::answers::{Kind, Sentence, sentences};
 use crate::figure::{self, Figure, Group};
 use crate::servers::{self, COUNTERS, Kinds, LATENCY, models, read, searches};
@@ -112,7 +112,7 @@ fn highest_rates(run: &Run, analysis: &Analysis) -> Markup {
 
 /// Curves by what they are about, and what has none.
 pub(super) fn figures(run: &Run, analysis: &Analysis) -> Markup {
-    let figures = figure::all(run, analysis);
+    let figures = drawn_once(figure::all(run, analysis), FIGURES_BYTES);
     let of = |group: Group| -> Vec<&Figure> {
         figures.iter().filter(|figure| figure.group == group).collect()
     };

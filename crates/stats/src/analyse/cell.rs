@@ -257,7 +257,7 @@ fn standing(visits: &Visits<'_>, label: &str, used: &[(&TrialValues, &ArmValues)
 
 fn refusal_in<'a>(trial: &'a TrialValues, label: &str) -> Option<&'a Refusal> {
     let arm = trial.arms.iter().find(|arm| arm.outcome.arm.label == label)?;
-    arm.refusal.as_ref().or(trial.refusal.as_ref())
+    arm.refusal.as_deref().or(trial.refusal.as_deref())
 }
 
 /// An arm in whose slices two workers died goes on no more, and what it had
@@ -268,7 +268,7 @@ fn dropped(visits: &Visits<'_>, label: &str, passes_used: &BTreeSet<u32>) -> Opt
         .iter()
         .filter(|trial| trial.pass > 0)
         .filter_map(|trial| trial.arms.iter().find(|arm| arm.outcome.arm.label == label))
-        .filter_map(|arm| arm.refusal.as_ref())
+        .filter_map(|arm| arm.refusal.as_deref())
         .filter(|refusal| refusal.status == Status::Failed)
         .collect();
     let last = failures.last().filter(|_| failures.len() >= 2)?;
