@@ -2,6 +2,7 @@
 //! and those that a reader needs to judge a number.
 
 use iolens_model::host::{COUNTERS, Fact, HostFacts, PMU_NOT_VERIFIED, PMU_VERIFIED_ON_HARDWARE};
+use iolens_model::origin::HOST_NAME;
 use iolens_model::parse;
 use iolens_model::plan::Probes;
 use iolens_model::reading::{NotMeasured, Reading};
@@ -309,6 +310,7 @@ pub(crate) fn counters_on(root: &Root, cpu: u32) -> (Vec<&'static str>, Vec<NotM
 
 fn kernel_facts(facts: &mut Facts, root: &Root) {
     let [_, release, version, machine] = process::uname();
+    facts.push(HOST_NAME.0, HOST_NAME.1, Reading::Exact(process::host_name()));
     facts.push("kernel", "release", Reading::Exact(release));
     facts.push("kernel", "architecture", Reading::Exact(machine));
     facts.push("kernel", "version", Reading::Exact(version));

@@ -20,6 +20,7 @@ pub mod latency;
 pub mod load;
 pub mod metrics;
 pub mod moment;
+pub mod origin;
 pub mod outcome;
 pub mod parse;
 pub mod plan;

@@ -10,6 +10,7 @@ use crate::data_path::{PrimitiveFacts, ReceiverFacts};
 use crate::doctor::Finding;
 use crate::file::{EngineFacts, FileFacts};
 use crate::host::{Calibration, HostFacts};
+use crate::origin::Origin;
 use crate::outcome::TrialOutcome;
 use crate::plan::Plan;
 use crate::profile::ProfileTrial;
@@ -58,6 +59,9 @@ pub struct RunHeader {
     pub calibration: Calibration,
     /// How the run ended; null while it runs, or if it was killed.
     pub end: Option<RunEnd>,
+    /// Where it came from; null for a run that was measured into the database that has it.
+    #[serde(default)]
+    pub origin: Option<Origin>,
 }
 
 impl RunHeader {

@@ -32,6 +32,8 @@ pub enum Unfit {
     Classic,
     /// It is of another CPU model, kernel or set of CPUs.
     Machine,
+    /// It was imported.
+    Imported,
     /// It goes on, was killed, or measured nothing.
     Unfinished,
 }
@@ -45,6 +47,7 @@ impl Unfit {
             Unfit::Arms => "with other primitives, or another baseline",
             Unfit::Classic => "whose arms did not alternate",
             Unfit::Machine => "on another CPU model, kernel or set of CPUs",
+            Unfit::Imported => "that came from another file, of whatever machine",
             Unfit::Unfinished => "that did not come to an end",
         }
     }
@@ -70,6 +73,10 @@ impl Asked {
         let moved = |part| matches!(part, Part::Kernel | Part::CpuModel | Part::Cpus);
         if header.changes(&header.build, host).iter().any(|change| moved(change.part)) {
             return Err(Unfit::Machine);
+        }
+        // However alike that machine is: nobody has seen that it is this one.
+        if header.origin.is_some() {
+            return Err(Unfit::Imported);
         }
         match header.end.as_ref().map(|end| end.stopped_by) {
             None | Some(StoppedBy::NothingUsable) => Err(Unfit::Unfinished),
@@ -111,6 +118,7 @@ pub fn is_usable(analysis: &Analysis, cell: &Cell) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::origin::Origin;
     use iolens_model::plan::Schedule;
     use iolens_model::run::RunEnd;
     use iolens_model::units::{Bytes, Nanos};
@@ -151,6 +159,8 @@ mod tests {
         check(|header| header.plan.baseline = "arm".to_owned(), Err(Unfit::Arms));
         check(|header| header.host.cpus.push(2), Err(Unfit::Machine));
         check(|header| header.end = None, Err(Unfit::Unfinished));
+        let origin = Origin { host: "a".into(), path: "a.db".into(), imported_unix_ns: 1 };
+        check(|header| header.origin = Some(origin.clone()), Err(Unfit::Imported));
         let messages = Schedule::Messages { messages: 1 };
         check(|header| header.plan.schedule = messages, Err(Unfit::Classic));
         let window = Schedule::Window { window: Nanos(1) };

@@ -95,6 +95,7 @@ pub(crate) fn run(plan: Plan) -> Run {
             name: None,
             confirms: None,
             far: None,
+            origin: None,
             started_unix_ns: 0,
             build: "test".to_owned(),
             command: Vec::new(),

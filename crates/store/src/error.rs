@@ -115,6 +115,47 @@ pub enum StoreError {
         /// What is wrong in the file.
         why: String,
     },
+    /// A file that cannot be imported.
+    #[error(
+        "cannot import {}: {}{why}\n  nothing of it was imported",
+        path.display(),
+        line.map(|line| format!("line {line}: ")).unwrap_or_default()
+    )]
+    NotImported {
+        /// The file.
+        path: PathBuf,
+        /// The line of a text, from 1.
+        line: Option<u64>,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A run cannot begin under the label of another machine.
+    #[error(
+        "cannot begin a run in {}: `{label}`, the name of this host, is the label of another \
+         machine there, that of run {run} ({why})\n  measure into another file with --db FILE, or \
+         `iolens rm` the runs of that machine and import them with --host NAME",
+        path.display()
+    )]
+    LabelTaken {
+        /// The file.
+        path: PathBuf,
+        /// The label.
+        label: String,
+        /// A run of the other machine.
+        run: String,
+        /// What tells the two apart.
+        why: String,
+    },
+    /// There are only runs of other machines, and the last one of this was asked for.
+    #[error(
+        "there are no runs in {} that were measured into it: all were imported\n  name one of \
+         them, `iolens runs` lists them",
+        path.display()
+    )]
+    NoOwnRuns {
+        /// The file.
+        path: PathBuf,
+    },
     /// There are no runs to choose from.
     #[error("there are no runs in {}\n  `iolens run net --quick` makes one", path.display())]
     NoRuns {

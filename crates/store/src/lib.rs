@@ -9,6 +9,9 @@
 //! - A change of the plain data that old JSON does not deserialize into is a
 //!   change of the schema: it gets a migration in [`schema`].
 //!
+//! - Runs of other files come in whole, through a private copy, and say where they came from
+//!   ([`Store::import`]).
+//!
 //! # Durability
 //! The journal is WAL with `synchronous = NORMAL`. A commit then has written
 //! its frames to the WAL with `write(2)`: they are in the page cache, which
@@ -23,12 +26,16 @@
 
 mod counted;
 mod error;
+mod import;
+mod lines;
 mod open;
 mod profile;
 mod read;
 mod row;
 mod schema;
 mod search;
+mod source;
+mod tables;
 mod trial;
 mod upkeep;
 mod write;
@@ -40,8 +47,11 @@ use rusqlite::Connection;
 
 use counted::Named;
 pub use error::StoreError;
+pub use import::{Fate, Imported, Importing};
+pub use lines::{FORMAT, FORMAT_VERSION};
 pub use read::RunSummary;
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
+pub use source::Source;
 pub use upkeep::Removed;
 
 /// An open file of results.
@@ -49,11 +59,18 @@ pub use upkeep::Removed;
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Whether it is a copy that no other connection can open.
+    is_private: bool,
     /// Of the runs that were written to, by their keys.
     named: BTreeMap<i64, Named>,
 }
 
 impl Store {
+    /// A private copy of what stands at `path`.
+    fn of(connection: Connection, path: &Path) -> Store {
+        Store { connection, path: path.to_owned(), is_private: true, named: BTreeMap::new() }
+    }
+
     /// Where the results are.
     #[must_use]
     pub fn path(&self) -> &Path {

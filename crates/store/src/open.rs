@@ -13,7 +13,7 @@ use crate::{Store, StoreError};
 
 /// How long an operation waits for another process that is writing. A trial is
 /// written in milliseconds; ten seconds are a process that hangs.
-const BUSY_LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
 /// First bytes of every SQLite file, and the offsets (big-endian) of two
 /// fields behind them: <https://www.sqlite.org/fileformat.html#the_database_header>
@@ -146,11 +146,38 @@ pub(crate) fn is_ours(path: &Path) -> Result<bool, StoreError> {
     Ok(identify(path)? == Identity::Ours)
 }
 
+/// What stands in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// There is none.
+    Nothing,
+    /// A database of SQLite, of whatever program.
+    Database,
+    /// Something else, or nothing.
+    Other,
+}
+
+/// Looks at what a file begins with.
+pub(crate) fn kind(path: &Path) -> Result<Kind, StoreError> {
+    let unreadable = |source| StoreError::Unreadable { path: path.to_owned(), source };
+    match fs::metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Kind::Nothing),
+        Err(e) => return Err(unreadable(e)),
+        // What is read from a pipe is gone.
+        Ok(metadata) if !metadata.is_file() => return Ok(Kind::Other),
+        Ok(_) => {}
+    }
+    let mut file = File::open(path).map_err(unreadable)?;
+    let mut magic = Vec::with_capacity(MAGIC.len());
+    file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut magic).map_err(unreadable)?;
+    Ok(if magic == MAGIC { Kind::Database } else { Kind::Other })
+}
+
 fn big_endian(header: &[u8], at: usize) -> u32 {
     header[at..at + 4].iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
 
-fn refuse_newer(path: &Path, found: u32) -> Result<(), StoreError> {
+pub(crate) fn refuse_newer(path: &Path, found: u32) -> Result<(), StoreError> {
     if found <= SCHEMA_VERSION {
         return Ok(());
     }
@@ -165,7 +192,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
     connection.busy_timeout(BUSY_LIMIT).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
-    Ok(Store { connection, path: path.to_owned(), named: BTreeMap::new() })
+    Ok(Store { connection, path: path.to_owned(), is_private: false, named: BTreeMap::new() })
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::thread;
 
+use iolens_model::host::HostFacts;
+use iolens_model::origin::Origin;
 use iolens_model::outcome::TrialOutcome;
 use iolens_model::run::{Run, RunEnd, RunHeader};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
@@ -32,6 +34,10 @@ pub struct RunSummary {
     pub trials: u64,
     /// How it ended; null while it runs, or if it was killed.
     pub end: Option<RunEnd>,
+    /// The label of the machine that measured it; null where a build did not read that.
+    pub host: Option<String>,
+    /// Where it came from; null for a run that was measured into this file.
+    pub origin: Option<Origin>,
 }
 
 impl RunSummary {
@@ -43,27 +49,29 @@ impl RunSummary {
 }
 
 impl Store {
-    /// Every run, oldest first.
+    /// Every run, in the order in which they came into the file.
     ///
     /// # Errors
     /// Damaged rows, or what SQLite says.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.snapshot("list the runs", |connection| {
             let sql = "SELECT run.run, id, name, confirms, started_unix_ns, build, study, \
+                       host_json, origin.host, origin.path, origin.imported_unix_ns, \
                        (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
                        (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) \
                        AS phases, \
                        (SELECT count(*) FROM (SELECT DISTINCT topology, mode, working_set, \
                        fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, \
                        reap_batch, uring_depth, uring_batch, threads, message_bytes, cell_json FROM trial \
-                       WHERE trial.run = run.run)) AS cells FROM run ORDER BY run.run";
+                       WHERE trial.run = run.run)) AS cells \
+                       FROM run LEFT JOIN origin USING (run) ORDER BY run.run";
             let mut statement = connection.prepare_cached(sql)?;
             let summaries = statement.query_map([], |row| summary(connection, row))?;
             summaries.collect()
         })
     }
 
-    /// The ids of all runs, oldest first.
+    /// The ids of all runs, in the order in which they came into the file.
     ///
     /// # Errors
     /// What SQLite says.
@@ -71,7 +79,8 @@ impl Store {
         Ok(self.ids_and_names()?.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// What is known of every run besides its trials, oldest first.
+    /// What is known of every run besides its trials, in the order in which they came into the
+    /// file.
     ///
     /// # Errors
     /// Damaged rows, or what SQLite says.
@@ -80,7 +89,7 @@ impl Store {
             let sql = format!(
                 "SELECT {HEADER}, (SELECT count(*) FROM trial WHERE trial.run = run.run) + \
                  (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) AS stored \
-                 FROM run ORDER BY run.run"
+                 FROM run LEFT JOIN origin USING (run) ORDER BY run.run"
             );
             let mut statement = connection.prepare_cached(&sql)?;
             let headers = statement.query_map([], |row| {
@@ -92,16 +101,20 @@ impl Store {
     }
 
     /// The id of the run that is meant by an id, a unique beginning of one, a
-    /// name that one run alone has, or `last`: the run that began last of those that stand for
-    /// themselves. Ids go before names, which in older files may look like one.
+    /// name that one run alone has, or `last`: the run that began last of those that were
+    /// measured into this file and stand for themselves. Ids go before names, which in older
+    /// files may look like one.
     ///
     /// # Errors
-    /// [`StoreError::NoRuns`], [`StoreError::NoSuchRun`] or
+    /// [`StoreError::NoRuns`], [`StoreError::NoOwnRuns`], [`StoreError::NoSuchRun`] or
     /// [`StoreError::Ambiguous`] with the candidates.
     pub fn find(&self, wanted: &str) -> Result<String, StoreError> {
         let runs = self.ids_and_names()?;
-        if wanted == "last" || runs.is_empty() {
-            return self.last()?.ok_or_else(|| StoreError::NoRuns { path: self.path.clone() });
+        if runs.is_empty() {
+            return Err(StoreError::NoRuns { path: self.path.clone() });
+        }
+        if wanted == "last" {
+            return self.last()?.ok_or_else(|| StoreError::NoOwnRuns { path: self.path.clone() });
         }
         if runs.iter().any(|(id, _)| id == wanted) {
             return Ok(wanted.to_owned());
@@ -124,12 +137,13 @@ impl Store {
     /// A run that confirms another comes into question where that one is no more.
     fn last(&self) -> Result<Option<String>, StoreError> {
         self.snapshot("list the runs", |connection| {
-            let sql = "SELECT id FROM run ORDER BY confirms IS NULL DESC, run DESC LIMIT 1";
+            let sql = "SELECT id FROM run WHERE run NOT IN (SELECT run FROM origin) \
+                       ORDER BY confirms IS NULL DESC, run DESC LIMIT 1";
             connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()
         })
     }
 
-    /// Of every run, oldest first.
+    /// Of every run, in the order in which they came into the file.
     fn ids_and_names(&self) -> Result<Vec<(String, Option<String>)>, StoreError> {
         self.snapshot("list the runs", |connection| {
             let mut statement =
@@ -177,7 +191,7 @@ impl Store {
                 let seen = trials.each(connection, &header.plan, see)?;
                 Ok((folded, seen))
             };
-            let folded = match trials.halves(connection)? {
+            let folded = match trials.halves(connection)?.filter(|_| !self.is_private) {
                 None => [read(connection, &trials)?.0, F::default()],
                 Some(halves) => in_halves(connection, &self.path, &halves, read)?,
             };
@@ -211,6 +225,18 @@ impl Store {
         found.map(|(_, header)| header).ok_or_else(|| self.no_such_run(run_id))
     }
 
+    /// The same, with its end where it has ended.
+    pub(crate) fn header_with_end(&self, run_id: &str) -> Result<RunHeader, StoreError> {
+        let found = self.snapshot("read a run", |connection| {
+            let Some((key, header)) = key_and_header(connection, run_id)? else { return Ok(None) };
+            let sql = "SELECT (SELECT count(*) FROM trial WHERE run = ?1) + \
+                       (SELECT count(*) FROM search_phase WHERE run = ?1)";
+            let stored = connection.query_row(sql, [key], |row| row.get(0))?;
+            Ok(Some(RunHeader { end: end_of(connection, key, stored)?, ..header }))
+        })?;
+        found.ok_or_else(|| self.no_such_run(run_id))
+    }
+
     /// The key of a run by its whole id.
     pub(crate) fn run_key(&self, run_id: &str) -> Result<i64, StoreError> {
         let sql = "SELECT run FROM run WHERE id = ?";
@@ -221,7 +247,7 @@ impl Store {
             .ok_or_else(|| self.no_such_run(run_id))
     }
 
-    fn no_such_run(&self, wanted: &str) -> StoreError {
+    pub(crate) fn no_such_run(&self, wanted: &str) -> StoreError {
         StoreError::NoSuchRun { path: self.path.clone(), wanted: wanted.to_owned() }
     }
 
@@ -240,7 +266,8 @@ impl Store {
 /// The columns of a header.
 const HEADER: &str = "run, id, name, started_unix_ns, build, command_json, plan_json, \
                       primitives_json, receivers_json, host_json, calibration_json, calls_json, \
-                      engines_json, file_json, confirms, far_json";
+                      engines_json, file_json, confirms, far_json, origin.host, origin.path, \
+                      origin.imported_unix_ns";
 
 /// Reads two halves of a run at once, the second with a connection of its own; `read` says
 /// how many trials it saw.
@@ -269,7 +296,14 @@ fn in_halves<F: Send>(
 
 fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     let trials = row.get("trials")?;
+    let origin = origin(row)?;
+    let host = match &origin {
+        Some(origin) => Some(origin.host.clone()),
+        None => row::get_json::<HostFacts>(row, "host_json")?.name().map(str::to_owned),
+    };
     Ok(RunSummary {
+        host,
+        origin,
         id: row.get("id")?,
         name: row.get("name")?,
         started_unix_ns: row.get("started_unix_ns")?,
@@ -287,7 +321,7 @@ fn key_and_header(
     connection: &Connection,
     run_id: &str,
 ) -> rusqlite::Result<Option<(i64, RunHeader)>> {
-    let sql = format!("SELECT {HEADER} FROM run WHERE id = ?");
+    let sql = format!("SELECT {HEADER} FROM run LEFT JOIN origin USING (run) WHERE id = ?");
     let mut statement = connection.prepare_cached(&sql)?;
     statement.query_row([run_id], |row| Ok((row.get("run")?, header(row)?))).optional()
 }
@@ -310,7 +344,15 @@ fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
         host: row::get_json(row, "host_json")?,
         calibration: row::get_json(row, "calibration_json")?,
         end: None,
+        origin: origin(row)?,
     })
+}
+
+/// Where a run came from, of its columns there.
+fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Origin>> {
+    let Some(host) = row.get("host")? else { return Ok(None) };
+    let (path, imported_unix_ns) = (row.get("path")?, row.get("imported_unix_ns")?);
+    Ok(Some(Origin { host, path, imported_unix_ns }))
 }
 
 /// The latest end of a run, unless trials or phases of searches came after it; `stored` is

@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"ioLn");
 
 /// The schema this build reads and writes (`user_version`).
-pub const SCHEMA_VERSION: u32 = 15;
+pub const SCHEMA_VERSION: u32 = 16;
 
 /// Step i takes version i to version i + 1; version 0 is an empty file.
 const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
@@ -25,6 +25,7 @@ const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("schema_13.sql"),
     include_str!("schema_14.sql"),
     include_str!("schema_15.sql"),
+    include_str!("schema_16.sql"),
 ];
 
 /// Brings the file to [`SCHEMA_VERSION`] in one transaction: another process
@@ -59,6 +60,14 @@ fn migrate_unchecked(connection: &mut Connection) -> rusqlite::Result<Option<u32
     transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()?;
     Ok(None)
+}
+
+/// Makes the tables of an earlier version, or of this one, in a file that is empty.
+pub(crate) fn create(connection: &Connection, version: u32) -> rusqlite::Result<()> {
+    for step in &MIGRATIONS[..version.min(SCHEMA_VERSION) as usize] {
+        connection.execute_batch(step)?;
+    }
+    connection.pragma_update(None, "user_version", version)
 }
 
 /// Every row must still find the one that it refers to.

@@ -126,7 +126,7 @@ fn open_untouched(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// A path within a URI: <https://www.sqlite.org/uri.html>.
-fn escaped(path: &Path) -> String {
+pub(crate) fn escaped(path: &Path) -> String {
     use std::os::unix::ffi::OsStrExt;
 
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_.".contains(&b);
@@ -136,8 +136,13 @@ fn escaped(path: &Path) -> String {
 
 /// The log beside a file in WAL mode.
 fn log_of(path: &Path) -> PathBuf {
+    beside(path, "-wal")
+}
+
+/// What SQLite keeps beside a file under this suffix.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
+    name.push(suffix);
     name.into()
 }
 

@@ -15,8 +15,10 @@ impl Store {
     /// a run that begins has not ended, see [`Store::end_run`].
     ///
     /// # Errors
-    /// An id that is there already, or what SQLite says.
+    /// An id that is there already, a host name that is the label of another machine here
+    /// ([`StoreError::LabelTaken`]), or what SQLite says.
     pub fn begin_run(&mut self, header: &RunHeader) -> Result<(), StoreError> {
+        self.refuse_taken_label(header)?;
         let values = params![
             header.id,
             header.name,

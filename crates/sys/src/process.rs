@@ -118,6 +118,12 @@ pub fn sharpen_timers() -> Result<(), Errno> {
     Ok(rustix::thread::set_current_timer_slack(Some(std::num::NonZeroU64::MIN))?)
 }
 
+/// The host name, from uname(2).
+#[must_use]
+pub fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Kernel name, release, version and machine, from uname(2).
 #[must_use]
 pub fn uname() -> [String; 4] {

@@ -167,6 +167,7 @@ fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
         build: BUILD.to_owned(),
         confirms: None,
         far: None,
+        origin: None,
         command: typed.to_vec(),
         primitives: plan.net().map_or_else(Vec::new, |net| {
             let entries = plan.primitives.iter().filter_map(|id| registry::find(id));

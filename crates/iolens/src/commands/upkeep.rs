@@ -228,6 +228,8 @@ mod tests {
             cells: 2,
             trials: 4,
             end: None,
+            host: None,
+            origin: None,
         };
         days.iter().map(run).collect()
     }

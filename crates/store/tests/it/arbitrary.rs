@@ -188,6 +188,7 @@ prop_compose! {
             far,
             calibration,
             end,
+            origin: None,
         }
     }
 }

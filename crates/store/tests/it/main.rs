@@ -3,6 +3,7 @@
 
 mod arbitrary;
 mod crash;
+mod import;
 mod lookup;
 mod migration;
 mod refusal;

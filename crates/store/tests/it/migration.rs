@@ -30,6 +30,7 @@ const STEPS: [&str; SCHEMA_VERSION as usize - 1] = [
     include_str!("../../src/schema_12.sql"),
     include_str!("../../src/schema_13.sql"),
     include_str!("../../src/schema_14.sql"),
+    include_str!("../../src/schema_15.sql"),
 ];
 
 /// A plan as builds before version 7 wrote it: of most axes it named one value,
@@ -64,7 +65,7 @@ fn version_1(path: &Path) {
 }
 
 /// A file of an older version with one run, whose JSON lacks what came later.
-fn of_version(path: &Path, version: usize) {
+pub(crate) fn of_version(path: &Path, version: usize) {
     let connection = Connection::open(path).expect("it opens");
     for step in &STEPS[..version] {
         connection.execute_batch(step).expect("the tables are made");
@@ -104,7 +105,7 @@ fn of_version(path: &Path, version: usize) {
     connection.pragma_update(None, "user_version", version).expect("its version");
 }
 
-fn check_old_run(store: &Store) {
+pub(crate) fn check_old_run(store: &Store) {
     let run = store.load("0000000a").expect("the old run loads");
     assert_eq!(run.header.calibration.costs, None);
     assert_eq!(run.header.plan, older_plan_now(), "new keys have their defaults");

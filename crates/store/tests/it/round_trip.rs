@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::{arbitrary, sample};
 
-fn append(store: &mut Store, run: &Run) {
+pub(crate) fn append(store: &mut Store, run: &Run) {
     store.begin_run(&run.header).expect("the run begins");
     for trial in &run.trials {
         store.append_trial(&run.header.id, trial).expect("the trial is stored");

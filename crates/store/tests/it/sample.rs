@@ -25,6 +25,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
         name: None,
         confirms: None,
         far: None,
+        origin: None,
         started_unix_ns: 1_700_000_000_000_000_000,
         build: "iolens 0.1.0".to_owned(),
         command: vec!["iolens".to_owned(), "run".to_owned(), "net".to_owned()],

@@ -1,0 +1,334 @@
+//! A whole run as lines of JSON, without loss: `iolens export RUN --format json --rows all`.
+//!
+//! - The first line names the format, its version and the schema, and has the run itself with
+//!   its ends and the names of its counts.
+//! - Then a line for each trial with its arms and slices, for each phase of a search, and for
+//!   each sampled trial with its ends.
+//! - The last line has how many there were of each: a file that lacks it was cut off.
+//!
+//! A row is an object with the columns of its table in the schema that the first line names,
+//! in their order; one that is NULL is left out. JSON that a column holds stands there as
+//! JSON, byte for byte. Numbers that a file gives its rows are left out, as another file gives
+//! them others; so is where the run came from, which the file that takes it says anew.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+use rusqlite::types::Value;
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::schema::SCHEMA_VERSION;
+use crate::tables::{Column, Group, OF_RUN, RUN, Schema, Table, push_object};
+
+/// What the first line calls itself.
+pub const FORMAT: &str = "iolens-run";
+
+/// The version of how lines are made. The columns in them are of the schema.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The first schema whose runs were written so.
+const SCHEMA_MIN: u32 = 16;
+
+/// The lines of a stored run, one after another.
+pub(crate) struct Lines<'a> {
+    connection: &'a Connection,
+    schema: Schema,
+    run: i64,
+    id: String,
+    /// Rows that are still to come, the next one last.
+    waiting: Vec<(Group, i64)>,
+    stage: Stage,
+    written: BTreeMap<&'static str, u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    First,
+    Rows,
+    Done,
+}
+
+impl<'a> Lines<'a> {
+    /// Of the run with this number.
+    pub(crate) fn of(connection: &'a Connection, run: i64) -> rusqlite::Result<Lines<'a>> {
+        let id = connection.query_row("SELECT id FROM run WHERE run = ?", [run], |r| r.get(0))?;
+        let mut waiting = Vec::new();
+        for group in OF_RUN.iter().rev() {
+            let numbers = group.table.numbers(connection, run)?;
+            waiting.extend(numbers.into_iter().rev().map(|number| (*group, number)));
+        }
+        let written = tables().map(|table| (table.name, 0)).collect();
+        let schema = Schema::of(connection)?;
+        Ok(Lines { connection, schema, run, id, waiting, stage: Stage::First, written })
+    }
+
+    /// The next line, without its end; null behind the last.
+    pub(crate) fn next(&mut self) -> rusqlite::Result<Option<String>> {
+        match self.stage {
+            Stage::First => {
+                self.stage = Stage::Rows;
+                let mut line = format!(
+                    "{{\"format\":\"{FORMAT}\",\"version\":{FORMAT_VERSION},\
+                     \"schema\":{SCHEMA_VERSION}"
+                );
+                self.push_group(&mut line, &RUN, self.run)?;
+                line.push('}');
+                Ok(Some(line))
+            }
+            Stage::Rows => {
+                let Some((group, number)) = self.waiting.pop() else {
+                    self.stage = Stage::Done;
+                    return Ok(Some(self.last()));
+                };
+                let mut line = "{".to_owned();
+                self.push_group(&mut line, &group, number)?;
+                line.push('}');
+                line.remove(1); // the comma before the first key
+                Ok(Some(line))
+            }
+            Stage::Done => Ok(None),
+        }
+    }
+
+    fn last(&self) -> String {
+        let mut line = format!("{{\"end\":{{\"run\":{}", json!(self.id));
+        for table in tables() {
+            line.push_str(&format!(",\"{}\":{}", table.name, self.written[table.name]));
+        }
+        line.push_str("}}");
+        line
+    }
+
+    /// The row of a group and its parts, each behind a comma.
+    fn push_group(&mut self, line: &mut String, group: &Group, of: i64) -> rusqlite::Result<()> {
+        line.push_str(&format!(",\"{}\":", group.table.name));
+        let own = self.rows(line, &Table { of: None, ..group.table }, of)?;
+        self.count(&group.table, own);
+        for part in group.parts {
+            line.push_str(&format!(",\"{}\":[", part.name));
+            let rows = self.rows(line, part, of)?;
+            self.count(part, rows);
+            line.push(']');
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, table: &Table, rows: u64) {
+        if let Some(written) = self.written.get_mut(table.name) {
+            *written += rows;
+        }
+    }
+
+    /// The rows that a table has of an owner, or the one with a number where it has none, with
+    /// commas between; how many.
+    fn rows(&self, line: &mut String, table: &Table, of: i64) -> rusqlite::Result<u64> {
+        let columns = self.schema.columns(table);
+        let mut statement = self.connection.prepare_cached(&table.select(columns))?;
+        let mut rows = statement.query([of])?;
+        let mut count = 0;
+        while let Some(row) = rows.next()? {
+            if count > 0 {
+                line.push(',');
+            }
+            push_object(line, row, columns)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// The tables whose rows are counted in the last line.
+fn tables() -> impl Iterator<Item = Table> {
+    OF_RUN.into_iter().flat_map(|group| [group.table].into_iter().chain(group.parts.to_vec()))
+}
+
+/// The first line, as far as it is the same in every version.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Head {
+    format: String,
+    version: u32,
+    /// The schema of the columns.
+    pub(crate) schema: u32,
+}
+
+impl Head {
+    /// Reads as much of a first line as says what follows.
+    ///
+    /// Errors: what it is instead, and what to do.
+    pub(crate) fn of(line: &str) -> Result<Head, String> {
+        let no_run = "it is no run that iolens has exported with --format json --rows all";
+        let head: Head = serde_json::from_str(line).map_err(|e| format!("{no_run}: {e}"))?;
+        if head.format != FORMAT {
+            return Err(no_run.to_owned());
+        }
+        let newer = |what: &str, found: u32, known: u32| {
+            Err(format!(
+                "{what} is {found}, this build of iolens knows those up to {known}: use the \
+                 newer iolens that wrote it"
+            ))
+        };
+        match (head.version, head.schema) {
+            (found, _) if found > FORMAT_VERSION => newer("its version", found, FORMAT_VERSION),
+            (_, found) if found > SCHEMA_VERSION => newer("its schema", found, SCHEMA_VERSION),
+            (0, _) | (_, 0..SCHEMA_MIN) => Err("there was no such version".to_owned()),
+            _ => Ok(head),
+        }
+    }
+}
+
+/// Rows by the names of their columns.
+type Object<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Takes lines of a run, in their order, into a file.
+pub(crate) struct Taken<'a> {
+    connection: &'a Connection,
+    schema: Schema,
+    /// Number and id, from the first line on.
+    run: Option<(i64, String)>,
+    /// The group of the line before, by its place.
+    group: usize,
+    written: BTreeMap<&'static str, u64>,
+    is_whole: bool,
+}
+
+impl<'a> Taken<'a> {
+    /// Nothing yet.
+    pub(crate) fn into(connection: &'a Connection) -> rusqlite::Result<Taken<'a>> {
+        let written = tables().map(|table| (table.name, 0)).collect();
+        let schema = Schema::of(connection)?;
+        Ok(Taken { connection, schema, run: None, group: 0, written, is_whole: false })
+    }
+
+    /// Whether the last line of the run was there, which was right.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
+    /// Number and id of the run, once it has begun.
+    pub(crate) fn run(&self) -> Option<(i64, &str)> {
+        self.run.as_ref().map(|(number, id)| (*number, id.as_str()))
+    }
+
+    /// Takes one line.
+    ///
+    /// Errors: what is wrong with it; the file then holds a part of the run.
+    pub(crate) fn line(&mut self, line: &str) -> Result<(), String> {
+        let mut object: Object<'_> =
+            serde_json::from_str(line).map_err(|e| format!("it is not an object: {e}"))?;
+        if self.is_whole {
+            return Err("the run has ended before it".to_owned());
+        }
+        let Some((run, _)) = self.run else {
+            Head::of(line)?;
+            for key in ["format", "version", "schema"] {
+                object.remove(key);
+            }
+            let run = self.group(&RUN, None, object)?;
+            let id = "SELECT id FROM run WHERE run = ?";
+            let id = self.connection.query_row(id, [run], |row| row.get(0));
+            self.run = Some((run, id.map_err(said)?));
+            return Ok(());
+        };
+        if let Some(end) = object.remove("end") {
+            self.compare(end)?;
+            self.is_whole = true;
+            return Ok(());
+        }
+        let found = OF_RUN.iter().position(|group| object.contains_key(group.table.name));
+        let Some(place) = found else {
+            let keys: Vec<&str> = object.keys().map(String::as_str).take(5).collect();
+            return Err(format!("it is no line of a run: it has the keys {}", shown(&keys)));
+        };
+        if place < self.group {
+            let (late, before) = (OF_RUN[place].table.name, OF_RUN[self.group].table.name);
+            return Err(format!("a {late} cannot follow a {before}"));
+        }
+        self.group = place;
+        self.group(&OF_RUN[place], Some(run), object).map(|_| ())
+    }
+
+    /// The row of a group and its parts; its number.
+    fn group(
+        &mut self,
+        group: &Group,
+        of: Option<i64>,
+        mut object: Object<'_>,
+    ) -> Result<i64, String> {
+        let name = group.table.name;
+        let row = object.remove(name).ok_or_else(|| format!("it has no `{name}`"))?;
+        let number = self.insert(&group.table, of, row)?;
+        for part in group.parts {
+            let Some(rows) = object.remove(part.name) else {
+                return Err(format!("it has no `{}`", part.name));
+            };
+            let rows: Vec<&RawValue> = serde_json::from_str(rows.get())
+                .map_err(|_| format!("`{}` is not a list", part.name))?;
+            for row in rows {
+                self.insert(part, Some(number), row)?;
+            }
+        }
+        match object.first_key_value() {
+            None => Ok(number),
+            Some((key, _)) => Err(format!("`{}` does not belong to a {name}", shown(&[key]))),
+        }
+    }
+
+    fn insert(&mut self, table: &Table, of: Option<i64>, row: &RawValue) -> Result<i64, String> {
+        let name = table.name;
+        let object: Object<'_> = serde_json::from_str(row.get())
+            .map_err(|_| format!("`{name}` has a row that is not an object"))?;
+        let columns = self.schema.columns(table);
+        if let Some(unknown) =
+            object.keys().find(|key| columns.iter().all(|column| column.name != **key))
+        {
+            return Err(format!("`{name}` has no column `{}`", shown(&[unknown])));
+        }
+        let value = |column: &Column| match object.get(&column.name) {
+            Some(json) => column.value(json).map_err(|why| format!("{name}: {why}")),
+            None => Ok(Value::Null),
+        };
+        let values = columns.iter().map(value).collect::<Result<_, _>>()?;
+        let number = table.insert(self.connection, of, columns, values);
+        let number = number.map_err(|e| format!("{name}: {}", said(e)))?;
+        if let Some(written) = self.written.get_mut(name) {
+            *written += 1;
+        }
+        Ok(number)
+    }
+
+    /// Holds the counts of the last line against what was there.
+    fn compare(&self, end: &RawValue) -> Result<(), String> {
+        let end: Object<'_> =
+            serde_json::from_str(end.get()).map_err(|_| "`end` is not an object".to_owned())?;
+        let id = self.run().map(|(_, id)| json!(id).to_string());
+        if end.get("run").map(|id| id.get()) != id.as_deref() {
+            return Err("it ends another run".to_owned());
+        }
+        for (name, written) in &self.written {
+            let said = end.get(*name).map_or("none", |count| count.get());
+            if said != written.to_string() {
+                return Err(format!(
+                    "{written} rows of `{name}` came before it, and it says {said}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keys of somebody else's file, as far as a message has room.
+fn shown(keys: &[&str]) -> String {
+    let short = |key: &&str| key.chars().take(40).collect::<String>().escape_debug().to_string();
+    keys.iter().map(short).collect::<Vec<_>>().join(", ")
+}
+
+/// What SQLite said, without the statement that it said it of.
+pub(crate) fn said(error: rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg,
+        rusqlite::Error::FromSqlConversionFailure(_, _, why) => why.to_string(),
+        other => other.to_string(),
+    }
+}

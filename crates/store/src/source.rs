@@ -1,0 +1,366 @@
+//! What is imported, read whole into a private file before anything is written elsewhere.
+//!
+//! The private file is a temporary one of SQLite: it has no name, and goes with the process
+//! however that ends. In it an older file is brought up to date, and lines of JSON become
+//! tables, so that all that is imported is copied in one and the same way. The file of the
+//! user is never opened to be written:
+//!
+//! - where no log lies beside it nobody writes it, and it is read as a file that does not
+//!   change (`immutable`), which leaves nothing beside it; that it has not changed is checked;
+//! - where a log and its index lie beside it, somebody may have it open: it is read as any
+//!   reader does, in one snapshot, which keeps no writer waiting;
+//! - where a log lies beside it without its index, nobody has it open, but who would read it
+//!   in place would make that index: both are copied first.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use rusqlite::backup::Backup;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::lines::{Head, Taken, said};
+use crate::open::{BUSY_LIMIT, Kind, is_ours, kind};
+use crate::schema::{self, SCHEMA_VERSION};
+use crate::tables::Schema;
+use crate::trial::Trials;
+use crate::upkeep::{beside, escaped};
+use crate::{Store, StoreError, profile, search};
+
+/// How often a file is read anew that has changed meanwhile.
+const TRIES: usize = 5;
+
+/// Bytes that a line of JSON may have: a trial of many slices has a tenth of it.
+const LINE_MAX: u64 = 256 << 20;
+
+/// Something to import.
+#[derive(Debug)]
+pub struct Source {
+    pub(crate) store: Store,
+}
+
+impl Source {
+    /// Reads a database of iolens, of this or an earlier version, or runs that were exported
+    /// whole. Neither the file nor its directory is changed.
+    ///
+    /// # Errors
+    /// [`StoreError::NotImported`] for what is neither, is cut off or cannot be read, with the
+    /// line of a text; [`StoreError::Newer`]; or what the system or SQLite says.
+    pub fn open(path: &Path) -> Result<Source, StoreError> {
+        match kind(path)? {
+            Kind::Nothing => Err(refused(path, None, "there is no such file")),
+            Kind::Database => Source::of_database(path),
+            Kind::Other => Source::of_lines(path, open(path)?),
+        }
+    }
+
+    /// Reads a database into a private file, and brings that up to date.
+    fn of_database(path: &Path) -> Result<Source, StoreError> {
+        is_ours(path)?;
+        let failed = |source| StoreError::sqlite("read a database", path, source);
+        let mut private = private(path)?;
+        for _ in 0..TRIES {
+            let before = stamp(path)?;
+            copied(path, &mut private).map_err(failed)?;
+            if stamp(path)? != before {
+                continue;
+            }
+            // As a file that came from somewhere, it may define what is called when it is read.
+            private.pragma_update(None, "trusted_schema", false).map_err(failed)?;
+            let found = schema::migrate(&mut private).map_err(failed)?;
+            crate::open::refuse_newer(path, found.unwrap_or(SCHEMA_VERSION))?;
+            refuse_other_tables(path, &private)?;
+            private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+            return Ok(Source { store: Store::of(private, path) });
+        }
+        Err(refused(
+            path,
+            None,
+            "it changed each time that it was read: a run writes it without \
+             a log\n  import it when that has ended",
+        ))
+    }
+
+    /// Reads runs that were exported whole, one behind another; `path` is what messages call
+    /// them.
+    ///
+    /// # Errors
+    /// [`StoreError::NotImported`] with the line.
+    pub fn of_lines(path: &Path, text: impl Read) -> Result<Source, StoreError> {
+        let failed = |source| StoreError::sqlite("prepare the tables", path, source);
+        let mut lines = Numbered { text: BufReader::new(text), path, number: 0 };
+        let Some(first) = lines.next()? else { return Err(refused(path, None, "it is empty")) };
+        let head = Head::of(&first).map_err(|why| refused(path, Some(1), &why))?;
+        let mut private = private(path)?;
+        schema::create(&private, head.schema).map_err(failed)?;
+        private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+        let begun = private.unchecked_transaction().map_err(failed)?;
+        let (mut next, mut begins) = (Some(first), BTreeMap::new());
+        while let Some(first) = next {
+            let of_run = Head::of(&first).map_err(|why| lines.refused(&why))?;
+            if of_run.schema != head.schema {
+                return Err(lines.refused("it is of another schema than the runs before it"));
+            }
+            let begin = lines.number;
+            let run = one_run(&begun, first, &mut lines)?;
+            begins.insert(run, begin);
+            next = lines.next()?;
+        }
+        begun.commit().map_err(failed)?;
+        schema::migrate(&mut private).map_err(failed)?;
+        let store = Store::of(private, path);
+        for (id, begin) in begins {
+            store.readable(&id).map_err(|unfit| unfit.of_lines(path, begin))?;
+        }
+        Ok(Source { store })
+    }
+
+    /// The file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.store.path()
+    }
+
+    /// The private copy as results that can be written: nothing of it reaches the file.
+    #[must_use]
+    pub fn into_store(self) -> Store {
+        self.store
+    }
+}
+
+impl Store {
+    /// Results that stand nowhere, and none yet; messages call them `path`.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn nowhere(path: &Path) -> Result<Store, StoreError> {
+        let failed = |source| StoreError::sqlite("prepare the tables", path, source);
+        let private = private(path)?;
+        schema::create(&private, SCHEMA_VERSION).map_err(failed)?;
+        private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+        Ok(Store::of(private, path))
+    }
+}
+
+/// A file may say that it is of a version and have other tables.
+fn refuse_other_tables(path: &Path, private: &Connection) -> Result<(), StoreError> {
+    let failed = |source| StoreError::sqlite("read the tables", path, source);
+    let ours = Store::nowhere(path)?;
+    let ours = Schema::of(&ours.connection).map_err(failed)?;
+    match Schema::of(private).map_err(failed)?.differs(&ours) {
+        None => Ok(()),
+        Some(table) => {
+            let why = format!("its table `{table}` is not that of its version: it was edited");
+            Err(refused(path, None, &why))
+        }
+    }
+}
+
+/// Takes the lines of one run; its id.
+fn one_run<R: Read>(
+    connection: &Connection,
+    first: String,
+    lines: &mut Numbered<'_, R>,
+) -> Result<String, StoreError> {
+    let mut taken = Taken::into(connection).map_err(|e| lines.refused(&said(e)))?;
+    taken.line(&first).map_err(|why| lines.refused(&why))?;
+    while !taken.is_whole() {
+        let Some(line) = lines.next()? else {
+            return Err(lines.refused(
+                "the file was cut off: the run has no last line, with `end`, behind this one\n  \
+                 export it anew",
+            ));
+        };
+        taken.line(&line).map_err(|why| lines.refused(&why))?;
+    }
+    Ok(taken.run().map(|(_, id)| id.to_owned()).unwrap_or_default())
+}
+
+/// Lines of a text, counted.
+struct Numbered<'a, R> {
+    text: BufReader<R>,
+    path: &'a Path,
+    /// Of the line that was read last, from 1.
+    number: u64,
+}
+
+impl<R: Read> Numbered<'_, R> {
+    fn next(&mut self) -> Result<Option<String>, StoreError> {
+        let mut bytes = Vec::new();
+        let unreadable = |e: io::Error| refused(self.path, None, &e.to_string());
+        let read = (&mut self.text).take(LINE_MAX).read_until(b'\n', &mut bytes);
+        if read.map_err(unreadable)? == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        if bytes.pop_if(|byte| *byte == b'\n').is_none() && bytes.len() as u64 == LINE_MAX {
+            return Err(self.refused("it is longer than any line of a run"));
+        }
+        let text = String::from_utf8(bytes);
+        text.map(Some).map_err(|_| self.refused("it is no text in UTF-8"))
+    }
+
+    /// Why the line that was read last is refused.
+    fn refused(&self, why: &str) -> StoreError {
+        refused(self.path, Some(self.number), why)
+    }
+}
+
+fn refused(path: &Path, line: Option<u64>, why: &str) -> StoreError {
+    StoreError::NotImported { path: path.to_owned(), line, why: why.to_owned() }
+}
+
+fn open(path: &Path) -> Result<File, StoreError> {
+    File::open(path).map_err(|e| refused(path, None, &e.to_string()))
+}
+
+/// A temporary file of SQLite, without a name.
+fn private(path: &Path) -> Result<Connection, StoreError> {
+    Connection::open("").map_err(|e| StoreError::sqlite("make a private copy", path, e))
+}
+
+/// Size and time of a file; null where there is none.
+type Stamp = Option<(u64, Option<SystemTime>)>;
+
+/// What changes when a file is written: sizes and times of it and of the logs beside it. Of a
+/// file that has an index beside it SQLite sees to one moment; there it is nothing.
+fn stamp(path: &Path) -> Result<Vec<Stamp>, StoreError> {
+    if is_live(path) {
+        return Ok(Vec::new());
+    }
+    let of = |path: PathBuf| match fs::metadata(&path) {
+        Ok(metadata) => Ok(Some((metadata.len(), metadata.modified().ok()))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(StoreError::Unreadable { path, source }),
+    };
+    ["", "-wal", "-journal"].into_iter().map(|suffix| of(beside(path, suffix))).collect()
+}
+
+/// Whether somebody may have it open with a log.
+fn is_live(path: &Path) -> bool {
+    holds(path, "-wal") && beside(path, "-shm").exists()
+}
+
+/// Whether a log lies beside a file, and is not empty.
+fn holds(path: &Path, suffix: &str) -> bool {
+    fs::metadata(beside(path, suffix)).is_ok_and(|metadata| metadata.len() > 0)
+}
+
+/// Copies a database page by page.
+fn copied(path: &Path, private: &mut Connection) -> rusqlite::Result<()> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    if is_live(path) {
+        let source = Connection::open_with_flags(path, flags)?;
+        source.busy_timeout(BUSY_LIMIT)?;
+        return all_pages(&source, private);
+    }
+    let copy = if holds(path, "-wal") || holds(path, "-journal") {
+        Some(Copy::of(path).map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?)
+    } else {
+        None
+    };
+    if let Some(copy) = &copy {
+        return all_pages(&Connection::open(copy.0.join(COPIED))?, private);
+    }
+    let uri = format!("file:{}?immutable=1", escaped(path));
+    all_pages(&Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?, private)
+}
+
+fn all_pages(source: &Connection, private: &mut Connection) -> rusqlite::Result<()> {
+    Backup::new(source, private)?.run_to_completion(i32::MAX, Duration::ZERO, None)
+}
+
+/// The name of a database in its folder of its own.
+const COPIED: &str = "copy.db";
+
+/// A folder with a database and its logs, which goes when it is dropped.
+struct Copy(PathBuf);
+
+impl Copy {
+    fn of(path: &Path) -> io::Result<Copy> {
+        use std::os::unix::fs::DirBuilderExt;
+
+        let unique = File::open("/dev/urandom").and_then(|mut random| {
+            let mut bytes = [0; 8];
+            random.read_exact(&mut bytes)?;
+            Ok(u64::from_ne_bytes(bytes))
+        })?;
+        let folder = std::env::temp_dir().join(format!("iolens-import-{unique:016x}"));
+        fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let copy = Copy(folder);
+        for suffix in ["", "-wal", "-journal"] {
+            let from = beside(path, suffix);
+            if from.exists() {
+                fs::copy(from, copy.0.join(format!("{COPIED}{suffix}")))?;
+            }
+        }
+        Ok(copy)
+    }
+}
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // What cannot be removed is in a folder for what is temporary.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Why a run cannot be taken, and where it was read up to.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    /// Trials that were read before.
+    trials: u64,
+    pub(crate) why: String,
+}
+
+impl Unfit {
+    /// The same of a run whose first line has this number.
+    fn of_lines(self, path: &Path, begin: u64) -> StoreError {
+        refused(path, Some(begin + self.trials), &self.why)
+    }
+}
+
+/// Digits of an id.
+const ID_DIGITS: usize = 8;
+
+impl Store {
+    /// Whether a run can be read from its first row to the last. Its id becomes the name of a
+    /// file, so that it must be one.
+    pub(crate) fn readable(&self, id: &str) -> Result<(), Unfit> {
+        let unfit = |trials, why: String| Unfit { trials, why };
+        let is_id = |id: &str| {
+            id.len() == ID_DIGITS && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        if !is_id(id) {
+            return Err(unfit(0, "its id is not one: eight hexadecimal digits".to_owned()));
+        }
+        let header = self.header(id).map_err(|e| unfit(0, reason(e)))?;
+        let key = self.run_key(id).map_err(|e| unfit(0, reason(e)))?;
+        let (mut seen, mut odd) = (0, false);
+        let read = Trials::of(&self.connection, key).and_then(|trials| {
+            trials.each(&self.connection, &header.plan, |trial| {
+                seen += 1;
+                let arms = trial.arms.len();
+                odd |= trial.slices.iter().any(|slice| slice.arm >= arms);
+            })
+        });
+        read.map_err(|e| unfit(seen + 1, said(e)))?;
+        if odd {
+            return Err(unfit(seen, "a trial has slices of an arm that it has not".to_owned()));
+        }
+        let phases = search::all(&self.connection, key).map(|_| ());
+        phases.map_err(|e| unfit(seen + 1, said(e)))?;
+        let profiles = profile::all(&self.connection, key, &header.plan).map(|_| ());
+        profiles.map_err(|e| unfit(seen + 1, said(e)))
+    }
+}
+
+/// Why a row could not be read, without the file.
+fn reason(error: StoreError) -> String {
+    match error {
+        StoreError::Damaged { why, .. } => why,
+        other => other.to_string(),
+    }
+}

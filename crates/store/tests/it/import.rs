@@ -1,0 +1,347 @@
+//! Runs of other files: all of them or none, once, from files that are left alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use iolens_model::host::{Fact, HostFacts};
+use iolens_model::origin::HOST_NAME;
+use iolens_model::reading::Reading;
+use iolens_model::run::{Run, RunHeader};
+use iolens_store::{Fate, Imported, Importing, Source, Store, StoreError};
+use proptest::prelude::*;
+use rusqlite::Connection;
+
+use crate::round_trip::append;
+use crate::{arbitrary, migration, sample};
+
+const NOW: u64 = 1_790_000_000_000_000_000;
+
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a directory for the test")
+}
+
+/// A machine with this name and CPU model; null tells no name.
+fn host(name: Option<&str>, model: &str) -> HostFacts {
+    let fact = |group: &str, name: &str, value: &str| Fact {
+        group: group.to_owned(),
+        name: name.to_owned(),
+        value: Reading::Exact(value.to_owned()),
+    };
+    let mut facts = vec![fact("cpu", "model", model)];
+    facts.extend(name.map(|name| fact(HOST_NAME.0, HOST_NAME.1, name)));
+    HostFacts { facts, ..sample::header("0000000a").host }
+}
+
+/// A database with one run of everything that small runs have.
+fn database(path: &Path, id: &str, host: HostFacts) {
+    let mut store = Store::open(path).expect("it opens");
+    store.begin_run(&RunHeader { host, ..sample::header(id) }).expect("the run begins");
+    for pass in 1..=2 {
+        store.append_trial(id, &sample::trial(pass, 0)).expect("it is stored");
+    }
+    store.append_search(id, &sample::phase()).expect("it is stored");
+    store.end_run(id, &sample::end()).expect("the run ends");
+}
+
+fn import_as(
+    store: &mut Store,
+    path: &Path,
+    label: Option<&str>,
+) -> Result<Vec<Imported>, StoreError> {
+    let here = host(Some("here"), "Ours");
+    let how = Importing { host: label, here: &here, now_unix_ns: NOW };
+    store.import(&Source::open(path)?, &how)
+}
+
+fn import(store: &mut Store, path: &Path) -> Vec<Imported> {
+    import_as(store, path, None).expect("it imports")
+}
+
+fn exported(store: &Store, id: &str) -> String {
+    let mut text = String::new();
+    store.lines(id, |line| text.push_str(line)).expect("it exports");
+    text
+}
+
+/// Everything in a directory, by name.
+fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let entries = fs::read_dir(directory).expect("it lists");
+    let mut files: Vec<_> = entries
+        .map(|entry| entry.expect("it lists").path())
+        .map(|path| (path.clone(), fs::read(path).expect("it reads")))
+        .collect();
+    files.sort();
+    files
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 24,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Through lines and back, and through the database itself.
+    #[test]
+    fn a_run_of_any_kind_comes_back_byte_for_byte(run in arbitrary::run()) {
+        let directory = scratch();
+        let path = directory.path().join("source.db");
+        let mut store = Store::open(&path).expect("it opens");
+        append(&mut store, &run);
+        let id = &run.header.id;
+        let text = exported(&store, id);
+        drop(store);
+        let lines = directory.path().join("run.jsonl");
+        fs::write(&lines, &text).expect("it writes");
+        for (name, from) in [("a.db", &path), ("b.db", &lines)] {
+            let mut other = Store::open(&directory.path().join(name)).expect("it opens");
+            let came = import(&mut other, from);
+            prop_assert_eq!(&came[0].fate, &Fate::Imported);
+            prop_assert_eq!(exported(&other, id), text.clone());
+            let Run { header, trials, profiles, searches } = other.load(id).expect("it loads");
+            prop_assert_eq!(header.origin.as_ref().map(|o| o.imported_unix_ns), Some(NOW));
+            let header = RunHeader { origin: None, ..header };
+            prop_assert_eq!(&Run { header, trials, profiles, searches }, &run);
+            prop_assert_eq!(&import(&mut other, from)[0].fate, &Fate::AlreadyThere);
+        }
+    }
+}
+
+#[test]
+fn three_hosts_keep_their_labels() {
+    let directory = scratch();
+    let of = |name: &str| directory.path().join(name);
+    database(&of("1.db"), "0000000a", host(Some("alpha"), "X"));
+    database(&of("2.db"), "0000000b", host(Some("beta"), "X"));
+    database(&of("node 3.db"), "0000000c", host(None, "Z"));
+    let mut store = Store::open(&of("all.db")).expect("it opens");
+    store.begin_run(&sample::header("0000000d")).expect("a run of our own");
+    for (file, label) in [("1.db", "alpha"), ("2.db", "beta"), ("node 3.db", "node-3")] {
+        let came = import(&mut store, &of(file));
+        assert_eq!((came[0].host.as_str(), &came[0].fate), (label, &Fate::Imported));
+        assert_eq!((came[0].trials, came[0].phases, came[0].profiles), (2, 1, 0));
+    }
+    let runs = store.runs().expect("it lists");
+    let labels: Vec<_> = runs.iter().map(|run| run.host.as_deref()).collect();
+    assert_eq!(labels, [None, Some("alpha"), Some("beta"), Some("node-3")]);
+    assert!(runs[0].origin.is_none());
+    let path = runs[3].origin.as_ref().map(|origin| origin.path.clone());
+    assert_eq!(path, Some(of("node 3.db").display().to_string()));
+    assert_eq!(store.find("last").expect("it is ours"), "0000000d");
+    // Whoever imports the merged file keeps the labels.
+    let mut next = Store::open(&of("next.db")).expect("it opens");
+    drop(store);
+    import(&mut next, &of("all.db"));
+    let labels: Vec<_> = next.runs().expect("it lists").into_iter().map(|run| run.host).collect();
+    assert_eq!(labels[1..], ["alpha", "beta", "node-3"].map(|label| Some(label.to_owned())));
+    let none = next.find("last").expect_err("no run is ours");
+    assert!(matches!(none, StoreError::NoOwnRuns { .. }), "{none}");
+}
+
+#[test]
+fn two_machines_never_have_one_label() {
+    let directory = scratch();
+    let of = |name: &str| directory.path().join(name);
+    database(&of("1.db"), "0000000a", host(Some("localhost"), "X"));
+    database(&of("2.db"), "0000000b", host(Some("localhost"), "Y"));
+    database(&of("3.db"), "0000000c", host(Some("here"), "Not ours"));
+    let mut store = Store::open(&of("all.db")).expect("it opens");
+    assert_eq!(import(&mut store, &of("1.db"))[0].fate, Fate::Imported);
+    for (file, who) in [("2.db", "run 0000000a"), ("3.db", "this machine")] {
+        let Fate::Refused(why) = &import(&mut store, &of(file))[0].fate else {
+            panic!("{file} was imported")
+        };
+        assert!(why.contains(who) && why.contains("CPU model: "), "{why}");
+        assert!(why.contains("--host NAME"), "{why}");
+    }
+    assert_eq!(store.run_ids().expect("it lists"), ["0000000a"]);
+    let other = import_as(&mut store, &of("2.db"), Some("second")).expect("it imports");
+    assert_eq!((other[0].host.as_str(), &other[0].fate), ("second", &Fate::Imported));
+    let taken = import_as(&mut store, &of("3.db"), Some("second")).expect("it looks");
+    assert!(matches!(taken[0].fate, Fate::Refused(_)), "{taken:?}");
+    // Nor does a run begin under the label of another machine.
+    let begin =
+        |model| RunHeader { host: host(Some("second"), model), ..sample::header("0000000d") };
+    let refused = store.begin_run(&begin("Z")).expect_err("it is another one");
+    assert!(matches!(refused, StoreError::LabelTaken { .. }), "{refused}");
+    assert!(refused.to_string().contains("that of run 0000000b (CPU model: "), "{refused}");
+}
+
+#[test]
+fn a_run_with_other_content_is_refused_and_others_go_on() {
+    let directory = scratch();
+    let (source, path) = (directory.path().join("1.db"), directory.path().join("all.db"));
+    database(&source, "0000000a", host(Some("alpha"), "X"));
+    let mut store = Store::open(&path).expect("it opens");
+    import(&mut store, &source);
+    let before = exported(&store, "0000000a");
+    let mut theirs = Store::open(&source).expect("it opens");
+    theirs.append_trial("0000000a", &sample::trial(3, 0)).expect("it goes on");
+    let beta = RunHeader { host: host(Some("alpha"), "X"), ..sample::header("0000000b") };
+    theirs.begin_run(&beta).expect("another begins");
+    drop(theirs);
+    let came = import(&mut store, &source);
+    let Fate::Refused(why) = &came[0].fate else { panic!("{came:?}") };
+    assert!(why.contains("with 2 trials, and the file has 3"), "{why}");
+    assert_eq!(came[1].fate, Fate::Imported);
+    assert_eq!(exported(&store, "0000000a"), before);
+    store.remove(&["0000000a".to_owned()]).expect("it goes");
+    assert_eq!(import(&mut store, &source)[0].fate, Fate::Imported);
+}
+
+#[test]
+fn an_older_file_is_brought_up_to_date_in_a_copy() {
+    for version in [1, 7, 14] {
+        let directory = scratch();
+        let folder = directory.path().join("theirs");
+        fs::create_dir(&folder).expect("it is made");
+        migration::of_version(&folder.join("old.db"), version);
+        let before = contents(&folder);
+        let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+        let came = import(&mut store, &folder.join("old.db"));
+        assert_eq!((came[0].host.as_str(), &came[0].fate), ("old", &Fate::Imported));
+        migration::check_old_run(&store);
+        assert!(contents(&folder) == before, "version {version} was touched");
+    }
+}
+
+/// A file that a run writes to, one whose writer was killed, and one that came without its
+/// index: what is only in the log comes along, and nothing appears beside the file.
+#[test]
+fn what_is_only_in_the_log_is_imported_and_nothing_is_left_beside_it() {
+    let directory = scratch();
+    let live = directory.path().join("live");
+    let copied = directory.path().join("copied");
+    for folder in [&live, &copied] {
+        fs::create_dir(folder).expect("it is made");
+    }
+    let path = live.join("x.db");
+    database(&path, "0000000a", host(Some("alpha"), "X"));
+    let mut writer = Store::open(&path).expect("it opens");
+    writer.append_trial("0000000a", &sample::trial(3, 0)).expect("it is stored");
+    for suffix in ["", "-wal"] {
+        let from = live.join(format!("x.db{suffix}"));
+        fs::copy(from, copied.join(format!("x.db{suffix}"))).expect("it copies");
+    }
+    for folder in [&live, &copied] {
+        let names = || contents(folder).into_iter().map(|(path, _)| path).collect::<Vec<_>>();
+        let (before, main) = (names(), fs::read(folder.join("x.db")).expect("it reads"));
+        let mut store = Store::open(&folder.join("../all.db")).expect("it opens");
+        let came = import(&mut store, &folder.join("x.db"));
+        assert_eq!(came[0].trials, 3, "{}", folder.display());
+        assert_eq!(names(), before);
+        assert!(fs::read(folder.join("x.db")).expect("it reads") == main, "it was touched");
+        drop(store);
+        fs::remove_file(folder.join("../all.db")).expect("it goes");
+    }
+    writer.append_trial("0000000a", &sample::trial(4, 0)).expect("its writer was not in the way");
+    drop(writer);
+    let before = contents(&live);
+    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+    assert_eq!(import(&mut store, &path)[0].trials, 4);
+    assert!(contents(&live) == before, "it was touched");
+}
+
+#[test]
+fn a_source_that_another_process_keeps_locked_is_read_all_the_same() {
+    let directory = scratch();
+    let path = directory.path().join("x.db");
+    database(&path, "0000000a", host(Some("alpha"), "X"));
+    let other = Connection::open(&path).expect("it opens");
+    other.execute_batch("BEGIN IMMEDIATE; UPDATE run SET name = 'half'").expect("it locks");
+    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+    assert_eq!(import(&mut store, &path)[0].name, None);
+    other.execute_batch("COMMIT").expect("it was not in the way");
+}
+
+/// Importing this is refused with all of these parts, and leaves no run.
+fn check_refused(name: &str, bytes: &[u8], parts: &[&str]) {
+    let directory = scratch();
+    let path = directory.path().join(name);
+    fs::write(&path, bytes).expect("it writes");
+    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+    let message = import_as(&mut store, &path, None).expect_err("it is refused").to_string();
+    for part in parts.iter().chain(&[name]) {
+        assert!(message.contains(part), "no `{part}` in {message}");
+    }
+    assert_eq!(store.run_ids().expect("it lists"), Vec::<String>::new());
+    assert!(fs::read(&path).expect("it reads") == bytes, "it was touched");
+}
+
+#[test]
+fn what_is_no_run_is_refused() {
+    check_refused("x.txt", b"things to remember\n", &["line 1: it is no run", "nothing of it"]);
+    check_refused("x.bin", &[0xff, 0xfe, 0, 7], &["line 1: it is no text"]);
+    check_refused("x.json", b"", &["it is empty"]);
+    check_refused("x.json", b"{\"format\":\"other\",\"version\":1,\"schema\":16}", &["line 1"]);
+    let newer = b"{\"format\":\"iolens-run\",\"version\":9,\"schema\":16}";
+    check_refused("x.json", newer, &["its version is 9", "newer iolens"]);
+    let deep = format!("{{\"format\":{}", "[".repeat(1 << 20));
+    check_refused("x.json", deep.as_bytes(), &["line 1"]);
+    let directory = scratch();
+    let foreign = directory.path().join("y.db");
+    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE t (x)").expect("it is made");
+    check_refused("y.db", &fs::read(&foreign).unwrap(), &["of another program"]);
+    let path = directory.path().join("z.db");
+    database(&path, "0000000a", host(None, "X"));
+    let bytes = fs::read(&path).unwrap();
+    check_refused("z.db", &bytes[..bytes.len() / 2 / 4096 * 4096], &["malformed"]);
+    Connection::open(&path).unwrap().execute_batch("ALTER TABLE arm ADD COLUMN x TEXT").unwrap();
+    check_refused("z.db", &fs::read(&path).unwrap(), &["its table `arm` is not that"]);
+}
+
+#[test]
+fn lines_that_are_no_run_are_refused_by_their_number() {
+    let directory = scratch();
+    let path = directory.path().join("x.db");
+    database(&path, "0000000a", host(None, "X"));
+    let text = exported(&Store::open(&path).expect("it opens"), "0000000a");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5, "run, two trials, a phase, the end");
+    let check = |lines: &[&str], parts: &[&str]| {
+        check_refused("x.jsonl", lines.join("\n").as_bytes(), parts);
+    };
+    check(&lines[..4], &["line 4: the file was cut off", "export it anew"]);
+    check(&lines[1..], &["line 1: it is no run"]);
+    check(&[lines[0], lines[1], lines[3], lines[2], lines[4]], &["line 4", "cannot follow"]);
+    check(&[lines[0], lines[1], lines[3], lines[4]], &["line 4", "of `arm`"]);
+    check(&[&lines[..], &lines[1..2]].concat(), &["line 6: it is no run"]);
+    check(&[&lines[..], &lines[..]].concat(), &["line 6", "UNIQUE"]);
+    let other = text.replace("0000000a", "../../xx");
+    check_refused("x.jsonl", other.as_bytes(), &["line 1: its id is not one"]);
+    let with = |at: usize, from: &str, to: &str, parts: &[&str]| {
+        assert!(lines[at].contains(from), "{}", lines[at]);
+        let changed = lines[at].replacen(from, to, 1);
+        let mut lines = lines.clone();
+        lines[at] = &changed;
+        check(&lines, parts);
+    };
+    with(0, "\"id\":\"0000000a\"", "\"id\":\"../../../x\"", &["line 5"]);
+    with(0, "\"study\":\"net\"", "\"unknown\":7", &["line 1: `run` has no column `unknown`"]);
+    with(1, "\"pass\":1", "\"pass\":99999999999999999999", &["line 2", "64-bit integer"]);
+    with(1, "\"pass\":1", "\"pass\":null", &["line 2"]);
+    with(1, "\"threads\":1", "\"threads\":-1", &["line 2"]);
+    with(1, "\"arm\":0", "\"arm\":7", &["line 2", "FOREIGN KEY"]);
+    with(2, "\"status\":\"ok\"", "\"status\":\"fine\"", &["line 3"]);
+    with(2, "\"slice\":[", "\"slice\":{", &["line 3"]);
+    with(2, "{\"trial\":", "{\"trail\":", &["line 3: it is no line of a run"]);
+}
+
+/// What the fuzzer of imports begins with: an export like ours, made anew where `IOLENS_DOCS` is
+/// set to `write`. One of an older schema is as good.
+#[test]
+fn the_seed_of_the_fuzzer_is_imported() {
+    let directory = scratch();
+    let compiled = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled, PathBuf::from);
+    let seed = package.join("../../fuzz/seeds/import/run.jsonl");
+    if std::env::var_os("IOLENS_DOCS").is_some_and(|wish| wish == "write") {
+        let path = directory.path().join("x.db");
+        database(&path, "0000000a", host(Some("alpha"), "X"));
+        let text = exported(&Store::open(&path).expect("it opens"), "0000000a");
+        fs::create_dir_all(seed.parent().expect("a folder")).expect("it is made");
+        fs::write(&seed, text).expect("it writes");
+    }
+    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
+    assert_eq!(import(&mut store, &seed)[0].fate, Fate::Imported);
+}
