@@ -14,7 +14,7 @@ use iolens_engine::{host, load, registry};
 use iolens_model::run::Run;
 use iolens_report::text::Style;
 use iolens_report::{csv, html, json, text};
-use iolens_store::Store;
+use iolens_store::{Source, Store};
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
@@ -27,6 +27,28 @@ pub fn plan(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Err(message) = iolens::plan_of("strange.toml", &text) {
         assert!(!message.is_empty());
+    }
+}
+
+/// Runs exported whole; what is taken in can be shown, and exported again.
+pub fn import(bytes: &[u8]) {
+    let path = Path::new("strange.json");
+    let source = match Source::of_lines(path, bytes) {
+        Ok(source) => source,
+        Err(refused) => return assert!(!refused.to_string().is_empty()),
+    };
+    let store = source.into_store();
+    for id in store.run_ids().unwrap_or_default() {
+        let mut text = String::new();
+        store.lines(&id, |line| text.push_str(line)).expect("what was taken in is written");
+        let again = Source::of_lines(path, text.as_bytes()).expect("what was written is read");
+        let mut same = String::new();
+        let again = again.into_store();
+        again.lines(&id, |line| same.push_str(line)).expect("and written again");
+        assert_eq!(text, same);
+        if let Ok(run) = store.load(&id) {
+            show(run, Shown::Text);
+        }
     }
 }
 
@@ -262,7 +284,8 @@ fn show(mut run: Run, shown: Shown) {
         let _ = text::show(&run, &analysis, cell, &style);
     }
     let _ = json::run(&run, &analysis);
-    let _ = (csv::arms(&run), csv::slices(&run), csv::cells(&run, &analysis), csv::phases(&run));
+    let (runs, analyses) = (std::slice::from_ref(&run), std::slice::from_ref(&analysis));
+    let _ = (csv::arms(runs), csv::slices(runs), csv::cells(runs, analyses), csv::phases(runs));
     let _ = html::page(&run, &analysis);
 }
 

@@ -15,6 +15,7 @@ mod ask;
 mod compare;
 mod confirm;
 mod file;
+mod import;
 mod load;
 mod net;
 mod peer;
@@ -27,6 +28,7 @@ pub(crate) use ask::Ask;
 pub(crate) use compare::Compare;
 pub(crate) use confirm::Confirm;
 pub(crate) use file::{File, FileCopy, FileRead, FileSize, FileTask, FileWrite};
+pub(crate) use import::Import;
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 pub(crate) use peer::Peer;
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Write the numbers of a stored run as CSV or JSON
     Export(Export),
+    /// Take in the runs of other databases and of runs exported whole, each with its host
+    Import(Import),
     /// Remove stored runs
     Rm(Rm),
     /// Give back the room that the database does not need, and remove old runs if told to
@@ -279,8 +283,9 @@ pub(crate) struct Explain {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// An id, the beginning of one, a name, or `last`
-    pub(crate) run: String,
+    /// An id, the beginning of one, a name, or `last`; several make one page of all
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
     /// Write the page here instead of beside the database
     #[arg(short, long, value_name = "FILE.html")]
     pub(crate) output: Option<PathBuf>,
@@ -327,8 +332,9 @@ pub(crate) enum FigurePaper {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Export {
-    /// An id, the beginning of one, a name, or `last`
-    pub(crate) run: String,
+    /// An id, the beginning of one, a name, or `last`; of several the rows stand in one list
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
     /// Format of the rows
     #[arg(long, value_enum)]
     pub(crate) format: RowFormat,
@@ -398,6 +404,8 @@ pub(crate) enum Rows {
     Cells,
     /// One phase of a search of run server
     Phases,
+    /// All that is stored, for `iolens import`; as JSON alone
+    All,
 }
 
 #[cfg(test)]

@@ -95,6 +95,7 @@ pub fn json(answer: &Answer<'_>) -> String {
         "asked": cell.cell,
         "connections": cell.cell.threads,
         "run": run.header.id,
+        "host": run.header.host_label(),
         "started_unix_ns": run.header.started_unix_ns,
         "stored": *answer.source != Source::Measured,
         "indicative": run.header.plan.quick,

@@ -13,9 +13,9 @@ pub(crate) fn without(
     analysis: &Analysis,
 ) -> [(&'static str, String); 3] {
     let tables = [
-        ("arms", csv::arms(run)),
-        ("slices", csv::slices(run)),
-        ("cells", csv::cells(run, analysis)),
+        ("arms", csv::arms(std::slice::from_ref(run))),
+        ("slices", csv::slices(std::slice::from_ref(run))),
+        ("cells", csv::cells(std::slice::from_ref(run), std::slice::from_ref(analysis))),
     ];
     tables.map(|(name, rows)| {
         let header = rows.lines().next().expect("a header").replace(',', "\n");

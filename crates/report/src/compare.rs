@@ -52,7 +52,9 @@ impl<'a> Compared<'a> {
         let one = |letter: &str, header: &RunHeader| {
             let name = header.name.as_deref().map(|name| format!(" \"{name}\""));
             let started = iolens_model::moment::utc(header.started_unix_ns);
-            format!("{letter} = run {}{} of {started}", header.id, name.unwrap_or_default())
+            let host = header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
+            let (name, host) = (name.unwrap_or_default(), host.unwrap_or_default());
+            format!("{letter} = run {}{name}{host} of {started}", header.id)
         };
         format!("{}, {}", one("A", self.a), one("B", self.b))
     }
@@ -136,6 +138,7 @@ pub fn json(compared: &Compared<'_>) -> String {
             "name": header.name,
             "started_unix_ns": header.started_unix_ns,
             "build": header.build,
+            "host": header.host_label(),
             "command": header.command,
         })
     };

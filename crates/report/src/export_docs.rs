@@ -13,12 +13,15 @@ use crate::{calls, copying, csv, files, fixture, servers, writes};
 const HEAD: &str = "\
 # Columns of exports
 
-What `iolens export RUN --format csv|json --rows arms|slices|cells|phases` writes, by study.
+What `iolens export RUN… --format csv|json --rows arms|slices|cells|phases` writes, by study.
 A test of `crates/report` compares this file with what is written, and makes it anew where
 `IOLENS_DOCS=write` is set (`cargo xtask docs` does so).
 
 - A row of **arms** is an arm in a trial, of **slices** a slice, of **cells** an arm in a
   cell with its contrast, of **phases** a phase of a search (`run server --slo`, `--knee`).
+- The runs of one export are of one study. **`host`**, the last column of every row, is the
+  label of the machine that measured it: its host name, or what `iolens import --host` gave
+  it; null where an older build did not read that.
 - Columns are to be read by name: new ones may come, and one study has not those of
   another.
 - CSV is RFC 4180 with line feeds; an empty field is null: not measured, never 0. JSON has
@@ -30,6 +33,26 @@ A test of `crates/report` compares this file with what is written, and makes it 
   `rx_` the receiving one; what has neither is of both ends together.
 - What is *set so* is a metric: [metrics.md](metrics.md) says what it is, its source, and
   where it is null. The others say which row it is, or are made of metrics (METHOD 2).
+
+## A whole run
+
+`iolens export RUN --format json --rows all` writes all that is stored of a run, without loss,
+and `iolens import FILE` takes it into another database; what is exported from there is the
+same, byte for byte. It is lines of JSON, each an object:
+
+- **first** `{\"format\":\"iolens-run\",\"version\":1,\"schema\":N,\"run\":{…},\"run_end\":[…],
+  \"run_count\":[…]}`: the run, each of its ends, and the names of the counts that it has;
+- **for each trial** `{\"trial\":{…},\"arm\":[…],\"slice\":[…]}`, in the order in which they ran;
+- **for each phase of a search** `{\"search_phase\":{…}}`;
+- **for each sampled trial** `{\"profile\":{…},\"profile_end\":[…]}`;
+- **last** `{\"end\":{\"run\":ID,\"trial\":n,\"arm\":n,\"slice\":n,…}}`: how many there were of each.
+  A file without it was cut off, and nothing of it is imported.
+
+`version` is that of these lines, raised when one changes its meaning or goes; `schema` that of
+the columns, which are those of the tables of a database (`crates/store/src/schema_*.sql`). A
+build reads both up to its own. A column that is NULL is left out. The numbers that a database
+gives its rows are not in it, nor is where the run came from: the database that takes it says
+so anew. Lines of several runs may stand behind one another.
 ";
 
 /// The whole file.
@@ -48,10 +71,10 @@ fn export() -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "\n## {study}");
         let tables = [
-            ("arms", csv::arms(run)),
-            ("slices", csv::slices(run)),
-            ("cells", csv::cells(run, analysis)),
-            ("phases", csv::phases(run)),
+            ("arms", csv::arms(std::slice::from_ref(run))),
+            ("slices", csv::slices(std::slice::from_ref(run))),
+            ("cells", csv::cells(std::slice::from_ref(run), std::slice::from_ref(analysis))),
+            ("phases", csv::phases(std::slice::from_ref(run))),
         ];
         for (rows, table) in tables {
             let Some(header) = table.lines().next() else { continue };

@@ -18,18 +18,20 @@ mod figures;
 mod files;
 mod glossary;
 mod machine;
+mod merged;
 mod paths;
 mod questions;
 mod reproduce;
 mod servers;
 mod validity;
 
+pub use merged::merged;
+
 const STYLE: &str = include_str!("html/style.css");
 
 /// The page.
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
-    let style = format!("{STYLE}\n{}", crate::figure::page_style());
     let sections = match run.header.plan.study() {
         Study::Net => of_net(run, analysis),
         Study::File | Study::Write | Study::Copy => vec![
@@ -60,6 +62,17 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             reproduce::section(run),
         ],
     };
+    let main = html! {
+        @for section in &sections { (section) }
+        @if run.header.plan.net().is_some() { (glossary::fold(run, analysis)) }
+    };
+    let footer = format!("{} · run {}", run.header.build, run.header.id);
+    document(&run.header.build, &title(run), &header(run, analysis), &main, &footer)
+}
+
+/// A page of these parts.
+fn document(build: &str, title: &str, header: &Markup, main: &Markup, footer: &str) -> String {
+    let style = format!("{STYLE}\n{}", crate::figure::page_style());
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -67,17 +80,14 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta name="generator" content=(run.header.build);
-                title { (title(run)) }
+                meta name="generator" content=(build);
+                title { (title) }
                 style { (PreEscaped(style)) }
             }
             body {
-                (header(run, analysis))
-                main {
-                    @for section in &sections { (section) }
-                    @if run.header.plan.net().is_some() { (glossary::fold(run, analysis)) }
-                }
-                footer { p { (run.header.build) " · run " (run.header.id) } }
+                (header)
+                main { (main) }
+                footer { p { (footer) } }
             }
         }
     };
@@ -119,7 +129,8 @@ fn without_optional_tags(page: &str) -> String {
 
 fn title(run: &Run) -> String {
     let name = run.header.name.as_deref().unwrap_or(&run.header.id);
-    format!("{name} · iolens {}", run.header.plan.study())
+    let host = run.header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
+    format!("{name} · iolens {}{}", run.header.plan.study(), host.unwrap_or_default())
 }
 
 fn header(run: &Run, analysis: &Analysis) -> Markup {
@@ -130,6 +141,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
             h1 { (run.header.name.as_deref().unwrap_or(question(run))) }
             p.meta {
                 (iolens_model::moment::utc(run.header.started_unix_ns))
+                @if let Some(host) = run.header.host_label() { " · on " (host) }
                 " · " (words::settings(plan))
                 " · " (number::count(analysis.passes, "complete pass").replace("passs", "passes"))
                 " · δ = " (number::percent(analysis.delta).replace(' ', "\u{a0}"))

@@ -16,26 +16,27 @@ pub const SCHEMA: &str = "iolens/1";
 
 /// One object per arm and trial.
 #[must_use]
-pub fn arms(run: &Run) -> String {
-    rows(run, "arms", records::arms(run))
+pub fn arms(runs: &[Run]) -> String {
+    rows(runs, "arms", runs.iter().flat_map(records::arms))
 }
 
 /// One object per slice.
 #[must_use]
-pub fn slices(run: &Run) -> String {
-    rows(run, "slices", records::slices(run))
+pub fn slices(runs: &[Run]) -> String {
+    rows(runs, "slices", runs.iter().flat_map(records::slices))
 }
 
 /// One object per arm and cell.
 #[must_use]
-pub fn cells(run: &Run, analysis: &Analysis) -> String {
-    rows(run, "cells", records::cells(run, analysis))
+pub fn cells(runs: &[Run], analyses: &[Analysis]) -> String {
+    let all = runs.iter().zip(analyses);
+    rows(runs, "cells", all.flat_map(|(run, analysis)| records::cells(run, analysis)))
 }
 
 /// One object per phase of a search.
 #[must_use]
-pub fn phases(run: &Run) -> String {
-    rows(run, "phases", records::phases(run))
+pub fn phases(runs: &[Run]) -> String {
+    rows(runs, "phases", runs.iter().flat_map(records::phases))
 }
 
 /// The whole answer: header, sentences, self-check, cells, what is derived
@@ -45,6 +46,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
     let spent = analysis.told.spent;
     let mut whole = json!({
         "schema": SCHEMA,
+        "host": run.header.host_label(),
         "run": run.header,
         "sentences": answers::sentences(run, analysis),
         "passes": analysis.passes,
@@ -78,18 +80,31 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
     print(&whole)
 }
 
-/// One row per line: a run has tens of thousands of slices.
-fn rows(run: &Run, name: &str, records: impl Iterator<Item = Record>) -> String {
-    let mut out =
-        format!("{{\n\"schema\": {},\n\"run\": {},\n", json!(SCHEMA), json!(run.header.id));
-    let told = Told::of(&run.trials);
-    out.push_str(&format!("\"not_measured\": {},\n\"{name}\": [", json!(not_measured(&told))));
+/// One row per line: a run has tens of thousands of slices. What is said of one run beside
+/// its rows is said of several in a list, `runs`.
+fn rows(runs: &[Run], name: &str, records: impl Iterator<Item = Record>) -> String {
+    let mut out = format!("{{\n\"schema\": {},\n", json!(SCHEMA));
+    match runs {
+        [run] => out.push_str(&about(run)),
+        several => {
+            let all: Vec<String> = several.iter().map(about).collect();
+            out.push_str(&format!("\"runs\": [\n{{{}}}\n]", all.join("},\n{")));
+        }
+    }
+    out.push_str(&format!(",\n\"{name}\": ["));
     for (i, record) in records.enumerate() {
         out.push_str(if i == 0 { "\n" } else { ",\n" });
         out.push_str(&record.object().to_string());
     }
     out.push_str("\n]\n}\n");
     out
+}
+
+/// Which run it is, and why metrics of it are null.
+fn about(run: &Run) -> String {
+    let missing = json!(not_measured(&Told::of(&run.trials)));
+    let (id, host) = (json!(run.header.id), json!(run.header.host_label()));
+    format!("\"run\": {id},\n\"host\": {host},\n\"not_measured\": {missing}")
 }
 
 /// Why metrics are null, by metric: the reasons of both ends over all trials.
@@ -128,7 +143,7 @@ mod tests {
     #[test]
     fn an_arm_that_failed_has_nulls_and_a_reason() {
         let (run, _) = fixture::run();
-        let value = parse(&arms(&run));
+        let value = parse(&arms(std::slice::from_ref(&run)));
         let failed = value["arms"]
             .as_array()
             .and_then(|arms| arms.iter().find(|arm| arm["status"] == "failed").cloned());
@@ -140,9 +155,10 @@ mod tests {
     #[test]
     fn histograms_are_whole() {
         let (run, analysis) = fixture::whole();
-        for (text, name, count) in
-            [(arms(&run), "arms", 400), (cells(&run, &analysis), "cells", 12 * 400)]
-        {
+        for (text, name, count) in [
+            (arms(std::slice::from_ref(&run)), "arms", 400),
+            (cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)), "cells", 12 * 400),
+        ] {
             let value = parse(&text);
             let rows = value[name].as_array().expect("rows");
             let with = rows.iter().find(|row| !row["latency_histogram"].is_null());
@@ -166,7 +182,7 @@ mod tests {
     #[test]
     fn slices_are_one_object_per_line() {
         let (run, _) = fixture::run();
-        let text = slices(&run);
+        let text = slices(std::slice::from_ref(&run));
         let count: usize = run.trials.iter().map(|trial| trial.slices.len()).sum();
         assert_eq!(parse(&text)["slices"].as_array().map(Vec::len), Some(count));
         assert_eq!(
@@ -178,7 +194,7 @@ mod tests {
     #[test]
     fn a_quick_run_has_no_verdicts() {
         let (run, analysis) = fixture::quick();
-        let value = parse(&cells(&run, &analysis));
+        let value = parse(&cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)));
         let cells = value["cells"].as_array().expect("cells");
         assert!(cells.iter().all(|cell| cell["verdict"].is_null() && cell["indicative"] == true));
     }

@@ -13,7 +13,7 @@ use iolens_model::outcome::{
 };
 use iolens_model::run::Run;
 use iolens_model::tuning::Tuning;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Figures, Interval};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval};
 use serde_json::{Value, json};
 
 use crate::arm_facts;
@@ -21,6 +21,7 @@ use crate::totals::{Totals, totals};
 
 mod calls;
 mod copies;
+mod figures;
 mod files;
 mod servers;
 
@@ -40,6 +41,12 @@ fn fixed<const N: usize>(columns: [(&'static str, Value); N]) -> Named {
 }
 
 impl Record {
+    /// The same with the label of the machine that measured it, the last column of all rows.
+    fn of_host(mut self, run: &Run) -> Record {
+        self.columns.extend(fixed([("host", json!(run.header.host_label()))]));
+        self
+    }
+
     /// The row as a JSON object.
     pub(crate) fn object(self) -> Value {
         let values = self.columns.into_iter().chain(self.whole);
@@ -49,14 +56,14 @@ impl Record {
 
 /// One row per arm and trial.
 pub(crate) fn arms(run: &Run) -> impl Iterator<Item = Record> {
-    run.trials
-        .iter()
-        .flat_map(move |trial| (0..trial.arms.len()).map(move |index| arm_row(run, trial, index)))
+    run.trials.iter().flat_map(move |trial| {
+        (0..trial.arms.len()).map(move |index| arm_row(run, trial, index).of_host(run))
+    })
 }
 
 /// One row per phase of a search.
 pub(crate) fn phases(run: &Run) -> impl Iterator<Item = Record> {
-    run.searches.iter().map(move |phase| servers::phase_row(run, phase))
+    run.searches.iter().map(move |phase| servers::phase_row(run, phase).of_host(run))
 }
 
 /// The columns that scripts may rely on come first, in the order in which they
@@ -319,9 +326,9 @@ fn further(totals: Option<&Totals>) -> Named {
 
 /// One row per slice.
 pub(crate) fn slices(run: &Run) -> impl Iterator<Item = Record> {
-    run.trials
-        .iter()
-        .flat_map(move |trial| trial.slices.iter().map(move |slice| slice_row(run, trial, slice)))
+    run.trials.iter().flat_map(move |trial| {
+        trial.slices.iter().map(move |slice| slice_row(run, trial, slice).of_host(run))
+    })
 }
 
 fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
@@ -442,10 +449,9 @@ fn later_of_ends(slice: &SliceOutcome) -> Named {
 
 /// One row per arm and cell.
 pub(crate) fn cells<'a>(run: &'a Run, analysis: &'a Analysis) -> impl Iterator<Item = Record> {
-    analysis
-        .cells
-        .iter()
-        .flat_map(move |cell| cell.arms.iter().map(move |arm| cell_row(run, analysis, cell, arm)))
+    analysis.cells.iter().flat_map(move |cell| {
+        cell.arms.iter().map(move |arm| cell_row(run, analysis, cell, arm).of_host(run))
+    })
 }
 
 /// Which arm in which cell, and what was found against the baseline.
@@ -504,7 +510,7 @@ fn cell_row(run: &Run, analysis: &Analysis, cell: &CellAnalysis, arm: &ArmAnalys
         row.extend(servers::figures(arm));
         return Record { columns: row, whole: Vec::new() };
     }
-    row.extend(figures(arm));
+    row.extend(figures::figures(arm));
     row.extend(fixed([
         ("copies_sender", json!(arm.copies_sender)),
         ("copies_end_to_end", json!(arm.copies_end_to_end)),
@@ -516,8 +522,8 @@ fn cell_row(run: &Run, analysis: &Analysis, cell: &CellAnalysis, arm: &ArmAnalys
         ("zerocopy_copied_share", json!(zerocopy.and_then(|z| z.copied_share))),
         ("zerocopy_enobufs", json!(zerocopy.map(|z| z.enobufs))),
     ]));
-    row.extend(latency(arm));
-    row.extend(later_figures(arm));
+    row.extend(figures::latency(arm));
+    row.extend(figures::later(arm));
     row.extend(fixed([
         ("rx_mapped_share", json!(arm.mapped_share)),
         ("zerocopy_notifications_per_send", json!(zerocopy.and_then(|z| z.notifications_per_send))),
@@ -526,69 +532,6 @@ fn cell_row(run: &Run, analysis: &Analysis, cell: &CellAnalysis, arm: &ArmAnalys
     row.extend(multishot_columns(arm.multishot));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
     Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }
-}
-
-fn latency(arm: &ArmAnalysis) -> Named {
-    let latency = arm.latency.as_ref();
-    let (p50, p99) = (latency.and_then(|l| l.p50_ns), latency.and_then(|l| l.p99_ns));
-    let value = |estimate: Option<Estimate>| json!(estimate.map(|e| e.value));
-    let interval = |estimate: Option<Estimate>| estimate.and_then(|e| e.interval);
-    fixed([
-        ("latency_samples", json!(latency.map(|l| l.samples))),
-        ("latency_mean_ns", value(latency.map(|l| l.mean_ns))),
-        ("latency_p50_ns", value(p50)),
-        ("latency_p50_low_ns", low(interval(p50))),
-        ("latency_p50_high_ns", high(interval(p50))),
-        ("latency_p99_ns", value(p99)),
-        ("latency_p99_low_ns", low(interval(p99))),
-        ("latency_p99_high_ns", high(interval(p99))),
-        ("latency_p999_ns", value(latency.and_then(|l| l.p999_ns))),
-    ])
-}
-
-fn figures(arm: &ArmAnalysis) -> Named {
-    let figures = arm.figures.as_ref();
-    let goodput = figures.and_then(|f| f.goodput_bits_per_s);
-    let message = figures.map(|f| f.ns_per_message);
-    let interval = |estimate: Option<Estimate>| estimate.and_then(|e| e.interval);
-    let value = |estimate: Option<Estimate>| json!(estimate.map(|e| e.value));
-    fixed([
-        ("goodput_bits_per_s", value(goodput)),
-        ("goodput_low_bits_per_s", low(interval(goodput))),
-        ("goodput_high_bits_per_s", high(interval(goodput))),
-        ("ns_per_message", value(message)),
-        ("ns_per_message_low", low(interval(message))),
-        ("ns_per_message_high", high(interval(message))),
-        ("ns_per_byte", value(figures.and_then(|f| f.ns_per_byte))),
-        ("tx_cpu_ns_per_byte", value(figures.and_then(|f| f.tx_cpu_ns_per_byte))),
-        ("rx_cpu_ns_per_byte", value(figures.and_then(|f| f.rx_cpu_ns_per_byte))),
-        ("tx_calls_per_message", value(figures.and_then(|f| f.tx_calls_per_message))),
-        (
-            "context_switches_per_message",
-            value(figures.and_then(|f| f.context_switches_per_message)),
-        ),
-        ("cycles_per_byte", value(figures.and_then(|f| f.cycles_per_byte))),
-        ("tx_cycles_per_byte", value(figures.and_then(|f| f.tx_cycles_per_byte))),
-        ("rx_cycles_per_byte", value(figures.and_then(|f| f.rx_cycles_per_byte))),
-        ("l1d_misses_per_kib", value(figures.and_then(|f| f.l1d_misses_per_kib))),
-        ("llc_references_per_kib", value(figures.and_then(|f| f.llc_references_per_kib))),
-        ("llc_misses_per_kib", value(figures.and_then(|f| f.llc_misses_per_kib))),
-        ("softirq_ns_per_byte", value(figures.and_then(|f| f.softirq_ns_per_byte))),
-    ])
-}
-
-fn later_figures(arm: &ArmAnalysis) -> Named {
-    let figures = arm.figures.as_ref();
-    let value = |of: fn(&Figures) -> Option<Estimate>| json!(figures.and_then(of).map(|e| e.value));
-    fixed([
-        ("branch_misses_per_kib", value(|f| f.branch_misses_per_kib)),
-        ("dtlb_misses_per_kib", value(|f| f.dtlb_misses_per_kib)),
-        ("stalled_frontend_per_cycle", value(|f| f.stalled_frontend_per_cycle)),
-        ("stalled_backend_per_cycle", value(|f| f.stalled_backend_per_cycle)),
-        ("run_delay_ns_per_message", value(|f| f.run_delay_ns_per_message)),
-        ("tx_messages_per_call", value(|f| f.tx_messages_per_call)),
-        ("tx_segments_per_message", value(|f| f.tx_segments_per_message)),
-    ])
 }
 
 fn low(interval: Option<Interval>) -> Value {

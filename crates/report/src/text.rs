@@ -1,9 +1,11 @@
 //! What a terminal shows: the answer of a run, one cell in detail, the list of
 //! runs. Colour repeats what the words say and is never needed.
 
+use std::collections::BTreeSet;
+
 use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
-use iolens_model::run::Run;
+use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::{Nanos, three_digits};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
@@ -14,6 +16,7 @@ use crate::parts;
 use crate::results;
 use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
+use crate::words;
 use crate::wrap;
 
 mod calls;
@@ -294,6 +297,8 @@ fn round_trips(times: &LatencyFigures, study: Study) -> String {
 /// One line of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRow {
+    /// The label of the machine that measured it; null where it is not known.
+    pub host: Option<String>,
     /// The run's id.
     pub id: String,
     /// The user's name for it.
@@ -312,10 +317,11 @@ pub struct RunRow {
     pub ended: String,
 }
 
-/// The list of runs, in the order given.
+/// The list of runs, in the order given; which host measured each where there are several.
 #[must_use]
 pub fn runs(rows: &[RunRow], style: &Style) -> String {
-    let columns = vec![
+    let hosts: BTreeSet<Option<&str>> = rows.iter().map(|row| row.host.as_deref()).collect();
+    let mut columns = vec![
         Column::left("run", ""),
         Column::left("started", ""),
         Column::right("took", ""),
@@ -325,10 +331,13 @@ pub fn runs(rows: &[RunRow], style: &Style) -> String {
         Column::left("ended by", ""),
         Column::left("name", ""),
     ];
+    if hosts.len() > 1 {
+        columns.insert(1, Column::left("host", ""));
+    }
     let mut table = Table::new("", columns);
     for row in rows {
         let took = row.finished_unix_ns.map(|end| end.saturating_sub(row.started_unix_ns));
-        let entries: Vec<String> = vec![
+        let mut entries: Vec<String> = vec![
             row.id.clone(),
             iolens_model::moment::utc(row.started_unix_ns),
             took.map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
@@ -338,14 +347,24 @@ pub fn runs(rows: &[RunRow], style: &Style) -> String {
             row.ended.clone(),
             one_line(row.name.as_deref().unwrap_or_default()),
         ];
+        if hosts.len() > 1 {
+            entries.insert(1, row.host.clone().unwrap_or_else(|| NONE.to_owned()));
+        }
         table.push(entries.into_iter().map(Entry::from).collect());
     }
     table.text(style.columns())
 }
 
+/// Where a run came from that was imported, as one line; null for others.
+#[must_use]
+pub fn origin(header: &RunHeader) -> Option<String> {
+    let origin = header.origin.as_ref()?;
+    Some(format!("Measured on {}.", words::imported(origin)))
+}
+
 /// A name as one line of a table: no control characters, and no more of them
 /// than a name may have, which in files of older builds was any text.
-fn one_line(name: &str) -> String {
+pub(crate) fn one_line(name: &str) -> String {
     const LONGEST: usize = 60;
     let plain = name.replace(char::is_control, " ");
     if plain.chars().count() <= LONGEST {
@@ -480,6 +499,7 @@ mod tests {
     fn runs_are_listed_one_per_line() {
         let (run, _) = fixture::run();
         let row = RunRow {
+            host: Some("here".to_owned()),
             id: run.header.id.clone(),
             name: run.header.name.clone(),
             started_unix_ns: run.header.started_unix_ns,
@@ -489,10 +509,20 @@ mod tests {
             trials: 72,
             ended: "budget".to_owned(),
         };
-        insta::assert_snapshot!(runs(&[row], &PLAIN), @r"
+        insta::assert_snapshot!(runs(std::slice::from_ref(&row), &PLAIN), @r"
         run       started                   took  study  cells  trials  ended by  name
         ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────
         4f1c09ab  2026-09-21 14:13 UTC  2.33 min  net        6      72  budget    before <script>alert(1)</script> & after
+        ");
+        let other = RunRow { host: Some("node7".to_owned()), name: None, ..row.clone() };
+        let unknown = RunRow { host: None, ..other.clone() };
+        let row = RunRow { name: None, ..row };
+        insta::assert_snapshot!(runs(&[row, other, unknown], &PLAIN), @"
+        run       host   started                   took  study  cells  trials  ended by  name
+        ─────────────────────────────────────────────────────────────────────────────────────
+        4f1c09ab  here   2026-09-21 14:13 UTC  2.33 min  net        6      72  budget
+        4f1c09ab  node7  2026-09-21 14:13 UTC  2.33 min  net        6      72  budget
+        4f1c09ab  –      2026-09-21 14:13 UTC  2.33 min  net        6      72  budget
         ");
     }
 }

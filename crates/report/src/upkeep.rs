@@ -4,7 +4,7 @@ use iolens_model::run::Extent;
 use iolens_model::units::Bytes;
 
 use crate::number;
-use crate::text::RunRow;
+use crate::text::{RunRow, one_line};
 
 /// Runs that were removed, with how much of what went along; `freed` is what is
 /// free in the file since then.
@@ -57,6 +57,57 @@ pub fn collected(done: &Collected) -> String {
     format!("{out}{}: {room}", done.database)
 }
 
+/// A run of a file that is imported.
+#[derive(Debug)]
+pub struct Taken<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The user's name for it.
+    pub name: Option<&'a str>,
+    /// What was studied.
+    pub study: &'a str,
+    /// The label of the machine that measured it.
+    pub host: &'a str,
+    /// Trials, phases of searches and sampled trials.
+    pub counts: [u64; 3],
+    /// What became of it, in a word or two.
+    pub fate: &'a str,
+    /// Why; empty where there is nothing to say.
+    pub why: &'a str,
+}
+
+/// A file and its runs, a line each; what stands against one is below it.
+#[must_use]
+pub fn taken(file: &str, runs: &[Taken<'_>]) -> String {
+    let width = runs.iter().map(|run| run.host.chars().count()).max().unwrap_or(0);
+    let mut out = format!("{file}: {}\n", number::count(runs.len() as u64, "run"));
+    for run in runs {
+        let nouns = ["trial", "phase", "sampled trial"];
+        let of = run.counts.into_iter().zip(nouns).filter(|(n, _)| *n > 0);
+        let counts: Vec<String> = of.map(|(n, noun)| number::count(n, noun)).collect();
+        let held = if counts.is_empty() { "no trials".to_owned() } else { counts.join(", ") };
+        let name = run.name.map(|name| format!(" ({})", one_line(name))).unwrap_or_default();
+        let (id, fate, host, study) = (one_line(run.id), run.fate, run.host, run.study);
+        out.push_str(&format!("  {fate:<13}  {id}  {host:<width$}  {study}, {held}{name}\n"));
+        for line in run.why.lines() {
+            let line = line.trim().replace(char::is_control, " ");
+            out.push_str(&format!("    {line}\n"));
+        }
+    }
+    out
+}
+
+/// What came of an import: runs that came in, that were there, and that were refused.
+#[must_use]
+pub fn imported(database: &str, counts: [usize; 3], is_dry: bool) -> String {
+    let [came, there, refused] = counts.map(|count| count as u64);
+    let would = if is_dry { "would import" } else { "imported" };
+    let mut parts = vec![format!("{would} {}", number::count(came, "run"))];
+    parts.extend((there > 0).then(|| format!("{there} already there")));
+    parts.extend((refused > 0).then(|| format!("{refused} refused")));
+    format!("{}: {database}", parts.join(", "))
+}
+
 /// Runs by id and name.
 fn names(runs: &[RunRow]) -> String {
     let name = |run: &RunRow| match &run.name {
@@ -72,6 +123,7 @@ mod tests {
 
     fn run(id: &str, name: Option<&str>) -> RunRow {
         RunRow {
+            host: None,
             id: id.to_owned(),
             name: name.map(str::to_owned),
             started_unix_ns: 0,

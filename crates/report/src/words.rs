@@ -6,6 +6,7 @@ use iolens_model::axes::{Study, Topology, WorkingSet};
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
+use iolens_model::origin::Origin;
 use iolens_model::plan::{Axes, Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
@@ -24,6 +25,12 @@ pub(crate) fn subject_in(plan: &Plan, cell: &Cell) -> String {
         true => format!("{}, {}", cell.size, curve_in(plan, cell)),
         false => curve_in(plan, cell),
     }
+}
+
+/// Which host measured a run that was imported, from which file, and when that came in.
+pub(crate) fn imported(origin: &Origin) -> String {
+    let when = iolens_model::moment::utc(origin.imported_unix_ns);
+    format!("{} (imported from {} on {when})", origin.host, origin.path)
 }
 
 /// What tells a curve from the others of the run: `1 thread`.

@@ -17,7 +17,7 @@ use iolens_store::Store;
 use crate::args;
 use crate::commands::report::{self, write_new};
 use crate::commands::run::{Session, prepared};
-use crate::commands::stored::load;
+use crate::commands::stored::{load, refuse_imported};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::runner::{self, Flow, Question, is_compared};
 use crate::sysctls::Sysctls;
@@ -105,6 +105,7 @@ fn sample(
     arms: &[String],
     database: &Path,
 ) -> Result<Flow, Failure> {
+    refuse_imported(&run.header, "sample for")?;
     let host = host::read(&host::Root::real());
     refuse_change(&run.header, &host)?;
     if let Some(topology) = cell.topology() {

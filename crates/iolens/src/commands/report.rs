@@ -1,46 +1,111 @@
-//! `iolens report`: the page or the figures of a stored run.
+//! `iolens report`: the page or the figures of a stored run, or one page of several.
 
 use std::fs::OpenOptions;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolens_model::run::Run;
+use iolens_model::run::{Run, RunHeader};
 use iolens_report::figure::Paper;
 use iolens_report::text::Style;
 use iolens_stats::analysis::Analysis;
+use iolens_store::Store;
 
 use crate::args::{self, FigureFormat, FigurePaper};
-use crate::commands::stored::summed;
+use crate::commands::stored::{summed, summed_in};
 use crate::failure::Failure;
 use crate::{output, places};
 
-/// Writes the page, or with `--figures` the figures.
+/// Writes the page, or with `--figures` the figures; of several runs one page.
 pub(crate) fn report(args: &args::Report) -> Result<ExitCode, Failure> {
-    let (run, analysis, database) = summed(args.db.as_deref(), &args.run)?;
+    let [wanted] = &args.runs[..] else { return merged(args) };
+    let (run, analysis, database) = summed(args.db.as_deref(), wanted)?;
     if let Some(folder) = &args.figures {
         write_figures(&run, &analysis, folder, args)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let page = match &args.output {
-        Some(path) => {
-            let html = iolens_report::html::page(&run, &analysis);
-            write_new(path, html.as_bytes(), args.overwrite)?;
-            path.clone()
-        }
-        None => {
-            let path = places::page(&database, &run.header.id);
-            write_page(&run, &analysis, &path)?;
-            path
-        }
-    };
+    let html = iolens_report::html::page(&run, &analysis);
+    let ours = || places::page(&database, &run.header.id);
+    let page = written(args, &html, ours)?;
     output::result(&format!("{}", page.display()));
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes the page of several runs.
+fn merged(args: &args::Report) -> Result<ExitCode, Failure> {
+    /// Runs whose ids have room in the name of a file.
+    const NAMED: usize = 16;
+    if args.figures.is_some() {
+        return Err(Failure::usage(
+            "--figures: a figure is of one run\n  name one run, or leave --figures out for a page \
+             of all",
+        ));
+    }
+    let database = places::existing_database(args.db.as_deref())?;
+    let store = Store::open_read_only(&database).map_err(Failure::unusable)?;
+    let mut ids: Vec<String> = Vec::new();
+    for wanted in &args.runs {
+        let id = store.find(wanted).map_err(Failure::usage)?;
+        if ids.contains(&id) {
+            return Err(Failure::usage(format!("run {id} is named twice")));
+        }
+        ids.push(id);
+    }
+    if args.output.is_none() && ids.len() > NAMED {
+        return Err(Failure::usage("a page of so many runs needs a name: --output FILE.html"));
+    }
+    let mut runs = Vec::new();
+    for id in &ids {
+        runs.push(summed_in(&store, id).map_err(Failure::unusable)?);
+    }
+    same_study(runs.iter().map(|(run, _)| &run.header))?;
+    let html = iolens_report::html::merged(&runs);
+    let page = written(args, &html, || places::page(&database, &ids.join("-")))?;
+    output::result(&format!("{}", page.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses runs of different studies, whose rows have other columns.
+pub(crate) fn same_study<'a>(
+    headers: impl Iterator<Item = &'a RunHeader> + Clone,
+) -> Result<(), Failure> {
+    let first = headers.clone().next().map(|header| header.plan.study());
+    if headers.clone().all(|header| Some(header.plan.study()) == first) {
+        return Ok(());
+    }
+    let all: Vec<String> =
+        headers.map(|header| format!("{} is of {}", header.id, header.plan.study())).collect();
+    Err(Failure::usage(format!(
+        "cannot put runs of different studies together: {}\n  name runs of one study",
+        all.join(", ")
+    )))
+}
+
+/// Writes a page where the user wants it, or to the place that is ours; where that is.
+fn written(
+    args: &args::Report,
+    html: &str,
+    ours: impl FnOnce() -> PathBuf,
+) -> Result<PathBuf, Failure> {
+    match &args.output {
+        Some(path) => {
+            write_new(path, html.as_bytes(), args.overwrite)?;
+            Ok(path.clone())
+        }
+        None => {
+            let path = ours();
+            replace(&path, html)?;
+            Ok(path)
+        }
+    }
+}
+
 /// Writes the page to the place that is ours, replacing an older one.
 pub(crate) fn write_page(run: &Run, analysis: &Analysis, path: &Path) -> Result<(), Failure> {
-    let html = iolens_report::html::page(run, analysis);
+    replace(path, &iolens_report::html::page(run, analysis))
+}
+
+fn replace(path: &Path, html: &str) -> Result<(), Failure> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
     }

@@ -12,6 +12,7 @@ use iolens_model::run::{Change, Run, RunHeader, StoppedBy};
 
 use crate::args;
 use crate::commands::run::{Session, check_again, conclude, prepared};
+use crate::commands::stored::refuse_imported;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::runner::Means;
@@ -28,6 +29,7 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
     let id = session.store.find(wanted).map_err(Failure::usage)?;
     let run = session.store.load(&id).map_err(Failure::unusable)?;
     let host = host::read(&host::Root::real());
+    refuse_imported(&run.header, "go on with")?;
     refuse_end(&run.header)?;
     refuse_change(&run.header, BUILD, &host)?;
     let plan = Plan {

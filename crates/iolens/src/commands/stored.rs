@@ -1,21 +1,21 @@
-//! Looking at stored runs: `iolens runs`, `show` and `export`.
+//! Looking at stored runs: `iolens runs` and `show`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use iolens_model::run::{Run, RunHeader};
-use iolens_report::{csv, json, text};
+use iolens_report::{json, text};
 use iolens_stats::Fold;
 use iolens_stats::analysis::Analysis;
 use iolens_store::{RunSummary, Store, StoreError};
 
-use crate::args::{self, RowFormat, Rows};
-use crate::commands::report::{style, write_new};
+use crate::args;
+use crate::commands::report::style;
 use crate::failure::Failure;
 use crate::{output, places};
 
 /// Opens the database without changing it.
-fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
+pub(crate) fn open(db: Option<&Path>) -> Result<(Store, PathBuf), Failure> {
     let path = places::existing_database(db)?;
     let store = Store::open_read_only(&path).map_err(Failure::unusable)?;
     Ok((store, path))
@@ -89,6 +89,7 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode, Failure> {
 /// A run as a line of the list.
 pub(crate) fn row(run: &RunSummary) -> text::RunRow {
     text::RunRow {
+        host: run.host.clone(),
         id: run.id.clone(),
         name: run.name.clone(),
         started_unix_ns: run.started_unix_ns,
@@ -113,6 +114,9 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
             false if args.all => text::whole(&run, &analysis, &style()),
             false => text::run(&run, &analysis, &style()),
         });
+        if let Some(origin) = text::origin(&run.header).filter(|_| !args.result.json) {
+            output::result(&origin);
+        }
         return Ok(ExitCode::SUCCESS);
     };
     let (run, _) = load(db, &args.run)?;
@@ -129,22 +133,13 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes rows.
-pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
-    let (run, _) = load(args.db.as_deref(), &args.run)?;
-    let rows = match (args.format, args.rows) {
-        (RowFormat::Csv, Rows::Arms) => csv::arms(&run),
-        (RowFormat::Csv, Rows::Slices) => csv::slices(&run),
-        (RowFormat::Csv, Rows::Cells) => csv::cells(&run, &iolens_stats::analyse(&run)),
-        (RowFormat::Csv, Rows::Phases) => csv::phases(&run),
-        (RowFormat::Json, Rows::Phases) => json::phases(&run),
-        (RowFormat::Json, Rows::Arms) => json::arms(&run),
-        (RowFormat::Json, Rows::Slices) => json::slices(&run),
-        (RowFormat::Json, Rows::Cells) => json::cells(&run, &iolens_stats::analyse(&run)),
-    };
-    match &args.output {
-        Some(path) => write_new(path, rows.as_bytes(), args.overwrite)?,
-        None => output::result(&rows),
-    }
-    Ok(ExitCode::SUCCESS)
+/// Refuses to measure for a run that was imported: `doing` it belongs where the run is from.
+pub(crate) fn refuse_imported(header: &RunHeader, doing: &str) -> Result<(), Failure> {
+    let Some(origin) = &header.origin else { return Ok(()) };
+    Err(Failure::usage(format!(
+        "cannot {doing} run {}: it was measured on {} and imported from {}\n  numbers of two \
+         machines do not belong into one run: do so where it was measured, or run its plan here \
+         (`iolens show {} --json` has the command)",
+        header.id, origin.host, origin.path, header.id
+    )))
 }

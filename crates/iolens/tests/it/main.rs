@@ -22,6 +22,7 @@ mod file_read;
 mod file_run;
 mod file_write;
 mod harness;
+mod import;
 mod limits;
 mod load;
 mod main_job;

@@ -159,7 +159,11 @@ fn sentences_name_the_crossing_first() {
 #[test]
 fn exports_have_calls_and_no_message() {
     let (run, analysis) = run();
-    for rows in [csv::arms(&run), csv::slices(&run), csv::cells(&run, &analysis)] {
+    for rows in [
+        csv::arms(std::slice::from_ref(&run)),
+        csv::slices(std::slice::from_ref(&run)),
+        csv::cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis)),
+    ] {
         let header = rows.lines().next().expect("a header");
         let columns: Vec<&str> = header.split(',').collect();
         assert!(columns.contains(&"calls_in_a_row") && columns.contains(&"primitive"), "{header}");
@@ -167,7 +171,7 @@ fn exports_have_calls_and_no_message() {
         assert!(foreign.iter().all(|word| !header.contains(word)), "{header}");
         assert!(rows.lines().all(|line| line.split(',').count() >= columns.len()));
     }
-    let cells = csv::cells(&run, &analysis);
+    let cells = csv::cells(std::slice::from_ref(&run), std::slice::from_ref(&analysis));
     let row = cells.lines().find(|line| line.contains(",read_zero,")).expect("a row");
     assert!(row.contains(",FASTER,") || row.contains(",SLOWER,"), "{row}");
 }

@@ -176,8 +176,11 @@ fn calls_of_programs_are_null_and_their_starts_are_told() {
     for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
-    let cells: serde_json::Value =
-        serde_json::from_str(&json::cells(&run, &analysis)).expect("our own JSON");
+    let cells: serde_json::Value = serde_json::from_str(&json::cells(
+        std::slice::from_ref(&run),
+        std::slice::from_ref(&analysis),
+    ))
+    .expect("our own JSON");
     let rows = cells["cells"].as_array().expect("rows");
     let of = |id: &str| rows.iter().find(|row| row["primitive"] == id).expect("a row");
     assert!(of("dd")["system_calls_per_copy"].is_null(), "{}", of("dd"));

@@ -280,8 +280,11 @@ fn exports_have_blocks_and_what_was_found_of_the_file() {
     for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
-    let cells: serde_json::Value =
-        serde_json::from_str(&json::cells(&run, &analysis)).expect("our own JSON");
+    let cells: serde_json::Value = serde_json::from_str(&json::cells(
+        std::slice::from_ref(&run),
+        std::slice::from_ref(&analysis),
+    ))
+    .expect("our own JSON");
     insta::assert_snapshot!("a_cell_as_json", format!("{:#}", cells["cells"][0]));
     let whole: serde_json::Value =
         serde_json::from_str(&json::run(&run, &analysis)).expect("our own JSON");

@@ -5,7 +5,7 @@ use iolens_model::doctor::{Finding, State};
 use iolens_model::host::{Fact, HostFacts, SwitchCost};
 use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
-use iolens_model::run::{FarFacts, Run};
+use iolens_model::run::{FarFacts, Run, RunHeader};
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::analysis::{Analysis, Told};
 use maud::{Markup, html};
@@ -21,6 +21,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
         html! {
             div.columns {
                 (super::files::facts(run))
+                (origin(&run.header))
                 (in_effect(run, &analysis.told))
                 @for group in groups(host) {
                     div.group {
@@ -33,6 +34,22 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
             @if let Some(far) = &run.header.far { (other(far)) }
         },
     )
+}
+
+/// Where a run came from that was imported.
+fn origin(header: &RunHeader) -> Markup {
+    html! {
+        @if let Some(origin) = &header.origin {
+            div.group {
+                h3 { "origin" }
+                dl.facts {
+                    dt { "host" } dd { (origin.host) }
+                    dt { "imported from" } dd { (origin.path) }
+                    dt { "imported on" } dd { (iolens_model::moment::utc(origin.imported_unix_ns)) }
+                }
+            }
+        }
+    }
 }
 
 /// The machine at the other end.

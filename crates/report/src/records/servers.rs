@@ -277,7 +277,7 @@ pub(super) fn figures(arm: &ArmAnalysis) -> Named {
     ]));
     row.extend(cpus(server));
     row.extend(ended(server.map(|s| &s.outcomes)));
-    row.extend(super::latency(arm));
+    row.extend(super::figures::latency(arm));
     row.extend(percentiles("from_sent", server.and_then(|s| s.from_sent.as_ref())));
     row.extend(percentiles("lag", server.and_then(|s| s.lag.as_ref())));
     row.extend(end("server", server.map(|s| &s.server)));

@@ -337,8 +337,11 @@ fn columns_are_those_of_the_study_and_each_end_has_its_own() {
     for (name, header) in columns_tests::without(&foreign, &run, &analysis) {
         insta::assert_snapshot!(format!("columns_of_{name}"), header);
     }
-    let cells: serde_json::Value =
-        serde_json::from_str(&json::cells(&run, &analysis)).expect("our own JSON");
+    let cells: serde_json::Value = serde_json::from_str(&json::cells(
+        std::slice::from_ref(&run),
+        std::slice::from_ref(&analysis),
+    ))
+    .expect("our own JSON");
     let rows = cells["cells"].as_array().expect("rows");
     let is_closed = |row: &&serde_json::Value| row["load"] == "closed" && row["connections"] == 16;
     let of =

@@ -1,0 +1,58 @@
+//! `iolens export`: the numbers of stored runs, or all that is stored of them.
+
+use std::process::ExitCode;
+
+use iolens_model::run::Run;
+use iolens_report::{csv, json};
+use iolens_stats::analysis::Analysis;
+
+use crate::args::{self, RowFormat, Rows};
+use crate::commands::report::{same_study, write_new};
+use crate::commands::stored::{load, open};
+use crate::failure::Failure;
+use crate::output;
+
+/// Writes rows.
+pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
+    let text = match (args.rows, args.format) {
+        (Rows::All, RowFormat::Csv) => return Err(Failure::usage(ALL_AS_CSV)),
+        (Rows::All, RowFormat::Json) => all(args)?,
+        _ => rows(args)?,
+    };
+    match &args.output {
+        Some(path) => write_new(path, text.as_bytes(), args.overwrite)?,
+        None => output::result(&text),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+const ALL_AS_CSV: &str =
+    "--rows all: a whole run is no table\n  write --format json, or other --rows";
+
+/// Whole runs, one behind another.
+fn all(args: &args::Export) -> Result<String, Failure> {
+    let (store, _) = open(args.db.as_deref())?;
+    let mut text = String::new();
+    for wanted in &args.runs {
+        let id = store.find(wanted).map_err(Failure::usage)?;
+        store.lines(&id, |line| text.push_str(line)).map_err(Failure::unusable)?;
+    }
+    Ok(text)
+}
+
+fn rows(args: &args::Export) -> Result<String, Failure> {
+    let load = |wanted: &String| Ok(load(args.db.as_deref(), wanted)?.0);
+    let runs: Vec<Run> = args.runs.iter().map(load).collect::<Result<_, Failure>>()?;
+    same_study(runs.iter().map(|run| &run.header))?;
+    let analysed = || -> Vec<Analysis> { runs.iter().map(iolens_stats::analyse).collect() };
+    Ok(match (args.format, args.rows) {
+        (RowFormat::Csv, Rows::Arms) => csv::arms(&runs),
+        (RowFormat::Csv, Rows::Slices) => csv::slices(&runs),
+        (RowFormat::Csv, Rows::Cells) => csv::cells(&runs, &analysed()),
+        (RowFormat::Csv, Rows::Phases | Rows::All) => csv::phases(&runs),
+        (RowFormat::Json, Rows::Arms) => json::arms(&runs),
+        (RowFormat::Json, Rows::Slices) => json::slices(&runs),
+        (RowFormat::Json, Rows::Cells) => json::cells(&runs, &analysed()),
+        (RowFormat::Json, Rows::Phases | Rows::All) => json::phases(&runs),
+    })
+}
