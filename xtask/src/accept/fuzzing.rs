@@ -4,12 +4,13 @@ use super::process::{Finished, Job};
 use super::{Bench, Judged, Outcome};
 
 /// Targets, each with what its seeds are, from the root of the workspace.
-const TARGETS: [(&str, Option<&str>); 9] = [
+const TARGETS: [(&str, Option<&str>); 10] = [
     ("plan", Some("plans")),
     ("arguments", Some("fuzz/seeds/arguments")),
     ("tables", Some("crates/audit/fixtures")),
     ("frames", Some("fuzz/seeds/frames")),
     ("replies", Some("fuzz/seeds/replies")),
+    ("import", Some("fuzz/seeds/import")),
     ("host", Some("fuzz/seeds/host")),
     ("kernel", Some("fuzz/seeds/kernel")),
     // Both make their database themselves; the bytes say what is done to it.

@@ -86,6 +86,11 @@ fn no_reply_of_a_server_makes_it_panic() {
 }
 
 #[test]
+fn no_run_to_import_makes_it_panic() {
+    check("fuzz/seeds/import", 60, hostile::import);
+}
+
+#[test]
 fn no_description_of_a_machine_makes_it_panic() {
     check("fuzz/seeds/host", 20, hostile::host);
 }
