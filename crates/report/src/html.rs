@@ -43,16 +43,17 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             files::cells(run, analysis),
             reproduce::section(run),
         ],
-        Study::Server => vec![
-            servers::answers(run, analysis),
-            servers::decision(run, analysis),
-            servers::figures(run, analysis),
-            servers::counters(run, analysis),
-            validity::section(run, analysis),
-            machine::section(run, analysis),
-            servers::cells(run, analysis),
-            reproduce::section(run),
-        ],
+        Study::Server => around(
+            vec![servers::answers(run, analysis), servers::decision(run, analysis)],
+            |room| servers::figures(run, analysis, room),
+            vec![
+                servers::counters(run, analysis),
+                validity::section(run, analysis),
+                machine::section(run, analysis),
+                servers::cells(run, analysis),
+                reproduce::section(run),
+            ],
+        ),
         Study::Syscall => vec![
             calls::answers(run, analysis),
             calls::figures(run, analysis),
@@ -96,21 +97,29 @@ fn document(build: &str, title: &str, header: &Markup, main: &Markup, footer: &s
 
 /// The sections of a run of `net`. It can have so many figures that not all have room.
 fn of_net(run: &Run, analysis: &Analysis) -> Vec<Markup> {
-    let before = [
+    let before = vec![
         answers::section(run, analysis),
         decision::section(run, analysis),
         questions::section(run, analysis),
     ];
-    let after = [
+    let after = vec![
         copies::section(run, analysis),
         validity::section(run, analysis),
         machine::section(run, analysis),
         cells::section(run, analysis),
         reproduce::section(run),
     ];
+    around(before, |room| figures::section(run, analysis, room), after)
+}
+
+/// Sections with the figures between them, which have the room that these leave in a page.
+fn around(
+    before: Vec<Markup>,
+    figures: impl FnOnce(usize) -> Markup,
+    after: Vec<Markup>,
+) -> Vec<Markup> {
     let others: usize = before.iter().chain(&after).map(|section| section.0.len()).sum();
-    let room = BYTES_MAX.saturating_sub(others + AROUND_BYTES);
-    let figures = figures::section(run, analysis, room);
+    let figures = figures(BYTES_MAX.saturating_sub(others + AROUND_BYTES));
     before.into_iter().chain([figures]).chain(after).collect()
 }
 

@@ -110,9 +110,9 @@ fn highest_rates(run: &Run, analysis: &Analysis) -> Markup {
     }
 }
 
-/// Curves by what they are about, and what has none.
-pub(super) fn figures(run: &Run, analysis: &Analysis) -> Markup {
-    let figures = drawn_once(figure::all(run, analysis), FIGURES_BYTES);
+/// Curves by what they are about, and what has none; in so many bytes, if each is drawn once.
+pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Markup {
+    let figures = drawn_once(figure::all(run, analysis), room.min(FIGURES_BYTES));
     let of = |group: Group| -> Vec<&Figure> {
         figures.iter().filter(|figure| figure.group == group).collect()
     };
