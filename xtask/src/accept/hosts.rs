@@ -1,9 +1,10 @@
 //! Issue 9: a run between two network namespaces that stand for two hosts, through a real sshd;
 //! what becomes of it when sshd, a worker or the link goes; and strangers at the port for data.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -109,6 +110,17 @@ impl Hosts {
         self.here(bench, &[&args[..], more].concat())
     }
 
+    /// What is left in the end, and when that was.
+    fn left_at_last(&self, bench: &Bench) -> Result<(Vec<String>, Duration), String> {
+        let begin = Instant::now();
+        loop {
+            let left = self.left(bench)?;
+            if left.is_empty() || begin.elapsed() > LEFT_LIMIT {
+                return Ok((left, begin.elapsed()));
+            }
+        }
+    }
+
     /// What of ours is left on either: processes of this build, and what was brought there.
     pub(crate) fn left(&self, bench: &Bench) -> Result<Vec<String>, String> {
         let found = self.here(bench, &["sh", "-c", LEFT])?.run()?.success()?;
@@ -116,9 +128,12 @@ impl Hosts {
     }
 }
 
+/// How long a keeper that hears nothing may stay: a minute, and what it takes to look.
+const LEFT_LIMIT: Duration = Duration::from_secs(75);
+
 /// Workers, keepers and shells of ours that are still there, and folders with programs.
 const LEFT: &str = "for pid in /proc/[0-9]*; do \
-                    tr '\\0' ' ' <$pid/cmdline 2>/dev/null | grep -E 'iolens worker|worker --keep'; \
+                    tr '\\0' ' ' <$pid/cmdline 2>/dev/null | grep -E '[i]olens worker|[w]orker --keep'; \
                     done; ls -d /tmp/iolens.* 2>/dev/null; true";
 
 /// `2 trials ok, counted at both ends`.
@@ -133,7 +148,7 @@ pub(crate) fn whole(bench: &Bench) -> Judged {
         let cells = json["cells"].as_array().map_or(0, Vec::len);
         let counted = both_counted(&hosts, bench)?;
         let left = hosts.left(bench)?;
-        passes &= far["direction"] == direction && cells == 2 && counted.0 > 0 && counted.1 == 0;
+        passes &= far["direction"] == direction && cells > 0 && counted.0 > 0 && counted.1 == 0;
         passes &= left.is_empty();
         evidence.push(format!(
             "{direction}: {cells} cells by `{}` to {}, {} slices with calls and CPU time of both \
@@ -153,21 +168,28 @@ fn both_counted(hosts: &Hosts, bench: &Bench) -> Result<(usize, usize), String> 
     let tool = bench.tool.display().to_string();
     let args = [&tool, "export", "last", "--format", "json", "--rows", "slices"];
     let done = hosts.here(bench, &args)?.limit_minutes(2).run()?.success()?;
-    let json: Value = serde_json::from_str(&done.stdout()).map_err(|e| e.to_string())?;
-    let slices = json["slices"].as_array().cloned().unwrap_or_default();
+    let slices = measured_slices(&done.stdout())?;
     let is_counted = |slice: &&Value| {
         let has = |name: &str| slice[name].as_u64().is_some_and(|value| value > 0);
-        ["tx_calls", "rx_calls", "tx_task_clock_ns", "rx_task_clock_ns"].into_iter().all(has)
+        ["tx_calls", "rx_calls", "tx_cpu_ns", "rx_cpu_ns"].into_iter().all(has)
     };
     let counted = slices.iter().filter(is_counted).count();
     Ok((counted, slices.len() - counted))
+}
+
+/// Of exported slices those that count.
+fn measured_slices(json: &str) -> Result<Vec<Value>, String> {
+    let json: Value = serde_json::from_str(json).map_err(|e| e.to_string())?;
+    let slices = json["slices"].as_array().into_iter().flatten();
+    Ok(slices.filter(|slice| slice["kind"] == "measured").cloned().collect())
 }
 
 /// What is taken away in the middle of a run, in words of a shell, on which host, and what the
 /// trial has to say of it.
 const LOSSES: [(&str, bool, &str); 3] = [
     ("the sshd of the session", true, "pkill -KILL -f 'sshd: root'"),
-    ("the worker there", true, "pkill -KILL -f '/proc/self/exe worker$'"),
+    // Each trial has its own, and between two there is none.
+    ("the worker there", true, "until pkill -KILL -f '/proc/self/exe worker$'; do :; done"),
     ("the link", true, "ip link del far"),
 ];
 
@@ -186,10 +208,12 @@ pub(crate) fn losses(bench: &Bench) -> Judged {
         let done = run.finish()?;
         let json: Value = serde_json::from_str(&done.stdout()).unwrap_or(Value::Null);
         let ended = json["run"]["end"]["stopped_by"].as_str().unwrap_or("?").to_owned();
-        let left = hosts.left(bench)?;
+        let (left, after) = hosts.left_at_last(bench)?;
         passes &= left.is_empty() && ended != "?";
         let reason = failed.split_once("failed:").map_or("", |(_, why)| why).trim();
-        evidence.push(format!("without {what}: {reason}; the run: {ended}; left: {left:?}"));
+        evidence.push(format!(
+            "without {what}: {reason}; the run: {ended}; left {after:.0?} later: {left:?}"
+        ));
     }
     let evidence = evidence.join("\n");
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
@@ -207,7 +231,7 @@ pub(crate) fn firewall(bench: &Bench) -> Judged {
     let more = ["--sizes", "1KiB", "--passes", "1", "--peer-address", DROPPED];
     let done = hosts.run(bench, &more)?.limit_minutes(3).run()?;
     let said = done.stderr();
-    let named = said.lines().find(|line| line.contains("firewall")).unwrap_or("").trim();
+    let named = said.lines().find(|line| line.contains("a firewall lets")).unwrap_or("").trim();
     let left = hosts.left(bench)?;
     let evidence =
         format!("{:.1} s, {}: {named}; left: {left:?}", done.elapsed.as_secs_f64(), done.status);
@@ -222,25 +246,26 @@ pub(crate) fn strangers(bench: &Bench) -> Judged {
     let far = hosts.far.clone();
     let stranger = hosts.here(bench, &["python3", "-c", STRANGER, &far, "6"])?.start()?;
     let made = stranger.finish()?.success()?.stdout();
-    run.finish()?;
+    let answer: Value = serde_json::from_str(&run.finish()?.stdout()).map_err(|e| e.to_string())?;
+    let rejected = answer["rejected"].as_array().into_iter().flatten();
+    let said: BTreeSet<&str> = rejected.filter_map(|trial| trial["reason"].as_str()).collect();
+    let said: Vec<&str> = said.into_iter().filter(|reason| reason.contains("not ours")).collect();
     let tool = bench.tool.display().to_string();
     let args = [&tool, "export", "last", "--format", "json", "--rows", "slices"];
     let done = hosts.here(bench, &args)?.limit_minutes(2).run()?.success()?;
-    let json: Value = serde_json::from_str(&done.stdout()).map_err(|e| e.to_string())?;
-    let slices = json["slices"].as_array().cloned().unwrap_or_default();
+    let slices = measured_slices(&done.stdout())?;
     let of = |slice: &Value, name: &str| slice[name].as_u64().unwrap_or(0);
     let wrong = slices.iter().filter(|slice| {
         of(slice, "tx_bytes") != of(slice, "rx_bytes")
             || of(slice, "tx_bytes") != of(slice, "tx_messages") * 1024
     });
     let wrong = wrong.count();
-    let shown = hosts.here(bench, &[&tool, "show", "last", "1"])?.run()?.success()?.stdout();
-    let said = shown.lines().find(|line| line.contains("not ours")).unwrap_or("").trim();
     let evidence = format!(
         "{} connections of strangers; {} slices, {wrong} with other bytes than were sent; it says: \
-         {said}",
+         {}",
         made.trim(),
-        slices.len()
+        slices.len(),
+        said.join("; ")
     );
     let passes = wrong == 0 && !slices.is_empty() && !said.is_empty() && made.trim() != "0";
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })

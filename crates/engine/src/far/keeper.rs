@@ -27,10 +27,6 @@ use crate::spawn::{Spawned, describe, spawn};
 use crate::trial::Launch;
 use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
 
-/// Without a word for so long, whoever started it has gone without ending its input, as some
-/// launchers do. Trials are shorter than that.
-const SILENCE_LIMIT_NS: u64 = 3_600_000_000_000;
-
 /// Where `sshd` says whence and whereto its client has connected: two addresses, each with
 /// a port behind it (sshd(8)).
 const SSH_CONNECTION: &str = "SSH_CONNECTION";
@@ -75,9 +71,9 @@ pub fn keep(
                 worker => keeper.pass_on(worker, body),
             }
         }
-        match poll::is_readable(control.as_fd(), SILENCE_LIMIT_NS) {
+        match poll::is_readable(control.as_fd(), wire::SILENCE_LIMIT_NS) {
             Ok(true) => {}
-            Ok(false) => return Err(io::Error::other("nothing was heard for an hour")),
+            Ok(false) => return Err(io::Error::other("nothing was heard for a minute")),
             Err(Errno::EINTR) => continue,
             Err(errno) => return Err(io::Error::other(errno.to_string())),
         }
@@ -136,6 +132,7 @@ impl<W: Write + Send + 'static> Keeper<W> {
                 Ok(()) => Ok(()),
                 Err(what) => say(&self.answers, &FromKeeper::Failed { worker, what }),
             },
+            ToKeeper::Alive => Ok(()),
             ToKeeper::End { worker } => match self.workers.remove(&worker) {
                 Some(kept) => say(&self.answers, &ended(worker, kept)),
                 None => Ok(()),

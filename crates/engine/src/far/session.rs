@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
 
 use iolens_sys::errno::Errno;
 use iolens_sys::signal::Interrupts;
@@ -33,6 +34,9 @@ const MARK: &str = "iolens-far: ";
 
 /// Without a byte in either direction for so long, nothing comes of it any more.
 const SILENCE_LIMIT_NS: u64 = 60_000_000_000;
+
+/// How long a launcher may take to end when its output has ended.
+const LAST_WORDS_NS: u64 = 1_000_000_000;
 
 /// Bytes of others' lines that are passed over.
 const BANNER_BYTES_MAX: usize = 1 << 20;
@@ -58,6 +62,8 @@ enum Order {
     Bytes(Vec<u8>),
     /// All of it.
     File(File),
+    /// Nothing; from here on the other side is a keeper, which is told that we are still here.
+    Beat,
 }
 
 /// The conversation. The launcher is killed and reaped when it is dropped; what it had started
@@ -68,6 +74,8 @@ pub(super) struct Session {
     orders: Option<Sender<Order>>,
     /// Bytes that were written.
     written: Arc<AtomicU64>,
+    /// Whether a line of ours has come.
+    is_through: bool,
     stdout: ChildStdout,
     errors: File,
     /// What has come and is no line or frame yet.
@@ -96,6 +104,7 @@ pub(super) fn open(
     };
     check_build(way, protocol, &build).map_err(Trouble::failed)?;
     session.say(&ToKeeper::Hello { protocol: PROTOCOL_VERSION, boot: keeper::boot() });
+    session.order(Order::Beat);
     match session.word(interrupts)? {
         FromKeeper::Here { end } => Ok((session, build, *end)),
         FromKeeper::Refused { what } => {
@@ -137,6 +146,7 @@ impl Session {
             child,
             orders: Some(orders),
             written,
+            is_through: false,
             stdout,
             errors,
             bytes: Vec::new(),
@@ -196,7 +206,10 @@ impl Session {
                         "has a terminal in its way, which changes bytes: leave out what asks for \
                          one, such as -t",
                     )),
-                    Some(said) => return Ok(said.to_owned()),
+                    Some(said) => {
+                        self.is_through = true;
+                        return Ok(said.to_owned());
+                    }
                     None => passed += line.len(),
                 }
             }
@@ -277,10 +290,7 @@ impl Session {
 
     /// Says a word to the keeper.
     pub(super) fn say(&self, word: &impl Serialize) {
-        let mut bytes = Vec::new();
-        // Memory takes all of it.
-        let _ = wire::say(&mut bytes, word);
-        self.order(Order::Bytes(bytes));
+        self.order(Order::Bytes(said(word)));
     }
 
     /// Passes bytes on to a worker.
@@ -306,16 +316,29 @@ impl Session {
 
     /// How the launcher ended, and the last that it said.
     fn obituary(&mut self) -> Trouble {
-        // Its output has ended: it is dead, or must be.
-        let _ = self.child.kill();
-        let how = match self.child.wait() {
+        let how = match self.wait_for_end() {
             Ok(status) => spawn::obituary(status, &self.errors),
             Err(e) => format!("cannot be waited for: {}", Errno::from(e)),
         };
-        Trouble::failed(format!(
-            "the launcher `{}` {how} (it has no terminal to ask for a password on)",
-            self.name
-        ))
+        let hint = match self.is_through {
+            true => "",
+            false => " (it has no terminal to ask for a password on)",
+        };
+        Trouble::failed(format!("the launcher `{}` {how}{hint}", self.name))
+    }
+
+    /// The end of a launcher whose output has ended. It may have something to say yet; one that
+    /// stays is killed.
+    fn wait_for_end(&mut self) -> io::Result<ExitStatus> {
+        let begin_ns = clock::monotonic_ns();
+        while clock::monotonic_ns() - begin_ns < LAST_WORDS_NS {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            let _ = poll::readable(&[], LAST_WORDS_NS / 100);
+        }
+        self.child.kill()?;
+        self.child.wait()
     }
 
     /// What the launcher does that it ought not to, with the last that it said.
@@ -352,10 +375,18 @@ fn writer(mut stdin: ChildStdin, written: Arc<AtomicU64>) -> Sender<Order> {
         Ok(())
     };
     std::thread::spawn(move || {
-        for order in to_write {
-            let done = match order {
-                Order::Bytes(bytes) => write(&bytes),
-                Order::File(file) => each_piece(file, &mut write),
+        let mut beats = false;
+        loop {
+            let done = match to_write.recv_timeout(Duration::from_nanos(wire::BEAT_NS)) {
+                Ok(Order::Bytes(bytes)) => write(&bytes),
+                Ok(Order::File(file)) => each_piece(file, &mut write),
+                Ok(Order::Beat) => {
+                    beats = true;
+                    Ok(())
+                }
+                Err(RecvTimeoutError::Timeout) if beats => write(&said(&ToKeeper::Alive)),
+                Err(RecvTimeoutError::Timeout) => Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return,
             };
             if done.is_err() {
                 return;
@@ -363,6 +394,14 @@ fn writer(mut stdin: ChildStdin, written: Arc<AtomicU64>) -> Sender<Order> {
         }
     });
     orders
+}
+
+/// A word to the keeper as bytes.
+fn said(word: &impl Serialize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // Memory takes all of it.
+    let _ = wire::say(&mut bytes, word);
+    bytes
 }
 
 /// Shows a file to `see`, piece by piece.

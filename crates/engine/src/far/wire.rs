@@ -16,6 +16,13 @@ pub(crate) const BODY_BYTES_MAX: usize = 4 << 20;
 /// Longest piece of a worker's output in one frame.
 pub(crate) const PIECE_BYTES: usize = 64 << 10;
 
+/// Without another word to the keeper for so long, [`ToKeeper::Alive`] is said.
+pub(crate) const BEAT_NS: u64 = 10_000_000_000;
+
+/// Without a word for so long, whoever had the keeper started has gone without ending its input:
+/// the link is down, or a launcher does not tell.
+pub(crate) const SILENCE_LIMIT_NS: u64 = 6 * BEAT_NS;
+
 /// In place of a worker's number: it is a word between the two themselves.
 pub const NOBODY: u32 = 0;
 
@@ -38,6 +45,8 @@ pub enum ToKeeper {
         /// Variables of its environment.
         environment: Vec<(String, String)>,
     },
+    /// Nothing else was to be said for a while; the conversation goes on.
+    Alive,
     /// End a worker, if it has not ended yet. Answered by [`FromKeeper::Ended`].
     End {
         /// Its number.

@@ -130,7 +130,7 @@ fn hovers(figure: &PageFigure<'_>, is_judged: bool) -> Vec<String> {
     let points = figure.svg.split("<g class=\"pt\"><title>").skip(1);
     let points = points.filter_map(|rest| rest.split("</g>").next()?.split_once("</title>"));
     // The squares of a legend say what stands beside them.
-    let points = points.filter(|(_, mark)| !mark.contains(r#"width="12.0" height="12.0""#));
+    let points = points.filter(|(_, mark)| !mark.contains(r#"width="12" height="12""#));
     let mut faults = Vec::new();
     for (hover, _) in points {
         let n = count(hover);
