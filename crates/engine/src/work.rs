@@ -20,6 +20,9 @@ const TOGETHER_MIN: u64 = 16;
 const GUESS_CALL_NS: f64 = 1_500.0;
 const GUESS_BYTES_PER_NS: f64 = 4.0;
 
+/// A link of 8 Mbit/s.
+const GUESS_LINK_BYTES_PER_NS: f64 = 1e-3;
+
 /// A round trip wakes a thread at each end.
 const GUESS_ROUND_TRIP_NS: f64 = 30_000.0;
 
@@ -49,6 +52,13 @@ const COLD_SLICES: u64 = 10;
 pub fn guessed_message_ns(cell: &Cell) -> f64 {
     let fixed_ns = if cell.is_rr() { GUESS_ROUND_TRIP_NS } else { GUESS_CALL_NS };
     fixed_ns + cell.size.0 as f64 / GUESS_BYTES_PER_NS
+}
+
+/// The time of one message to another machine before anything was measured, in ns: that of a
+/// link so slow that few are slower. Fewer messages than there is time for are soon sent.
+#[must_use]
+pub fn guessed_ns_over_a_link(cell: &Cell) -> f64 {
+    guessed_message_ns(cell) + cell.size.0 as f64 / GUESS_LINK_BYTES_PER_NS
 }
 
 /// The time of one block before anything was measured, in ns.

@@ -226,11 +226,21 @@ impl CellState {
             Direction::Tx => (near_cpus, far_cpus, far.near_address, far.address),
             Direction::Rx => (far_cpus, near_cpus, far.address, far.near_address),
         };
+        let mut groups = self.groups;
+        for arm in groups.iter_mut().flat_map(|group| &mut group.arms) {
+            arm.message_ns = work::guessed_ns_over_a_link(&self.cell);
+        }
         CellState {
+            groups,
             placement: Placement { tx_cpus, rx_cpus },
             hosts: Some(TrialHosts { direction: far.direction, tx, rx }),
             ..self
         }
+    }
+
+    /// Whether the cell has an end on another machine.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.hosts.is_some()
     }
 
     /// Whether anything of the cell is still to be measured.
@@ -407,6 +417,7 @@ impl CellState {
         let least = match (self.cell.copy(), self.cell.server()) {
             (Some(_), _) => longest_of(&|arm| arm.message_ns),
             (_, Some(_)) => longest_of(&|arm| self.work_ns(arm, target)),
+            _ if self.is_apart() => longest_of(&|arm| self.work_ns(arm, target)),
             _ => 4.0 * f64::from(self.cell.threads) * work::guessed_message_ns(&self.cell),
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
@@ -414,6 +425,9 @@ impl CellState {
         let rounds = match (self.cell.copy(), self.cell.server()) {
             (Some(_), _) => rounds_of_probes(longest.saturating_mul(arms.len() as u64), ROUNDS),
             (_, Some(_)) => servers::PROBE_ROUNDS,
+            _ if self.is_apart() => {
+                rounds_of_probes(longest.saturating_mul(arms.len() as u64), ROUNDS)
+            }
             _ => ROUNDS,
         };
         let layout = Layout {

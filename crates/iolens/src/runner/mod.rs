@@ -246,7 +246,8 @@ impl<'a> Course<'a> {
 
     /// Finds how many messages a slice of each arm is, by two probes of each
     /// cell that are part of no pass: a quarter slice of guessed work, then a
-    /// whole one of what that has found. A window needs none: it ends by time.
+    /// whole one of what that has found. What goes to another machine is guessed as if the link
+    /// were slow, and needs one more where it is not. A window needs none: it ends by time.
     fn find_work(&mut self) -> Result<Flow, Failure> {
         if matches!(self.plan().schedule, Schedule::Window { .. }) {
             return Ok(Flow::GoOn);
@@ -257,7 +258,8 @@ impl<'a> Course<'a> {
             if before.iter().any(|other| own[0].take_over(other)) {
                 continue;
             }
-            for share in [4, 1] {
+            let shares: &[u64] = if self.cells[cell].is_apart() { &[4, 1, 1] } else { &[4, 1] };
+            for &share in shares {
                 for group in (0..self.cells[cell].groups.len()).rev() {
                     if self.cells[cell].is_fixed(group)
                         || (share == 1 && self.cells[cell].is_known(group))

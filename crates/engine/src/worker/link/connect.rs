@@ -63,12 +63,14 @@ fn not_let_through(trial: &Trial, error: tcp::SetupError) -> Failure {
     if trial.hosts.is_none() || !OF_THE_WAY.contains(&error.errno) {
         return Failure::from(error);
     }
-    Failure::cause(format!(
+    let what = format!(
         "{error}, though orders get there: a firewall lets the launcher through and data not, or \
          the address is not the one for data: open the ports of \
          net.ipv4.ip_local_port_range of the receiving end to the sending one, or name another \
          address with --peer-address"
-    ))
+    );
+    // Where the other end has gone meanwhile, that is why.
+    Failure { consequence: true, ..Failure::cause(what) }
 }
 
 struct Connector<'a> {

@@ -1,6 +1,7 @@
 //! What need not be probed: the work of slices that is fixed, found well enough, or known
 //! of another cell.
 
+use iolens_engine::work;
 use iolens_model::cell::{Cell, Setting};
 use iolens_model::server::LoadLevel;
 
@@ -14,8 +15,14 @@ impl CellState {
 
     /// Whether a probe has told all of a group's work: none of its slices would be more
     /// than one file, however exactly the time of that were known, or than one request on
-    /// each connection.
+    /// each connection, or than the fewest messages that go to another machine.
     pub(crate) fn is_known(&self, group: usize) -> bool {
+        if self.is_apart() {
+            let fewest = work::messages(self.target, f64::INFINITY, &self.cell);
+            let is_long =
+                |arm: &GroupArm| arm.is_probed && self.messages(arm, self.target) == fewest;
+            return self.groups[group].arms.iter().all(is_long);
+        }
         let least = match self.cell.server() {
             Some(setting) => f64::from(setting.connections),
             None if self.cell.copy().is_some() => 0.5,
@@ -57,9 +64,17 @@ fn closed(cell: &Cell) -> Cell {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use clap::Parser;
     use iolens_engine::host;
-    use iolens_model::plan::Plan;
+    use iolens_model::axes::{Direction, Topology};
+    use iolens_model::plan::{Axes, Plan};
+    use iolens_model::run::FarFacts;
+    use iolens_model::trial::Work;
+    use iolens_model::units::Nanos;
+    use rand::SeedableRng;
+    use rand_pcg::Pcg64Mcg;
 
     use super::super::servers::Kind;
     use super::*;
@@ -151,6 +166,37 @@ mod tests {
         let groups = &all[0].groups;
         assert_eq!(groups.len(), 2);
         assert!(groups[1].arms.iter().any(|arm| arm.arm.label == "memcpy"));
+    }
+
+    #[test]
+    fn a_link_is_tried_with_few_messages_and_what_is_slow_is_known_at_once() {
+        let mut plan = planned_of("net", "--primitives send --sizes 256KiB --threads 1");
+        let Axes::Net(axes) = &mut plan.axes else { panic!("a plan of net") };
+        axes.topologies = vec![Topology::Host];
+        let host = host::read(&host::Root::real());
+        let far = FarFacts {
+            launcher: "ssh far".to_owned(),
+            build: String::new(),
+            direction: Direction::Tx,
+            near_address: Ipv4Addr::LOCALHOST.into(),
+            address: Ipv4Addr::LOCALHOST.into(),
+            host: host.clone(),
+            findings: Vec::new(),
+            near_findings: Vec::new(),
+        };
+        let cell = CellState::new(&plan, plan.cells()[0].clone(), &host);
+        let mut cell = cell.towards(Some(&far));
+        let probe = cell.probe(&plan, (0, None), Nanos(500_000), &mut Pcg64Mcg::seed_from_u64(1));
+        assert!(probe.slices.iter().all(|slice| slice.work == Work::Messages(4)));
+        let bytes = probe.slices.len() as u64 * 4 * (256 << 10);
+        let at_four_megabits = Nanos(bytes * 2000);
+        assert!(probe.trial_limit > at_four_megabits, "{:?} for {bytes}", probe.trial_limit);
+        for (message_ns, known) in [(262e6, true), (1e3, false)] {
+            for arm in cell.groups.iter_mut().flat_map(|group| &mut group.arms) {
+                (arm.message_ns, arm.is_probed) = (message_ns, true);
+            }
+            assert_eq!(cell.is_known(0), known, "{message_ns}");
+        }
     }
 
     #[test]
