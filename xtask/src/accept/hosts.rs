@@ -151,7 +151,7 @@ pub(crate) fn whole(bench: &Bench) -> Judged {
         passes &= far["direction"] == direction && cells > 0 && counted.0 > 0 && counted.1 == 0;
         passes &= left.is_empty();
         evidence.push(format!(
-            "{direction}: {cells} cells by `{}` to {}, {} slices with calls and CPU time of both \
+            "{direction}: {cells} rows by `{}` to {}, {} slices with calls and CPU time of both \
              ends, {} without; left: {left:?}",
             far["launcher"].as_str().unwrap_or("?"),
             far["address"].as_str().unwrap_or("?"),
