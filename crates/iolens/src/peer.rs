@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use iolens_engine::doctor;
 use iolens_engine::far::{Far, FarEnd, Launcher, NOT_NAMED, Way};
 use iolens_engine::host::Root;
-use iolens_model::axes::{Direction, IpVersion, Study, Topology};
+use iolens_model::axes::{IpVersion, Study, Topology};
 use iolens_model::plan::Plan;
 use iolens_model::run::FarFacts;
 
@@ -126,10 +126,7 @@ fn near_address(far: IpAddr) -> Result<IpAddr, Failure> {
 
 /// Which end of a run is where, in words.
 pub(crate) fn in_words(far: &FarFacts) -> String {
-    let (here, there) = match far.direction {
-        Direction::Tx => ("sends", "receives"),
-        Direction::Rx => ("receives", "sends"),
-    };
+    let [here, there] = far.direction.words();
     format!(
         "this machine ({}) {here}, the one behind `{}` ({}, {}) {there}",
         far.near_address, far.launcher, far.address, far.build

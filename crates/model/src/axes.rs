@@ -158,6 +158,15 @@ impl Direction {
     pub fn is_default(&self) -> bool {
         *self == Direction::default()
     }
+
+    /// What this machine does, and what the other one does.
+    #[must_use]
+    pub fn words(self) -> [&'static str; 2] {
+        match self {
+            Direction::Tx => ["sends", "receives"],
+            Direction::Rx => ["receives", "sends"],
+        }
+    }
 }
 
 axis! {

@@ -152,7 +152,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
                 (iolens_model::moment::utc(run.header.started_unix_ns))
                 @if let Some(host) = run.header.host_label() { " · on " (host) }
                 " · " (words::settings(plan))
-                " · " (number::count(analysis.passes, "complete pass").replace("passs", "passes"))
+                " · " (number::count(analysis.passes, "complete pass"))
                 " · δ = " (number::percent(analysis.delta).replace(' ', "\u{a0}"))
             }
             @if plan.quick {
@@ -303,14 +303,16 @@ mod tests {
 
     #[test]
     fn ids_are_unique() {
-        for page in pages() {
-            let mut ids: Vec<&str> =
-                page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-            let count = ids.len();
-            ids.sort_unstable();
-            ids.dedup();
-            assert_eq!(ids.len(), count);
-        }
+        pages().iter().for_each(|page| check_ids_are_unique(page));
+    }
+
+    pub(super) fn check_ids_are_unique(page: &str) {
+        let mut ids: Vec<&str> =
+            page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
     }
 
     #[test]

@@ -93,10 +93,14 @@ pub(crate) fn copies(value: Option<f64>) -> String {
     }
 }
 
-/// `1 trial`, `3 trials`.
+/// `1 trial`, `3 trials`, `2 passes`.
 pub(crate) fn count(n: impl Into<u64>, noun: &str) -> String {
     let n: u64 = n.into();
-    let plural = if n == 1 { "" } else { "s" };
+    let plural = match (n, noun.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
     format!("{n} {noun}{plural}")
 }
 

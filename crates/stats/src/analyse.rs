@@ -12,6 +12,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
@@ -130,12 +131,11 @@ fn side_by_side<T: Sync, R: Send>(
     thread::scope(|scope| {
         let stretches = items.chunks(items.len().div_ceil(threads));
         let of = &of;
-        let begun: Vec<_> = stretches.map(|some| (some, scope.spawn(move || of(some)))).collect();
-        // A thread that could not go on is made good for here, where its panic is seen.
-        begun
-            .into_iter()
-            .flat_map(|(some, done)| done.join().unwrap_or_else(|_| of(some)))
-            .collect()
+        let begun: Vec<_> = stretches.map(|some| scope.spawn(move || of(some))).collect();
+        let done = |thread: thread::ScopedJoinHandle<'_, Vec<R>>| {
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        };
+        begun.into_iter().flat_map(done).collect()
     })
 }
 

@@ -141,7 +141,7 @@ impl<'a> Lines<'a> {
 
 /// The tables whose rows are counted in the last line.
 fn tables() -> impl Iterator<Item = Table> {
-    OF_RUN.into_iter().flat_map(|group| [group.table].into_iter().chain(group.parts.to_vec()))
+    OF_RUN.into_iter().flat_map(Group::tables)
 }
 
 /// The first line, as far as it is the same in every version.

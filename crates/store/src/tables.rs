@@ -81,10 +81,16 @@ impl Schema {
     }
 }
 
+impl Group {
+    /// Its table, and those of its parts.
+    pub(crate) fn tables(self) -> impl Iterator<Item = Table> {
+        [self.table].into_iter().chain(self.parts.iter().copied())
+    }
+}
+
 /// Every table of a run.
 fn tables() -> impl Iterator<Item = Table> {
-    let groups = [RUN].into_iter().chain(OF_RUN);
-    groups.flat_map(|group| [group.table].into_iter().chain(group.parts.to_vec()))
+    [RUN].into_iter().chain(OF_RUN).flat_map(Group::tables)
 }
 
 /// A column.

@@ -14,10 +14,26 @@ use crate::output;
 
 /// Writes rows.
 pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
-    let text = match (args.rows, args.format) {
-        (Rows::All, RowFormat::Csv) => return Err(Failure::usage(ALL_AS_CSV)),
-        (Rows::All, RowFormat::Json) => all(args)?,
-        _ => rows(args)?,
+    let runs = || loaded(args);
+    let analysed =
+        |runs: &[Run]| -> Vec<Analysis> { runs.iter().map(iolens_stats::analyse).collect() };
+    let text = match (args.format, args.rows) {
+        (RowFormat::Csv, Rows::All) => return Err(Failure::usage(ALL_AS_CSV)),
+        (RowFormat::Csv, Rows::Arms) => csv::arms(&runs()?),
+        (RowFormat::Csv, Rows::Slices) => csv::slices(&runs()?),
+        (RowFormat::Csv, Rows::Phases) => csv::phases(&runs()?),
+        (RowFormat::Csv, Rows::Cells) => {
+            let runs = runs()?;
+            csv::cells(&runs, &analysed(&runs))
+        }
+        (RowFormat::Json, Rows::All) => all(args)?,
+        (RowFormat::Json, Rows::Arms) => json::arms(&runs()?),
+        (RowFormat::Json, Rows::Slices) => json::slices(&runs()?),
+        (RowFormat::Json, Rows::Phases) => json::phases(&runs()?),
+        (RowFormat::Json, Rows::Cells) => {
+            let runs = runs()?;
+            json::cells(&runs, &analysed(&runs))
+        }
     };
     match &args.output {
         Some(path) => write_new(path, text.as_bytes(), args.overwrite)?,
@@ -40,19 +56,10 @@ fn all(args: &args::Export) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn rows(args: &args::Export) -> Result<String, Failure> {
+/// Runs of one study.
+fn loaded(args: &args::Export) -> Result<Vec<Run>, Failure> {
     let load = |wanted: &String| Ok(load(args.db.as_deref(), wanted)?.0);
     let runs: Vec<Run> = args.runs.iter().map(load).collect::<Result<_, Failure>>()?;
     same_study(runs.iter().map(|run| &run.header))?;
-    let analysed = || -> Vec<Analysis> { runs.iter().map(iolens_stats::analyse).collect() };
-    Ok(match (args.format, args.rows) {
-        (RowFormat::Csv, Rows::Arms) => csv::arms(&runs),
-        (RowFormat::Csv, Rows::Slices) => csv::slices(&runs),
-        (RowFormat::Csv, Rows::Cells) => csv::cells(&runs, &analysed()),
-        (RowFormat::Csv, Rows::Phases | Rows::All) => csv::phases(&runs),
-        (RowFormat::Json, Rows::Arms) => json::arms(&runs),
-        (RowFormat::Json, Rows::Slices) => json::slices(&runs),
-        (RowFormat::Json, Rows::Cells) => json::cells(&runs, &analysed()),
-        (RowFormat::Json, Rows::Phases | Rows::All) => json::phases(&runs),
-    })
+    Ok(runs)
 }

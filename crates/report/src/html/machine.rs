@@ -1,6 +1,6 @@
 //! The machine.
 
-use iolens_model::axes::{Direction, Topology};
+use iolens_model::axes::Topology;
 use iolens_model::doctor::{Finding, State};
 use iolens_model::host::{Fact, HostFacts, SwitchCost};
 use iolens_model::plan::{NetAxes, NetworkOptions};
@@ -54,10 +54,7 @@ fn origin(header: &RunHeader) -> Markup {
 
 /// The machine at the other end.
 fn other(far: &FarFacts) -> Markup {
-    let [here, there] = match far.direction {
-        Direction::Tx => ["sends", "receives"],
-        Direction::Rx => ["receives", "sends"],
-    };
+    let [here, there] = far.direction.words();
     let rows = [
         ("reached with", far.launcher.clone()),
         ("this machine", format!("{} ({here})", far.near_address)),

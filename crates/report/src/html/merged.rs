@@ -203,7 +203,7 @@ fn validity((run, analysis): &Analysed) -> Markup {
     html! {
         h3 { (host(&run.header)) " · run " (run.header.id) ", validity" }
         p {
-            (number::count(analysis.passes, "complete pass").replace("passs", "passes")) "; "
+            (number::count(analysis.passes, "complete pass")) "; "
             (rejected) " rejected or skipped. "
             @for sentence in of(Kind::NoiseFloor) { (prose(run, &sentence.text)) }
         }
@@ -264,12 +264,7 @@ mod tests {
         let page = merged(&three());
         assert_eq!(lint::faults(&page), Vec::<String>::new());
         assert!(!page.contains("<gamma>"), "what machines write is escaped");
-        let mut ids: Vec<&str> =
-            page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-        let count = ids.len();
-        ids.sort_unstable();
-        ids.dedup();
-        assert_eq!(ids.len(), count);
+        super::super::tests::check_ids_are_unique(&page);
     }
 
     #[test]

@@ -205,8 +205,7 @@ pub(crate) fn lines(arm: &ArmAnalysis) -> Vec<String> {
          the server",
         busy(server.server_busy),
         busy(server.client_busy),
-        count(u32::try_from(server.tasks_max).unwrap_or(u32::MAX), "thread or process")
-            .replace("processs", "processes"),
+        count(server.tasks_max, "thread or process"),
     ));
     let limits = &server.limits;
     let all = [&limits.client_busy, &limits.client_late, &limits.rate_not_kept];

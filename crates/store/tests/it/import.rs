@@ -11,6 +11,7 @@ use iolens_store::{Fate, Imported, Importing, Source, Store, StoreError};
 use proptest::prelude::*;
 use rusqlite::Connection;
 
+use crate::refusal::contents;
 use crate::round_trip::append;
 use crate::{arbitrary, migration, sample};
 
@@ -61,17 +62,6 @@ fn exported(store: &Store, id: &str) -> String {
     let mut text = String::new();
     store.lines(id, |line| text.push_str(line)).expect("it exports");
     text
-}
-
-/// Everything in a directory, by name.
-fn contents(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let entries = fs::read_dir(directory).expect("it lists");
-    let mut files: Vec<_> = entries
-        .map(|entry| entry.expect("it lists").path())
-        .map(|path| (path.clone(), fs::read(path).expect("it reads")))
-        .collect();
-    files.sort();
-    files
 }
 
 proptest! {

@@ -14,7 +14,7 @@ fn scratch() -> tempfile::TempDir {
 }
 
 /// Everything in a directory, by name.
-fn contents(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+pub(crate) fn contents(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(directory).expect("it lists");
     let mut files: Vec<_> = entries
         .map(|entry| entry.expect("it lists").path())
