@@ -2,6 +2,7 @@
 //! its numbers hold for.
 
 use iolens_model::axes::Topology;
+use iolens_model::host::HostFacts;
 use iolens_model::plan::Schedule;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
@@ -247,7 +248,9 @@ fn signed(fraction: f64) -> String {
 pub(super) fn harness(run: &Run) -> Sentence {
     let calibration = &run.header.calibration;
     let topologies = run.header.plan.topologies();
-    let received = run.header.plan.net().is_some() && topologies.iter().any(|t| t.has_receiver());
+    // The receipt was timed on this machine; of another one each cell's slices know their own.
+    let here = |t: &Topology| t.has_receiver() && !t.is_apart();
+    let received = run.header.plan.net().is_some() && topologies.iter().any(here);
     let receipt = calibration.receipt_round_trip_ns.filter(|_| received);
     let receipt = receipt.map_or_else(String::new, |ns| {
         let slice = match run.header.plan.schedule {
@@ -274,16 +277,27 @@ pub(super) fn scope(run: &Run, analysis: &Analysis) -> Sentence {
         (Some(least), Some(most)) => format!("{least} to {most} trials per cell"),
         _ => "no trials".to_owned(),
     };
-    let kernel = words::fact(&run.header.host, &["kernel", "release", "osrelease"])
-        .and_then(|kernel| kernel.split_ascii_whitespace().next())
-        .map_or_else(|| "one kernel".to_owned(), |release| format!("one kernel (Linux {release})"));
+    let release = |host: &HostFacts| {
+        let kernel = words::fact(host, &["kernel", "release", "osrelease"]);
+        let release = kernel.and_then(|kernel| kernel.split_ascii_whitespace().next());
+        release.map_or_else(String::new, |release| format!(" (Linux {release})"))
+    };
+    let here = release(&run.header.host);
+    let machines = match &run.header.far {
+        None => format!("one machine, one boot, one kernel{here}"),
+        Some(far) => format!(
+            "two machines and the way between them, one boot of each, one kernel here{here} and \
+             one there{}",
+            release(&far.host)
+        ),
+    };
     let between = match run.header.plan.study().has_sizes() {
         true => " What is said of a size is said of that size, not of those between.",
         false => "",
     };
     let text = format!(
-        "Scope: one machine, one boot, {kernel}, {trials}; the variance between boots and hosts \
-         is not in the intervals.{between}"
+        "Scope: {machines}, {trials}; the variance between boots and hosts is not in the \
+         intervals.{between}"
     );
     Sentence::plain(Kind::Scope, text)
 }
@@ -298,10 +312,38 @@ pub(super) fn warning(text: &str) -> Sentence {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use iolens_model::axes::Direction;
     use iolens_model::outcome::Status;
+    use iolens_model::plan::Axes;
+    use iolens_model::run::FarFacts;
 
     use super::*;
     use crate::{answers, fixture, html, text};
+
+    #[test]
+    fn a_run_between_two_machines_holds_for_both_and_names_no_receipt_of_one() {
+        let (mut run, analysis) = fixture::classic();
+        let host = run.header.host.clone();
+        let Axes::Net(axes) = &mut run.header.plan.axes else { panic!("a run of net") };
+        axes.topologies = vec![Topology::Host];
+        run.header.far = Some(FarFacts {
+            launcher: "ssh far".to_owned(),
+            build: String::new(),
+            direction: Direction::Tx,
+            near_address: Ipv4Addr::LOCALHOST.into(),
+            address: Ipv4Addr::LOCALHOST.into(),
+            host,
+            findings: Vec::new(),
+            near_findings: Vec::new(),
+        });
+        let scope = scope(&run, &analysis).text;
+        let expect = "Scope: two machines and the way between them, one boot of each, one kernel \
+                      here (Linux 6.12.43) and one there (Linux 6.12.43), ";
+        assert!(scope.starts_with(expect), "{scope}");
+        assert!(!harness(&run).text.contains("receipt"), "{}", harness(&run).text);
+    }
 
     /// A run whose arms have all failed, for one reason or for two.
     fn failed(reasons: [&str; 2]) -> (Run, Analysis) {
