@@ -43,7 +43,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
 fn run(bench: &Bench, slow_us: u32) -> Result<String, String> {
     let program = |name: &str, work_us: u32| {
         let tool = bench.tool.display();
-        format!("{name}='{tool} serve epoll_lt --service burn:{work_us} --listen :{{port}}'")
+        format!("{name}={tool} serve epoll_lt --service burn:{work_us} --listen :{{port}}")
     };
     let (same, slow) = (program("same", WORK_US), program("slow", slow_us));
     let service = format!("burn:{WORK_US}");
