@@ -15,10 +15,13 @@ use iolens_model::trial::{Slice, SliceKind, Trial, Work};
 use iolens_model::units::Nanos;
 
 /// The time of a request and its reply before anything was measured, ns: each wakes
-/// somebody, and `top2` looks at every process.
+/// somebody, `top2` looks at every process, and `burn` says how long it takes.
 pub(super) fn guess_ns(arm: &Arm, setting: &ServerSetting) -> f64 {
     const WAKES_NS: f64 = 20_000.0;
     const PROCESS_NS: f64 = 15_000.0;
+    if let Some(us) = setting.service.strip_prefix("burn:") {
+        return WAKES_NS + us.parse().map_or(0.0, |us: f64| us * 1e3);
+    }
     if !setting.service.starts_with("top2") {
         return WAKES_NS;
     }
@@ -184,10 +187,31 @@ pub(super) fn of_trial(
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::arm::Role;
     use iolens_model::axes::Topology;
     use iolens_model::load::Length;
 
     use super::*;
+
+    #[test]
+    fn a_service_that_takes_long_is_not_tried_as_one_that_does_not() {
+        let guess = |service: &str| {
+            let setting = ServerSetting {
+                topology: Topology::Loopback,
+                service: service.to_owned(),
+                length: Length::Long,
+                load: LoadLevel::Closed,
+                connections: 1,
+            };
+            let arm = Arm {
+                label: "x".to_owned(),
+                primitive: "epoll_lt".to_owned(),
+                role: Role::Baseline,
+            };
+            guess_ns(&arm, &setting)
+        };
+        assert!((guess("burn:4000") - guess("echo") - 4e6).abs() < 1.0);
+    }
 
     #[test]
     fn each_kind_is_offered_a_share_of_what_its_slowest_takes() {
