@@ -3,7 +3,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
 use iolens_model::transport::Transport;
 use iolens_model::trial::Trial;
@@ -14,13 +13,10 @@ use super::{
     GREETING_BYTES, Lane, Links, Peer, failed, hear_port, is_local, options, own_address, place_in,
     places, say_port, stall_limit, transport_of_place,
 };
+use crate::inflight::Deadline;
 use crate::worker::protocol::Failure;
 
 const STRANGERS_MAX: usize = 64;
-
-/// Who has not said by then that it is one of ours is not: the greeting comes with the
-/// connection.
-const GREETING_LIMIT: Duration = Duration::from_secs(2);
 
 /// What the receiving end is reached through.
 pub(crate) struct Doors<'a> {
@@ -151,13 +147,19 @@ impl<'a> Taken<'a> {
 
     fn note_stranger(&mut self) -> Result<(), Failure> {
         self.strangers += 1;
-        if self.strangers <= STRANGERS_MAX {
+        self.check_strangers(0)
+    }
+
+    /// Gives up where there are too many, with `silent` ones that have not shown what they are.
+    fn check_strangers(&self, silent: usize) -> Result<(), Failure> {
+        if self.strangers + silent <= STRANGERS_MAX {
             return Ok(());
         }
         Err(Failure::cause("too many connections that are not ours"))
     }
 
-    /// Takes those that come over the network.
+    /// Takes those that come over the network, in the order of their greetings: who connects
+    /// and says nothing keeps nobody waiting, however long a greeting may be on its way.
     fn connections(
         &mut self,
         listener: &tcp::Listener,
@@ -165,18 +167,30 @@ impl<'a> Taken<'a> {
     ) -> Result<(), Failure> {
         let trial = self.trial;
         let mut missing = self.expected(of);
+        let mut callers: Vec<Caller> = Vec::new();
+        let mut deadline = Deadline::after(stall_limit(trial));
         while missing > 0 {
-            let fd = listener.accept().map_err(|error| nobody_came(trial, error))?;
-            tcp::limit_waits(fd.as_fd(), GREETING_LIMIT.min(stall_limit(trial)))?;
-            match greeted(fd.as_fd()).and_then(|greeting| self.slot(&greeting)) {
-                Some((place, slot)) => {
-                    tcp::limit_waits(fd.as_fd(), stall_limit(trial))?;
+            if next_to_speak(listener, &mut callers, deadline)
+                .map_err(|error| nobody_came(trial, error))?
+            {
+                callers.push(Caller::of(listener.accept()?));
+            }
+            let (done, waiting) = callers.into_iter().partition(|caller| caller.is_done);
+            callers = waiting;
+            for Caller { fd, greeting, filled, .. } in done {
+                let slot = (filled == GREETING_BYTES).then(|| self.slot(&greeting)).flatten();
+                if let Some((place, slot)) = slot {
                     *slot = Some(Lane::connection(transport_of_place(trial, place), fd));
                     missing -= 1;
+                    deadline = Deadline::after(stall_limit(trial));
+                } else {
+                    self.note_stranger()?;
                 }
-                None => self.note_stranger()?,
             }
+            // Of ours there are no more than are missing.
+            self.check_strangers(callers.len().saturating_sub(missing))?;
         }
+        self.strangers += callers.len();
         Ok(())
     }
 
@@ -225,19 +239,56 @@ pub(super) fn turn_away(door: &tcp::Listener) -> u64 {
     strangers
 }
 
-/// Reads the greeting of a connection; nothing where there is none.
-fn greeted(fd: BorrowedFd<'_>) -> Option<[u8; GREETING_BYTES]> {
-    let mut greeting = [0; GREETING_BYTES];
-    let mut filled = 0;
-    while filled < GREETING_BYTES {
-        match socket::recv(fd, &mut greeting[filled..]) {
-            Ok(0) => return None,
-            Ok(n) => filled += n,
+/// Who has connected and not yet said who it is.
+struct Caller {
+    fd: OwnedFd,
+    greeting: [u8; GREETING_BYTES],
+    filled: usize,
+    /// Whether it has said all of it, or will say no more.
+    is_done: bool,
+}
+
+impl Caller {
+    fn of(fd: OwnedFd) -> Caller {
+        Caller { fd, greeting: [0; GREETING_BYTES], filled: 0, is_done: false }
+    }
+
+    /// Reads on; something is there, or the end.
+    fn listen(&mut self) {
+        match socket::recv(self.fd.as_fd(), &mut self.greeting[self.filled..]) {
+            Ok(n @ 1..) => {
+                self.filled += n;
+                self.is_done = self.filled == GREETING_BYTES;
+            }
             Err(Errno::EINTR) => {}
-            Err(_) => return None,
+            Ok(0) | Err(_) => self.is_done = true,
         }
     }
-    Some(greeting)
+}
+
+/// Waits for the next caller, which is whether one is at the door, and for what those say that
+/// have come in.
+///
+/// Errors: `EAGAIN` at the deadline; see poll(2).
+fn next_to_speak(
+    listener: &tcp::Listener,
+    callers: &mut [Caller],
+    deadline: Deadline,
+) -> Result<bool, tcp::SetupError> {
+    let tried = |errno| tcp::SetupError { tried: "accept a connection".to_owned(), errno };
+    let left_ns = u64::try_from(deadline.left().as_nanos()).unwrap_or(u64::MAX);
+    let inside = callers.iter().map(|caller| caller.fd.as_fd());
+    let fds: Vec<BorrowedFd<'_>> = inside.chain([listener.as_fd()]).collect();
+    let ready = match poll::readable(&fds, left_ns) {
+        Ok(ready) if left_ns == 0 && !ready.contains(&true) => return Err(tried(Errno::EAGAIN)),
+        Ok(ready) => ready,
+        Err(Errno::EINTR) => return Ok(false),
+        Err(errno) => return Err(tried(errno)),
+    };
+    for (caller, _) in callers.iter_mut().zip(&ready).filter(|(_, ready)| **ready) {
+        caller.listen();
+    }
+    Ok(ready.last() == Some(&true))
 }
 
 /// A greeting with what came along.
@@ -272,3 +323,6 @@ fn with_datagrams(trial: &Trial, lane: Lane, address: IpAddr) -> Result<Lane, Fa
     udp::connect_to(fd.as_fd(), SocketAddr::new(peer.ip(), port))?;
     Ok(Lane::beside(Transport::Udp, fd, lane.into_connection()))
 }
+
+#[cfg(test)]
+mod tests;
