@@ -442,6 +442,10 @@ pub struct EndFacts {
     /// that has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strangers: Option<u64>,
+    /// Datagrams to its ports that did not come from the other end, at least; null at an end
+    /// that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strange_datagrams: Option<u64>,
     /// The shortest round trip that TCP saw on a connection to another machine, in nanoseconds;
     /// null where both ends are on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

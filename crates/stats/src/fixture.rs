@@ -235,6 +235,7 @@ fn end(cell: &Cell) -> EndFacts {
         arm_facts: Vec::new(),
         starts: Vec::new(),
         strangers: None,
+        strange_datagrams: None,
         min_round_trip_ns: None,
         not_measured: Vec::new(),
     }

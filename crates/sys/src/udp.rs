@@ -34,6 +34,16 @@ pub fn bound(
     buffer_bytes: usize,
     stall_limit: Duration,
 ) -> Result<OwnedFd, SetupError> {
+    let fd = unbound(at, buffer_bytes, stall_limit)?;
+    step(format!("bind to {at}"), bind(&fd, &at))?;
+    Ok(fd)
+}
+
+fn unbound(
+    at: SocketAddr,
+    buffer_bytes: usize,
+    stall_limit: Duration,
+) -> Result<OwnedFd, SetupError> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let opened = socket_with(family, SocketType::DGRAM, SocketFlags::CLOEXEC, None);
     let fd = step("open a UDP socket", opened)?;
@@ -46,8 +56,40 @@ pub fn bound(
         sockopt::set_socket_recv_buffer_size(&fd, buffer_bytes),
     )?;
     limit_waits(fd.as_fd(), stall_limit)?;
-    step(format!("bind to {at}"), bind(&fd, &at))?;
     Ok(fd)
+}
+
+/// A port that is to have one peer, and that knows of others who come.
+#[derive(Debug)]
+pub struct Watched {
+    /// The socket for the peer, yet to be connected to it.
+    pub data: OwnedFd,
+    /// Gets what comes to the port from anybody else, once the other one is connected: of the
+    /// sockets that a datagram may belong to the kernel takes the one that names its sender
+    /// (net/ipv4/udp.c, `compute_score`).
+    pub watch: OwnedFd,
+}
+
+/// Such a socket as [`bound`] makes, with one beside it that hears of strangers.
+///
+/// Errors: the step that failed.
+pub fn watched(
+    at: SocketAddr,
+    buffer_bytes: usize,
+    stall_limit: Duration,
+) -> Result<Watched, SetupError> {
+    let share = |fd: &OwnedFd, on| step("set SO_REUSEADDR", sockopt::set_socket_reuseaddr(fd, on));
+    // The kernel chooses a port that nobody else has; only then it is shared.
+    let watch = bound(at, buffer_bytes, stall_limit)?;
+    share(&watch, true)?;
+    // The socket that was bound last is the first that is looked at for each datagram.
+    let data = unbound(at, buffer_bytes, stall_limit)?;
+    share(&data, true)?;
+    let at = address(watch.as_fd())?;
+    step(format!("bind to {at}"), bind(&data, &at))?;
+    share(&watch, false)?;
+    share(&data, false)?;
+    Ok(Watched { data, watch })
 }
 
 /// Such a socket whose messages all go to `to`, and which hears of no other.

@@ -87,6 +87,7 @@ pub(crate) fn end_facts<'a>(
         arm_facts: Vec::new(),
         starts: Vec::new(),
         strangers: links.strangers(),
+        strange_datagrams: links.strange_datagrams(),
         min_round_trip_ns: trial.hosts.and(connection).and_then(min_round_trip_ns),
         not_measured: match connection {
             Some(_) => Vec::new(),

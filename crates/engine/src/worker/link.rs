@@ -4,6 +4,7 @@
 mod accept;
 mod connect;
 mod lane;
+mod ports;
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,6 +22,7 @@ use crate::registry;
 pub(crate) use self::accept::{Doors, accept};
 pub(crate) use self::connect::connect;
 pub use self::lane::{Lane, pair};
+use self::ports::Ports;
 
 /// Where the receiving end can be reached.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,7 +37,7 @@ pub struct Peer {
 
 /// Lanes by arm and thread. Arms that send nothing have them too: the receiving
 /// end waits on them until the slice is over.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Links {
     by_arm: Vec<Vec<Lane>>,
     /// By thread; empty without leads.
@@ -45,6 +47,7 @@ pub(crate) struct Links {
     doors: Vec<tcp::Listener>,
     /// Those that came while the lanes were made.
     strangers: u64,
+    ports: Ports,
 }
 
 /// token, arm, thread.
@@ -53,7 +56,7 @@ const GREETING_BYTES: usize = 16;
 impl Links {
     /// None at all: of a study in which nobody receives.
     pub(crate) fn none() -> Links {
-        Links { by_arm: Vec::new(), signals: Vec::new(), doors: Vec::new(), strangers: 0 }
+        Links::default()
     }
 
     /// Connections to this end's ports so far that were not ours, at least: more than a queue
@@ -61,6 +64,12 @@ impl Links {
     pub(crate) fn strangers(&self) -> Option<u64> {
         let waiting = self.doors.iter().map(accept::turn_away).sum::<u64>();
         (!self.doors.is_empty()).then_some(self.strangers + waiting)
+    }
+
+    /// Datagrams to this end's ports that are not of the other end's, as above. Null at an end
+    /// that has no such port.
+    pub(crate) fn strange_datagrams(&self) -> Option<u64> {
+        self.ports.strangers()
     }
 
     /// The lane of an arm's thread; null in studies without a network.

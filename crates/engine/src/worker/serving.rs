@@ -469,6 +469,7 @@ fn facts(cell: &Cell, family: &Family, cpus: &[u32]) -> EndFacts {
         arm_facts: Vec::new(),
         starts: Vec::new(),
         strangers: None,
+        strange_datagrams: None,
         min_round_trip_ns: None,
         not_measured,
     }

@@ -163,15 +163,25 @@ fn stolen(case: &Case<'_>, environment: Option<&Environment>, what: &'static str
     }
 }
 
-/// Who connects to the port for data without being one of ours moves no byte of a trial, but
-/// takes time of the CPUs that are measured.
+/// Who comes to a port for data without being one of ours moves no byte of a trial, but takes
+/// time of the CPUs that are measured.
 pub(super) fn strangers(case: &Case<'_>) -> Check {
-    match case.trial.rx.as_ref().and_then(|rx| rx.strangers) {
-        Some(1) => Check::Invalid("a connection that is not ours came to its port".to_owned()),
-        Some(count @ 2..) => {
-            Check::Invalid(format!("{count} connections that are not ours came to its port"))
-        }
-        _ => Check::Pass,
+    let ends = [&case.trial.tx, &case.trial.rx];
+    let came = |of: fn(&EndFacts) -> Option<u64>, one: &str| match ends
+        .into_iter()
+        .flatten()
+        .filter_map(of)
+        .sum::<u64>()
+    {
+        0 => None,
+        1 => Some(format!("a {one} that is not ours")),
+        count => Some(format!("{count} {one}s that are not ours")),
+    };
+    let connections = came(|end| end.strangers, "connection");
+    let datagrams = came(|end| end.strange_datagrams, "datagram");
+    match [connections, datagrams].into_iter().flatten().collect::<Vec<_>>().join(" and ") {
+        none if none.is_empty() => Check::Pass,
+        who => Check::Invalid(format!("{who} came to its port")),
     }
 }
 
@@ -318,6 +328,11 @@ mod tests {
             run.trials[0].rx.as_mut().unwrap().strangers = count;
             check_gate(strangers, &run, expect);
         }
+        run.trials[0].tx.as_mut().unwrap().strange_datagrams = Some(1);
+        let both = "3 connections that are not ours and a datagram that is not ours came to";
+        check_gate(strangers, &run, Some(both));
+        run.trials[0].rx.as_mut().unwrap().strangers = None;
+        check_gate(strangers, &run, Some("a datagram that is not ours came to its port"));
     }
 
     #[test]

@@ -562,6 +562,7 @@ prop_compose! {
             arm_facts: arm_facts.into_iter().map(arm_fact).collect(),
             starts,
             strangers: receive_buffer_bytes,
+            strange_datagrams: send_buffer_bytes,
             min_round_trip_ns: mss_bytes,
             not_measured: not_measured.into_iter().map(missing).collect(),
         }

@@ -66,6 +66,7 @@ fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
         arm_facts: Vec::new(),
         starts: Vec::new(),
         strangers: None,
+        strange_datagrams: None,
         min_round_trip_ns: None,
         not_measured: Vec::new(),
     }

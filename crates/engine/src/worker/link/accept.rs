@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use iolens_model::transport::Transport;
 use iolens_model::trial::Trial;
 use iolens_sys::errno::Errno;
-use iolens_sys::{poll, socket, tcp, udp, unix};
+use iolens_sys::{poll, socket, tcp, unix};
 
 use super::{
-    GREETING_BYTES, Lane, Links, Peer, failed, hear_port, is_local, options, own_address, place_in,
-    places, say_port, stall_limit, transport_of_place,
+    GREETING_BYTES, Lane, Links, Peer, Ports, failed, hear_port, is_local, options, own_address,
+    place_in, places, say_port, stall_limit, transport_of_place,
 };
 use crate::inflight::Deadline;
 use crate::worker::protocol::Failure;
@@ -110,11 +110,12 @@ pub(crate) fn accept(
         taken.by_place.into_iter().map(|lanes| lanes.into_iter().flatten().collect()).collect();
     let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
     let signals = signals.map(Lane::into_connection).collect();
-    let whole = |lane| with_datagrams(trial, lane, address);
-    let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(whole).collect());
+    let mut ports = Ports::default();
+    let mut whole = |lane| with_datagrams(trial, lane, address, &mut ports);
+    let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(&mut whole).collect());
     let by_arm = by_arm.collect::<Result<_, Failure>>()?;
     let doors = [Some(doors.tcp), doors.mptcp].into_iter().flatten().collect();
-    Ok(Links { by_arm, signals, doors, strangers })
+    Ok(Links { by_arm, signals, doors, strangers, ports })
 }
 
 /// What has come so far, by place and thread.
@@ -310,17 +311,20 @@ fn received(fd: BorrowedFd<'_>) -> Result<Option<HandedOver>, Failure> {
 }
 
 /// Puts a UDP socket beside a connection whose messages are datagrams.
-fn with_datagrams(trial: &Trial, lane: Lane, address: IpAddr) -> Result<Lane, Failure> {
+fn with_datagrams(
+    trial: &Trial,
+    lane: Lane,
+    address: IpAddr,
+    ports: &mut Ports,
+) -> Result<Lane, Failure> {
     if lane.transport() != Transport::Udp || !trial.cell.has_receiver() {
         return Ok(lane);
     }
-    let tcp::Options { buffer_bytes, stall_limit, .. } = options(trial);
-    let address = own_address(trial, lane.back(), address)?;
-    let fd = udp::bound(SocketAddr::new(address, 0), buffer_bytes, stall_limit)?;
+    let fd = ports.open(trial, own_address(trial, lane.back(), address)?)?;
     say_port(lane.back(), fd.as_fd())?;
     let port = hear_port(lane.back())?;
     let peer = tcp::peer_address(lane.back())?;
-    udp::connect_to(fd.as_fd(), SocketAddr::new(peer.ip(), port))?;
+    ports.connect(fd.as_fd(), SocketAddr::new(peer.ip(), port))?;
     Ok(Lane::beside(Transport::Udp, fd, lane.into_connection()))
 }
 

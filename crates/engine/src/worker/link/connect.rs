@@ -11,8 +11,8 @@ use iolens_sys::{socket, tcp, udp, unix};
 
 use super::lane::open_pipe;
 use super::{
-    GREETING_BYTES, Lane, Links, Peer, failed, greeting, hear_port, is_local, options, own_address,
-    places, say_port, transport_of_place,
+    GREETING_BYTES, Lane, Links, Peer, Ports, failed, greeting, hear_port, is_local, options,
+    own_address, places, say_port, transport_of_place,
 };
 use crate::stage::sink;
 use crate::worker::protocol::Failure;
@@ -44,9 +44,11 @@ pub(crate) fn connect(
     let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
     let signals = signals.map(Lane::into_connection).collect();
     // The other end has every connection before it is asked for more.
-    let whole = |lane| connector.with_datagrams(lane, address);
-    let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(whole).collect());
-    Ok(Links { by_arm: by_arm.collect::<Result<_, Failure>>()?, signals, ..Links::none() })
+    let mut ports = Ports::default();
+    let mut whole = |lane| connector.with_datagrams(lane, address, &mut ports);
+    let by_arm = by_place.into_iter().map(|lanes| lanes.into_iter().map(&mut whole).collect());
+    let by_arm = by_arm.collect::<Result<_, Failure>>()?;
+    Ok(Links { by_arm, signals, ports, ..Links::none() })
 }
 
 /// A connection to another machine that is not made, while that machine hears our orders.
@@ -128,15 +130,19 @@ impl Connector<'_> {
     /// Puts a UDP socket beside a connection whose messages are datagrams: towards
     /// a device that drops them, or towards that of the other end, which says its
     /// port and hears ours.
-    fn with_datagrams(&self, lane: Lane, address: IpAddr) -> Result<Lane, Failure> {
+    fn with_datagrams(
+        &self,
+        lane: Lane,
+        address: IpAddr,
+        ports: &mut Ports,
+    ) -> Result<Lane, Failure> {
         let tcp::Options { buffer_bytes, stall_limit, .. } = self.options;
         let fd = if let Some([from, to]) = sink::endpoints(self.trial) {
             udp::connected(from, to, buffer_bytes, stall_limit)?
         } else if lane.transport() == Transport::Udp {
-            let address = own_address(self.trial, lane.back(), address)?;
-            let fd = udp::bound(SocketAddr::new(address, 0), buffer_bytes, stall_limit)?;
+            let fd = ports.open(self.trial, own_address(self.trial, lane.back(), address)?)?;
             let port = hear_port(lane.back())?;
-            udp::connect_to(fd.as_fd(), SocketAddr::new(self.peer.tcp.ip(), port))?;
+            ports.connect(fd.as_fd(), SocketAddr::new(self.peer.tcp.ip(), port))?;
             say_port(lane.back(), fd.as_fd())?;
             fd
         } else {

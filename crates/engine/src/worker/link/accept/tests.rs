@@ -9,6 +9,7 @@ use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
 use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_model::tuning::Tuning;
 use iolens_model::units::{Bytes, Nanos};
+use iolens_sys::udp;
 
 use super::*;
 use crate::worker::link::connect;
@@ -93,4 +94,41 @@ fn who_says_a_part_of_a_greeting_or_goes_is_a_stranger() {
         [half, other]
     });
     assert_eq!(rx.strangers(), Some(3));
+}
+
+/// Datagrams of others move no byte, and are counted: before a port has its peer and after.
+#[test]
+fn strange_datagrams_are_counted_and_not_received() {
+    let trial = trial("sendto");
+    let (tx, rx, ()) = met(&trial, |_| ());
+    assert_eq!((tx.strange_datagrams(), rx.strange_datagrams()), (Some(0), Some(0)));
+    let stranger = std::net::UdpSocket::bind((HERE, 0)).unwrap();
+    let to = |links: &Links| {
+        let port = udp::port(links.data(0, 0)).unwrap();
+        stranger.send_to(b"not of this trial", (HERE, port)).unwrap();
+    };
+    to(&rx);
+    socket::send(tx.data(0, 0), b"ours").unwrap();
+    to(&rx);
+    to(&tx);
+    let mut got = [0; 64];
+    assert_eq!(socket::recv(rx.data(0, 0), &mut got), Ok(4));
+    assert_eq!(udp::drain(rx.data(0, 0)), Ok(0));
+    assert_eq!((tx.strange_datagrams(), rx.strange_datagrams()), (Some(1), Some(2)));
+
+    let mut ports = Ports::default();
+    let fd = ports.open(&trial, HERE).unwrap();
+    stranger.send_to(b"early", (HERE, udp::port(fd.as_fd()).unwrap())).unwrap();
+    ports.connect(fd.as_fd(), SocketAddr::new(HERE, 9)).unwrap();
+    assert_eq!(udp::drain(fd.as_fd()), Ok(0));
+    assert_eq!(ports.strangers(), Some(1));
+}
+
+/// Nobody else can listen in at a port of ours.
+#[test]
+fn a_watched_port_is_shared_with_nobody() {
+    let mut ports = Ports::default();
+    let fd = ports.open(&trial("sendto"), HERE).unwrap();
+    let at = SocketAddr::new(HERE, udp::port(fd.as_fd()).unwrap());
+    assert!(std::net::UdpSocket::bind(at).is_err());
 }
