@@ -400,7 +400,8 @@ pub struct EndFacts {
     pub message_bytes: u64,
     /// The threads this end ran.
     pub threads: u32,
-    /// Processors each thread may run on, as the kernel reads them back.
+    /// Processors each thread may run on, as the kernel reads them back. Of one that follows
+    /// what comes in for it, those that it was bound to one after another: `flows` has them.
     pub thread_cpus: Vec<Vec<u32>>,
     /// Congestion control, as the kernel reads it back; null without TCP.
     pub congestion: Option<String>,
@@ -446,12 +447,38 @@ pub struct EndFacts {
     /// that has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strange_datagrams: Option<u64>,
+    /// Where what comes in from another machine is received, by arm; empty where both ends are
+    /// on one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<Flows>,
     /// The shortest round trip that TCP saw on a connection to another machine, in nanoseconds;
     /// null where both ends are on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min_round_trip_ns: Option<u64>,
     /// What this end could not read, and why.
     pub not_measured: Vec<NotMeasured>,
+}
+
+/// Where the kernel receives what comes in for an arm at an end, and where its threads ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flows {
+    /// Index into the trial's arms.
+    pub arm: usize,
+    /// The CPU that took in what came last for each thread's connection or port, after the
+    /// last slice (`SO_INCOMING_CPU`, socket(7)); null where the kernel does not tell.
+    pub incoming_cpus: Vec<Option<u32>>,
+    /// The CPU that each thread was bound to.
+    pub cpus: Vec<u32>,
+}
+
+impl EndFacts {
+    /// Whether each thread was bound to one CPU at a time, for whole slices.
+    #[must_use]
+    pub fn is_pinned(&self) -> bool {
+        let is_one = |cpus: &Vec<u32>| cpus.len() == 1;
+        !self.thread_cpus.is_empty()
+            && (!self.flows.is_empty() || self.thread_cpus.iter().all(is_one))
+    }
 }
 
 /// Something about an arm that a reader of its numbers should know, such as

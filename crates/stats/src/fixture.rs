@@ -236,6 +236,7 @@ fn end(cell: &Cell) -> EndFacts {
         starts: Vec::new(),
         strangers: None,
         strange_datagrams: None,
+        flows: Vec::new(),
         min_round_trip_ns: None,
         not_measured: Vec::new(),
     }

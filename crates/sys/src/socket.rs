@@ -21,6 +21,16 @@ pub fn is_stream(fd: BorrowedFd<'_>) -> Result<bool, Errno> {
     Ok(sockopt::socket_type(fd)? == SocketType::STREAM)
 }
 
+/// The CPU that took in what came last for a connection or a connected port
+/// (`SO_INCOMING_CPU`, socket(7); net/core/sock.c, `sk_getsockopt`); null where nothing came.
+///
+/// Errors: see getsockopt(2).
+pub fn incoming_cpu(fd: BorrowedFd<'_>) -> Result<Option<u32>, Errno> {
+    let cpu = sockopt::socket_incoming_cpu(fd)?;
+    // -1 until something comes (sock_init_data).
+    Ok(Some(cpu).filter(|cpu| i32::try_from(*cpu).is_ok()))
+}
+
 /// Sends from one buffer; returns how many bytes the kernel accepted, which
 /// may be fewer. `MSG_NOSIGNAL`: a closed peer is `EPIPE`, never a signal.
 ///

@@ -88,6 +88,7 @@ pub(crate) fn end_facts<'a>(
         starts: Vec::new(),
         strangers: links.strangers(),
         strange_datagrams: links.strange_datagrams(),
+        flows: Vec::new(),
         min_round_trip_ns: trial.hosts.and(connection).and_then(min_round_trip_ns),
         not_measured: match connection {
             Some(_) => Vec::new(),

@@ -6,6 +6,7 @@ pub(crate) mod bracket;
 mod crew;
 mod facts;
 mod family;
+mod flow;
 mod gate;
 mod last_word;
 pub(crate) mod lead;

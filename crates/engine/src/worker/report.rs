@@ -10,6 +10,7 @@ use iolens_model::trial::{SliceKind, Trial};
 
 use super::bracket::{self, Bracket};
 use super::facts;
+use super::flow;
 use super::link::Links;
 use super::protocol::{EndReport, EndSlice};
 use super::sampling::{self, StackSampler};
@@ -30,6 +31,9 @@ pub(crate) struct ThreadReport {
     pub(crate) slices: Vec<ThreadSlice>,
     pub(crate) bracket: Bracket,
     pub(crate) cpus: Vec<u32>,
+    /// The CPU that it was bound to in the slices of each arm, where it follows what comes in;
+    /// else empty.
+    pub(crate) homes: Vec<u32>,
     /// Round-trip times by arm; empty at the answering end.
     pub(crate) latency: Vec<Histogram>,
     pub(crate) sampler: StackSampler,
@@ -56,6 +60,7 @@ pub(crate) fn merge(
         .collect();
     let ends = threads.iter().map(|thread| (&thread.bracket, thread.cpus.clone()));
     let mut facts = facts::end_facts(trial, links, ends);
+    facts.flows = flow::facts_of(trial, links, threads);
     let measured = |index: usize| trial.slices[index].kind == SliceKind::Measured;
     let slices_of = |thread: &ThreadReport, arm: usize| {
         let of_arm = |&index: &usize| measured(index) && trial.slices[index].arm == arm;

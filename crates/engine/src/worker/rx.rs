@@ -15,6 +15,7 @@ use iolens_sys::{clock, udp};
 
 use super::bracket::Bracket;
 use super::crew::{Crew, Stop};
+use super::flow::{self, Follower};
 use super::link::Lane;
 use super::protocol::{EndReport, Failure};
 use super::report::{self, ThreadReport, ThreadSlice};
@@ -93,8 +94,9 @@ fn thread_slices(
     current: &mut Option<usize>,
 ) -> Result<ThreadReport, Stop> {
     let trial = crew.trial;
-    let cpus = facts::pin(&trial.rx_cpus, thread)?;
+    let mut cpus = facts::pin(&trial.rx_cpus, thread)?;
     let mut bracket = Bracket::open(thread, &trial.rx_cpus, trial.pass, trial.probes);
+    let mut follower = Follower::of(trial, crew.links, thread, bracket.pmu().is_none());
     let mut receiver = open_receiver(crew, thread)?;
     let mut times: Vec<Times> = match trial.cell.is_rr() {
         true => trial.arms.iter().map(|_| Times::new()).collect(),
@@ -107,17 +109,23 @@ fn thread_slices(
         *current = Some(index);
         sampler.sample(trial.samples(slice.arm)).map_err(Stop::at("switch sampling"))?;
         let task = Task { crew, thread, slice, progress: &progress[index] };
+        follower.turn_to(index)?;
         receiver.turn_to(slice.arm);
         let times = times.get_mut(slice.arm).filter(|_| slice.kind == SliceKind::Measured);
         let done = task.run(receiver.as_mut(), times, &mut bracket)?;
         sampler.collect(slice, done.span.first_call_ns, done.end_ns);
         slices.push(done);
     }
+    let homes = follower.homes();
+    if !homes.is_empty() {
+        cpus = flow::distinct(&homes);
+    }
     let latency = times.iter().map(Times::histogram).collect();
     Ok(ThreadReport {
         slices,
         bracket,
         cpus,
+        homes,
         latency,
         sampler,
         arm_facts: Vec::new(),

@@ -470,6 +470,7 @@ fn facts(cell: &Cell, family: &Family, cpus: &[u32]) -> EndFacts {
         starts: Vec::new(),
         strangers: None,
         strange_datagrams: None,
+        flows: Vec::new(),
         min_round_trip_ns: None,
         not_measured,
     }

@@ -68,7 +68,8 @@ fn thread_slices(
     }
     let arm_facts = facts_of(&senders);
     let starts = starts_of(&senders);
-    Ok(ThreadReport { slices, bracket, cpus, latency: Vec::new(), sampler, arm_facts, starts })
+    let (homes, latency) = (Vec::new(), Vec::new());
+    Ok(ThreadReport { slices, bracket, cpus, homes, latency, sampler, arm_facts, starts })
 }
 
 /// An arm's primitive, null in studies without a network, and this thread's

@@ -66,6 +66,16 @@ fn both_ends_are_measured_and_known() {
         let run = store.load(&store.find("last").unwrap()).unwrap();
         let trial = run.trials.iter().find(|trial| trial.pass == 1).unwrap();
         assert!(trial.tx.is_some() && trial.rx.is_some(), "{:?}", trial.reason);
+        for end in [&trial.tx, &trial.rx].into_iter().flatten() {
+            assert_eq!(end.flows.len(), trial.arms.len());
+            assert!(end.flows.iter().all(|flows| flows.cpus.len() == 1), "{:?}", end.flows);
+        }
+        let usable = &run.header.host.cpus;
+        for flows in &trial.rx.as_ref().unwrap().flows {
+            let incoming = flows.incoming_cpus[0].unwrap();
+            // Both are this machine; a softirq may have run on a CPU that we may not use.
+            assert!(flows.cpus == [incoming] || !usable.contains(&incoming), "{flows:?}");
+        }
         let there = trial.far_environment.as_ref().unwrap();
         assert!(there.loop_after_ns.value().is_some_and(|&ns| ns > 0));
     }

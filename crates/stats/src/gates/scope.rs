@@ -194,8 +194,7 @@ pub(super) fn migrations(case: &Case<'_>) -> Check {
     ];
     for (name, facts, counts) in ends {
         let (Some(facts), Some(counts)) = (facts, counts) else { continue };
-        let pinned =
-            !facts.thread_cpus.is_empty() && facts.thread_cpus.iter().all(|cpus| cpus.len() == 1);
+        let pinned = facts.is_pinned();
         // Of whole processes only perf counts them.
         match counts.migrations.or(counts.kernel.perf_migrations) {
             Some(moves) if pinned && moves > 0 => {

@@ -18,8 +18,8 @@ use iolens_model::data_path::{
 use iolens_model::family::{Condition, Family};
 use iolens_model::latency::Histogram;
 use iolens_model::outcome::{
-    ArmFact, Counts, CountsByPmu, EndFacts, Environment, KernelCounts, MultishotCounts, PmuCounts,
-    SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
+    ArmFact, Counts, CountsByPmu, EndFacts, Environment, Flows, KernelCounts, MultishotCounts,
+    PmuCounts, SliceOutcome, Status, TrialOutcome, ZerocopyCounts,
 };
 use iolens_model::plan::{Passes, Plan, Probes, Schedule};
 use iolens_model::profile::{ProfileEnd, ProfileTrial, Samples, Sampling, Stack, Unsampled};
@@ -563,6 +563,7 @@ prop_compose! {
             starts,
             strangers: receive_buffer_bytes,
             strange_datagrams: send_buffer_bytes,
+            flows: vec![Flows { arm: 1, incoming_cpus: vec![None, Some(threads)], cpus: vec![0] }],
             min_round_trip_ns: mss_bytes,
             not_measured: not_measured.into_iter().map(missing).collect(),
         }

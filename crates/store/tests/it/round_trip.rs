@@ -67,6 +67,7 @@ fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
         starts: Vec::new(),
         strangers: None,
         strange_datagrams: None,
+        flows: Vec::new(),
         min_round_trip_ns: None,
         not_measured: Vec::new(),
     }
