@@ -24,6 +24,7 @@
 
 #![forbid(unsafe_code)]
 
+mod copy;
 mod counted;
 mod error;
 mod import;

@@ -10,7 +10,8 @@
 //! - where a log and its index lie beside it, somebody may have it open: it is read as any
 //!   reader does, in one snapshot, which keeps no writer waiting;
 //! - where a log lies beside it without its index, nobody has it open, but who would read it
-//!   in place would make that index: both are copied first.
+//!   in place would make that index: both are copied first, into a folder that goes with the
+//!   import, or with the next one where it was killed (`copy`).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -21,6 +22,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::copy::{self, Copy};
 use crate::lines::{Head, Taken, said};
 use crate::open::{BUSY_LIMIT, Kind, is_ours, kind};
 use crate::schema::{self, SCHEMA_VERSION};
@@ -59,6 +61,7 @@ impl Source {
     /// Reads a database into a private file, and brings that up to date.
     fn of_database(path: &Path) -> Result<Source, StoreError> {
         is_ours(path)?;
+        copy::remove_abandoned(&std::env::temp_dir());
         let failed = |source| StoreError::sqlite("read a database", path, source);
         let mut private = private(path)?;
         for _ in 0..TRIES {
@@ -257,12 +260,15 @@ fn copied(path: &Path, private: &mut Connection) -> rusqlite::Result<()> {
         return all_pages(&source, private);
     }
     let copy = if holds(path, "-wal") || holds(path, "-journal") {
-        Some(Copy::of(path).map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?)
+        Some(
+            Copy::of(path, &std::env::temp_dir())
+                .map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?,
+        )
     } else {
         None
     };
     if let Some(copy) = &copy {
-        return all_pages(&Connection::open(copy.0.join(COPIED))?, private);
+        return all_pages(&Connection::open(copy.database())?, private);
     }
     let uri = format!("file:{}?immutable=1", escaped(path));
     all_pages(&Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?, private)
@@ -270,41 +276,6 @@ fn copied(path: &Path, private: &mut Connection) -> rusqlite::Result<()> {
 
 fn all_pages(source: &Connection, private: &mut Connection) -> rusqlite::Result<()> {
     Backup::new(source, private)?.run_to_completion(i32::MAX, Duration::ZERO, None)
-}
-
-/// The name of a database in its folder of its own.
-const COPIED: &str = "copy.db";
-
-/// A folder with a database and its logs, which goes when it is dropped.
-struct Copy(PathBuf);
-
-impl Copy {
-    fn of(path: &Path) -> io::Result<Copy> {
-        use std::os::unix::fs::DirBuilderExt;
-
-        let unique = File::open("/dev/urandom").and_then(|mut random| {
-            let mut bytes = [0; 8];
-            random.read_exact(&mut bytes)?;
-            Ok(u64::from_ne_bytes(bytes))
-        })?;
-        let folder = std::env::temp_dir().join(format!("iolens-import-{unique:016x}"));
-        fs::DirBuilder::new().mode(0o700).create(&folder)?;
-        let copy = Copy(folder);
-        for suffix in ["", "-wal", "-journal"] {
-            let from = beside(path, suffix);
-            if from.exists() {
-                fs::copy(from, copy.0.join(format!("{COPIED}{suffix}")))?;
-            }
-        }
-        Ok(copy)
-    }
-}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        // What cannot be removed is in a folder for what is temporary.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Why a run cannot be taken, and where it was read up to.

@@ -209,3 +209,38 @@ fn the_format_of_a_whole_run_is_documented_with_its_version() {
     let (format, version) = (iolens_store::FORMAT, iolens_store::FORMAT_VERSION);
     assert!(docs.contains(&format!("{{\"format\":\"{format}\",\"version\":{version},")));
 }
+
+/// An import that is killed leaves its copy, and the next one removes it.
+#[test]
+fn what_a_killed_import_left_goes_with_the_next_one() {
+    let place = Place::new();
+    let file = database(&place, HOSTS[0]);
+    // A log without its index: the file is copied before it is read. What should be a journal
+    // is a pipe that nobody writes to, so that the copy never ends.
+    let beside = |suffix: &str| PathBuf::from(format!("{}{suffix}", file.display()));
+    std::fs::write(beside("-wal"), [0; 32]).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(beside("-journal")).status();
+    assert!(made.unwrap().success());
+    let temporary = place.path("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let import = || {
+        let mut command = place.command(&format!("import {}", file.display()));
+        command.env("TMPDIR", &temporary);
+        command
+    };
+    let left = || std::fs::read_dir(&temporary).unwrap().count();
+
+    let mut killed = import().spawn().unwrap();
+    while left() == 0 {
+        assert!(killed.try_wait().unwrap().is_none(), "it ended before it copied anything");
+        std::thread::yield_now();
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(left(), 1);
+
+    std::fs::remove_file(beside("-journal")).unwrap();
+    let done = import().output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(left(), 0);
+}
