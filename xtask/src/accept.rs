@@ -47,6 +47,7 @@ mod server_faults;
 mod server_limits;
 mod server_runs;
 mod serving;
+mod slow_link;
 mod speed;
 mod throttle;
 mod top2;

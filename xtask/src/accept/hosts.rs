@@ -86,7 +86,7 @@ impl Hosts {
     }
 
     /// A run to the second host, over ssh.
-    fn run(&self, bench: &Bench, more: &[&str]) -> Result<Job, String> {
+    pub(crate) fn run(&self, bench: &Bench, more: &[&str]) -> Result<Job, String> {
         self.run_by(bench, &self.peer(), more)
     }
 
@@ -178,7 +178,7 @@ fn both_counted(hosts: &Hosts, bench: &Bench) -> Result<(usize, usize), String> 
 }
 
 /// Of exported slices those that count.
-fn measured_slices(json: &str) -> Result<Vec<Value>, String> {
+pub(crate) fn measured_slices(json: &str) -> Result<Vec<Value>, String> {
     let json: Value = serde_json::from_str(json).map_err(|e| e.to_string())?;
     let slices = json["slices"].as_array().into_iter().flatten();
     Ok(slices.filter(|slice| slice["kind"] == "measured").cloned().collect())

@@ -1,7 +1,7 @@
 //! Issue 9: the other end on another machine.
 
 use super::process::Job;
-use super::{Bench, Judged, Line, Outcome, hosts, launchers};
+use super::{Bench, Judged, Line, Outcome, hosts, launchers, slow_link};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -56,6 +56,13 @@ pub(crate) const LINES: &[Line] = &[
         id: "h",
         promise: "a firewall that lets control through and drops data is named as such",
         check: hosts::firewall,
+    },
+    Line {
+        issue: 9,
+        id: "i",
+        promise: "over a link of 8 Mbit/s a run completes with valid trials, none of them timed \
+                  out, and large messages go at the rate of the link less headers",
+        check: slow_link::check,
     },
 ];
 
