@@ -26,6 +26,7 @@
 
 mod copy;
 mod counted;
+mod ends;
 mod error;
 mod import;
 mod lines;

@@ -259,7 +259,10 @@ impl<'a> Taken<'a> {
         let name = group.table.name;
         let row = object.remove(name).ok_or_else(|| format!("it has no `{name}`"))?;
         let number = self.insert(&group.table, of, row)?;
-        for part in group.parts {
+        // An older schema lacks what a later one added.
+        let is_known = |part: &&Table| !self.schema.columns(part).is_empty();
+        let parts: Vec<Table> = group.parts.iter().filter(is_known).copied().collect();
+        for part in &parts {
             let Some(rows) = object.remove(part.name) else {
                 return Err(format!("it has no `{}`", part.name));
             };

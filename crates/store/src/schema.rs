@@ -6,7 +6,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"ioLn");
 
 /// The schema this build reads and writes (`user_version`).
-pub const SCHEMA_VERSION: u32 = 16;
+pub const SCHEMA_VERSION: u32 = 17;
 
 /// Step i takes version i to version i + 1; version 0 is an empty file.
 const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
@@ -26,6 +26,7 @@ const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
     include_str!("schema_14.sql"),
     include_str!("schema_15.sql"),
     include_str!("schema_16.sql"),
+    include_str!("schema_17.sql"),
 ];
 
 /// Brings the file to [`SCHEMA_VERSION`] in one transaction: another process

@@ -41,7 +41,11 @@ const fn part(name: &'static str, of: &'static str, order: &'static str) -> Tabl
 /// The run itself: one row.
 pub(crate) const RUN: Group = Group {
     table: numbered("run", None),
-    parts: &[numbered("run_end", Some("run")), part("run_count", "run", "name")],
+    parts: &[
+        numbered("run_end", Some("run")),
+        part("run_count", "run", "name"),
+        part("end_facts", "run", "number"),
+    ],
 };
 
 /// What a run has many of, in the order in which it is written.

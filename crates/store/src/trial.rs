@@ -4,29 +4,32 @@ use std::cmp::Ordering;
 
 use iolens_model::arm::{Arm, ArmOutcome};
 use iolens_model::cell::{Cell, NetSetting, Setting};
-use iolens_model::outcome::{EndFacts, SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{SliceOutcome, TrialOutcome};
 use iolens_model::plan::Plan;
 use iolens_model::tuning::Tuning;
 use iolens_model::units::Bytes;
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
-use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows};
 
 use crate::counted::Columns;
+use crate::ends::End;
 use crate::row;
 
 /// Columns of a trial and of an arm, in the order in which they are read. By number: a name
 /// is looked for among all of them, for each value of each row.
 const TRIAL: &str = "trial, pass, position, isolated, started_unix_ns, duration_ns, status, \
-                     reason, environment_json, tx_json, rx_json, cell_json, topology, mode, \
-                     working_set, fields, iovec, receiver, threads, message_bytes, ip, mtu_bytes, \
-                     socket_buffer, receive_size, reap_batch, uring_depth, uring_batch, \
-                     far_environment_json";
+                     reason, environment_json, tx_facts, tx_own_json, rx_facts, rx_own_json, \
+                     far_environment_json, cell_json, topology, mode, working_set, fields, \
+                     iovec, receiver, threads, message_bytes, ip, mtu_bytes, socket_buffer, \
+                     receive_size, reap_batch, uring_depth, uring_batch";
 const ARM: &str = "label, primitive, role, status, reason, copies_sender, copies_end_to_end, \
                    latency_json, server_json, trial";
 
-/// Where what was around a trial on the other machine stands among its columns.
-const FAR_ENVIRONMENT: usize = 27;
+/// Where those of its ends, and of its cell, begin.
+const TX: usize = 9;
+const RX: usize = 11;
+const FAR_ENVIRONMENT: usize = 13;
+const CELL: usize = 14;
 
 /// Where the key of the trial stands among the columns of an arm.
 const TRIAL_OF_ARM: usize = 9;
@@ -96,7 +99,7 @@ impl Trials {
         );
         let mut statement = connection.prepare_cached(&sql)?;
         let mut rows = statement.query([first, last, self.run])?;
-        let mut ends = [Ends::default(), Ends::default()];
+        let mut ends = [End::of(connection, self.run), End::of(connection, self.run)];
         let (mut arms, mut slices) = (Vec::new(), Vec::new());
         let mut seen = 0;
         while let Some(row) = rows.next()? {
@@ -156,7 +159,7 @@ fn trial(
     plan: &Plan,
     arms: Vec<ArmOutcome>,
     slices: Vec<SliceOutcome>,
-    [tx, rx]: &mut [Ends; 2],
+    [tx, rx]: &mut [End<'_>; 2],
 ) -> rusqlite::Result<TrialOutcome> {
     Ok(TrialOutcome {
         pass: row.get(1)?,
@@ -171,113 +174,45 @@ fn trial(
         slices,
         environment: row::get_json(row, 8)?,
         far_environment: row::get_json_or_null(row, FAR_ENVIRONMENT)?,
-        tx: tx.read(row, 9)?,
-        rx: rx.read(row, 10)?,
+        tx: tx.read(row, TX)?,
+        rx: rx.read(row, RX)?,
     })
-}
-
-/// What an end says of itself, which is nearly the same in every trial of a cell, and two
-/// thirds of what is stored of a small one: what differs is how long it read counters.
-#[derive(Default)]
-struct Ends {
-    /// What was said so far, the last first.
-    known: Vec<Known>,
-}
-
-/// As many as the cells of a plan that is large.
-const KNOWN_MAX: usize = 64;
-
-/// What an end said in some trial.
-struct Known {
-    /// The JSON before and behind the value of `bracket_ns`.
-    around: (String, String),
-    /// What that says, while no trial has it.
-    facts: Option<EndFacts>,
-}
-
-impl Ends {
-    fn read(&mut self, row: &Row<'_>, at: usize) -> rusqlite::Result<Option<EndFacts>> {
-        let ValueRef::Text(text) = row.get_ref(at)? else {
-            return row::get_json_or_null(row, at);
-        };
-        let found = self
-            .known
-            .iter()
-            .enumerate()
-            .find_map(|(index, known)| Some((index, bracket_between(text, &known.around)?)));
-        if let Some((index, bracket_ns)) = found {
-            self.known[..=index].rotate_right(1);
-            if let Some(facts) = self.known[0].facts.take() {
-                return Ok(Some(EndFacts { bracket_ns, ..facts }));
-            }
-        } else if let Some((before, after)) =
-            row.get_ref(at)?.as_str().ok().and_then(around_bracket)
-        {
-            self.known.truncate(KNOWN_MAX - 1);
-            let around = (before.to_owned(), after.to_owned());
-            self.known.insert(0, Known { around, facts: None });
-        } else {
-            // Which is no longer what the first of the known has said.
-            self.known.clear();
-        }
-        row::get_json(row, at).map(Some)
-    }
-
-    /// Takes back what the last trial had, for the next that says the same.
-    fn take_back(&mut self, facts: Option<EndFacts>) {
-        if let (Some(facts), Some(known)) = (facts, self.known.first_mut()) {
-            known.facts = Some(facts);
-        }
-    }
-}
-
-/// The value of `bracket_ns` in a JSON that is otherwise like another; null where it is not.
-fn bracket_between(json: &[u8], (before, after): &(String, String)) -> Option<u64> {
-    let value = json.strip_prefix(before.as_bytes())?.strip_suffix(after.as_bytes())?;
-    let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()
-}
-
-/// The JSON of an end before and behind the value of `bracket_ns`.
-fn around_bracket(json: &str) -> Option<(&str, &str)> {
-    const KEY: &str = "\"bracket_ns\":";
-    let (before, rest) = json.split_at(json.find(KEY)? + KEY.len());
-    let digits = rest.find(|letter: char| !letter.is_ascii_digit()).filter(|&at| at > 0)?;
-    let after = &rest[digits..];
-    // It is a key of the end itself where it stands once.
-    (!after.contains(KEY)).then_some((before, after))
 }
 
 /// The cell of a trial: in columns for `net`, as JSON for every other study.
 fn cell(row: &Row<'_>, plan: &Plan) -> rusqlite::Result<Cell> {
-    if let Some(cell) = row::get_json_or_null(row, 11)? {
+    if let Some(cell) = row::get_json_or_null(row, CELL)? {
         return Ok(cell);
     }
-    let topology = row::get_word(row, 12)?;
+    let topology = row::get_word(row, CELL + 1)?;
     let only = || plan.net().map_or(Tuning::DEFAULT, |net| net.only_tuning(topology));
     let setting = NetSetting {
         topology,
-        mode: row::get_word(row, 13)?,
-        working_set: row::get_word(row, 14)?,
-        fields: row.get(15)?,
-        iovec: row::get_word(row, 16)?,
-        receiver: row.get(17)?,
+        mode: row::get_word(row, CELL + 2)?,
+        working_set: row::get_word(row, CELL + 3)?,
+        fields: row.get(CELL + 4)?,
+        iovec: row::get_word(row, CELL + 5)?,
+        receiver: row.get(CELL + 6)?,
         tuning: tuning(row)?.unwrap_or_else(only),
     };
-    Ok(Cell { setting: Setting::Net(setting), threads: row.get(18)?, size: Bytes(row.get(19)?) })
+    Ok(Cell {
+        setting: Setting::Net(setting),
+        threads: row.get(CELL + 7)?,
+        size: Bytes(row.get(CELL + 8)?),
+    })
 }
 
 /// The settings that are of the cell since version 7; null in older rows.
 fn tuning(row: &Row<'_>) -> rusqlite::Result<Option<Tuning>> {
-    let Some(ip) = row::get_word_or_null(row, 20)? else { return Ok(None) };
+    let Some(ip) = row::get_word_or_null(row, CELL + 9)? else { return Ok(None) };
     Ok(Some(Tuning {
         ip,
-        mtu_bytes: row.get(21)?,
-        socket_buffer: Bytes(row.get(22)?),
-        receive_size: row.get::<_, Option<u64>>(23)?.map(Bytes),
-        reap_batch: row.get(24)?,
-        uring_depth: row.get(25)?,
-        uring_batch: row.get(26)?,
+        mtu_bytes: row.get(CELL + 10)?,
+        socket_buffer: Bytes(row.get(CELL + 11)?),
+        receive_size: row.get::<_, Option<u64>>(CELL + 12)?.map(Bytes),
+        reap_batch: row.get(CELL + 13)?,
+        uring_depth: row.get(CELL + 14)?,
+        uring_batch: row.get(CELL + 15)?,
     }))
 }
 
@@ -304,34 +239,4 @@ fn slice(row: &Row<'_>, columns: &Columns) -> rusqlite::Result<SliceOutcome> {
         tx: tx.unwrap_or_default(),
         rx,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_differs_between_trials_is_cut_out() {
-        let json = r#"{"a":1,"bracket_ns":42,"why":["x"]}"#;
-        assert_eq!(around_bracket(json), Some((&json[..20], r#","why":["x"]}"#)));
-        for odd in ["", "{}", r#"{"bracket_ns":}"#, r#"{"bracket_ns":-1}"#, r#"{"bracket_ns":1"#] {
-            assert_eq!(around_bracket(odd), None, "{odd}");
-        }
-        let twice = r#"{"why":"\"bracket_ns\":1","bracket_ns":2}"#;
-        assert_eq!(around_bracket(twice), Some((&twice[..39], "}")));
-        assert_eq!(around_bracket(r#"{"bracket_ns":1,"x":{"bracket_ns":2}}"#), None);
-    }
-
-    #[test]
-    fn a_number_is_read_only_from_what_is_otherwise_the_same() {
-        let around = (r#"{"bracket_ns":"#.to_owned(), ",1}".to_owned());
-        let read = |json: &str| bracket_between(json.as_bytes(), &around);
-        assert_eq!(read(r#"{"bracket_ns":42,1}"#), Some(42));
-        for other in
-            [r#"{"bracket_ns":42,2}"#, r#"{"bracket_ns":,1}"#, r#"{"bracket_ns":+4,1}"#, ""]
-        {
-            assert_eq!(read(other), None, "{other}");
-        }
-        assert_eq!(read(r#"{"bracket_ns":99999999999999999999,1}"#), None, "no 64-bit number");
-    }
 }

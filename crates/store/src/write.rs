@@ -1,14 +1,14 @@
 //! Writing: a run begins, trials are appended, the run ends.
 
 use iolens_model::arm::ArmOutcome;
-use iolens_model::outcome::{Counts, SliceOutcome, TrialOutcome};
+use iolens_model::outcome::{Counts, EndFacts, SliceOutcome, TrialOutcome};
 use iolens_model::run::{RunEnd, RunHeader};
 use iolens_model::units::Bytes;
 use rusqlite::types::Value;
 use rusqlite::{Statement, Transaction, TransactionBehavior, params, params_from_iter};
 
 use crate::counted::{Columns, Named};
-use crate::{Store, StoreError, row};
+use crate::{Store, StoreError, ends, row};
 
 impl Store {
     /// Stores what is known when a run begins. `header.end` is not looked at:
@@ -107,8 +107,11 @@ fn insert_trial(
     trial: &TrialOutcome,
     failed: &impl Fn(rusqlite::Error) -> StoreError,
 ) -> Result<i64, StoreError> {
-    let end =
-        |facts: &Option<_>| facts.as_ref().map(|f| row::json("an end's facts", f)).transpose();
+    let end = |facts: &Option<EndFacts>| {
+        let stored = facts.as_ref().map(|facts| ends::stored(transaction, run, facts, failed));
+        stored.transpose().map(Option::unzip)
+    };
+    let ((tx, tx_own), (rx, rx_own)) = (end(&trial.tx)?, end(&trial.rx)?);
     let far = trial.far_environment.as_ref();
     let far = far.map(|far| row::json("what was around a trial elsewhere", far)).transpose()?;
     let cell = &trial.cell;
@@ -141,15 +144,18 @@ fn insert_trial(
         trial.status.word(),
         trial.reason,
         row::json("a trial's environment", &trial.environment)?,
-        end(&trial.tx)?,
-        end(&trial.rx)?,
+        tx,
+        tx_own,
+        rx,
+        rx_own,
         far,
     ];
     let sql = "INSERT INTO trial (run, pass, position, isolated, topology, mode, working_set, \
                fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, reap_batch, \
                uring_depth, uring_batch, threads, message_bytes, cell_json, started_unix_ns, \
-               duration_ns, status, reason, environment_json, tx_json, rx_json, far_environment_json) \
-               VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+               duration_ns, status, reason, environment_json, tx_facts, tx_own_json, rx_facts, \
+               rx_own_json, far_environment_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, \
+               ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
     transaction.execute(sql, values).map_err(failed)?;
     Ok(transaction.last_insert_rowid())
 }

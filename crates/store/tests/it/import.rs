@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use iolens_model::host::{Fact, HostFacts};
 use iolens_model::origin::HOST_NAME;
+use iolens_model::outcome::TrialOutcome;
 use iolens_model::reading::Reading;
 use iolens_model::run::{Run, RunHeader};
 use iolens_store::{Fate, Imported, Importing, Source, Store, StoreError};
@@ -13,6 +14,7 @@ use rusqlite::Connection;
 
 use crate::refusal::contents;
 use crate::round_trip::append;
+use crate::round_trip::end;
 use crate::{arbitrary, migration, sample};
 
 const NOW: u64 = 1_790_000_000_000_000_000;
@@ -38,7 +40,9 @@ fn database(path: &Path, id: &str, host: HostFacts) {
     let mut store = Store::open(path).expect("it opens");
     store.begin_run(&RunHeader { host, ..sample::header(id) }).expect("the run begins");
     for pass in 1..=2 {
-        store.append_trial(id, &sample::trial(pass, 0)).expect("it is stored");
+        let (tx, rx) = (Some(end(pass.into(), "cubic")), Some(end(1, "bbr")));
+        let trial = TrialOutcome { tx, rx, ..sample::trial(pass, 0) };
+        store.append_trial(id, &trial).expect("it is stored");
     }
     store.append_search(id, &sample::phase()).expect("it is stored");
     store.end_run(id, &sample::end()).expect("the run ends");
@@ -318,9 +322,9 @@ fn lines_that_are_no_run_are_refused_by_their_number() {
 }
 
 /// What the fuzzer of imports begins with: an export like ours, made anew where `IOLENS_DOCS` is
-/// set to `write`. One of an older schema is as good.
+/// set to `write`, and those that older builds wrote.
 #[test]
-fn the_seed_of_the_fuzzer_is_imported() {
+fn the_seeds_of_the_fuzzer_are_imported() {
     let directory = scratch();
     let compiled = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled, PathBuf::from);
@@ -332,6 +336,12 @@ fn the_seed_of_the_fuzzer_is_imported() {
         fs::create_dir_all(seed.parent().expect("a folder")).expect("it is made");
         fs::write(&seed, text).expect("it writes");
     }
-    let mut store = Store::open(&directory.path().join("all.db")).expect("it opens");
-    assert_eq!(import(&mut store, &seed)[0].fate, Fate::Imported);
+    let seeds = fs::read_dir(seed.parent().expect("a folder")).expect("it lists");
+    let seeds: Vec<PathBuf> = seeds.map(|entry| entry.expect("it lists").path()).collect();
+    assert!(seeds.contains(&seed) && seeds.len() > 1, "{seeds:?}");
+    for (number, seed) in seeds.iter().enumerate() {
+        let mut store =
+            Store::open(&directory.path().join(format!("{number}.db"))).expect("it opens");
+        assert_eq!(import(&mut store, seed)[0].fate, Fate::Imported, "{}", seed.display());
+    }
 }

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use iolens_model::axes::IpVersion;
-use iolens_model::outcome::{KernelCounts, PmuCounts};
+use iolens_model::copy::ProgramStart;
+use iolens_model::outcome::{EndFacts, KernelCounts, PmuCounts};
 use iolens_model::plan::{NetworkAxes, Plan};
 use iolens_model::run::RunHeader;
 use iolens_model::tuning::Tuning;
@@ -12,6 +13,7 @@ use iolens_model::units::Bytes;
 use iolens_store::{SCHEMA_VERSION, Store, StoreError};
 use rusqlite::{Connection, params};
 
+use crate::round_trip::end;
 use crate::{sample, skip};
 
 /// The tables of each version before this one, as its build made them.
@@ -31,6 +33,7 @@ const STEPS: [&str; SCHEMA_VERSION as usize - 1] = [
     include_str!("../../src/schema_13.sql"),
     include_str!("../../src/schema_14.sql"),
     include_str!("../../src/schema_15.sql"),
+    include_str!("../../src/schema_16.sql"),
 ];
 
 /// A plan as builds before version 7 wrote it: of most axes it named one value,
@@ -212,6 +215,80 @@ fn no_calls_of_a_program_are_none_that_anybody_counted() {
     let calls = rows.query_map([], |row| row.get(0)).unwrap();
     let calls: Vec<Option<u64>> = calls.collect::<Result<_, _>>().expect("the rows are read");
     assert_eq!(calls, [Some(100), Some(0), Some(4), None]);
+}
+
+/// What the ends of trials said is told apart into what many share and what each has, without
+/// loss, and as a build that stores it so does.
+#[test]
+fn what_the_ends_of_version_16_said_is_what_they_say() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let (old, new) = (directory.path().join("old.db"), directory.path().join("new.db"));
+    of_version(&old, 16);
+    let mut trials: Vec<_> = (2..6).map(|pass| sample::trial(pass, 0)).collect();
+    for (trial, said) in trials.iter_mut().zip(1..) {
+        let tx = trial.tx.insert(end(u64::MAX >> said, "cubic"));
+        tx.starts =
+            vec![ProgramStart { arm: 1, runs: 2, median_ns: said, min_ns: said, max_ns: 1 << 40 }];
+        tx.mss_bytes = Some(said % 2);
+        let rx = trial.rx.insert(end(said, "bbr"));
+        rx.strangers = (said > 2).then_some(said);
+        rx.min_round_trip_ns = Some(said);
+    }
+    trials[3].rx = None;
+    let connection = Connection::open(&old).expect("it opens");
+    let json = |facts: &Option<EndFacts>| facts.as_ref().map(|f| serde_json::to_string(f).unwrap());
+    for trial in &trials {
+        let sql = "INSERT INTO trial (run, pass, position, isolated, topology, mode, working_set, \
+                   fields, iovec, receiver, threads, message_bytes, started_unix_ns, \
+                   duration_ns, status, environment_json, tx_json, rx_json) VALUES (1, ?, 0, 0, \
+                   'loopback', 'stream', 'hot', 8, 'per_message', 'recv', 1, 64, 8, 9, 'ok', ?, \
+                   ?, ?)";
+        let environment = serde_json::to_string(&trial.environment).unwrap();
+        let values = params![trial.pass, environment, json(&trial.tx), json(&trial.rx)];
+        connection.execute(sql, values).expect("it is appended");
+    }
+    drop(connection);
+    let run = Store::open(&old).expect("it migrates").load("0000000a").expect("it loads");
+    assert_eq!((&run.trials[0].tx, &run.trials[0].rx), (&None, &None));
+    for (migrated, trial) in run.trials[1..].iter().zip(&trials) {
+        assert_eq!((&migrated.tx, &migrated.rx), (&trial.tx, &trial.rx));
+    }
+    let mut store = Store::open(&new).expect("it opens");
+    store.begin_run(&sample::header("0000000a")).expect("it begins");
+    for trial in &trials {
+        store.append_trial("0000000a", trial).expect("it appends");
+    }
+    let stored = |path: &Path| -> Vec<[String; 4]> {
+        let connection = Connection::open(path).expect("it opens");
+        let sql = "SELECT ifnull(tx.facts_json, ''), ifnull(tx_own_json, ''), \
+                   ifnull(rx.facts_json, ''), ifnull(rx_own_json, '') FROM trial \
+                   LEFT JOIN end_facts AS tx ON tx.run = trial.run AND tx.number = tx_facts \
+                   LEFT JOIN end_facts AS rx ON rx.run = trial.run AND rx.number = rx_facts \
+                   WHERE pass > 1 ORDER BY trial";
+        let mut rows = connection.prepare(sql).expect("it reads");
+        let rows =
+            rows.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]));
+        rows.expect("it reads").collect::<Result<_, _>>().expect("it reads")
+    };
+    assert_eq!(stored(&old), stored(&new));
+    let connection = Connection::open(&old).expect("it opens");
+    let count = "SELECT count(*), max(number) FROM end_facts";
+    let texts: (u32, u32) =
+        connection.query_row(count, [], |row| Ok((row.get(0)?, row.get(1)?))).expect("it reads");
+    assert_eq!(texts, (3, 2), "two of the sending end, one of the receiving one");
+}
+
+/// Damage in one run is met when that is read, and does not keep the file from the others.
+#[test]
+fn what_is_no_json_in_version_16_is_left_to_be_met() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    of_version(&path, 16);
+    let connection = Connection::open(&path).expect("it opens");
+    connection.execute("UPDATE trial SET tx_json = '{\"bracket_ns\":1'", []).expect("damaged");
+    let store = Store::open(&path).expect("it migrates");
+    let refused = store.load("0000000a").expect_err("it is damaged").to_string();
+    assert!(refused.contains("tx_own_json"), "{refused}");
 }
 
 #[test]

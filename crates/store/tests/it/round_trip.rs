@@ -46,7 +46,7 @@ proptest! {
 }
 
 /// An end that read counters for so long.
-fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
+pub(crate) fn end(bracket_ns: u64, congestion: &str) -> EndFacts {
     EndFacts {
         build: "0.1.0".to_owned(),
         message_bytes: 1024,
