@@ -218,7 +218,8 @@ impl TrialValues {
         trial: &TrialOutcome,
         known: &mut Known,
     ) -> TrialValues {
-        let sums = sums(trial);
+        let mut sums = std::mem::take(&mut known.sums);
+        add_up(trial, &mut sums);
         let is_sliced = header.plan.schedule.is_sliced();
         let typical = Quantity::all(&trial.cell)
             .iter()
@@ -234,22 +235,23 @@ impl TrialValues {
             std::array::from_fn(|_| of_each.next().flatten())
         };
         let shared = SharedCpus::of(trial);
-        let arms = trial.arms.iter().zip(sums).enumerate();
+        let arms = trial.arms.iter().zip(&sums).enumerate();
         let arms: Box<[ArmValues]> = arms
             .map(|(index, (outcome, sums))| {
-                let case = Case { header, trial, outcome, sums: &sums };
+                let case = Case { header, trial, outcome, sums };
                 let findings = gates::examine(&case);
                 ArmValues {
                     outcome: known.outcome(outcome),
                     offered: Offered::of(trial, outcome).map(Box::new),
-                    softirq_ticks: softirq_ticks(shared, &sums),
-                    packed: Packed::of(&sums),
-                    compared: of_arm(index, &sums),
-                    refusal: arm_refusal(outcome, &sums, findings.invalid).map(Box::new),
+                    softirq_ticks: softirq_ticks(shared, sums),
+                    packed: known.packed(sums),
+                    compared: of_arm(index, sums),
+                    refusal: arm_refusal(outcome, sums, findings.invalid).map(Box::new),
                     flags: known.flags(findings.flags),
                 }
             })
             .collect();
+        known.sums = sums;
         let refusal = trial_refusal(trial).or_else(|| baseline_refusal(&arms));
         TrialValues {
             pass: trial.pass,
@@ -329,13 +331,20 @@ fn softirq_ticks(shared: SharedCpus, sums: &Sums) -> Option<u64> {
 
 /// Measured sums per arm of a trial, in the order of its arms.
 pub(crate) fn sums(trial: &TrialOutcome) -> Vec<Sums> {
-    let mut sums = vec![Sums::default(); trial.arms.len()];
+    let mut sums = Vec::new();
+    add_up(trial, &mut sums);
+    sums
+}
+
+/// The same in place of those of another trial: they are large, and a run may have very many.
+fn add_up(trial: &TrialOutcome, sums: &mut Vec<Sums>) {
+    sums.clear();
+    sums.resize(trial.arms.len(), Sums::default());
     for slice in measured(trial) {
         if let Some(sums) = sums.get_mut(slice.arm) {
             sums.add(slice);
         }
     }
-    sums
 }
 
 /// The slices that count.

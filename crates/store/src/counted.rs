@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use iolens_model::outcome::{Counts, SliceOutcome};
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction};
 
 use crate::row;
@@ -69,7 +70,12 @@ fn counts(row: &Row<'_>, at: usize, indices: &[usize]) -> rusqlite::Result<Optio
         return Ok(None);
     }
     for (place, &index) in indices.iter().enumerate() {
-        values[index] = row.get(at + place)?;
+        // Most of what a run has is read here, so not by way of what any type may be.
+        values[index] = match row.get_ref(at + place)? {
+            ValueRef::Null => None,
+            ValueRef::Integer(count @ 0..) => Some(count.unsigned_abs()),
+            _ => row.get(at + place)?,
+        };
     }
     let counts = Counts::from_values(&values);
     counts

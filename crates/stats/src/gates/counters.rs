@@ -40,11 +40,11 @@ fn both(counts: &Counts, user: Option<u64>, kernel: Option<u64>) -> Option<u64> 
 /// What it is to catch (counts of two processors added, scaled counts, a
 /// counter of something else) is off by factors.
 pub(super) fn clock(case: &Case<'_>) -> Check {
-    let range = clock_range(case);
     for (name, counts) in ends(case) {
         let (Some(cycles), Some(cpu_ns @ 1..)) = (cycles(counts), counts.task_clock_ns) else {
             continue;
         };
+        let range = clock_range(case);
         if let Some(breach) = physics::clock_ghz(cycles as f64, cpu_ns as f64, range) {
             return Check::Invalid(format!(
                 "{cycles} cycles in {cpu_ns} ns of CPU at the {name} end are a clock of {:.2} \

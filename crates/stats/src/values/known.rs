@@ -6,6 +6,7 @@ use std::sync::Arc;
 use iolens_model::arm::ArmOutcome;
 use iolens_model::cell::Cell;
 
+use super::{Packed, Sums};
 use crate::gates::Flag;
 
 /// Cells, outcomes of arms and remarks of a run so far.
@@ -15,6 +16,9 @@ pub(crate) struct Known {
     /// How the arm with this label ended last.
     outcomes: BTreeMap<String, Arc<ArmOutcome>>,
     remarks: BTreeSet<Arc<str>>,
+    /// Room for the sums of a trial, and for those of an arm while they are packed.
+    pub(super) sums: Vec<Sums>,
+    bytes: Vec<u8>,
 }
 
 impl Known {
@@ -35,6 +39,10 @@ impl Known {
         let outcome = Arc::new(outcome.clone());
         self.outcomes.insert(label.clone(), Arc::clone(&outcome));
         outcome
+    }
+
+    pub(super) fn packed(&mut self, sums: &Sums) -> Packed {
+        Packed::within(&mut self.bytes, sums)
     }
 
     pub(super) fn flags(&mut self, flags: Vec<Flag>) -> Box<[Flag]> {

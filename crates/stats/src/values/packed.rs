@@ -13,20 +13,23 @@ pub(crate) struct Packed(Box<[u8]>);
 const BITS: u32 = 7;
 const MORE: u8 = 1 << BITS;
 
+/// A one in each of eight bytes.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
 impl Packed {
-    /// Packs sums; [`Packed::sums`] gives them back.
-    pub(crate) fn of(sums: &Sums) -> Packed {
-        let mut bytes = Vec::with_capacity(2 * Counts::COUNT);
+    /// Packs sums; [`Packed::sums`] gives them back. What `bytes` held is lost: it lends room.
+    pub(crate) fn within(bytes: &mut Vec<u8>, sums: &Sums) -> Packed {
+        bytes.clear();
         let own = [u64::from(sums.slices), u64::from(sums.rx_slices), sums.all_active_ns];
-        own.into_iter().for_each(|number| push(&mut bytes, number));
+        own.into_iter().for_each(|number| push(bytes, number));
         for counts in [&sums.tx, &sums.rx] {
             let values = counts.values();
             let bits =
                 values.iter().enumerate().map(|(at, value)| u64::from(value.is_some()) << at);
-            push(&mut bytes, bits.sum());
-            values.into_iter().flatten().for_each(|value| push(&mut bytes, value));
+            push(bytes, bits.sum());
+            values.into_iter().flatten().for_each(|value| push(bytes, value));
         }
-        Packed(bytes.into_boxed_slice())
+        Packed(bytes.as_slice().into())
     }
 
     /// The sums that were packed.
@@ -68,6 +71,15 @@ fn pull(bytes: &mut &[u8]) -> u64 {
         *bytes = rest;
         return u64::from(*byte);
     }
+    if let Some(word) = bytes.first_chunk().map(|chunk| u64::from_le_bytes(*chunk)) {
+        // The first byte behind which no more follow is the last of the number.
+        let ends = !word & (ONES << BITS);
+        let bits = ends.trailing_zeros() + 1;
+        if bits <= u64::BITS {
+            *bytes = &bytes[bits as usize / 8..];
+            return joined(word & (u64::MAX >> (u64::BITS - bits)));
+        }
+    }
     let mut number = 0;
     for shift in (0..u64::BITS).step_by(BITS as usize) {
         let Some((&byte, rest)) = bytes.split_first() else { break };
@@ -80,6 +92,14 @@ fn pull(bytes: &mut &[u8]) -> u64 {
     number
 }
 
+/// The bits of eight bytes beside the one of each that says that more follow: neighbours are
+/// put together, then pairs, then fours.
+fn joined(word: u64) -> u64 {
+    let pairs = (word & 0x007f_007f_007f_007f) | ((word & 0x7f00_7f00_7f00_7f00) >> 1);
+    let fours = (pairs & 0x0000_3fff_0000_3fff) | ((pairs & 0x3fff_0000_3fff_0000) >> 2);
+    (fours & 0x0fff_ffff) | ((fours & 0x0fff_ffff_0000_0000) >> 4)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -89,7 +109,7 @@ mod tests {
     #[test]
     fn an_arm_that_never_ran_takes_eleven_bytes() {
         let nothing = Sums::default();
-        let packed = Packed::of(&nothing);
+        let packed = Packed::within(&mut vec![7], &nothing);
         assert_eq!(packed.sums(), nothing);
         assert_eq!(packed.0.len(), 3 + 2 * (1 + 3), "own numbers, and what is always counted");
     }
@@ -119,7 +139,7 @@ mod tests {
             let (slices, rx_slices, all_active_ns) = own;
             let [tx, rx] = counts;
             let sums = Sums { slices, rx_slices, all_active_ns, tx, rx };
-            prop_assert_eq!(Packed::of(&sums).sums(), sums);
+            prop_assert_eq!(Packed::within(&mut Vec::new(), &sums).sums(), sums);
         }
     }
 }
