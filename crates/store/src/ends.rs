@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use iolens_model::copy::ProgramStart;
-use iolens_model::outcome::{CountsByPmu, EndFacts};
+use iolens_model::outcome::{CountsByPmu, EndFacts, Flows};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction};
 use serde::{Deserialize, Serialize};
 
@@ -22,29 +22,44 @@ struct Own {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     strangers: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    strange_datagrams: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     min_round_trip_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    flows: Vec<Flows>,
+    /// Where threads follow what comes in for them; else it is the same in every trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thread_cpus: Option<Vec<Vec<u32>>>,
 }
 
 impl Own {
     /// Takes it out of what an end said.
     fn take(facts: &mut EndFacts) -> Own {
+        let follows = !facts.flows.is_empty();
         Own {
             bracket_ns: std::mem::take(&mut facts.bracket_ns),
             by_pmu: std::mem::take(&mut facts.by_pmu),
             starts: std::mem::take(&mut facts.starts),
             strangers: facts.strangers.take(),
+            strange_datagrams: facts.strange_datagrams.take(),
             min_round_trip_ns: facts.min_round_trip_ns.take(),
+            flows: std::mem::take(&mut facts.flows),
+            thread_cpus: follows.then(|| std::mem::take(&mut facts.thread_cpus)),
         }
     }
 
     /// Puts it back.
     fn put(self, facts: &mut EndFacts) {
-        let Own { bracket_ns, by_pmu, starts, strangers, min_round_trip_ns } = self;
-        facts.bracket_ns = bracket_ns;
-        facts.by_pmu = by_pmu;
-        facts.starts = starts;
-        facts.strangers = strangers;
-        facts.min_round_trip_ns = min_round_trip_ns;
+        facts.bracket_ns = self.bracket_ns;
+        facts.by_pmu = self.by_pmu;
+        facts.starts = self.starts;
+        facts.strangers = self.strangers;
+        facts.strange_datagrams = self.strange_datagrams;
+        facts.min_round_trip_ns = self.min_round_trip_ns;
+        facts.flows = self.flows;
+        if let Some(thread_cpus) = self.thread_cpus {
+            facts.thread_cpus = thread_cpus;
+        }
     }
 }
 
@@ -116,7 +131,8 @@ impl<'a> End<'a> {
 
     /// Takes back what the last trial had, for the next whose end says the same.
     pub(crate) fn take_back(&mut self, facts: Option<EndFacts>) {
-        let Some(facts) = facts else { return };
+        let Some(mut facts) = facts else { return };
+        Own::take(&mut facts);
         if self.known.len() == KNOWN_MAX {
             self.known.clear();
         }

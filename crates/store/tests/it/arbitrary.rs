@@ -563,7 +563,13 @@ prop_compose! {
             starts,
             strangers: receive_buffer_bytes,
             strange_datagrams: send_buffer_bytes,
-            flows: vec![Flows { arm: 1, incoming_cpus: vec![None, Some(threads)], cpus: vec![0] }],
+            flows: match nodelay {
+                Some(true) => {
+                    let incoming_cpus = vec![None, Some(threads)];
+                    vec![Flows { arm: 1, incoming_cpus, cpus: vec![0] }]
+                }
+                _ => Vec::new(),
+            },
             min_round_trip_ns: mss_bytes,
             not_measured: not_measured.into_iter().map(missing).collect(),
         }
