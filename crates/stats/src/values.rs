@@ -298,7 +298,10 @@ impl SharedCpus {
             end.iter().flat_map(|end| end.thread_cpus.iter().flatten().copied()).collect()
         };
         let (tx, rx) = (cpus(&trial.tx), cpus(&trial.rx));
-        if tx.is_empty() || rx.is_empty() {
+        if trial.cell.net().is_some_and(|net| net.topology.is_apart()) {
+            // Two machines have none in common, whatever the numbers of theirs.
+            SharedCpus::None
+        } else if tx.is_empty() || rx.is_empty() {
             SharedCpus::Unknown
         } else if tx.iter().all(|cpu| !rx.contains(cpu)) {
             SharedCpus::None

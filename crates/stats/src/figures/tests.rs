@@ -1,5 +1,6 @@
 //! Figures by hand, and what makes them null.
 
+use iolens_model::axes::Topology;
 use iolens_model::outcome::{PmuCounts, SliceOutcome, ZerocopyCounts};
 
 use crate::analyse;
@@ -89,15 +90,20 @@ fn softirq_time_counts_each_processor_once() {
         slice.tx.softirq_ticks = Some(1);
         slice.rx.as_mut().unwrap().softirq_ticks = Some(1);
     };
-    let softirq = |cpus: [Vec<Vec<u32>>; 2]| {
+    let softirq_over = |topology, cpus: [Vec<Vec<u32>>; 2]| {
         let mut run = one_arm_trial(ticks);
+        run.header.plan.net_mut().unwrap().topologies = vec![topology];
+        run.trials[0].cell.net_mut().unwrap().topology = topology;
         let [tx, rx] = cpus;
         run.trials[0].tx.as_mut().unwrap().thread_cpus = tx;
         run.trials[0].rx.as_mut().unwrap().thread_cpus = rx;
         let arm = analyse(&run).cells.remove(0).arms.remove(0);
         value(arm.figures.unwrap().softirq_ns_per_byte)
     };
+    let softirq = |cpus| softirq_over(Topology::Loopback, cpus);
     let one_end = 1e7 / (MESSAGES as f64 * 1024.0);
+    let apart = softirq_over(Topology::Host, [vec![vec![0]], vec![vec![0]]]);
+    assert_eq!(apart, Some(2.0 * one_end), "of two machines these are two CPUs");
     assert_eq!(softirq([vec![vec![0]], vec![vec![0]]]), Some(one_end));
     assert_eq!(softirq([vec![vec![0]], vec![vec![1]]]), Some(2.0 * one_end));
     assert_eq!(softirq([vec![vec![0, 1]], vec![vec![1]]]), Some(one_end));
