@@ -72,9 +72,10 @@ fn both_ends_are_measured_and_known() {
         }
         let usable = &run.header.host.cpus;
         for flows in &trial.rx.as_ref().unwrap().flows {
-            let incoming = flows.incoming_cpus[0].unwrap();
-            // Both are this machine; a softirq may have run on a CPU that we may not use.
-            assert!(flows.cpus == [incoming] || !usable.contains(&incoming), "{flows:?}");
+            // Both are this machine, where the CPU that takes in is whichever sends, or answers:
+            // it need not be the same at the end as when the thread followed it.
+            assert!(flows.incoming_cpus[0].is_some(), "{flows:?}");
+            assert!(usable.contains(&flows.cpus[0]), "{flows:?}");
         }
         let there = trial.far_environment.as_ref().unwrap();
         assert!(there.loop_after_ns.value().is_some_and(|&ns| ns > 0));

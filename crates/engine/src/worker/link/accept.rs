@@ -169,7 +169,10 @@ impl<'a> Taken<'a> {
         let trial = self.trial;
         let mut missing = self.expected(of);
         let mut callers: Vec<Caller> = Vec::new();
-        let mut deadline = Deadline::after(stall_limit(trial));
+        // Who dials has so long for each connection, and knows more of why none is made: it is
+        // to be heard first.
+        let patience = stall_limit(trial) * 2;
+        let mut deadline = Deadline::after(patience);
         while missing > 0 {
             if next_to_speak(listener, &mut callers, deadline)
                 .map_err(|error| nobody_came(trial, error))?
@@ -183,7 +186,7 @@ impl<'a> Taken<'a> {
                 if let Some((place, slot)) = slot {
                     *slot = Some(Lane::connection(transport_of_place(trial, place), fd));
                     missing -= 1;
-                    deadline = Deadline::after(stall_limit(trial));
+                    deadline = Deadline::after(patience);
                 } else {
                     self.note_stranger()?;
                 }
