@@ -6,7 +6,7 @@ use iolens_model::cell::Cell;
 
 use crate::interval::Parts;
 use crate::quantity::Quantity;
-use crate::values::{ArmValues, TrialValues};
+use crate::values::{ArmValues, Brief, TrialValues};
 
 /// One arm in one cell.
 #[derive(Debug, Clone)]
@@ -46,17 +46,18 @@ pub(crate) struct Point {
 impl Point {
     /// What an arm's values in a trial say; null without what is compared.
     pub(crate) fn of(trial: &TrialValues, arm: &ArmValues) -> Option<Point> {
-        let sums = arm.sums();
+        let Brief { bytes, switches, slices } = arm.brief;
+        let time = arm.parts(Quantity::Time).or_else(|| arm.sums().time_per_message())?;
         Some(Point {
             pass: trial.pass,
             position: trial.position,
             started_unix_ns: trial.started_unix_ns,
-            time: sums.time_per_message()?,
+            time,
             compared: arm.parts(Quantity::of(&trial.cell))?,
             typical_ln: arm.typical(Quantity::of(&trial.cell)),
-            bytes: sums.tx.bytes as f64,
-            switches: sums.switches(),
-            slices: sums.slices,
+            bytes: bytes as f64,
+            switches,
+            slices,
         })
     }
 

@@ -45,6 +45,7 @@ pub struct TrialValues {
 pub(crate) struct ArmValues {
     pub(crate) outcome: Arc<ArmOutcome>,
     pub(crate) packed: Packed,
+    pub(crate) brief: Brief,
     /// What was offered to it, where it is a server.
     pub(crate) offered: Option<Box<Offered>>,
     /// Ticks in softirq on the CPUs of both ends, each CPU once; null where
@@ -76,6 +77,24 @@ impl ArmValues {
 
     fn of(&self, quantity: Quantity) -> Option<&Compared> {
         self.compared.iter().flatten().find(|compared| compared.quantity == quantity)
+    }
+}
+
+/// Of the sums of an arm what fits and regressions need: to unpack all of them takes longer than
+/// everything else that is done with one trial there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Brief {
+    /// Payload bytes sent.
+    pub(crate) bytes: u64,
+    /// Context switches of both ends.
+    pub(crate) switches: Option<u64>,
+    /// Measured slices.
+    pub(crate) slices: u32,
+}
+
+impl Brief {
+    fn of(sums: &Sums) -> Brief {
+        Brief { bytes: sums.tx.bytes, switches: sums.switches(), slices: sums.slices }
     }
 }
 
@@ -245,6 +264,7 @@ impl TrialValues {
                     offered: Offered::of(trial, outcome).map(Box::new),
                     softirq_ticks: softirq_ticks(shared, sums),
                     packed: known.packed(sums),
+                    brief: Brief::of(sums),
                     compared: of_arm(index, sums),
                     refusal: arm_refusal(outcome, sums, findings.invalid).map(Box::new),
                     flags: known.flags(findings.flags),
