@@ -111,9 +111,14 @@ impl News {
     }
 }
 
-/// `±4.1 %`.
+/// `±4.1 %`. After two passes an interval may be hundreds of times its ratio: how many says
+/// nothing.
 fn either_way(x: Option<f64>) -> String {
-    x.map_or_else(|| "n/a".to_owned(), |x| format!("±{}", percent(x)))
+    match x {
+        Some(x) if x > 1.0 => "over ±100 %".to_owned(),
+        Some(x) => format!("±{}", percent(x)),
+        None => "n/a".to_owned(),
+    }
 }
 
 fn percent(x: f64) -> String {
@@ -180,5 +185,12 @@ mod tests {
         assert_eq!(first.brief(), "widest n/a, noise n/a, at most 1.63 min");
         let endless = News { pass_time: Nanos(0), ..news([12, 60], 12, 0, &[]) };
         assert_eq!(endless.passes_left(), 48);
+    }
+
+    #[test]
+    fn what_is_wider_than_its_ratio_has_no_number() {
+        let widths = [None, Some(0.0), Some(1.0), Some(1.01), Some(379.5), Some(f64::INFINITY)];
+        let said = ["n/a", "±0.0 %", "±100.0 %", "over ±100 %", "over ±100 %", "over ±100 %"];
+        assert_eq!(widths.map(either_way), said);
     }
 }
