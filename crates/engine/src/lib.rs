@@ -39,6 +39,9 @@ mod several;
 #[cfg(test)]
 #[path = "../../../tests/support/skip.rs"]
 mod skip;
+#[cfg(test)]
+#[path = "../../../tests/support/small.rs"]
+mod small;
 mod spawn;
 pub mod stage;
 mod stream;

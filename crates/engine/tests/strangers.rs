@@ -3,66 +3,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../../../tests/support/small.rs"]
+mod small;
+
 use iolens_engine::trial::{Launch, run};
 use iolens_engine::worker::protocol::PROTOCOL_VERSION;
-use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
-use iolens_model::cell::{Cell, NetSetting, Setting};
 use iolens_model::outcome::Status;
-use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
-use iolens_model::trial::{Slice, SliceKind, Trial, Work};
-use iolens_model::tuning::Tuning;
-use iolens_model::units::{Bytes, Nanos};
-
-fn trial() -> Trial {
-    Trial {
-        pass: 1,
-        position: 0,
-        isolated: false,
-        cell: Cell {
-            setting: Setting::Net(NetSetting {
-                topology: Topology::Loopback,
-                mode: Mode::Stream,
-                working_set: WorkingSet::Hot,
-                fields: 8,
-                iovec: Iovec::PerMessage,
-                receiver: "recv".into(),
-                tuning: Tuning::DEFAULT,
-            }),
-            threads: 1,
-            size: Bytes(64),
-        },
-        arms: vec![Arm { label: "send".into(), primitive: "send".into(), role: Role::Baseline }],
-        slices: vec![Slice {
-            arm: 0,
-            round: 0,
-            kind: SliceKind::Measured,
-            work: Work::Messages(4),
-        }],
-        socket: SocketOptions {
-            congestion: "reno".into(),
-            buffer_bytes: Bytes(65_536),
-            nodelay: true,
-            receive_bytes: Bytes(65_536),
-        },
-        network: NetworkOptions::default(),
-        hosts: None,
-        probes: Probes::default(),
-        tx_cpus: vec![0],
-        rx_cpus: vec![0],
-        ring_messages: 1,
-        file: None,
-        copies: None,
-        servers: None,
-        sampling: None,
-        stall_limit: Nanos(1_000_000_000),
-        trial_limit: Nanos(1_000_000_000),
-    }
-}
+use iolens_model::units::Nanos;
 
 fn reason(program: &str, arguments: &[&str]) -> String {
     let arguments = arguments.iter().map(|&a| a.to_owned()).collect();
-    let outcome = run(&trial(), &Launch { program: program.into(), arguments }, None);
+    let outcome = run(
+        &small::trial("send", Nanos::SECOND),
+        &Launch { program: program.into(), arguments },
+        None,
+    );
     assert_eq!(outcome.status, Status::Failed);
     assert!(outcome.slices.is_empty());
     outcome.reason.unwrap()

@@ -171,7 +171,7 @@ pub(super) fn strangers(case: &Case<'_>) -> Check {
         .into_iter()
         .flatten()
         .filter_map(of)
-        .sum::<u64>()
+        .fold(0, u64::saturating_add)
     {
         0 => None,
         1 => Some(format!("a {one} that is not ours")),

@@ -2,16 +2,12 @@
 
 use std::net::TcpStream;
 
-use iolens_model::arm::{Arm, Role};
-use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
-use iolens_model::cell::{Cell, NetSetting, Setting};
-use iolens_model::plan::{NetworkOptions, Probes, SocketOptions};
-use iolens_model::trial::{Slice, SliceKind, Work};
-use iolens_model::tuning::Tuning;
-use iolens_model::units::{Bytes, Nanos};
+use iolens_model::cell::Cell;
+use iolens_model::units::Nanos;
 use iolens_sys::udp;
 
 use super::*;
+use crate::small;
 use crate::worker::link::connect;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -19,47 +15,7 @@ const TOKEN: u64 = 7;
 
 /// One that ends only when everybody has come: what waits for a limit never does.
 fn trial(primitive: &str) -> Trial {
-    let net = NetSetting {
-        topology: Topology::Loopback,
-        mode: Mode::Stream,
-        working_set: WorkingSet::Hot,
-        fields: 1,
-        iovec: Iovec::PerMessage,
-        receiver: "recv".into(),
-        tuning: Tuning::DEFAULT,
-    };
-    let arm = Arm { label: primitive.into(), primitive: primitive.into(), role: Role::Baseline };
-    Trial {
-        pass: 1,
-        position: 0,
-        isolated: false,
-        cell: Cell { setting: Setting::Net(net), threads: 1, size: Bytes(64) },
-        arms: vec![arm],
-        slices: vec![Slice {
-            arm: 0,
-            round: 0,
-            kind: SliceKind::Measured,
-            work: Work::Messages(4),
-        }],
-        socket: SocketOptions {
-            congestion: "reno".into(),
-            buffer_bytes: Bytes(65_536),
-            nodelay: true,
-            receive_bytes: Bytes(65_536),
-        },
-        network: NetworkOptions::default(),
-        hosts: None,
-        probes: Probes::default(),
-        tx_cpus: vec![0],
-        rx_cpus: vec![0],
-        ring_messages: 1,
-        file: None,
-        copies: None,
-        servers: None,
-        sampling: None,
-        stall_limit: Nanos(3_600_000_000_000),
-        trial_limit: Nanos(3_600_000_000_000),
-    }
+    small::trial(primitive, Nanos(3600 * Nanos::SECOND.0))
 }
 
 /// Both ends of a trial, the sending one after `strangers` have been at the door.
