@@ -82,14 +82,14 @@ impl Expected {
     }
 
     /// Whether a text is right as a whole, whose parts were. `line_bytes` counts
-    /// the newline, `text` is what is kept of it.
+    /// the newline, `text` is what is kept of it, however it came.
     fn whole_is_right(&self, line_bytes: u64, text_bytes: u64, text: &[u8]) -> bool {
         match self {
             Expected::Text(expected) => text_bytes == expected.len() as u64,
             Expected::Burned => text_bytes == b"burned".len() as u64,
             Expected::Fill(bytes) => line_bytes == *bytes,
             Expected::Processes => text.len() as u64 == text_bytes && are_processes(text),
-            Expected::Record => is_record(text),
+            Expected::Record => text.len() as u64 == text_bytes && is_record(text),
             Expected::Id => !text.starts_with(b"error "),
             Expected::Http => true,
         }
@@ -305,6 +305,11 @@ fn read_all<'a>(
     (replies, partial)
 }
 
+/// As much of a text as is kept of one that comes in pieces.
+fn kept(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(HEAD_BYTES_MAX)]
+}
+
 /// A line that came in one piece.
 fn whole(line: &[u8], expected: &Expected) -> Reply {
     let digits = memchr(b' ', line).unwrap_or(line.len());
@@ -314,7 +319,7 @@ fn whole(line: &[u8], expected: &Expected) -> Reply {
     let (line_bytes, text_bytes) = (line.len() as u64 + 1, text.len() as u64);
     let is_right = id.is_some()
         && expected.part_is_right(0, text)
-        && expected.whole_is_right(line_bytes, text_bytes, text);
+        && expected.whole_is_right(line_bytes, text_bytes, kept(text));
     Reply { id, is_right, text: Text::Piece(at..line.len()) }
 }
 

@@ -83,6 +83,18 @@ fn only_the_beginning_of_a_long_text_is_kept() {
     assert_eq!((replies.len(), replies[0].2.len()), (1, HEAD_BYTES_MAX));
 }
 
+/// Of what is longer than is kept in pieces nobody has seen all, so it is not right in one
+/// piece either.
+#[test]
+fn a_long_text_is_judged_alike_however_it_comes() {
+    for (text, expected) in [("12 a 3 4", Expected::Processes), ("5 6", Expected::Record)] {
+        for (bytes, is_right) in [(HEAD_BYTES_MAX, true), (HEAD_BYTES_MAX + 1, false)] {
+            let filled = format!("7 {text:<bytes$}\n");
+            check(&filled, &expected, &[(Some(7), is_right)]);
+        }
+    }
+}
+
 #[test]
 fn a_response_ends_where_its_header_says() {
     let http = Expected::Http;
