@@ -71,20 +71,35 @@ pub(crate) fn paths(root: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     let mut directories = vec![String::new()];
     while let Some(directory) = directories.pop() {
+        let made = made_here(&root.join(&directory))?;
         for entry in fs::read_dir(root.join(&directory))? {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
+            let is_made = name == ".git" || made.contains(&name);
             let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
             let kind = entry.file_type()?;
-            if kind.is_dir() && path != ".git" && !entry.path().join("CACHEDIR.TAG").exists() {
+            let is_build = || entry.path().join("CACHEDIR.TAG").exists();
+            if kind.is_dir() && !is_made && !is_build() {
                 directories.push(path);
-            } else if kind.is_file() && path != ".git" {
+            } else if kind.is_file() && !is_made {
                 found.push(path);
             }
         }
     }
     found.sort();
     Ok(found)
+}
+
+/// Names in a directory that its `.gitignore` gives with a slash before them: what is built or
+/// collected there, such as the inputs that a fuzzer found.
+fn made_here(directory: &Path) -> io::Result<Vec<String>> {
+    match fs::read_to_string(directory.join(".gitignore")) {
+        Ok(text) => {
+            Ok(text.lines().filter_map(|l| l.strip_prefix('/')).map(str::to_owned).collect())
+        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(e) => Err(e),
+    }
 }
 
 /// Applies every rule.
@@ -106,6 +121,21 @@ pub(crate) fn check(workspace: &Workspace) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_git_ignores_by_its_place_is_not_read() {
+        let directory = tempfile::tempdir().expect("a directory for the test");
+        let write = |path: &str, text: &str| {
+            let path = directory.path().join(path);
+            fs::create_dir_all(path.parent().expect("below the root")).expect("it is made");
+            fs::write(path, text).expect("it is written");
+        };
+        write("fuzz/.gitignore", "/corpus\n*.log\n");
+        write("fuzz/corpus/plan/00", "");
+        write("fuzz/seeds/corpus/00", "");
+        let paths = paths(directory.path()).expect("it can be read");
+        assert_eq!(paths, ["fuzz/.gitignore", "fuzz/seeds/corpus/00"]);
+    }
 
     #[test]
     fn this_workspace_is_tidy() {
