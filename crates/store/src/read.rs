@@ -1,6 +1,8 @@
 //! Reading: which runs there are, which one is meant, and a run as it was.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use iolens_model::host::HostFacts;
@@ -10,7 +12,7 @@ use iolens_model::run::{Run, RunEnd, RunHeader};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
 use serde::Serialize;
 
-use crate::trial::Trials;
+use crate::trial::{Stretch, Trials};
 use crate::{Store, StoreError, profile, row, search};
 
 /// One line of the list of runs.
@@ -163,15 +165,14 @@ impl Store {
         let keep = |kept: &mut Vec<TrialOutcome>, _: &RunHeader, trial: &TrialOutcome| {
             kept.push(trial.clone());
         };
-        let (run, [mut trials, rest]) = self.load_folded(run_id, keep)?;
-        trials.extend(rest);
-        Ok(Run { trials, ..run })
+        let (run, trials) = self.load_folded(run_id, keep)?;
+        Ok(Run { trials: trials.into_iter().flatten().collect(), ..run })
     }
 
     /// A run without its trials, and what `fold` makes of those: it is shown each as soon as
     /// it is read, which is then let go, since a run may have more of them than memory should
-    /// hold. Where there are many, two read at once, the first half of them and the rest;
-    /// else the second of both has seen none. The header that is shown has no end yet.
+    /// hold. Where there are many, two read at once, and there is a fold of each stretch of
+    /// them, in their order. The header that is shown has no end yet.
     ///
     /// # Errors
     /// As [`Store::load`].
@@ -179,22 +180,20 @@ impl Store {
         &self,
         run_id: &str,
         fold: impl Fn(&mut F, &RunHeader, &TrialOutcome) + Sync,
-    ) -> Result<(Run, [F; 2]), StoreError> {
+    ) -> Result<(Run, Vec<F>), StoreError> {
         let found = self.snapshot("read a run", |connection| {
             let Some((key, mut header)) = key_and_header(connection, run_id)? else {
                 return Ok(None);
             };
             let trials = Trials::of(connection, key)?;
-            let read = |connection: &Connection, trials: &Trials| {
+            let read = |connection: &Connection, stretch: &Stretch| {
                 let mut folded = F::default();
                 let see = |trial: &TrialOutcome| fold(&mut folded, &header, trial);
-                let seen = trials.each(connection, &header.plan, see)?;
+                let seen = stretch.each(connection, &header.plan, see)?;
                 Ok((folded, seen))
             };
-            let folded = match trials.halves(connection)?.filter(|_| !self.is_private) {
-                None => [read(connection, &trials)?.0, F::default()],
-                Some(halves) => in_halves(connection, &self.path, &halves, read)?,
-            };
+            let other = (!self.is_private).then_some(&*self.path);
+            let folded = in_stretches(connection, other, &trials, read)?;
             let profiles = profile::all(connection, key, &header.plan)?;
             let searches = search::all(connection, key)?;
             header.end = end_of(connection, key, trials.count + searches.len() as u64)?;
@@ -269,29 +268,47 @@ const HEADER: &str = "run, id, name, started_unix_ns, build, command_json, plan_
                       engines_json, file_json, confirms, far_json, origin.host, origin.path, \
                       origin.imported_unix_ns";
 
-/// Reads two halves of a run at once, the second with a connection of its own; `read` says
-/// how many trials it saw.
-fn in_halves<F: Send>(
+/// What was read of stretches: which one, what came of it, and how many trials it had.
+type Taken<F> = Vec<(usize, (F, u64))>;
+
+/// Reads a run in stretches, each by whoever is free: this connection, and where there are
+/// several and the file may be opened by others, one beside it. `read` says how many trials
+/// it saw.
+fn in_stretches<F: Send>(
     connection: &Connection,
-    path: &Path,
-    [first, rest]: &[Trials; 2],
-    read: impl Fn(&Connection, &Trials) -> rusqlite::Result<(F, u64)> + Sync,
-) -> rusqlite::Result<[F; 2]> {
-    thread::scope(|scope| {
-        let beside = scope.spawn(|| {
-            let other = Store::open_read_only(path)?;
-            other.snapshot("read a run", |other| read(other, rest))
-        });
-        let (first, _) = read(connection, first)?;
-        let beside = beside.join().ok().and_then(Result::ok);
-        // No trial ever changes, but the run may have been removed since this connection
-        // began to read, for which it is still whole.
-        let rest = match beside.filter(|(_, seen)| *seen == rest.count) {
-            Some((folded, _)) => folded,
-            None => read(connection, rest)?.0,
-        };
-        Ok([first, rest])
-    })
+    path: Option<&Path>,
+    trials: &Trials,
+    read: impl Fn(&Connection, &Stretch) -> rusqlite::Result<(F, u64)> + Sync,
+) -> rusqlite::Result<Vec<F>> {
+    let stretches = trials.stretches();
+    let next = AtomicUsize::new(0);
+    let take = |connection: &Connection| -> rusqlite::Result<Taken<F>> {
+        let mut taken = Taken::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(stretch) = stretches.get(at) else { return Ok(taken) };
+            taken.push((at, read(connection, stretch)?));
+        }
+    };
+    let beside = || Store::open_read_only(path?).ok()?.snapshot("read a run", take).ok();
+    let (own, others) = thread::scope(|scope| {
+        let beside = (stretches.len() > 1).then(|| scope.spawn(beside));
+        let own = take(connection);
+        let others = beside.and_then(|beside| beside.join().ok().flatten());
+        (own, others.unwrap_or_default())
+    });
+    let own = own?;
+    let seen = |taken: &Taken<F>| taken.iter().map(|(_, (_, seen))| seen).sum::<u64>();
+    // No trial ever changes, but the run may have been removed since this connection
+    // began to read, for which it is still whole.
+    let is_whole = seen(&own) + seen(&others) == trials.count;
+    let others = others.into_iter().filter(|_| is_whole);
+    let mut taken: BTreeMap<usize, (F, u64)> = own.into_iter().chain(others).collect();
+    let whole = stretches.iter().enumerate().map(|(at, stretch)| {
+        let (folded, _) = taken.remove(&at).map_or_else(|| read(connection, stretch), Ok)?;
+        Ok(folded)
+    });
+    whole.collect()
 }
 
 fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummary> {

@@ -43,8 +43,18 @@ pub(crate) struct Trials {
     pub(crate) count: u64,
 }
 
-/// Fewer are read before a second connection is open and has read the schema.
-const HALVED_MIN: u64 = 1000;
+/// A stretch of them: keys of the first and of the last.
+pub(crate) struct Stretch {
+    run: i64,
+    first: i64,
+    last: i64,
+}
+
+/// Fewer are read before another connection is open and has read the schema.
+const STRETCH_MIN: u64 = 500;
+
+/// So many that readers of unlike speed end at about the same time.
+const STRETCHES_MAX: u64 = 32;
 
 impl Trials {
     /// All of a run.
@@ -56,19 +66,34 @@ impl Trials {
         })
     }
 
-    /// The first half and the rest; null where there are too few for two readers.
-    pub(crate) fn halves(&self, connection: &Connection) -> rusqlite::Result<Option<[Trials; 2]>> {
-        let Some((first, last)) = self.keys.filter(|_| self.count >= HALVED_MIN) else {
-            return Ok(None);
+    /// All of them in stretches about alike, in their order: one where they are few.
+    pub(crate) fn stretches(&self) -> Vec<Stretch> {
+        let Some((first, last)) = self.keys else { return Vec::new() };
+        let number = (self.count / STRETCH_MIN).clamp(1, STRETCHES_MAX);
+        // Keys rise by one, but for those of other runs that were appended between them.
+        let keys = last.abs_diff(first) + 1;
+        let begins = |at: u64| first.saturating_add_unsigned(keys / number * at);
+        let stretch = |at| Stretch {
+            run: self.run,
+            first: begins(at),
+            last: if at + 1 == number { last } else { begins(at + 1) - 1 },
         };
-        let count = self.count / 2;
-        let sql = "SELECT trial FROM trial WHERE run = ? ORDER BY trial LIMIT 1 OFFSET ?";
-        let middle: i64 =
-            connection.prepare_cached(sql)?.query_row((self.run, count), |row| row.get(0))?;
-        let half = |first, last, count| Trials { run: self.run, keys: Some((first, last)), count };
-        Ok(Some([half(first, middle - 1, count), half(middle, last, self.count - count)]))
+        (0..number).map(stretch).collect()
     }
 
+    /// As [`Stretch::each`], of all.
+    pub(crate) fn each(
+        &self,
+        connection: &Connection,
+        plan: &Plan,
+        see: impl FnMut(&TrialOutcome),
+    ) -> rusqlite::Result<u64> {
+        let Some((first, last)) = self.keys else { return Ok(0) };
+        Stretch { run: self.run, first, last }.each(connection, plan, see)
+    }
+}
+
+impl Stretch {
     /// Shows each to `see`, in the order in which they were appended, and returns how many
     /// there were.
     ///
@@ -81,7 +106,7 @@ impl Trials {
         plan: &Plan,
         mut see: impl FnMut(&TrialOutcome),
     ) -> rusqlite::Result<u64> {
-        let Some((first, last)) = self.keys else { return Ok(0) };
+        let (first, last) = (self.first, self.last);
         let sql = format!("SELECT {ARM} FROM arm WHERE trial BETWEEN ? AND ? ORDER BY trial, arm");
         let mut of_arms = connection.prepare_cached(&sql)?;
         let mut of_arms = Parts::of(of_arms.query([first, last])?, TRIAL_OF_ARM)?;

@@ -55,13 +55,13 @@ pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), Stor
 
 /// A run without its trials, with its analysis: each trial is folded into that as it is read.
 fn folded(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
-    type Half = (Option<RunHeader>, Fold);
-    let (run, halves) = store.load_folded(id, |(whole, fold): &mut Half, header, trial| {
+    type Part = (Option<RunHeader>, Fold);
+    let (run, parts) = store.load_folded(id, |(whole, fold): &mut Part, header, trial| {
         fold.add(whole.get_or_insert_with(|| completed(header.clone())), trial);
     })?;
     let run = Run { header: completed(run.header), ..run };
-    let [(_, mut fold), (_, rest)] = halves;
-    fold.append(rest);
+    let mut fold = Fold::default();
+    parts.into_iter().for_each(|(_, part)| fold.append(part));
     let analysis = fold.analysis(&run.header);
     Ok((run, analysis))
 }

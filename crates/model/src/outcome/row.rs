@@ -99,10 +99,11 @@ impl Counts {
             self.file.and_then(|file| file.dirty_after_bytes),
             self.file.and_then(|file| file.size_error_bytes),
         ];
+        // In three pieces: one by one takes several times as long, and a long run has a million.
         let mut all = [None; Self::COUNT];
-        let events = self.pmu.values().into_iter().chain(self.kernel.values());
-        let values = accounts.into_iter().chain(events);
-        all.iter_mut().zip(values).for_each(|(slot, count)| *slot = count);
+        all[..PMU_AT].copy_from_slice(&accounts);
+        all[PMU_AT..KERNEL_AT].copy_from_slice(&self.pmu.values());
+        all[KERNEL_AT..].copy_from_slice(&self.kernel.values());
         all
     }
 

@@ -47,10 +47,13 @@ pub(super) struct CellVisits<'a> {
     pub(super) isolated: Option<Visits<'a>>,
 }
 
+/// Trials whose numbers of an arm are used, with these.
+pub(super) type Used<'a> = Vec<(&'a TrialValues, &'a ArmValues)>;
+
 /// One arm of the cell before it is judged.
 pub(super) struct Draft<'a> {
     pub(super) arm: &'a Arm,
-    pub(super) used: Vec<(&'a TrialValues, &'a ArmValues)>,
+    pub(super) used: Used<'a>,
     pub(super) standing: Standing,
     /// What decides in the cell, of the trials that the plan's contrasts rest on.
     pub(super) primary: Ratios,
@@ -154,33 +157,31 @@ fn draft<'a>(
     isolate: bool,
     table: &mut StudentTable,
 ) -> Draft<'a> {
-    let mut ratios = |visits: &Visits<'a>, quantity: Quantity, isolated: bool| {
+    let mut ratios = |visits: &Visits<'a>, used: &Used<'a>, quantity: Quantity, isolated: bool| {
         if !roster::has_contrast(arm) || !Quantity::all(cell).contains(&quantity) {
             return Ratios::default();
         }
-        let used = visits.used(&arm.label);
         let pairs = match isolated {
-            true => pairs_by_pass(visits, &used, quantity),
-            false => pairs_by_trial(&used, quantity),
+            true => pairs_by_pass(visits, used, quantity),
+            false => pairs_by_trial(used, quantity),
         };
         Ratios::of(pairs, table)
     };
     let decides = Quantity::of(cell);
     let used = visits.primary.used(&arm.label);
+    let of_isolated = visits.isolated.as_ref().map(|visits| (visits, visits.used(&arm.label)));
     let draft = Draft {
         arm,
         standing: standing(&visits.primary, &arm.label, &used),
-        primary: ratios(&visits.primary, decides, isolate),
+        primary: ratios(&visits.primary, &used, decides, isolate),
         cpu: Quantity::cpu_of(cell)
-            .map_or_else(Ratios::default, |cpu| ratios(&visits.primary, cpu, isolate)),
-        isolated: visits
-            .isolated
+            .map_or_else(Ratios::default, |cpu| ratios(&visits.primary, &used, cpu, isolate)),
+        isolated: of_isolated
             .as_ref()
-            .and_then(|visits| ratios(visits, decides, true).measured),
-        isolated_standing: visits
-            .isolated
+            .and_then(|(visits, used)| ratios(visits, used, decides, true).measured),
+        isolated_standing: of_isolated
             .as_ref()
-            .map(|visits| standing(visits, &arm.label, &visits.used(&arm.label))),
+            .map(|(visits, used)| standing(visits, &arm.label, used)),
         used,
         limits: Limits::default(),
     };
