@@ -460,8 +460,8 @@ mod tests {
         };
         for key in ["budget", "passes"] {
             let [full, quick] = [&built_in::NET, &built_in::QUICK].map(|of| plan(of, key));
-            let stated = format!("[default: {full}; quick: {quick}]");
-            assert!(help(key).ends_with(&stated), "{} is {stated}", help(key));
+            let stated = format!("[default: {full}; quick: {quick}");
+            assert!(help(key).contains(&stated), "{} is {stated}", help(key));
         }
         assert!(help("rounds").ends_with(&format!("[default: {}]", request::ROUNDS)));
     }

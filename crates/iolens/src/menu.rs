@@ -87,7 +87,7 @@ fn what_to_know() -> Question {
     let choices = vec![
         Choice::new("messages through sockets: which way from which size on", &["run", "net"]),
         Choice::new("a message of mine: the cheapest way to send it", &["ask"]),
-        Choice::new("reading a file: which way, with and without the cache", &["run", "file"]),
+        Choice::new("reading a file: which way is fastest", &["run", "file"]),
         Choice::new("writing a file: which way, and what fsync costs", &["run", "write"]),
         Choice::new("copying a file: which way, beside dd and cp", &["run", "copy"]),
         Choice::new("servers: which model answers a request cheapest", &["run", "server"]),

@@ -6,6 +6,19 @@ use crate::failure::Failure;
 
 /// The database: `--db`, or `iolens/iolens.db` in the XDG data directory.
 pub(crate) fn database(given: Option<&Path>) -> Result<PathBuf, Failure> {
+    let path = named(given)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| given.is_some() && !folder.exists()) {
+        None => Ok(path),
+        Some(folder) => Err(Failure::usage(format!(
+            "cannot keep results in {}: there is no folder {}\n  make it, or name another file",
+            path.display(),
+            folder.display()
+        ))),
+    }
+}
+
+fn named(given: Option<&Path>) -> Result<PathBuf, Failure> {
     if let Some(path) = given {
         return Ok(path.to_owned());
     }
@@ -24,7 +37,7 @@ pub(crate) fn database(given: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// The database, which must be there already.
 pub(crate) fn existing_database(given: Option<&Path>) -> Result<PathBuf, Failure> {
-    let path = database(given)?;
+    let path = named(given)?;
     if path.exists() {
         return Ok(path);
     }

@@ -147,6 +147,7 @@ fn searched(phase: &SearchPhase, elapsed_ns: u64) -> String {
 fn line(outcome: &TrialOutcome, elapsed_ns: u64) -> String {
     let refused = outcome.arms.iter().filter(|arm| arm.status == Status::Invalid).count();
     let how = match (&outcome.reason, refused) {
+        _ if outcome.status == Status::Interrupted => "interrupted, not used".to_owned(),
         (Some(reason), _) => format!("{}: {reason}", outcome.status.word()),
         (None, 0) => outcome.status.word().to_owned(),
         (None, 1) => "1 arm invalid".to_owned(),

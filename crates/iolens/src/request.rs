@@ -227,22 +227,37 @@ fn selected(words: &[String]) -> Result<Vec<String>, Failure> {
     Ok(ids)
 }
 
-pub(crate) fn known_primitive(id: &str) -> Result<&'static registry::Entry, String> {
-    if let Some(entry) = registry::find(id) {
-        return Ok(entry);
-    }
-    let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
-    let known: Vec<&str> = shown.map(|entry| entry.id).collect();
+/// Where all of them are.
+const LISTED: &str = "`iolens list primitives` shows all of them";
+
+/// The primitive of an id, where a command takes one.
+pub(crate) fn one_primitive(id: &str) -> Result<&'static registry::Entry, String> {
+    primitive(id, || LISTED.to_owned())
+}
+
+fn primitive(
+    id: &str,
+    advice: impl FnOnce() -> String,
+) -> Result<&'static registry::Entry, String> {
+    registry::find(id).ok_or_else(|| {
+        let shown = registry::REGISTRY.iter().filter(|entry| !entry.hidden);
+        let known: Vec<&str> = shown.map(|entry| entry.id).collect();
+        unknown("primitive", id, &known, &advice())
+    })
+}
+
+/// The same where `--primitives` takes it, and families.
+fn known_primitive(id: &str) -> Result<&'static registry::Entry, String> {
+    primitive(id, families)
+}
+
+fn families() -> String {
     let families: Vec<&str> = Family::ALL
         .into_iter()
         .filter(|family| registry::of_family(*family).next().is_some())
         .map(Family::id)
         .collect();
-    let hint = format!(
-        "`iolens list primitives` shows all of them; --primitives takes families too: {}, {ALL}",
-        families.join(", ")
-    );
-    Err(unknown("primitive", id, &known, &hint))
+    format!("{LISTED}; --primitives takes families too: {}, {ALL}", families.join(", "))
 }
 
 /// Whether a word may stand in `primitives`: an id, a family, or all of them.
@@ -482,7 +497,7 @@ mod tests {
         check("--threads 5000", "too many");
         check("--fields 65", "the largest number is 64");
         check("--baseline memcpy", "it is a control");
-        check("--delta 0%", "not a fraction");
+        check("--delta 0%", "write a percentage above 0 %");
         check("--window 1s --messages 5", "cannot be used with");
         check("--iovec later", "per_message, prepared");
         check("--counters sometimes", "on, off, alternate");

@@ -83,7 +83,7 @@ pub(crate) struct Wishes {
 
     /// Of file and copy: what of the file that is read is in the page cache before: warm, cold
     /// (evicted), and of file dropped (with the whole system's caches; see --drop-caches)
-    /// [default: warm,cold; of copy warm]
+    /// [default: warm,cold; quick, and of copy: warm]
     #[arg(long, value_name = "LIST", value_parser = values::caches, help_heading = COMPARE)]
     pub(crate) cache: Option<List<CacheState>>,
     /// Of write: what is there already: existing, new [default: existing,new]
@@ -173,7 +173,8 @@ pub(crate) struct Wishes {
     /// Smallest difference that matters [default: 3%]
     #[arg(long, value_name = "FRACTION", value_parser = values::fraction, help_heading = LONG)]
     pub(crate) delta: Option<f64>,
-    /// Visit every cell this often, budget permitting [default: 12..60; quick: 20]
+    /// Visit every cell this often, budget permitting
+    /// [default: 12..60; quick: 20, of other studies than net 5 to 10]
     #[arg(long, value_name = "N|A..B", value_parser = values::passes, help_heading = LONG)]
     pub(crate) passes: Option<Passes>,
     /// How long a slice is meant to last with one thread pair [default: 2ms]

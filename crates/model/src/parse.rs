@@ -13,6 +13,9 @@ pub enum ParseError {
         "`{0}` is not a size: write a whole number of bytes with an optional B, KiB, MiB or GiB, like 4096 or 64KiB"
     )]
     Size(String),
+    /// More bytes than 64 bits count.
+    #[error("`{0}` is too large a size: the largest is 2^64 - 1 bytes")]
+    SizeTooLarge(String),
     /// A size of zero where there must be bytes.
     #[error("a size of zero moves nothing: the smallest message is 1 byte")]
     SizeZero,
@@ -24,14 +27,17 @@ pub enum ParseError {
     /// Not a span of time.
     #[error("`{0}` is not a time: write a number with ns, us, ms, s, m or h, like 250ms or 5m")]
     Span(String),
+    /// A span of no time, or of too much.
+    #[error("`{0}` cannot be taken: write a time of at least 1ns and at most 168h")]
+    SpanRange(String),
     /// Not an age.
     #[error("`{0}` is not an age: write a number of days, hours or minutes, like 30d or 12h")]
     Age(String),
     /// Not a fraction.
-    #[error("`{0}` is not a fraction: write a percentage above 0 % and below 100 %, like 3%")]
+    #[error("`{0}` cannot be taken: write a percentage above 0 % and below 100 %, like 3%")]
     Fraction(String),
     /// Not a count of at least one.
-    #[error("`{0}` is not a count: write a whole number of at least 1")]
+    #[error("`{0}` cannot be taken: write a whole number of at least 1")]
     Count(String),
     /// Not a list of processors.
     #[error("`{0}` is not a list of CPUs: write numbers and ranges, like 0,2-3")]
@@ -54,7 +60,7 @@ pub enum ParseError {
 /// because half of the world means 1000 by them.
 ///
 /// # Errors
-/// [`ParseError::Size`], or [`ParseError::SizeZero`] for zero.
+/// [`ParseError::Size`], [`ParseError::SizeZero`] for zero, [`ParseError::SizeTooLarge`].
 pub fn size(text: &str) -> Result<Bytes, ParseError> {
     let refused = || ParseError::Size(text.to_owned());
     let trimmed = text.trim();
@@ -67,8 +73,12 @@ pub fn size(text: &str) -> Result<Bytes, ParseError> {
         "G" | "Gi" | "GiB" => Bytes::GIB,
         _ => return Err(refused()),
     };
-    let number: u64 = number.parse().map_err(|_| refused())?;
-    match number.checked_mul(scale).ok_or_else(refused)? {
+    if number.is_empty() {
+        return Err(refused());
+    }
+    let too_large = || ParseError::SizeTooLarge(text.to_owned());
+    let number: u64 = number.parse().map_err(|_| too_large())?;
+    match number.checked_mul(scale).ok_or_else(too_large)? {
         0 => Err(ParseError::SizeZero),
         bytes => Ok(Bytes(bytes)),
     }
@@ -104,7 +114,8 @@ pub fn sizes(text: &str) -> Result<Vec<Bytes>, ParseError> {
 /// A span of time with its unit: `250ms`, `1.5s`, `5m`, `2h`.
 ///
 /// # Errors
-/// [`ParseError::Span`] without a unit, for zero, or for more than a week.
+/// [`ParseError::Span`] without a unit, [`ParseError::SpanRange`] for zero, or for more than a
+/// week.
 pub fn span(text: &str) -> Result<Nanos, ParseError> {
     let refused = || ParseError::Span(text.to_owned());
     let trimmed = text.trim();
@@ -122,7 +133,7 @@ pub fn span(text: &str) -> Result<Nanos, ParseError> {
     let number: f64 = number.parse().map_err(|_| refused())?;
     let ns = (number * scale_ns).round();
     if !(1.0..=7.0 * 24.0 * 3600e9).contains(&ns) {
-        return Err(refused());
+        return Err(ParseError::SpanRange(text.to_owned()));
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked range")]
     Ok(Nanos(ns as u64))
@@ -304,8 +315,11 @@ mod tests {
         assert_eq!(size("64K"), Ok(Bytes(65536)));
         assert_eq!(size(" 1 MiB "), Ok(Bytes(1 << 20)));
         assert_eq!(size("0"), Err(ParseError::SizeZero));
-        for wrong in ["", "KiB", "-1", "64KB", "64kB", "1.5MiB", "99999999999999999999", "∞"] {
+        for wrong in ["", "KiB", "-1", "64KB", "64kB", "1.5MiB", "∞"] {
             assert!(matches!(size(wrong), Err(ParseError::Size(_))), "{wrong}");
+        }
+        for much in ["99999999999999999999", "17179869184GiB"] {
+            assert_eq!(size(much), Err(ParseError::SizeTooLarge(much.to_owned())));
         }
     }
 
@@ -323,8 +337,11 @@ mod tests {
     fn spans_need_their_unit() {
         assert_eq!(span("250ms"), Ok(Nanos(250_000_000)));
         assert_eq!(span("1.5s"), Ok(Nanos(1_500_000_000)));
-        for wrong in ["", "10", "s", "0s", "-1s", "1e3s", "9999h", "1..2s"] {
+        for wrong in ["", "10", "s", "-1s", "1e3s", "1..2s"] {
             assert!(matches!(span(wrong), Err(ParseError::Span(_))), "{wrong}");
+        }
+        for beyond in ["0s", "0.1ns", "9999h"] {
+            assert_eq!(span(beyond), Err(ParseError::SpanRange(beyond.to_owned())));
         }
     }
 

@@ -55,7 +55,7 @@ fn send(args: &args::NetSend) -> Result<ExitCode, Failure> {
 
 /// What is asked for, as far as it can be.
 fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
-    let entry = request::known_primitive(&args.primitive).map_err(Failure::usage)?;
+    let entry = request::one_primitive(&args.primitive).map_err(Failure::usage)?;
     if entry.ends == Ends::SenderOnly {
         return Err(Failure::usage(format!(
             "`{}` cannot send to anybody: it is a control, whose bytes do not leave this process\n  \

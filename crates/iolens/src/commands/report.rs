@@ -162,6 +162,10 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
     };
     match options.open(path).and_then(|mut file| file.write_all(bytes)) {
         Ok(()) => Ok(()),
+        Err(_) if path.is_dir() => Err(Failure::usage(format!(
+            "cannot write {}: it is a directory\n  name a file in it",
+            path.display()
+        ))),
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Err(Failure::usage(format!(
             "cannot write {}: it exists\n  replace it with --overwrite",
             path.display()

@@ -18,8 +18,9 @@ use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage}
 use iolens_model::axes::Topology;
 use iolens_model::file::EngineFacts;
 use iolens_model::host::HostFacts;
+use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Axes, Plan};
-use iolens_model::run::{FarFacts, Run, RunHeader, StoppedBy};
+use iolens_model::run::{FarFacts, Run, RunEnd, RunHeader, StoppedBy};
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
@@ -254,6 +255,20 @@ impl Session {
 
 /// Answers from a run that has ended.
 pub(crate) fn conclude(args: &args::Run, run: &Run, database: &Path) -> ExitCode {
+    let is_interrupted = |end: &RunEnd| end.stopped_by == StoppedBy::Interrupted;
+    let ended = |trial: &TrialOutcome| trial.pass > 0 && trial.status != Status::Interrupted;
+    if run.header.end.as_ref().is_some_and(is_interrupted)
+        && run.searches.is_empty()
+        && !run.trials.iter().any(ended)
+        && !args.result.json
+    {
+        let id = &run.header.id;
+        output::note(&format!(
+            "interrupted before the first trial had ended: nothing is measured\n  `iolens run \
+             --resume {id}` goes on with it, `iolens rm {id}` removes it"
+        ));
+        return ExitCode::from(INTERRUPTED);
+    }
     let analysis = iolens_stats::analyse(run);
     answer(&args.result, run, &analysis, database);
     ExitCode::from(exit_code(args.strict, run, &analysis))

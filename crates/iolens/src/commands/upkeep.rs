@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::{output, places};
 
 /// Why upkeep waits for a run.
-const BUSY: &str = "it may be of what is to go, and would measure the writing";
+const BUSY: &str = "its run may be one of those that are to go, and it would measure the writing";
 
 /// Removes runs.
 pub(crate) fn rm(args: &args::Rm) -> Result<ExitCode, Failure> {

@@ -10,7 +10,7 @@ use iolens_model::server::{ServerAxes, ServerSetting};
 use iolens_model::units::Nanos;
 
 use super::common::{arms_with_programs, check_external};
-use super::{ALL, Available, Chosen, Request, stated, topologies};
+use super::{Available, Chosen, Request, stated, topologies};
 use crate::built_in;
 use crate::failure::Failure;
 use crate::runner::budget_with;
@@ -174,19 +174,23 @@ fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
     let all: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
     let known = |id: &str| match asked.external.iter().any(|external| external.name == id) {
         true => Ok(id.to_owned()),
-        false => known_model(id).map(|entry| entry.id.to_owned()),
+        false => model(id, OF_A_PLAN).map(|entry| entry.id.to_owned()),
     };
     arms_with_programs(asked, &all, known, BASELINE)
 }
 
-/// The model of an id.
+/// What else a plan takes for a model.
+const OF_A_PLAN: &str = "; --primitives takes all of them too, and --external adds a program";
+
+/// The model of an id, where a command takes one.
 pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
+    model(id, "")
+}
+
+fn model(id: &str, more: &str) -> Result<&'static models::Entry, String> {
     models::find(id).ok_or_else(|| {
         let known: Vec<&str> = MODELS.iter().map(|entry| entry.id).collect();
-        let hint = format!(
-            "`iolens list models` shows all of them; --primitives takes {ALL} too, and --external \
-             adds a program"
-        );
+        let hint = format!("`iolens list models` shows all of them{more}");
         unknown("model", id, &known, &hint)
     })
 }

@@ -20,6 +20,10 @@ fn values_that_cannot_be_are_usage_errors() {
     refused("run net --sizes 0", 2, "a size of zero moves nothing");
     refused("run net --sizes 12parsecs", 2, "is not a size");
     refused("run net --threads 0", 2, "at least 1");
+    refused("run net --sizes 99999999999999999999", 2, "is too large a size");
+    refused("run net --budget 0s", 2, "write a time of at least 1ns and at most 168h");
+    refused("run net --quick --db missing/x.db", 2, "there is no folder missing");
+    refused("serve pol --listen :0", 2, "did you mean `poll`?");
     refused("run net --topologies moon", 2, "unknown topology `moon`");
     refused("run net --modes rain", 2, "unknown mode `rain`");
     refused(
@@ -27,7 +31,7 @@ fn values_that_cannot_be_are_usage_errors() {
         2,
         "shorter than one pass",
     );
-    refused("run net --precision 200%", 2, "not a fraction");
+    refused("run net --precision 200%", 2, "write a percentage above 0 %");
     refused("run net --primitives send --cpus 8000", 2, "cannot use CPU 8000");
     refused(
         "run net --primitives send --congestion warp",
