@@ -353,7 +353,9 @@ impl Speaker<'_> {
 
     fn unseparated(&self, best: &Candidate, others: &[Candidate]) -> String {
         let rival = |other: &Candidate| match other.contrast {
-            Some(contrast) => format!("{} ({})", other.shown(), ratio_range(contrast)),
+            Some(contrast) => {
+                format!("{} ({})", other.shown(), against(contrast, self.baseline))
+            }
             None => other.shown(),
         };
         let rivals: Vec<String> = others.iter().map(rival).collect();
@@ -407,6 +409,16 @@ impl Speaker<'_> {
                 format!("{effect} (n = {}: no interval, so no conclusion)", contrast.n)
             }
         }
+    }
+}
+
+/// `0.67× send_staged, pointwise 0.49–0.90`: what separates two arms is their own ratio, with
+/// its simultaneous interval.
+fn against(contrast: &Contrast, baseline: &str) -> String {
+    let times = format!("{}× {baseline}", ratio(contrast.ratio));
+    match contrast.pointwise {
+        Some(interval) => format!("{times}, pointwise {}", range(interval)),
+        None => times,
     }
 }
 

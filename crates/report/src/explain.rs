@@ -122,7 +122,7 @@ fn of_pair(explanation: &Explanation, against: &Against) -> Vec<String> {
     };
     sentences.push(match said.is_empty() {
         true => format!("{beginning}."),
-        false => format!("{beginning}: {}.", said.join(", ")),
+        false => format!("{beginning}; the largest sure parts: {}.", said.join(", ")),
     });
     sentences
 }
@@ -350,8 +350,8 @@ mod tests {
           send_staged does not have.
 
         sendmsg_zerocopy (copied) takes 500 ns less CPU time per message than send_staged, both ends
-          together (95 % interval 500 ns to 500 ns): −2.03 µs copy from user, +1.93 µs late copy, −750 ns
-          user code, +630 ns page pinning.
+          together (95 % interval 500 ns to 500 ns); the largest sure parts: −2.03 µs copy from user, +1.93
+          µs late copy, −750 ns user code, +630 ns page pinning.
 
         Both ends together:
 

@@ -105,12 +105,13 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     }
     out.push('\n');
     let reading = format!(
-        "ratio: time per message of {} over the arm's; above 1 the arm is faster. Intervals are \
-         pointwise; verdicts use simultaneous ones over all {} contrasts.",
+        "ratio: time per message of {} over the arm's, in the typical slice; above 1 the arm is \
+         faster. Goodput and time are totals, which rare long slices change too. Intervals are \
+         pointwise; verdicts use simultaneous ones over all {} contrasts, which are wider.",
         run.header.plan.baseline, analysis.contrasts
     );
-    let quick =
-        "ratio: time per message of the baseline over the arm's; above 1 the arm is faster.";
+    let quick = "ratio: time per message of the baseline over the arm's, in the typical slice; above 1 the \
+         arm is faster. Goodput and time are totals, which rare long slices change too.";
     let reading = if run.header.plan.quick { quick } else { &reading };
     out.push_str(&style.paint(DIM, &wrap::hanging(reading, style.columns(), 0)));
     out.push('\n');
@@ -418,8 +419,9 @@ mod tests {
 
          ¹ failed: 2 trials failed while its slice ran: recv: ECONNRESET (connection reset by peer)
 
-        ratio: time per message of send_staged over the arm's; above 1 the arm is faster. Intervals are
-        pointwise; verdicts use simultaneous ones over all 18 contrasts.
+        ratio: time per message of send_staged over the arm's, in the typical slice; above 1 the arm is
+        faster. Goodput and time are totals, which rare long slices change too. Intervals are pointwise;
+        verdicts use simultaneous ones over all 18 contrasts, which are wider.
         With 4 threads at each end there are more threads than CPUs: the threads of an end share 1 CPU and
           take turns. Such a cell compares the arms under more connections and more switching between
           threads, not on more CPUs. Ratios between the arms of a cell stand; differences between thread

@@ -353,5 +353,20 @@ fn warnings(a: &Side<'_>, b: &Side<'_>, changes: &SelfCheck) -> Vec<String> {
             changes.excluding_one, changes.cells, changes.bound
         ));
     }
+    warnings.extend([a, b].into_iter().filter_map(cut_short));
     warnings
+}
+
+/// That a run has fewer trials than it was to have, and an interval over few says too much.
+fn cut_short(side: &Side<'_>) -> Option<String> {
+    let how = match side.header.end.as_ref().map(|end| end.stopped_by) {
+        None => "has not ended, or was killed,",
+        Some(rule) if rule.is_cut_short() => "was cut short",
+        Some(_) => return None,
+    };
+    Some(format!(
+        "Run {} {how} after {} complete passes: intervals over few trials cover less often than \
+         they say",
+        side.header.id, side.analysis.passes
+    ))
 }

@@ -124,10 +124,13 @@ impl Open {
         match self {
             Open::NoChange => "one is ahead at every size".to_owned(),
             Open::SeveralChanges => {
-                "the one that is ahead changes more than once between the sizes".to_owned()
+                "the mean ratio crosses 1 more than once between the sizes, which noise alone may \
+                 make it do; more passes tell"
+                    .to_owned()
             }
             Open::Unstable => {
-                "a single pass decides how often the one that is ahead changes".to_owned()
+                "a single pass decides how often the mean ratio crosses 1; more passes tell"
+                    .to_owned()
             }
             Open::Step(below) => format!(
                 "the ratio jumps between {} and {}, and nothing is interpolated across a step",

@@ -2,11 +2,12 @@
 //! its numbers hold for.
 
 use iolens_model::axes::Topology;
+use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Schedule;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, Drift};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Drift};
 
 use super::{Kind, Sentence};
 use crate::number::{count, percent, ratio};
@@ -134,26 +135,48 @@ pub(super) fn classic(run: &Run) -> Option<Sentence> {
     (!run.header.plan.schedule.is_sliced()).then(|| Sentence::plain(Kind::Caution, text))
 }
 
+/// So many are told one by one; more of them would hide the answer.
+const TAILS_MAX: usize = 2;
+
 /// Arms whose total time says something else than their typical slice.
 pub(super) fn tails(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
-    let mut out = Vec::new();
-    for cell in &analysis.cells {
-        for arm in &cell.arms {
-            if let Some(contrast) = arm.contrast.as_ref().filter(|contrast| contrast.tail) {
-                let claim = format!(
-                    "something rare and long happens to {} or {}: against each other {}× in the \
-                     typical slice, {}× by total times.",
-                    arm.arm.label,
-                    run.header.plan.baseline,
-                    ratio(contrast.ratio),
-                    ratio(contrast.total_ratio.value)
-                );
-                let subject = words::subject(&run.header, &cell.cell);
-                out.push(Sentence::about(run, Kind::Caution, subject, &claim));
-            }
-        }
+    let of_cell = |cell: &'_ CellAnalysis| {
+        let arms = cell.arms.iter();
+        let arms = arms.filter_map(|arm| Some((arm, arm.contrast.as_ref().filter(|c| c.tail)?)));
+        arms.map(|(arm, contrast)| {
+            let typical = format!("{}× in the typical slice", ratio(contrast.ratio));
+            let totals = ratio(contrast.total_ratio.value);
+            (
+                arm.arm.label.clone(),
+                cell.cell.clone(),
+                format!("{typical}, {totals}× by total times"),
+            )
+        })
+        .collect::<Vec<_>>()
+    };
+    let found: Vec<_> = analysis.cells.iter().flat_map(of_cell).collect();
+    let baseline = &run.header.plan.baseline;
+    if found.len() <= TAILS_MAX {
+        let one = |(label, cell, ratios): &(String, Cell, String)| {
+            let claim = format!(
+                "something rare and long happens to {label} or {baseline}: against each other {ratios}."
+            );
+            Sentence::about(run, Kind::Caution, words::subject(&run.header, cell), &claim)
+        };
+        return found.iter().map(one).collect();
     }
-    out
+    let one = |(label, cell, ratios): &(String, Cell, String)| {
+        format!("{label}, {}: {ratios}", words::subject(&run.header, cell))
+    };
+    let told: Vec<String> = found.iter().take(TAILS_MAX).map(one).collect();
+    let text = format!(
+        "Something rare and long happens to an arm or to {baseline} in {} places, so that their \
+         ratio is another by totals than in the typical slice: {}; and {} more.",
+        found.len(),
+        told.join("; "),
+        found.len() - TAILS_MAX
+    );
+    vec![Sentence::plain(Kind::Caution, text)]
 }
 
 /// Ratios that depend on whether the arms share a process.
@@ -184,9 +207,14 @@ pub(super) fn isolated(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
 
 /// How the run ended, where that leaves something open.
 pub(super) fn ending(run: &Run) -> Option<Sentence> {
+    // A run goes on where it was measured, and nowhere else.
+    let go_on = match run.header.origin {
+        None => format!(" `iolens run --resume {}` goes on with it.", run.header.id),
+        Some(_) => String::new(),
+    };
     let Some(end) = &run.header.end else {
         let text = "The run has not ended, or was killed; these are the trials stored so far.";
-        return Some(Sentence::plain(Kind::Caution, text));
+        return Some(Sentence::plain(Kind::Caution, format!("{text}{go_on}")));
     };
     let why = match end.stopped_by {
         StoppedBy::Interrupted => "The run was interrupted",
@@ -205,7 +233,8 @@ pub(super) fn ending(run: &Run) -> Option<Sentence> {
             format!(", with {} precision targets unmet, widest: {widest}", rest.len() + 1)
         }
     };
-    Some(Sentence::plain(Kind::Caution, format!("{why}{open}.")))
+    let go_on = if end.stopped_by.is_cut_short() { &*go_on } else { "" };
+    Some(Sentence::plain(Kind::Caution, format!("{why}{open}.{go_on}")))
 }
 
 /// Whether the machine changed its speed while the run lasted.

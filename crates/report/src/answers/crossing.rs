@@ -16,7 +16,7 @@ use crate::words;
 pub(super) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let sentence = |crossover: &&Crossover| {
         let subject = words::curve(&run.header, &crossover.curve);
-        Sentence::about(run, Kind::Crossover, subject, &claim(analysis, crossover))
+        Sentence::about(run, Kind::Crossover, subject, &claim(run, analysis, crossover))
     };
     chosen(analysis).iter().map(sentence).collect()
 }
@@ -90,7 +90,7 @@ pub(crate) fn brief(run: &Run, analysis: &Analysis, crossover: &Crossover) -> Br
 }
 
 /// The claim, which names no thread count.
-pub(crate) fn claim(analysis: &Analysis, crossover: &Crossover) -> String {
+pub(crate) fn claim(run: &Run, analysis: &Analysis, crossover: &Crossover) -> String {
     let teller = Teller::new(analysis, crossover);
     let (first, second) = (&teller.first, &teller.second);
     let on = format!(" {}", words::on(&crossover.curve));
@@ -123,7 +123,8 @@ pub(crate) fn claim(analysis: &Analysis, crossover: &Crossover) -> String {
             format!("{first} and {second} have no single crossover{on}: {}", teller.segments())
         }
     };
-    let point = crossing(analysis, crossover).map_or(String::new(), point);
+    let found = crossing(analysis, crossover);
+    let point = found.map_or(String::new(), |found| point(&run.header.id, found));
     format!("{said} ({}).{point}", teller.basis())
 }
 
@@ -143,23 +144,22 @@ pub(crate) fn size(at: Estimate) -> String {
     format!("{}{interval}", number::bytes(at.value))
 }
 
-/// The point, or why there is none, as a sentence of its own.
-fn point(found: &Crossing) -> String {
+/// The point, or why there is none, as a sentence of its own in a run with this id.
+fn point(id: &str, found: &Crossing) -> String {
     let (Some(first), Some(last)) = (found.sizes.first(), found.sizes.last()) else {
         return String::new();
     };
-    let from = format!(
-        "at {} sizes from {first} to {last}, in {} passes of fresh trials (run {})",
-        found.sizes.len(),
-        found.passes,
-        found.run
-    );
+    let sizes =
+        format!("{} sizes from {first} to {last}, in {} passes", found.sizes.len(), found.passes);
+    let from = match found.run == id {
+        true => format!("At these {sizes}"),
+        false => format!("Looked at anew at {sizes} of fresh trials (run {})", found.run),
+    };
     match (&found.at_bytes, &found.reason) {
-        (Some(at), _) => format!(
-            " Looked at anew {from}, both take the same time at {}; pointwise 95 % interval.",
-            size(*at)
-        ),
-        (None, Some(why)) => format!(" Looked at anew {from}, it is still no point: {why}."),
+        (Some(at), _) => {
+            format!(" {from}, both take the same time at {}; pointwise 95 % interval.", size(*at))
+        }
+        (None, Some(why)) => format!(" {from}, no size is named: {why}."),
         (None, None) => String::new(),
     }
 }
@@ -350,7 +350,7 @@ mod tests {
         crossover.shape = shape;
         crossover.first_ahead_to = to.map(Bytes);
         crossover.second_ahead_from = from.map(Bytes);
-        claim(&analysis, &crossover)
+        claim(&findings().0, &analysis, &crossover)
     }
 
     #[test]
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn fresh_trials_name_the_point_or_say_why_there_is_none() {
-        let (_, mut analysis) = findings();
+        let (run, mut analysis) = findings();
         let crossover = analysis.crossovers[0].clone();
         let interval = Some(iolens_stats::analysis::Interval { low: 1024.0, high: 2000.0 });
         let at = |value| Estimate { value, interval, n: 12 };
@@ -381,7 +381,7 @@ mod tests {
         };
         let mut ends_with = |found: &Crossing, expect: &str| {
             analysis.crossings.push(found.clone());
-            let text = claim(&analysis, &crossover);
+            let text = claim(&run, &analysis, &crossover);
             assert!(text.ends_with(expect), "{text}");
         };
         ends_with(
@@ -391,8 +391,13 @@ mod tests {
              interval.",
         );
         (found.at_bytes, found.reason) = (None, Some("it is a step".to_owned()));
-        ends_with(&found, "(run 0badcafe), it is still no point: it is a step.");
-        let said = brief(&findings().0, &analysis, &crossover).said;
+        ends_with(&found, "(run 0badcafe), no size is named: it is a step.");
+        found.run.clone_from(&run.header.id);
+        ends_with(
+            &found,
+            "At these 3 sizes from 64 B to 4 KiB, in 12 passes, no size is named: it is a step.",
+        );
+        let said = brief(&run, &analysis, &crossover).said;
         assert!(!said.contains("anew"), "the latest counts: {said}");
     }
 
@@ -402,7 +407,7 @@ mod tests {
         let mut crossover = analysis.crossovers[0].clone();
         crossover.curve.net_mut().unwrap().topology = iolens_model::axes::Topology::Sink;
         for shape in [CrossoverShape::Crosses, CrossoverShape::FirstThenUnknown] {
-            let text = claim(&analysis, &Crossover { shape, ..crossover.clone() });
+            let text = claim(&findings().0, &analysis, &Crossover { shape, ..crossover.clone() });
             assert!(text.contains(" on sink, a device that drops everything: "), "{text}");
         }
     }

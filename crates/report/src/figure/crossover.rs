@@ -88,10 +88,10 @@ impl Row<'_> {
         let below = format!("< {}", crossover.smallest);
         let above = format!("> {}", crossover.largest);
         match crossover.shape {
-            CrossoverShape::FirstThroughout => format!("{} throughout", names[0]),
-            CrossoverShape::SecondThroughout => format!("{} throughout", names[1]),
-            CrossoverShape::NeitherAnywhere => "neither anywhere".to_owned(),
-            CrossoverShape::Mixed => "no single band".to_owned(),
+            CrossoverShape::FirstThroughout => format!("none: {} ahead", names[0]),
+            CrossoverShape::SecondThroughout => format!("none: {} ahead", names[1]),
+            CrossoverShape::NeitherAnywhere => "every size".to_owned(),
+            CrossoverShape::Mixed => "several places".to_owned(),
             CrossoverShape::Crosses
             | CrossoverShape::FirstThenUnknown
             | CrossoverShape::UnknownThenSecond => format!(

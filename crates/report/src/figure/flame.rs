@@ -27,6 +27,9 @@ const DEPTH_MAX: usize = 40;
 const ROW: f64 = 16.0;
 /// Rows of an arm in the table, and functions of a row: the innermost ones say
 /// what was done, those around them are in the figure and in `--folded`.
+/// How a function is drawn that no class of work has to itself.
+const MIXED: &str = "rule mixed";
+
 const TABLE_ROWS: usize = 15;
 const TABLE_FRAMES: usize = 4;
 
@@ -38,10 +41,44 @@ struct Node {
     callees: BTreeMap<String, Node>,
 }
 
+/// A function is coloured as what most of its samples did where they are at least so many of
+/// them: a caller of everything would have the colour of whatever was the most.
+const MOSTLY: f64 = 0.8;
+
 impl Node {
-    fn class(&self) -> Class {
+    fn most(&self) -> (Class, u64) {
         let most = self.by_class.iter().max_by_key(|(_, samples)| **samples);
-        most.map_or(Class::Unattributed, |(class, _)| *class)
+        most.map_or((Class::Unattributed, 0), |(class, samples)| (*class, *samples))
+    }
+
+    fn class(&self) -> Class {
+        self.most().0
+    }
+
+    /// What it is drawn as.
+    fn tile(&self) -> String {
+        match self.most() {
+            (class, samples) if samples as f64 >= MOSTLY * self.samples as f64 => {
+                format!("{} flame", tile_class(class))
+            }
+            _ => MIXED.to_owned(),
+        }
+    }
+
+    /// The classes that it and what it calls are drawn as, those with the most samples first.
+    fn classes(&self, least: u64, found: &mut BTreeMap<Class, u64>) {
+        for callee in self.callees.values().filter(|callee| callee.samples >= least) {
+            let (class, samples) = callee.most();
+            *found.entry(class).or_default() += samples;
+            callee.classes(least, found);
+        }
+    }
+
+    /// The fewest samples of a function that is drawn, where this is the root.
+    fn least(&self) -> u64 {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounds down")]
+        let least = (SHARE_MIN * self.samples as f64) as u64;
+        least.max(1)
     }
 
     fn depth(&self, least: u64) -> usize {
@@ -114,21 +151,33 @@ fn draw(
     title: &str,
 ) -> Drawing {
     let how = "callers above callees; width: share of the arm's samples at both ends; colours: \
-               classes of work as in the bars above; narrow boxes are left out";
+               class of work of four fifths of the samples at least; narrow boxes are left out; of \
+               the arms that differ most";
     let mut sheet = Sheet::new(medium, medium.width(), title, how);
+    legend(&mut sheet, trees);
     for (arm, tree) in trees {
         sheet.y += 18.0;
         sheet.svg.text(0.0, sheet.y, Anchor::Start, "tp", arm);
         sheet.y += 6.0;
         let top = sheet.y;
         let per_sample = sheet.width / tree.samples as f64;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounds down")]
-        let least = (SHARE_MIN * tree.samples as f64) as u64;
-        let scale = Scale { per_sample, least: least.max(1), total: tree.samples };
+        let scale = Scale { per_sample, least: tree.least(), total: tree.samples };
         boxes(&mut sheet, tree, (0.0, top), &scale);
         sheet.y = top + ROW * tree.depth(scale.least) as f64 + 4.0;
     }
     sheet.finish(&words::footer(&run.header, &explanation.attribution.cell))
+}
+
+/// What the colours say, as they are here.
+fn legend(sheet: &mut Sheet, trees: &[(String, Node)]) {
+    let mut found = BTreeMap::new();
+    for (_, tree) in trees {
+        tree.classes(tree.least(), &mut found);
+    }
+    let tile = |class: &Class| (format!("{} flame", tile_class(*class)), class.words());
+    let mut tiles: Vec<(String, &str)> = found.keys().map(tile).collect();
+    tiles.push((MIXED.to_owned(), "several classes"));
+    sheet.tiles(&tiles);
 }
 
 struct Scale {
@@ -144,8 +193,8 @@ fn boxes(sheet: &mut Sheet, node: &Node, (left, top): (f64, f64), scale: &Scale)
         if callee.samples >= scale.least {
             let share = callee.samples as f64 / scale.total as f64;
             let hover = format!("{name}: {}", number::percent(share));
-            let class = format!("{} flame", tile_class(callee.class()));
-            sheet.svg.tile((x, top), ((width - 0.6).max(0.4), ROW - 1.0), &class, &hover);
+            let size = ((width - 0.6).max(0.4), ROW - 1.0);
+            sheet.svg.tile((x, top), size, &callee.tile(), &hover);
             if svg::width(name, 11.0) + 4.0 < width {
                 sheet.svg.text(x + 3.0, top + 11.5, Anchor::Start, "to", name);
             }

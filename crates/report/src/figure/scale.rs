@@ -118,8 +118,14 @@ fn even_step(least: f64) -> f64 {
     steps.into_iter().find(|step| *step >= least).unwrap_or(least)
 }
 
-/// A tick's value without needless zeros, thousands set apart.
+/// A tick's value without needless zeros, thousands set apart; millions and more, for which an
+/// axis has no room, with a prefix.
 fn tick_label(value: f64) -> String {
+    for (unit, prefix) in [(1e12, 'T'), (1e9, 'G'), (1e6, 'M')] {
+        if value >= unit {
+            return format!("{}\u{a0}{prefix}", tick_label(value / unit));
+        }
+    }
     if value < 1000.0 {
         // Two digits are enough at any step that is drawn.
         let digits = (2.0 - value.log10().floor()).clamp(0.0, 12.0);
@@ -186,7 +192,7 @@ mod tests {
         };
         check(0.08, 60.0, &["0.1", "0.2", "0.5", "1", "2", "5", "10", "20", "50"]);
         check(1.02, 1.11, &["1.02", "1.04", "1.06", "1.08", "1.1", "1.12"]);
-        check(900.0, 2e6, &["1\u{a0}000", "10\u{a0}000", "100\u{a0}000", "1\u{a0}000\u{a0}000"]);
+        check(900.0, 2e6, &["1\u{a0}000", "10\u{a0}000", "100\u{a0}000", "1\u{a0}M"]);
     }
 
     #[test]

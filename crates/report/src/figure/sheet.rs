@@ -109,7 +109,7 @@ const SHAPES: &str = "\
 .bound{stroke-width:1.2;stroke-dasharray:6 3}.s{fill:none}.curve{stroke-width:1.8}\
 .base{stroke-width:1.4}.noise{stroke-width:1}.whisker{stroke-width:1.4}\
 .model{stroke-width:1.3;stroke-dasharray:1.5 3}.bar{stroke-width:5;stroke-linecap:round}\
-.rule{stroke-width:1}.tile{opacity:.3}.part{opacity:.8}.flame{opacity:.45}.none{stroke-width:1;stroke-dasharray:3 3}\
+.rule{stroke-width:1}.tile{opacity:.3}.part{opacity:.8}.flame{opacity:.5}.tile.flame{opacity:.22}.mixed{stroke-width:1}.none{stroke-width:1;stroke-dasharray:3 3}\
 .leader{stroke-width:.7;opacity:.7}.f{stroke:none}.band{opacity:.13}.mark{stroke-width:1.5}\
 .hit{stroke:transparent;stroke-width:20;stroke-linecap:round}\
 .am{text-anchor:middle}.ae{text-anchor:end}\
@@ -129,8 +129,8 @@ impl Drawing {
     pub(super) fn standalone(&self, canvas: (f64, f64), width_mm: f64) -> String {
         let mut style = String::from(
             "text{font-family:Helvetica,Arial,'Liberation Sans',sans-serif;fill:#1b1f24}\
-             .grid,.rule{stroke:#e3e6ea}.axis{stroke:#5b636d}.cache,.bound,.none{stroke:#7a828c}\
-             .t2,.t3,.tn,.td,.tk{fill:#555d66}.delta{fill:#eceff2}.none{fill:none}",
+             .grid,.rule,.mixed{stroke:#e3e6ea}.axis{stroke:#5b636d}.cache,.bound,.none{stroke:#7a828c}\
+             .t2,.t3,.tn,.td,.tk{fill:#555d66}.delta{fill:#eceff2}.none,.mixed{fill:none}",
         );
         style.push_str(SHAPES);
         for (hue, paper, _) in HUES {
@@ -170,7 +170,7 @@ pub(crate) fn page_style() -> String {
     let mut style = String::from(SHAPES);
     style.push_str(
         ".chart text{fill:var(--text)}.grid,.rule{stroke:var(--rule)}.axis{stroke:var(--faint)}\
-         .cache,.bound,.none{stroke:var(--faint)}.none{fill:none}\
+         .cache,.bound,.none{stroke:var(--faint)}.none,.mixed{fill:none}\
          .chart .t2,.chart .t3,.chart .tn,.chart .td,\
          .chart .tk{fill:var(--faint)}.delta{fill:var(--shade)}.s{stroke:var(--c)}\
          .chart .f{fill:var(--c)}.chart .open{fill:var(--paper)}.chart .to,.chart .td{stroke:var(--paper)}.pt:hover .mark{stroke-width:4}\

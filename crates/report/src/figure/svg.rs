@@ -184,10 +184,15 @@ impl fmt::Display for Units {
 }
 
 /// About how wide a text is at a size, both in user units: a little more than
-/// in the fonts that are used.
+/// in most fonts that are used, and as wide as in DejaVu Sans, which is the widest of them.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
-    const PER_CHARACTER: f64 = 0.56;
-    text.chars().count() as f64 * size * PER_CHARACTER
+    let of = |character: char| match character {
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 0.98,
+        ' ' | '\u{a0}' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | '(' | ')' | '[' | ']' | '/'
+        | 'f' | 'i' | 'j' | 'l' | 'r' | 't' | 'I' => 0.36,
+        _ => 0.6,
+    };
+    text.chars().map(of).sum::<f64>() * size
 }
 
 /// A text in lines that are no wider than `room`, cut at blanks.

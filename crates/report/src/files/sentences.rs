@@ -115,8 +115,16 @@ fn still_rising(analysis: &Analysis, curve: &Cell) -> Vec<String> {
         let mut own = analysis.read_plateaus.iter().filter(|plateau| plateau.label == label);
         own.any(|plateau| plateau.axis == PlateauAxis::Size && plateau.from.curve() == *curve)
     };
-    let models = analysis.cost_models.iter().filter(|model| model.curve == *curve);
-    models.map(|model| model.label.clone()).filter(|label| !has_one(label)).collect()
+    let mut labels: Vec<String> = Vec::new();
+    let cells = analysis.cells.iter().filter(|cell| cell.cell.curve() == *curve);
+    for arm in cells.flat_map(|cell| &cell.arms) {
+        let is_compared = matches!(arm.arm.role, Role::Baseline | Role::Compared);
+        let label = &arm.arm.label;
+        if is_compared && arm.figures.is_some() && !labels.contains(label) && !has_one(label) {
+            labels.push(label.clone());
+        }
+    }
+    labels
 }
 
 /// Lines that a sentence tells; more stand in the table alone.

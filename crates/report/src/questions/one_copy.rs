@@ -22,7 +22,7 @@ pub(super) fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second
         return Outcome::not_decidable(why(run, analysis, firsts, second));
     }
     let sentence = |c: &&Crossover| {
-        format!("{}: {}", words::curve(&run.header, &c.curve), crossing::claim(analysis, c))
+        format!("{}: {}", words::curve(&run.header, &c.curve), crossing::claim(run, analysis, c))
     };
     let sentences = match found.len() > firsts.len() * CURVES {
         true => together(run, analysis, &found),

@@ -224,9 +224,12 @@ fn a_copy_of_the_baseline_that_changes_is_an_alarm() {
     let comparison = compared(&a, &b, Absolute::Shown).unwrap();
     assert_eq!(verdict(&comparison, 1024, "base (A/A)"), Verdict::Invalid);
     assert_eq!((comparison.slower(), comparison.self_check.judged), (0, 2));
-    let warning = comparison.warnings.last().unwrap();
-    assert!(warning.starts_with("This comparison is not trustworthy"), "{warning}");
-    assert!(comparison.warnings[0].starts_with("Run bbbbbbbb is not trustworthy"));
+    let warnings = &comparison.warnings;
+    assert!(warnings[0].starts_with("Run bbbbbbbb is not trustworthy"), "{warnings:?}");
+    assert!(warnings[1].starts_with("This comparison is not trustworthy"), "{warnings:?}");
+    // These runs of the test have no end.
+    let cut = "has not ended, or was killed, after 12 complete passes";
+    assert!(warnings[2].contains(cut) && warnings[3].contains(cut), "{warnings:?}");
 }
 
 #[test]
