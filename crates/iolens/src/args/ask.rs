@@ -25,7 +25,7 @@ const FROM: &str = "Where the answer comes from";
 
 /// One message.
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true, after_help = ASK_EXAMPLE)]
+#[command(after_help = ASK_EXAMPLE)]
 pub(crate) struct Ask {
     /// Size of the message
     #[arg(long, value_name = "SIZE", value_parser = values::size)]

@@ -22,7 +22,7 @@ what it waited for a free connection, and from when it was sent, without.
 Processors that taskset sets are kept unless --cpus names others.";
 
 #[derive(Debug, clap::Args)]
-#[command(arg_required_else_help = true, after_help = EXAMPLE)]
+#[command(after_help = EXAMPLE)]
 pub(crate) struct Load {
     /// The server: 127.0.0.1:7001, [::1]:7001, NAME:7001, or :7001 for 127.0.0.1
     #[arg(value_name = "ADDR")]

@@ -36,7 +36,11 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
         columns.push(Column::prose("what is done"));
     }
     let subject = words::subject(&run.header, &cell.cell);
-    let mut table = Table::new(format!("Calls by cost: {subject}"), columns);
+    let caption = format!(
+        "Calls by cost (multiple of {} in the typical slice; times are totals): {subject}",
+        run.header.plan.baseline
+    );
+    let mut table = Table::new(caption, columns);
     for row in rows(run, cell) {
         let figures = row.arm.figures.as_ref();
         let mut entries: Vec<Entry> = vec![

@@ -156,7 +156,7 @@ impl Prompt {
             let wanted = match typed.trim() {
                 "" => Some(default),
                 "q" => return Ok(Picked::Leave),
-                number => number.parse::<usize>().ok(),
+                word => numbered(word, choices),
             };
             let choice = wanted.and_then(|n| choices.get(n.checked_sub(1)?));
             match choice {
@@ -181,6 +181,16 @@ impl Prompt {
         let left = read == 0 || typed.starts_with('\u{1b}');
         Ok((!left).then_some(typed))
     }
+}
+
+/// Which one is meant, from 1 on: by its number, or by how it alone begins, as in `y`.
+fn numbered(word: &str, choices: &[Choice]) -> Option<usize> {
+    let begins = |(_, choice): &(usize, &Choice)| choice.label.starts_with(word);
+    let by_word = || {
+        let mut all = choices.iter().enumerate().filter(begins);
+        all.next().filter(|_| all.next().is_none()).map(|(i, _)| i + 1)
+    };
+    word.parse().ok().or_else(by_word)
 }
 
 /// The first that can be taken.
@@ -240,6 +250,14 @@ mod tests {
             choice("c", Some("x")),
             choice("d", None),
         ]
+    }
+
+    #[test]
+    fn a_number_or_how_one_alone_begins_is_typed() {
+        let choices =
+            [Choice::new("yes", &[]), Choice::new("no", &[]), Choice::new("not now", &[])];
+        let meant = ["y", "yes", "no", "not", "2", "9", "x"].map(|word| numbered(word, &choices));
+        assert_eq!(meant, [Some(1), Some(1), None, Some(3), Some(2), Some(9), None]);
     }
 
     #[test]
