@@ -83,25 +83,13 @@ fn needed(cell: &Cell) -> Bytes {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use iolens_model::axes::{Iovec, Mode, Topology, WorkingSet};
-    use iolens_model::cell::{NetSetting, Setting};
+    use iolens_model::units::Nanos;
 
     use super::*;
+    use crate::small;
 
     pub(crate) fn cell(bytes: u64, threads: u32) -> Cell {
-        Cell {
-            setting: Setting::Net(NetSetting {
-                topology: Topology::Loopback,
-                mode: Mode::Stream,
-                working_set: WorkingSet::Hot,
-                fields: 8,
-                iovec: Iovec::PerMessage,
-                receiver: "recv".into(),
-                tuning: iolens_model::tuning::Tuning::DEFAULT,
-            }),
-            threads,
-            size: Bytes(bytes),
-        }
+        Cell { threads, size: Bytes(bytes), ..small::trial("send", Nanos::SECOND).cell }
     }
 
     #[test]

@@ -354,6 +354,8 @@ fn warnings(a: &Side<'_>, b: &Side<'_>, changes: &SelfCheck) -> Vec<String> {
         ));
     }
     warnings.extend([a, b].into_iter().filter_map(cut_short));
+    // A run beside itself is warned of once.
+    warnings.dedup();
     warnings
 }
 

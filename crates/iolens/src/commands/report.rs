@@ -162,16 +162,19 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
     };
     match options.open(path).and_then(|mut file| file.write_all(bytes)) {
         Ok(()) => Ok(()),
-        Err(_) if path.is_dir() => Err(Failure::usage(format!(
-            "cannot write {}: it is a directory\n  name a file in it",
-            path.display()
-        ))),
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Err(Failure::usage(format!(
-            "cannot write {}: it exists\n  replace it with --overwrite",
-            path.display()
-        ))),
+        Err(_) if path.is_dir() => Err(exists(path)),
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
         Err(e) => Err(cannot_write(path, &e)),
     }
+}
+
+/// That a file is not written where something is already.
+pub(crate) fn exists(path: &Path) -> Failure {
+    let [what, advice] = match path.is_dir() {
+        true => ["it is a directory", "name a file in it"],
+        false => ["it exists", "replace it with --overwrite"],
+    };
+    Failure::usage(format!("cannot write {}: {what}\n  {advice}", path.display()))
 }
 
 pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {

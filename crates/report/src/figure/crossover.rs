@@ -91,7 +91,7 @@ impl Row<'_> {
             CrossoverShape::FirstThroughout => format!("none: {} ahead", names[0]),
             CrossoverShape::SecondThroughout => format!("none: {} ahead", names[1]),
             CrossoverShape::NeitherAnywhere => "every size".to_owned(),
-            CrossoverShape::Mixed => "several places".to_owned(),
+            CrossoverShape::Mixed => "no single band".to_owned(),
             CrossoverShape::Crosses
             | CrossoverShape::FirstThenUnknown
             | CrossoverShape::UnknownThenSecond => format!(

@@ -5,7 +5,7 @@
 //! seen. Boxes have the colour of the class of work that most of their samples
 //! are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::outcome::Status;
 use iolens_model::profile::ProfileTrial;
@@ -27,8 +27,10 @@ const DEPTH_MAX: usize = 40;
 const ROW: f64 = 16.0;
 /// Rows of an arm in the table, and functions of a row: the innermost ones say
 /// what was done, those around them are in the figure and in `--folded`.
-/// How a function is drawn that no class of work has to itself.
-const MIXED: &str = "rule mixed";
+/// The look of a function of a class, or of one that no class has to itself.
+fn look(class: Option<Class>) -> String {
+    class.map_or_else(|| "rule mixed".to_owned(), |class| format!("{} flame", tile_class(class)))
+}
 
 const TABLE_ROWS: usize = 15;
 const TABLE_FRAMES: usize = 4;
@@ -55,21 +57,16 @@ impl Node {
         self.most().0
     }
 
-    /// What it is drawn as.
-    fn tile(&self) -> String {
-        match self.most() {
-            (class, samples) if samples as f64 >= MOSTLY * self.samples as f64 => {
-                format!("{} flame", tile_class(class))
-            }
-            _ => MIXED.to_owned(),
-        }
+    /// The class that it is drawn as; none where no class has it to itself.
+    fn drawn(&self) -> Option<Class> {
+        let (class, samples) = self.most();
+        (samples as f64 >= MOSTLY * self.samples as f64).then_some(class)
     }
 
-    /// The classes that it and what it calls are drawn as, those with the most samples first.
-    fn classes(&self, least: u64, found: &mut BTreeMap<Class, u64>) {
+    /// Adds the classes that what it calls is drawn as.
+    fn classes(&self, least: u64, found: &mut BTreeSet<Class>) {
         for callee in self.callees.values().filter(|callee| callee.samples >= least) {
-            let (class, samples) = callee.most();
-            *found.entry(class).or_default() += samples;
+            found.extend(callee.drawn());
             callee.classes(least, found);
         }
     }
@@ -170,13 +167,13 @@ fn draw(
 
 /// What the colours say, as they are here.
 fn legend(sheet: &mut Sheet, trees: &[(String, Node)]) {
-    let mut found = BTreeMap::new();
+    let mut found = BTreeSet::new();
     for (_, tree) in trees {
         tree.classes(tree.least(), &mut found);
     }
-    let tile = |class: &Class| (format!("{} flame", tile_class(*class)), class.words());
-    let mut tiles: Vec<(String, &str)> = found.keys().map(tile).collect();
-    tiles.push((MIXED.to_owned(), "several classes"));
+    let tile = |class: Class| (look(Some(class)), class.words());
+    let mut tiles: Vec<(String, &str)> = found.into_iter().map(tile).collect();
+    tiles.push((look(None), "several classes"));
     sheet.tiles(&tiles);
 }
 
@@ -194,7 +191,7 @@ fn boxes(sheet: &mut Sheet, node: &Node, (left, top): (f64, f64), scale: &Scale)
             let share = callee.samples as f64 / scale.total as f64;
             let hover = format!("{name}: {}", number::percent(share));
             let size = ((width - 0.6).max(0.4), ROW - 1.0);
-            sheet.svg.tile((x, top), size, &callee.tile(), &hover);
+            sheet.svg.tile((x, top), size, &look(callee.drawn()), &hover);
             if svg::width(name, 11.0) + 4.0 < width {
                 sheet.svg.text(x + 3.0, top + 11.5, Anchor::Start, "to", name);
             }

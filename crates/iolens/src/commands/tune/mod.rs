@@ -20,7 +20,7 @@ use iolens_stats::tune::{Found, search, verdict};
 
 use self::ground::{Ground, Place};
 use crate::args::{self, TuneHow, TuneTask};
-use crate::commands::report::write_new;
+use crate::commands::report::{exists, write_new};
 use crate::failure::Failure;
 use crate::output;
 
@@ -74,10 +74,7 @@ fn check(asked: &Asked<'_>) -> Result<(), Failure> {
         return Err(Failure::usage("--evict is for --cache cold, which needs it"));
     }
     if let Some(path) = how.output.as_ref().filter(|path| !how.overwrite && path.exists()) {
-        return Err(Failure::usage(format!(
-            "cannot write {}: it exists\n  replace it with --overwrite",
-            path.display()
-        )));
+        return Err(exists(path));
     }
     Ok(())
 }
