@@ -40,7 +40,8 @@ pub fn switch_off_scatter_gather(device: &str) -> Result<(), Errno> {
         return Err(Errno::from_raw(libc::ENAMETOOLONG));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(device.bytes()) {
-        *to = from.cast_signed();
+        // Signed on x86_64, unsigned on aarch64.
+        *to = libc::c_char::from_ne_bytes([from]);
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the request names a value, both live on this stack, and the
