@@ -69,6 +69,11 @@ pub(crate) fn whole() -> (Run, Analysis) {
     (run, analysis)
 }
 
+/// As [`whole`] with one size and thread count.
+pub(crate) fn one_size() -> (Run, Analysis) {
+    build(&Shape { sizes: &[4096], threads: &[1], ..Shape::whole_run() })
+}
+
 /// As [`whole`] on a machine without a PMU.
 pub(crate) fn without_pmu() -> (Run, Analysis) {
     build(&Shape { pmu: false, ..Shape::whole_run() })

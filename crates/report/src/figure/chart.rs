@@ -135,6 +135,16 @@ impl Along {
         }
     }
 
+    /// A place in words, such as `block size 4 KiB`.
+    pub(crate) fn at(self, place: f64) -> String {
+        let text = self.text(place);
+        match self {
+            Along::Offered => format!("{text} % offered"),
+            Along::Rate => format!("{text} requests/s offered"),
+            _ => format!("{} {text}", self.column()),
+        }
+    }
+
     fn scale(self, values: &[u64]) -> Scale {
         match self {
             Along::Sizes | Along::Blocks | Along::Files => Scale::sizes(values),
@@ -250,6 +260,13 @@ impl Panel {
 }
 
 impl Chart {
+    /// The place to which all its numbers belong, if that is one.
+    pub(crate) fn only_place(&self) -> Option<f64> {
+        let [place] = places(&self.panels)[..] else { return None };
+        let mut gaps = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|s| &s.missing);
+        gaps.all(|gap| gap.x == place).then_some(place)
+    }
+
     /// The same numbers as a table: one row per panel and place, one column
     /// per curve. A panel is named in its first row.
     pub(crate) fn table(&self) -> Table {

@@ -8,7 +8,7 @@ use super::plot::{
 };
 use super::sheet::{Drawing, Sheet};
 use super::style::Look;
-use super::svg;
+use super::{rows, svg};
 
 /// How the panels of a chart are laid out.
 struct Layout {
@@ -122,7 +122,10 @@ fn names_width(chart: &Chart) -> f64 {
 
 /// Draws a chart.
 pub(crate) fn draw(chart: &Chart, medium: Medium) -> Drawing {
-    draw_in(chart, medium, &Layout::of(chart, medium))
+    match chart.only_place() {
+        Some(place) => rows::draw(chart, place, medium),
+        None => draw_in(chart, medium, &Layout::of(chart, medium)),
+    }
 }
 
 fn draw_in(chart: &Chart, medium: Medium, layout: &Layout) -> Drawing {

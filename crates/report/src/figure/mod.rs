@@ -43,6 +43,7 @@ mod paper;
 mod plot;
 mod processors;
 mod ratio;
+mod rows;
 pub(crate) mod scale;
 mod searches;
 mod servers;
@@ -376,15 +377,16 @@ impl<'a> Sweep<'a> {
         let titled = chart::Chart { title: self.title(&chart.title), ..chart };
         let draw = |medium| draw::draw(&titled, medium);
         let figure = self.finish(run, group, metric, &titled.title, draw, titled.table());
-        // Pages of `net` have too many figures to draw each twice.
-        let narrow = words::is_of_files(&run.header.plan).then(|| draw(Medium::Narrow).inline());
+        // Pages of `net` have too many figures to draw each twice, unless they are of one size.
+        let is_drawn_twice = words::is_of_files(&run.header.plan) || titled.only_place().is_some();
+        let narrow = is_drawn_twice.then(|| draw(Medium::Narrow).inline());
         Figure { lines: titled.lines(), narrow, ..figure }
     }
 
-    /// A title that says of which arms the figure is.
+    /// A title that says, behind what it shows, of which arms that is.
     fn title(&self, title: &str) -> String {
         match self.part {
-            Some(part) => format!("{} · {title}", part.name()),
+            Some(part) => format!("{title} · {}", part.name()),
             None => title.to_owned(),
         }
     }

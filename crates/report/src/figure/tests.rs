@@ -36,7 +36,8 @@ fn collect(group: &usvg::Group, found: &mut Vec<(String, Rectangle)>) {
 /// The figures of the runs that differ in what they draw, drawn once.
 fn figures() -> &'static [Figure] {
     static FIGURES: LazyLock<Vec<Figure>> = LazyLock::new(|| {
-        let runs = [fixture::run(), fixture::quick(), fixture::classic(), fixture::whole()];
+        let [run, one] = [fixture::run(), fixture::one_size()];
+        let runs = [run, fixture::quick(), fixture::classic(), fixture::whole(), one];
         let mut all: Vec<Figure> =
             runs.iter().flat_map(|(run, analysis)| super::all(run, analysis)).collect();
         // Only these differ from those of the whole run.
@@ -71,8 +72,9 @@ fn titles_have_units_and_files_have_footers_and_no_references() {
 /// The figures of a run that has all kinds, on every paper.
 fn printed() -> &'static [(Paper, Vec<Figure>)] {
     static PRINTED: LazyLock<Vec<(Paper, Vec<Figure>)>> = LazyLock::new(|| {
-        let (run, analysis) = fixture::whole();
-        Paper::ALL.map(|paper| (paper, all_on(paper, &run, &analysis))).into()
+        let runs = [fixture::whole(), fixture::one_size()];
+        let on = |paper| runs.iter().flat_map(move |(run, analysis)| all_on(paper, run, analysis));
+        Paper::ALL.map(|paper| (paper, on(paper).collect())).into()
     });
     &PRINTED
 }
@@ -293,6 +295,20 @@ fn a_curve_breaks_where_its_arm_failed_and_says_so() {
     let label = String::new();
     let series = chart::Series { label, look, kind: chart::Kind::Curve, points, missing };
     assert_eq!(series.stretches().count(), 2);
+}
+
+#[test]
+fn numbers_of_one_size_have_a_row_for_each_arm() {
+    let (run, analysis) = fixture::one_size();
+    let figures = all(&run, &analysis);
+    let ratio = figures.iter().find(|f| f.file_stem.contains("-ratio-")).expect("drawn");
+    for drawn in [Some(&ratio.svg), ratio.narrow.as_ref()] {
+        let drawn = drawn.expect("also for a telephone");
+        assert!(drawn.contains("; size 4 KiB</text>"), "{drawn}");
+        for arm in ["sendmsg_iov", "sendmsg_zerocopy (copied)", "send"] {
+            assert!(drawn.contains(&format!("<title>{arm}, 4 KiB, 1 thread")), "{arm}: {drawn}");
+        }
+    }
 }
 
 #[test]
