@@ -7,7 +7,7 @@ use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast, Verdict};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast, Interval, Verdict};
 use serde::Serialize;
 
 use crate::number::{list, percent, range, ratio};
@@ -390,25 +390,35 @@ impl Speaker<'_> {
         };
         let effect = format!("{}× {} {}{totals}", ratio(contrast.ratio), self.than, self.baseline);
         match contrast.pointwise {
-            Some(interval) if self.quick => {
-                format!("{effect} (95 % interval {})", range(interval))
-            }
+            Some(interval) if self.quick => format!("{effect} ({})", shown(interval, contrast)),
             Some(interval) => {
                 let small = match contrast.verdict {
                     Verdict::Small => format!(", may be below δ = {}", percent(self.delta)),
                     _ => String::new(),
                 };
                 format!(
-                    "{effect} (95 % interval {}, n = {}: {}{small})",
-                    range(interval),
+                    "{effect} ({}, n = {}: {}{small})",
+                    shown(interval, contrast),
                     contrast.n,
                     contrast.verdict.word()
                 )
             }
-            None => {
-                format!("{effect} (n = {}: no interval, so no conclusion)", contrast.n)
-            }
+            None => format!("{effect} (n = {}: no interval, so no conclusion)", contrast.n),
         }
+    }
+}
+
+/// `95 % interval 1.29–1.39`, and the simultaneous one where that is what keeps the arm from being
+/// separated from the baseline.
+fn shown(pointwise: Interval, contrast: &Contrast) -> String {
+    let joint = contrast.simultaneous.filter(|joint| joint.contains(1.0));
+    match joint.filter(|_| !pointwise.contains(1.0)) {
+        Some(joint) => format!(
+            "95 % interval {} by itself, {} together with all others",
+            range(pointwise),
+            range(joint)
+        ),
+        None => format!("95 % interval {}", range(pointwise)),
     }
 }
 
@@ -439,7 +449,6 @@ mod tests {
     use super::*;
     use crate::fixture;
     use iolens_model::axes::Topology;
-    use iolens_stats::analysis::Interval;
 
     fn texts((run, analysis): (Run, Analysis)) -> String {
         sentences(&run, &analysis).iter().map(|s| s.text.clone() + "\n").collect()
