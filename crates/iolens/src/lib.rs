@@ -23,7 +23,7 @@ mod wishes;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser};
 
 use iolens_engine::host;
 use iolens_model::plan::Plan;
@@ -59,7 +59,13 @@ pub fn main() -> ExitCode {
 
 /// The command line; what is wrong with it, or asked for as help, ends the process.
 fn parsed() -> Args {
-    let matches = Args::command().color(output::parser_colour()).get_matches();
+    // `--sizes -5` is a size that is none, and no flag `-5`.
+    let with_signs = |arg: Arg| match arg.get_long() {
+        Some(_) if arg.get_action().takes_values() => arg.allow_negative_numbers(true),
+        _ => arg,
+    };
+    let command = Args::command().mut_subcommands(|command| command.mut_args(with_signs));
+    let matches = command.color(output::parser_colour()).get_matches();
     // The parser has just accepted them as what the derived arguments describe.
     Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit())
 }

@@ -89,6 +89,10 @@ fn read(text: &str, check: Check<'_>) -> Result<Wishes, Mistake> {
         .map_err(|e| Mistake { span: e.span().unwrap_or(0..0), message: e.message().to_owned() })?;
     let table = table();
     let mut entries: Vec<_> = document.get_ref().iter().collect();
+    if entries.is_empty() {
+        let message = format!("there is no key in it: begin with `{STUDY} = \"net\"`");
+        return Err(Mistake { span: 0..0, message });
+    }
     entries.sort_by_key(|(key, _)| key.span().start);
     let stated = entries.iter().find(|(key, _)| key.get_ref() == STUDY);
     let study = stated.map(|(_, value)| study(value)).transpose()?;
@@ -412,6 +416,8 @@ mod tests {
             "topologies=['vet']",
             "x.toml:1:13: topologies: unknown topology `vet`, did you mean",
         );
+        check("", "x.toml:1:1: there is no key in it: begin with `study = \"net\"`");
+        check("# later", "x.toml:1:1: there is no key in it");
         check("quick = 1", "x.toml:1:9: `quick` must be true or false");
         check("sizes = []", "x.toml:1:9: sizes: an empty list");
         check("[passes]\nmin = 3", "x.toml:1:1: `passes` cannot be a table");

@@ -198,7 +198,7 @@ const CONTENTS: [(&str, &str); 9] = [
     ("validity", "Validity"),
     ("machine", "Machine"),
     ("cells", "All cells"),
-    ("reproduce", "Reproduce"),
+    ("reproduce", "How to reproduce"),
 ];
 
 /// A section with its heading.

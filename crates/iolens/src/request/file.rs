@@ -1,6 +1,9 @@
 //! A plan of the study `file`.
 
+use std::path::Path;
+
 use iolens_engine::files::read::engines::{self, ENGINES};
+use iolens_engine::files::subject::Subject;
 use iolens_model::file::{CacheState, DropMode, FileAxes, FileSetting};
 use iolens_model::plan::Axes;
 
@@ -33,8 +36,8 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes: Vec::new() })
 }
 
-/// Refuses what would be done to a file without being asked for, and what does not
-/// concern the file that is named.
+/// Refuses a file that cannot be read, what would be done to one without being asked for, and
+/// what does not concern the file that is named.
 fn check(axes: &FileAxes) -> Result<(), Failure> {
     check_drops(axes)?;
     let Some(file) = &axes.file else {
@@ -46,6 +49,7 @@ fn check(axes: &FileAxes) -> Result<(), Failure> {
             false => Ok(()),
         };
     };
+    Subject::open(Path::new(file)).map_err(Failure::usage)?;
     let ours = [("--dir", axes.dir.is_some()), ("--file-bytes", axes.file_bytes.is_some())];
     if let Some((flag, _)) = ours.into_iter().find(|(_, is_stated)| *is_stated) {
         return Err(Failure::usage(format!(
