@@ -233,8 +233,8 @@ fn reading(compared: &Compared<'_>) -> Sentence {
     let comparison = compared.comparison;
     let text = format!(
         "B / A: an arm's ratio to {} in B over that in A, each from the run's own trials; above 1 \
-         it is faster (or cheaper) in B. Simultaneous 95 % intervals over all {} changes{}. By \
-         itself: the same of the arm alone, in runs {}.",
+         it is faster (or cheaper) in B. Simultaneous 95 % intervals over all {} changes, the \
+         copies' among them{}. By itself: the same of the arm alone, in runs {}.",
         comparison.baseline,
         comparison.contrasts,
         if comparison.indicative { "" } else { ", which the verdicts use" },
