@@ -59,15 +59,20 @@ pub fn main() -> ExitCode {
 
 /// The command line; what is wrong with it, or asked for as help, ends the process.
 fn parsed() -> Args {
-    // `--sizes -5` is a size that is none, and no flag `-5`.
-    let with_signs = |arg: Arg| match arg.get_long() {
+    let command = with_signs(Args::command()).color(output::parser_colour());
+    let matches = command.get_matches();
+    // The parser has just accepted them as what the derived arguments describe.
+    Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit())
+}
+
+/// A command whose flags take `-5` for a value, one that cannot be, and not for another flag; so
+/// do those of its subcommands.
+fn with_signs(command: clap::Command) -> clap::Command {
+    let with_sign = |arg: Arg| match arg.get_long() {
         Some(_) if arg.get_action().takes_values() => arg.allow_negative_numbers(true),
         _ => arg,
     };
-    let command = Args::command().mut_subcommands(|command| command.mut_args(with_signs));
-    let matches = command.color(output::parser_colour()).get_matches();
-    // The parser has just accepted them as what the derived arguments describe.
-    Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit())
+    command.mut_args(with_sign).mut_subcommands(with_signs)
 }
 
 /// Asks what is wanted, and does it as if it had been typed.

@@ -198,7 +198,7 @@ const CONTENTS: [(&str, &str); 9] = [
     ("validity", "Validity"),
     ("machine", "Machine"),
     ("cells", "All cells"),
-    ("reproduce", "How to reproduce"),
+    reproduce::NAMED,
 ];
 
 /// A section with its heading.

@@ -104,21 +104,32 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push('\n');
     }
     out.push('\n');
-    let reading = format!(
-        "ratio: time per message of {} over the arm's, in the typical slice; above 1 the arm is \
-         faster. Goodput and time are totals, which rare long slices change too. Intervals are \
-         pointwise; verdicts use simultaneous ones over all {} contrasts, which are wider.",
-        run.header.plan.baseline, analysis.contrasts
-    );
-    let quick = "ratio: time per message of the baseline over the arm's, in the typical slice; above 1 the \
-         arm is faster. Goodput and time are totals, which rare long slices change too.";
-    let reading = if run.header.plan.quick { quick } else { &reading };
-    out.push_str(&style.paint(DIM, &wrap::hanging(reading, style.columns(), 0)));
+    let reading = reading(run, analysis);
+    out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
     out.push('\n');
     for sentence in after {
         push_sentence(&mut out, sentence, style);
     }
     out
+}
+
+/// How the table is to be read.
+fn reading(run: &Run, analysis: &Analysis) -> String {
+    let ratio = |baseline: &str| {
+        format!(
+            "ratio: time per message of {baseline} over the arm's, in the typical slice; above 1 \
+             the arm is faster. Goodput and time are totals, which rare long slices change too."
+        )
+    };
+    match run.header.plan.quick {
+        true => ratio("the baseline"),
+        false => format!(
+            "{} Intervals are pointwise; verdicts use simultaneous ones over all {} contrasts, \
+             which are wider.",
+            ratio(&run.header.plan.baseline),
+            analysis.contrasts
+        ),
+    }
 }
 
 /// What stands above a table.

@@ -18,6 +18,8 @@ fn refused(line: &str, code: i32, expect: &str) {
 fn values_that_cannot_be_are_usage_errors() {
     refused("run net --primitives sendd", 2, "unknown primitive `sendd`, did you mean `send`?");
     refused("run net --sizes 0", 2, "a size of zero moves nothing");
+    refused("run net --sizes -5", 2, "`-5` is not a size");
+    refused("net send sendmsg_iov --size -5", 2, "`-5` is not a size");
     refused("run net --sizes 12parsecs", 2, "is not a size");
     refused("run net --threads 0", 2, "at least 1");
     refused("run net --sizes 99999999999999999999", 2, "is too large a size");

@@ -263,7 +263,8 @@ fn noise_floor(compared: &Compared<'_>) -> Sentence {
             };
             format!(
                 "Noise floor: ±{} (median half-width of how the hidden second copy of {} changed, \
-                 {}; widest ±{}).{noisy} In {} of them it seems to have changed itself; chance allows {}.",
+                 {}; widest ±{}).{noisy} In {} of them it seems to have changed itself; chance \
+                 allows {}.",
                 percent(median),
                 comparison.baseline,
                 count(check.cells, "cell"),

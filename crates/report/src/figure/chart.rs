@@ -7,7 +7,7 @@ use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::reading::Reading;
 use iolens_model::server::LoadLevel;
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Interval};
 
 use super::scale::Scale;
@@ -243,6 +243,13 @@ pub(crate) struct Point {
     pub(crate) text: String,
     /// What a hover says.
     pub(crate) hover: String,
+}
+
+impl Point {
+    /// The value alone, where it has no place on the scale.
+    pub(crate) fn digits(&self) -> String {
+        if self.value == 0.0 { "0".to_owned() } else { three_digits(self.value) }
+    }
 }
 
 impl Panel {

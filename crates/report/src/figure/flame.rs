@@ -27,13 +27,13 @@ const DEPTH_MAX: usize = 40;
 const ROW: f64 = 16.0;
 /// Rows of an arm in the table, and functions of a row: the innermost ones say
 /// what was done, those around them are in the figure and in `--folded`.
+const TABLE_ROWS: usize = 15;
+const TABLE_FRAMES: usize = 4;
+
 /// The look of a function of a class, or of one that no class has to itself.
 fn look(class: Option<Class>) -> String {
     class.map_or_else(|| "rule mixed".to_owned(), |class| format!("{} flame", tile_class(class)))
 }
-
-const TABLE_ROWS: usize = 15;
-const TABLE_FRAMES: usize = 4;
 
 /// A function below its caller.
 #[derive(Default)]

@@ -1,8 +1,6 @@
 //! One plot: axes, curves with their intervals, and what has no place on the
 //! scale.
 
-use iolens_model::units::three_digits;
-
 use super::chart::{Chart, Kind, Panel, Point, Series};
 use super::svg::{self, Anchor, Svg};
 use super::{clip, labels};
@@ -250,8 +248,8 @@ impl Plot<'_> {
             let outside = series.points.iter().filter(|point| !self.panel.y.contains(point.value));
             let outside = outside.map(|point| {
                 let below = self.y(point.value) > self.bottom();
-                let text = if point.value == 0.0 { "0".into() } else { three_digits(point.value) };
-                (point.x, if below { lowest } else { highest }, text, point.hover.as_str())
+                let edge = if below { lowest } else { highest };
+                (point.x, edge, point.digits(), point.hover.as_str())
             });
             let missing = series.missing.iter().map(|gap| (gap.x, lowest, gap.word.to_owned(), ""));
             for (place, first, text, hover) in outside.chain(missing) {

@@ -2,8 +2,6 @@
 //! size of a run: a curve of one point is none, so each arm has a row, and its value and
 //! interval lie along the scale.
 
-use iolens_model::units::three_digits;
-
 use super::chart::{Chart, Kind, Panel, Point, Series};
 use super::paper::Medium;
 use super::plot::{self, TITLE_LINE};
@@ -229,7 +227,7 @@ impl<'a> Rows<'a> {
         if self.panel.y.contains(point.value) {
             self.mark(svg, series, point, middle);
         } else {
-            let text = if point.value == 0.0 { "0".into() } else { three_digits(point.value) };
+            let text = point.digits();
             let half = svg::width(&text, 11.0) / 2.0 + 2.0;
             let x = self.inside(point.value).clamp(self.left() + half, right - half);
             svg.edge((x, middle + 4.0), &format!("to f c-{hue}"), &text, &point.hover);

@@ -17,7 +17,7 @@ pub(super) const CONTENTS: [(&str, &str); 6] = [
     ("validity", "Validity"),
     ("machine", "Machine"),
     ("cells", "All cells"),
-    ("reproduce", "How to reproduce"),
+    super::reproduce::NAMED,
 ];
 
 /// What was found, then the calls by cost.

@@ -20,7 +20,7 @@ pub(super) const CONTENTS: [(&str, &str); 7] = [
     ("validity", "Validity"),
     ("machine", "Machine"),
     ("cells", "All cells"),
-    ("reproduce", "How to reproduce"),
+    super::reproduce::NAMED,
 ];
 
 /// Curves at one glance, what bounds them and what caching is worth; each block size

@@ -6,15 +6,19 @@ use maud::{Markup, html};
 
 use crate::words;
 
+/// Its id and heading.
+pub(super) const NAMED: (&str, &str) = ("reproduce", "How to reproduce");
+
 /// Command line, seed, build and plan.
 pub(super) fn section(run: &Run) -> Markup {
     let header = &run.header;
     let plan = &header.plan;
     let command: Vec<String> = header.command.iter().map(|argument| shell(argument)).collect();
     let stored = serde_json::to_string_pretty(plan).unwrap_or_default();
+    let (id, heading) = NAMED;
     super::block(
-        "reproduce",
-        "How to reproduce",
+        id,
+        heading,
         html! {
             pre.command { code { (command.join(" ")) } }
             dl.facts {

@@ -22,7 +22,7 @@ pub(super) const CONTENTS: [(&str, &str); 8] = [
     ("validity", "Validity"),
     ("machine", "Machine"),
     ("cells", "All cells"),
-    ("reproduce", "How to reproduce"),
+    super::reproduce::NAMED,
 ];
 
 /// Cells up to which what is said of each stands in the open.
