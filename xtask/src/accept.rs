@@ -13,15 +13,19 @@ mod by_hand;
 mod crowd;
 mod doctor;
 mod echo_rivals;
+mod equal_time;
 mod explain;
 mod families;
 mod file_rivals;
 mod file_systems;
+mod fresh_copies;
 mod fuzzing;
+mod groups;
 mod handicap;
 mod hosts;
 mod iperf;
 mod issue_2;
+mod issue_25;
 mod issue_3;
 mod issue_4;
 mod issue_5;
@@ -34,12 +38,14 @@ mod launchers;
 mod liburing;
 mod mapped;
 mod memory;
+mod neighbours;
 mod oracle;
 mod overhead;
 #[path = "../../crates/report/src/lint/references.rs"]
 mod page;
 mod paired;
 mod process;
+mod recompute;
 mod repetitions;
 mod results;
 mod search;
@@ -47,11 +53,14 @@ mod server_faults;
 mod server_limits;
 mod server_runs;
 mod serving;
+mod simulated;
 mod slow_link;
 mod speed;
+mod thread_cpu;
 mod throttle;
 mod top2;
 mod tune;
+mod tune_finals;
 mod virtual_time;
 mod wrk;
 
@@ -86,7 +95,7 @@ struct Line {
 fn all_lines() -> impl Iterator<Item = &'static Line> {
     let first = issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES);
     let later = issue_5::LINES.iter().chain(issue_6::LINES).chain(issue_7::LINES);
-    first.chain(later).chain(issue_8::LINES).chain(issue_9::LINES)
+    first.chain(later).chain(issue_8::LINES).chain(issue_9::LINES).chain(issue_25::LINES)
 }
 
 /// Runs the lines of an issue, one line, or all there are.

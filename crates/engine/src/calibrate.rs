@@ -9,13 +9,16 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use iolens_model::axes::Iovec;
-use iolens_model::host::{Calibration, Costs, HostFacts};
+use iolens_model::host::{Calibration, Costs, HostFacts, Spreads};
 use iolens_model::plan::Probes;
 use iolens_model::tuning::Tuning;
+use iolens_model::units::Bytes;
+use iolens_sys::proc::Root;
 use iolens_sys::{affinity, clock, null_call};
 
 use self::bandwidth::Bandwidths;
 use crate::environment::fixed_loop_ns;
+use crate::host;
 use crate::op::Budget;
 use crate::registry::{self, Link, Setup, Shape};
 use crate::worker::bracket::Bracket;
@@ -43,14 +46,10 @@ const HARNESS_MESSAGES: u64 = 1_000_000 / PARTS as u64;
 const THREADS_MAX: usize = 16;
 
 /// Measures, on the processors that the run will use; what takes memory keeps
-/// within a sixteenth of the machine's. `probes` are what a slice is read with.
+/// within [`memory`]. `probes` are what a slice is read with.
 #[must_use]
 pub fn calibrate(cpus: &[u32], host: &HostFacts, probes: Probes) -> Calibration {
-    let memory = host.memory.value().map_or(u64::MAX, |bytes| bytes.0 / 16);
-    let room = Room {
-        memory_bytes: usize::try_from(memory).unwrap_or(usize::MAX),
-        llc_bytes: host.llc.value().and_then(|bytes| usize::try_from(bytes.0).ok()),
-    };
+    let room = Room::of(host, free());
     std::thread::scope(|scope| {
         let calibrating = scope.spawn(|| {
             // Unpinned they are still bounds, only of any processor.
@@ -62,15 +61,50 @@ pub fn calibrate(cpus: &[u32], host: &HostFacts, probes: Probes) -> Calibration 
     })
 }
 
+/// Memory that [`calibrate`] takes at most at a time.
+#[must_use]
+pub fn memory(cpus: &[u32], host: &HostFacts) -> Bytes {
+    Room::of(host, free()).taken(threads_of(cpus))
+}
+
+/// Memory that is free or can be made so, as far as the kernel tells.
+fn free() -> Option<Bytes> {
+    host::memory_room(&Root::real()).into_iter().map(|(room, _)| room).min()
+}
+
 /// Memory that may be used, and the size of the last-level cache.
 struct Room {
     memory_bytes: usize,
     llc_bytes: Option<usize>,
 }
 
+impl Room {
+    /// A sixteenth of the machine's memory, and no more than a quarter of what is free: what
+    /// is taken from the page cache is a file that somebody else reads.
+    fn of(host: &HostFacts, free: Option<Bytes>) -> Room {
+        let whole = host.memory.value().map_or(u64::MAX, |bytes| bytes.0 / 16);
+        let memory = free.map_or(whole, |free| whole.min(free.0 / 4));
+        Room {
+            memory_bytes: usize::try_from(memory).unwrap_or(usize::MAX),
+            llc_bytes: host.llc.value().and_then(|bytes| usize::try_from(bytes.0).ok()),
+        }
+    }
+
+    /// What is taken of it by so many threads.
+    fn taken(&self, threads: usize) -> Bytes {
+        let switched = switching::most_bytes(self.llc_bytes, self.memory_bytes);
+        let copied = [1, threads].map(|n| bandwidth::most_bytes(n, self.memory_bytes));
+        Bytes(copied.into_iter().fold(switched, usize::max) as u64)
+    }
+}
+
+fn threads_of(cpus: &[u32]) -> usize {
+    cpus.len().clamp(1, THREADS_MAX)
+}
+
 fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
     let begin = clock::monotonic_ns();
-    let threads = cpus.len().clamp(1, THREADS_MAX);
+    let threads = threads_of(cpus);
     let one = Bandwidths::measure(cpus, 1, room.memory_bytes);
     let all = Bandwidths::measure(cpus, threads, room.memory_bytes);
     Calibration {
@@ -82,12 +116,13 @@ fn on_this_thread(cpus: &[u32], room: &Room, probes: Probes) -> Calibration {
         harness_message_ns: harness_ns(HARNESS_MESSAGES) / HARNESS_MESSAGES as f64,
         harness_slice_ns: harness_ns(1),
         receipt_round_trip_ns: receipt_round_trip_ns(cpus),
-        memcpy_hot_bytes_per_s: one.copy_hot,
-        memcpy_cold_bytes_per_s: one.copy_cold,
-        memcpy_hot_all_bytes_per_s: all.copy_hot,
-        memcpy_cold_all_bytes_per_s: all.copy_cold,
+        memcpy_hot_bytes_per_s: one.copy_hot.bytes_per_s,
+        memcpy_cold_bytes_per_s: one.copy_cold.bytes_per_s,
+        memcpy_hot_all_bytes_per_s: all.copy_hot.bytes_per_s,
+        memcpy_cold_all_bytes_per_s: all.copy_cold.bytes_per_s,
         threads: u32::try_from(threads).unwrap_or(u32::MAX),
         costs: Some(costs(cpus, room, probes, [&one, &all])),
+        spread: Some(Spreads { one: one.spread(), all: all.spread() }),
         // Read last.
         duration_ns: clock::monotonic_ns() - begin,
     }
@@ -109,10 +144,10 @@ fn costs(cpus: &[u32], room: &Room, probes: Probes, bandwidths: [&Bandwidths; 2]
         })),
         outer_readings_ns: outer_readings_ns(&mut bracket),
         counter_groups: u32::try_from(bracket.groups()).unwrap_or(u32::MAX),
-        scan_hot_bytes_per_s: one.scan_hot,
-        scan_cold_bytes_per_s: one.scan_cold,
-        scan_hot_all_bytes_per_s: all.scan_hot,
-        scan_cold_all_bytes_per_s: all.scan_cold,
+        scan_hot_bytes_per_s: one.scan_hot.bytes_per_s,
+        scan_cold_bytes_per_s: one.scan_cold.bytes_per_s,
+        scan_hot_all_bytes_per_s: all.scan_hot.bytes_per_s,
+        scan_cold_all_bytes_per_s: all.scan_cold.bytes_per_s,
         thread_start_ns: switching::thread_start_ns(),
         counted_handover_ns: switching::counted_handover_ns(cpus[0], probes),
         switches: switching::costs(cpus[0], room.llc_bytes, room.memory_bytes),
@@ -189,7 +224,6 @@ fn receipt_round_trip_ns(cpus: &[u32]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use iolens_model::reading::Reading;
-    use iolens_model::units::Bytes;
 
     use super::*;
 
@@ -207,6 +241,24 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_taken_than_a_quarter_of_what_is_free() {
+        let machine = machine(&[0]);
+        for (free, threads) in [(16 << 20, 1), (256 << 20, 2), (1 << 40, 16)] {
+            let taken = Room::of(&machine, Some(Bytes(free))).taken(threads);
+            assert!(taken.0 <= free / 4 && taken.0 <= (2 << 30) / 16, "{taken} of {free}");
+        }
+        let unknown = Room::of(&machine, None).taken(2);
+        assert!(unknown.0 > 1 << 20 && unknown.0 <= (2 << 30) / 16, "{unknown}");
+    }
+
+    #[test]
+    fn a_machine_with_little_free_memory_has_bounds_too() {
+        let room = Room::of(&machine(&[0]), Some(Bytes(1 << 20)));
+        let found = Bandwidths::measure(&affinity::thread_cpus().unwrap(), 1, room.memory_bytes);
+        assert!(found.copy_cold.bytes_per_s > 1e7 && found.scan_cold.bytes_per_s > 1e7);
+    }
+
+    #[test]
     fn every_block_costs_something() {
         let cpus = affinity::thread_cpus().unwrap();
         let c = calibrate(&cpus, &machine(&cpus), Probes::default());
@@ -214,6 +266,10 @@ mod tests {
         assert!(c.harness_message_ns >= 0.0 && c.harness_message_ns < c.empty_call_ns, "{c:?}");
         assert!(c.memcpy_hot_bytes_per_s > 1e8 && c.memcpy_cold_all_bytes_per_s > 1e8, "{c:?}");
         assert!(c.loop_ns > 0);
+        let spread = c.spread.unwrap();
+        for share in [spread.one.copy_cold, spread.one.scan_hot, spread.all.copy_hot] {
+            assert!((0.0..1.0).contains(&share), "{spread:?}");
+        }
         assert!(c.receipt_round_trip_ns.unwrap() > c.empty_call_ns);
         let costs = c.costs.unwrap();
         assert!(costs.scan_hot_bytes_per_s > 1e8 && costs.scan_cold_all_bytes_per_s > 1e8);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use iolens_model::host::SysctlChange;
-use iolens_sys::lock::{self, Attempt, Lock};
+use iolens_sys::lock::{self, Attempt, Lock, LockedBy};
 use iolens_sys::proc::{self, Root, RunState};
 use iolens_sys::{durable, process};
 use serde::{Deserialize, Serialize};
@@ -91,10 +91,8 @@ impl Journal {
     /// The journal of the machine we run on. Tests bring a folder of their own.
     #[must_use]
     pub fn here() -> Journal {
-        let own =
-            std::env::var_os("IOLENS_LOCK_DIR").map(|folder| PathBuf::from(folder).join(FILE));
-        match own {
-            Some(file) => Journal { root: Root::real(), file },
+        match crate::lock::stated_folder() {
+            Some(folder) => Journal { root: Root::real(), file: folder.join(FILE) },
             None => Journal::at(Root::real()),
         }
     }
@@ -119,9 +117,10 @@ impl Journal {
     /// Errors: `None` if somebody else does; why it cannot be had.
     pub(crate) fn try_hold(&self) -> Result<Option<Lock>, String> {
         let path = self.file.with_extension("journal.lock");
-        match lock::try_take(&path, &format!("pid {}", process::id())) {
+        match lock::try_take(&path, LockedBy::Owner, &format!("pid {}", process::id())) {
             Ok(Attempt::Taken(lock)) => Ok(Some(lock)),
             Ok(Attempt::HeldBy(_)) => Ok(None),
+            Ok(Attempt::Odd(why)) => Err(format!("cannot lock {}: {why}", path.display())),
             Err(errno) => Err(format!("cannot lock {}: {errno}", path.display())),
         }
     }

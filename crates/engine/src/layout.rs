@@ -9,6 +9,7 @@ use iolens_model::plan::{Plan, Schedule};
 use iolens_model::server::ServerSetting;
 use iolens_model::trial::{Slice, SliceKind, Work};
 use iolens_model::units::{Bytes, Nanos};
+use iolens_sys::ring::room;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
@@ -188,7 +189,7 @@ pub fn ring_memory(cell: &Cell, ring_messages: u32) -> Bytes {
     const ALLOCATION_BYTES_MIN: u64 = 32;
     let Some(net) = cell.net() else { return Bytes(0) };
     let fields = u64::from(net.fields).min(cell.size.0);
-    let field_bytes = cell.size.0.div_ceil(fields) + 16;
+    let field_bytes = room(cell.size.0.div_ceil(fields)) + 16;
     let field = field_bytes.max(ALLOCATION_BYTES_MIN) + POINTERS_BYTES;
     let ring = field.saturating_mul(fields).saturating_mul(u64::from(ring_messages));
     Bytes((ring + cell.size.0).saturating_mul(u64::from(cell.threads)))

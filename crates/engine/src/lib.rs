@@ -58,6 +58,8 @@ pub mod work;
 pub mod worker;
 
 pub use iolens_sys::clock;
+pub use iolens_sys::durable;
+pub use iolens_sys::errno::Errno;
 pub use iolens_sys::signal::Interrupts;
 pub use iolens_sys::terminal;
 pub use spawn::opened;

@@ -1,11 +1,13 @@
 //! At most one measuring run at a time on the machine, whichever user starts
 //! it: two runs would measure each other.
 
+use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
-use iolens_sys::errno::Errno;
-use iolens_sys::lock::{Attempt, Lock, holder, try_take};
+use iolens_sys::lock::{Attempt, Lock, LockedBy, holder, try_take};
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, process, storage};
 
@@ -27,8 +29,8 @@ pub enum LockError {
 /// The folder that every user can lock in and that outlives no boot, or the
 /// one that is always there. Tests bring their own.
 fn folder() -> PathBuf {
-    if let Some(folder) = std::env::var_os("IOLENS_LOCK_DIR") {
-        return folder.into();
+    if let Some(folder) = stated_folder() {
+        return folder;
     }
     // Decided by the folder and not by who asks, so that all users agree.
     let run_lock = Path::new("/run/lock");
@@ -36,11 +38,33 @@ fn folder() -> PathBuf {
     if everybody { run_lock.into() } else { "/tmp".into() }
 }
 
+/// The folder that tests state for what a run writes down of itself. As root it is taken only
+/// where it is root's and nobody else may write in it: the journal says what root puts back.
+pub(crate) fn stated_folder() -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("IOLENS_LOCK_DIR")?);
+    let found = folder.metadata().ok()?;
+    let is_safe = process::effective_uid() != 0 || (found.uid() == 0 && found.mode() & 0o022 == 0);
+    (folder.is_absolute() && is_safe).then_some(folder)
+}
+
 impl MachineLock {
-    /// Tries once.
+    /// Tries for a tenth of a second: somebody who removes the file of a killed run holds the
+    /// lock for a moment.
     ///
     /// Errors: [`LockError`].
     pub fn try_take() -> Result<MachineLock, LockError> {
+        const PAUSES: u32 = 10;
+        const PAUSE: Duration = Duration::from_millis(10);
+        for _ in 0..PAUSES {
+            match MachineLock::try_once() {
+                Err(LockError::HeldBy(_)) => thread::park_timeout(PAUSE),
+                other => return other,
+            }
+        }
+        MachineLock::try_once()
+    }
+
+    fn try_once() -> Result<MachineLock, LockError> {
         let path = folder().join("iolens.lock");
         let own = format!(
             "pid {} of user {}, since {}",
@@ -48,10 +72,11 @@ impl MachineLock {
             process::effective_uid(),
             iolens_model::moment::utc(clock::unix_ns()),
         );
-        match try_take(&path, &own) {
+        match try_take(&path, LockedBy::Anybody, &own) {
             Ok(Attempt::Taken(lock)) => Ok(MachineLock { _lock: lock }),
             Ok(Attempt::HeldBy(holder)) => Err(LockError::HeldBy(holder)),
-            Err(errno) => Err(LockError::Unusable(unusable(&path, errno))),
+            Ok(Attempt::Odd(why)) => Err(LockError::Unusable(unusable(&path, &why))),
+            Err(errno) => Err(LockError::Unusable(unusable(&path, &errno))),
         }
     }
 }
@@ -64,11 +89,11 @@ pub(crate) fn look(root: &Root) -> (PathBuf, Result<Option<String>, String>) {
     let folder = folder();
     let path = folder.join("iolens.lock");
     let locks = root.read("proc/locks").unwrap_or_default();
-    let seen = holder(&path, &locks).map_err(|errno| unusable(&path, errno));
+    let seen = holder(&path, &locks).map_err(|errno| unusable(&path, &errno));
     let seen = seen.and_then(|holder| match holder {
         Some(holder) => Ok(Some(holder)),
         None => {
-            storage::may_write(&folder).map_err(|errno| unusable(&path, errno))?;
+            storage::may_write(&folder).map_err(|errno| unusable(&path, &errno))?;
             Ok(None)
         }
     });
@@ -79,10 +104,10 @@ pub(crate) fn look(root: &Root) -> (PathBuf, Result<Option<String>, String>) {
 pub fn sweep() {
     if folder().join("iolens.lock").exists() {
         // Taking it proves that nobody holds it; dropping it removes the file.
-        let _ = MachineLock::try_take();
+        let _ = MachineLock::try_once();
     }
 }
 
-fn unusable(path: &Path, errno: Errno) -> String {
-    format!("cannot lock {}: {errno}", path.display())
+fn unusable(path: &Path, why: &dyn fmt::Display) -> String {
+    format!("cannot lock {}: {why}", path.display())
 }

@@ -239,6 +239,14 @@ pub trait Sender: Send {
         Ok(())
     }
 
+    /// Waits until nothing of the kernel's goes on for it, so that it spends no CPU time in
+    /// the slices of others; after a slice and outside of its clock.
+    ///
+    /// Errors: `ETIMEDOUT` when something still does.
+    fn idle(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+
     /// Brings the memory that is sent from into the cache, outside the clock; nothing
     /// where that is no ring of ours, as with files.
     fn touch(&mut self) {}

@@ -10,6 +10,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
+use iolens_model::shell;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
 use iolens_sys::{detach, signal, storage};
@@ -92,7 +93,7 @@ pub(crate) fn run_to_end(arguments: &[String]) -> Result<String, String> {
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
     match output.status.success() {
         true => Ok(said),
-        false => Err(format!("`{}` {}: {said}", arguments.join(" "), describe(output.status))),
+        false => Err(format!("`{}` {}: {said}", shell::join(arguments), describe(output.status))),
     }
 }
 

@@ -1,5 +1,7 @@
-//! How much work a slice is: found once per run, before the first pass, and
-//! then fixed.
+//! How much work a slice is: found before the first pass, by probes, and kept for as long as
+//! the slices of a trial stay equally long.
+
+use std::collections::BTreeMap;
 
 use iolens_model::cell::Cell;
 use iolens_model::copy::{CopySetting, CopySync};
@@ -181,16 +183,36 @@ pub fn messages(target: Nanos, message_ns: f64, cell: &Cell) -> u64 {
     messages.max(least * u64::from(cell.threads))
 }
 
-/// Median time per message over an arm's slices of a probe, in ns.
+/// Median time per message over an arm's slices of a trial that count, in ns.
 #[must_use]
-pub fn measured_message_ns(probe: &TrialOutcome, arm: usize) -> Option<f64> {
-    let per_message = |s: &SliceOutcome| {
-        (s.arm == arm && s.kind == SliceKind::Measured && s.tx.messages > 0)
-            .then(|| s.tx.time_ns as f64 / s.tx.messages as f64)
+pub fn measured_message_ns(trial: &TrialOutcome, arm: usize) -> Option<f64> {
+    median(measured(trial, arm).map(|(_, ns)| ns).collect())
+}
+
+/// How many times as long a message of an arm takes as one of another arm of the same trial,
+/// ln: the median over the rounds that count. What slows both in a round is not in it.
+#[must_use]
+pub fn measured_ln_ratio(trial: &TrialOutcome, arm: usize, to: usize) -> Option<f64> {
+    let others: BTreeMap<u32, f64> = measured(trial, to).collect();
+    let ratio = |(round, ns): (u32, f64)| Some((ns / others.get(&round)?).ln());
+    median(measured(trial, arm).filter_map(ratio).collect())
+}
+
+/// The middle of some values, or of the two that are in the middle; null without any.
+#[must_use]
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let (low, high) = (values.len().checked_sub(1)? / 2, values.len() / 2);
+    Some(f64::midpoint(values[low], values[high]))
+}
+
+/// Rounds that count, with the time per message of an arm's slice there, in ns.
+fn measured(trial: &TrialOutcome, arm: usize) -> impl Iterator<Item = (u32, f64)> {
+    let per_message = move |s: &SliceOutcome| {
+        (s.arm == arm && s.kind == SliceKind::Measured && s.tx.messages > 0 && s.tx.time_ns > 0)
+            .then(|| (s.round, s.tx.time_ns as f64 / s.tx.messages as f64))
     };
-    let mut all: Vec<f64> = probe.slices.iter().filter_map(per_message).collect();
-    all.sort_unstable_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().filter(|&ns| ns > 0.0)
+    trial.slices.iter().filter_map(per_message)
 }
 
 #[cfg(test)]

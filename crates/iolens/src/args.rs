@@ -11,6 +11,7 @@ use iolens_model::parse;
 
 use crate::wishes::{MACHINE, Wishes};
 
+mod allow;
 mod ask;
 mod compare;
 mod confirm;
@@ -24,6 +25,7 @@ mod shell;
 mod tune;
 mod upkeep;
 
+pub(crate) use allow::{Allow, Permission};
 pub(crate) use ask::Ask;
 pub(crate) use compare::Compare;
 pub(crate) use confirm::Confirm;
@@ -122,6 +124,8 @@ pub(crate) struct Run {
     /// Go on with a stored run that was cut short: an id, its beginning, a name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with = "what")]
     pub(crate) resume: Option<String>,
+    #[command(flatten)]
+    pub(crate) allow: Allow,
     /// Print the plan as a plan file and measure nothing
     #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
     pub(crate) print_plan: bool,
@@ -265,9 +269,8 @@ pub(crate) struct Explain {
     /// Sample again where there are samples already, and add to them
     #[arg(long)]
     pub(crate) again: bool,
-    /// As of `run`: change what the cell's receiver needs, as root, while sampling
-    #[arg(long)]
-    pub(crate) allow_sysctl: bool,
+    #[command(flatten)]
+    pub(crate) allow: Allow,
     /// Write the stacks of the cell, folded, for tools that draw flame graphs
     #[arg(long, value_name = "FILE")]
     pub(crate) folded: Option<PathBuf>,

@@ -33,8 +33,19 @@ pub(crate) fn lost() -> Option<&'static io::Error> {
     LOST.get()
 }
 
-/// Prints progress or advice.
+/// Prints progress or advice. It may quote a file, a database or another process, and a
+/// terminal would obey what control characters say.
 pub(crate) fn note(text: &str) {
+    let shown = |letter: char| if is_harmless(letter) { letter } else { '\u{fffd}' };
+    styled_note(&text.chars().map(shown).collect::<String>());
+}
+
+fn is_harmless(letter: char) -> bool {
+    !letter.is_control() || matches!(letter, '\n' | '\t')
+}
+
+/// Prints advice with colours of ours in it.
+pub(crate) fn styled_note(text: &str) {
     let mut stderr = io::stderr().lock();
     let text = for_reader(text, stderr.is_terminal());
     // There is no other place to say that this one takes nothing.

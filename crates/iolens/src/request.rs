@@ -139,6 +139,14 @@ pub(crate) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     }
 }
 
+/// Checks a stored plan as if it had been typed: its values go through the parsers of their
+/// flags, its words are looked up.
+pub(crate) fn check_stored(stored: &Plan) -> Result<(), Failure> {
+    let text = plan_file::write(&Wishes::of(stored, None));
+    let asked = plan_file::parse("plan", &text, &known).map_err(Failure::usage)?;
+    plan(asked, stored.seed, &|_| Ok(())).map(|_| ())
+}
+
 /// A plan of `net`.
 fn net(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
     let (mut primitives, baseline) = arms(&asked)?;

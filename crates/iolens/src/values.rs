@@ -14,6 +14,7 @@ use iolens_model::copy::{CopySync, External};
 use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
+use iolens_model::shell;
 use iolens_model::tune::CacheWish;
 use iolens_model::units::{Bytes, Nanos};
 
@@ -213,10 +214,7 @@ pub(crate) fn external(text: &str) -> Parsed<External> {
 
 /// A program as it is asked for.
 pub(crate) fn written_external(external: &External) -> String {
-    let words = external.argv.iter().map(String::as_str);
-    // No argument came with a zero byte, which alone cannot be quoted.
-    let command = shlex::try_join(words).unwrap_or_default();
-    format!("{}={command}", external.name)
+    format!("{}={}", external.name, shell::join(&external.argv))
 }
 
 pub(crate) fn depths(text: &str) -> Parsed<List<u32>> {

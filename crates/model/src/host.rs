@@ -128,6 +128,33 @@ pub struct Calibration {
     /// What else costs something; null in runs of a build that did not look.
     #[serde(default)]
     pub costs: Option<Costs>,
+    /// How much the pieces differ of which each bandwidth is the best; null in runs of a
+    /// build that did not look.
+    #[serde(default)]
+    pub spread: Option<Spreads>,
+}
+
+/// How much the pieces of each bandwidth differ: by which share of the best one that in the
+/// middle is slower.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spreads {
+    /// By one thread.
+    pub one: Spread,
+    /// By all of [`Calibration::threads`] at once.
+    pub all: Spread,
+}
+
+/// The same of some threads.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Of the copy in cache.
+    pub copy_hot: f64,
+    /// Of the copy out of cache.
+    pub copy_cold: f64,
+    /// Of the reading in cache.
+    pub scan_hot: f64,
+    /// Of the reading out of cache.
+    pub scan_cold: f64,
 }
 
 /// What further building blocks cost. Null is what could not be measured.

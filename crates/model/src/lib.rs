@@ -30,6 +30,7 @@ pub mod run;
 pub mod search;
 pub mod served;
 pub mod server;
+pub mod shell;
 pub mod transfer;
 pub mod transport;
 pub mod trial;

@@ -172,8 +172,8 @@ pub struct Load {
     /// Connections made.
     pub connects: Connects,
     /// From when the first request that counts could be due to when the last one
-    /// could be: the time that was asked for, or to the last reply where a number of
-    /// requests was.
+    /// could be: the time that was asked for; where a number of requests was, to the end of
+    /// the last one, answered or not.
     pub window: Nanos,
     /// Right replies that came in the window.
     pub replies_in_window: u64,

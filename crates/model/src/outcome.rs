@@ -117,7 +117,8 @@ pub struct Counts {
     pub calls: Option<u64>,
     /// First call of the first thread to the end of the last one.
     pub time_ns: u64,
-    /// CPU time of the end's threads, user and kernel.
+    /// CPU time of the end's threads, user and kernel, and of the threads of the kernel's that
+    /// worked for them (io_uring's); null where one of those ended before it was read.
     pub task_clock_ns: Option<u64>,
     /// Voluntary context switches: the thread waited.
     pub voluntary_switches: Option<u64>,

@@ -25,6 +25,10 @@ pub struct Served {
     /// Requests of each thread or process that answered, in the order in which
     /// they began; those of tasks that took another's place count there too.
     pub requests_by_task: Vec<u64>,
+    /// Threads and processes that answered a request.
+    pub tasks: u64,
+    /// Of them, those that were there at once, at most.
+    pub tasks_at_once: u64,
     /// CPU time of this process and of children that have ended; null where it
     /// cannot be read.
     pub cpu: Option<Cpu>,

@@ -280,7 +280,7 @@ pub struct ServerArm {
     pub mishaps: Vec<(Mishap, u64)>,
     /// Requests of each of its threads or processes that answered any.
     pub requests_by_task: Vec<u64>,
-    /// Threads or processes that it had at the end of a slice, at most.
+    /// Threads or processes that it had at once, at most.
     pub tasks_max: u64,
     /// Threads or processes that its model makes for what it was asked, at least and at
     /// most; null where that is not known.

@@ -70,6 +70,28 @@ pub struct Cpu {
     pub system: Nanos,
 }
 
+impl Cpu {
+    /// Below this the parts say where some few ticks of the kernel's clock found the process.
+    const PARTS_MIN: Nanos = Nanos(100 * Nanos::MILLISECOND.0);
+
+    /// All of it, which the kernel counts in ns.
+    #[must_use]
+    pub fn sum(&self) -> Nanos {
+        Nanos(self.user.0.saturating_add(self.system.0))
+    }
+
+    /// `12.1 ms`, with `behind` after it, and with its parts where they mean something: the
+    /// kernel divides the sum by where the ticks of its clock found the process.
+    #[must_use]
+    pub fn in_words(&self, behind: &str) -> String {
+        let Cpu { user, system } = self;
+        match self.sum() {
+            sum if sum < Cpu::PARTS_MIN => format!("{sum}{behind}"),
+            sum => format!("{sum}{behind}, {user} of it user and {system} system"),
+        }
+    }
+}
+
 impl Transfer {
     /// Payload bits per second; null where no time passed.
     #[must_use]
@@ -97,6 +119,16 @@ impl Transfer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The kernel's ticks come every 1 to 10 ms: of few of them no share can be had.
+    #[test]
+    fn a_short_time_has_no_parts() {
+        let cpu = |user, system| Cpu { user: Nanos(user), system: Nanos(system) };
+        assert_eq!(cpu(0, 28_000_000).in_words(""), "28.0 ms");
+        assert_eq!(cpu(49_000_000, 0).in_words(" (1 ns/B)"), "49.0 ms (1 ns/B)");
+        let long = cpu(100_000_000, 200_000_000).in_words("");
+        assert_eq!(long, "300 ms, 100 ms of it user and 200 ms system");
+    }
 
     #[test]
     fn what_is_not_known_has_no_ratio() {

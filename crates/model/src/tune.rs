@@ -80,17 +80,24 @@ axis! {
         Refinement = "refinement",
         /// The comparison that counts.
         Final = "final",
+        /// Before the page cache is made of large folios.
+        Uncured = "uncured",
+        /// After that.
+        Cured = "cured",
     }
 }
 
 axis! {
     /// Why the final ended.
     Stop {
-        /// The best takes nearly all that the limit leaves.
+        /// Everything was known to the width that was wanted.
+        Precision = "precision",
+        /// In results of builds that ended a final by what they found: the best takes
+        /// nearly all that the limit leaves.
         Bound = "bound",
-        /// The best ones differ by less than what matters.
+        /// Likewise: the best ones differ by less than what matters.
         Equivalent = "equivalent",
-        /// The best one is faster, beyond doubt.
+        /// Likewise: the best one is faster, beyond doubt.
         Decided = "decided",
         /// The time was up.
         Budget = "budget",
@@ -298,6 +305,22 @@ pub struct Wishes {
     pub bytes_max: Option<Bytes>,
 }
 
+/// A file of which huge pages map less than this share is in small pieces.
+pub const FOLIOS_SMALL: f64 = 0.9;
+
+/// The file dropped from the page cache and read again in large folios.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cure {
+    /// Time of that; null where it failed.
+    pub time: Option<Nanos>,
+    /// Share that huge pages map before; null where it is not told.
+    pub huge_before_share: Option<f64>,
+    /// And after.
+    pub huge_after_share: Option<f64>,
+    /// Why it failed.
+    pub failure: Option<String>,
+}
+
 /// The proof that the winner brings the bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proof {
@@ -336,6 +359,9 @@ pub struct Record {
     pub stop: Stop,
     /// That the bytes are those of the file; null where that was not possible.
     pub proof: Option<Proof>,
+    /// The cure for small folios; null where it was not tried.
+    #[serde(default)]
+    pub cure: Option<Cure>,
     /// Time of everything.
     pub duration: Nanos,
     /// Time that a hypervisor took from this machine meanwhile; null where it is not

@@ -89,17 +89,20 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A value to three significant digits, without an exponent: `1.50`, `12.3`,
-/// `123`, `4567`.
+/// A value to three significant digits, without an exponent: `0.000306`, `1.50`,
+/// `12.3`, `123`, `4567`.
 #[must_use]
 pub fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
-        v if v >= 99.95 || v == 0.0 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.9995 => 2,
-        v if v >= 0.09995 => 3,
-        _ => 4,
-    };
+    /// Nothing that is shown is smaller than this many can tell.
+    const DECIMALS_MAX: usize = 12;
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value:.0}");
+    }
+    // The least that two decimals give three digits of, which is less for each one more.
+    let (mut decimals, mut least) = (0, 99.95);
+    while value.abs() < least && decimals < DECIMALS_MAX {
+        (decimals, least) = (decimals + 1, least / 10.0);
+    }
     format!("{value:.decimals$}")
 }
 
@@ -118,6 +121,20 @@ mod tests {
         check(65536, "64 KiB");
         check(16 << 20, "16 MiB");
         check(1 << 30, "1 GiB");
+    }
+
+    #[test]
+    fn three_digits_are_three_however_small() {
+        let check = |value, expect: &str| assert_eq!(three_digits(value), expect);
+        check(1234.5, "1234");
+        check(99.96, "100");
+        check(9.994, "9.99");
+        check(9.996, "10.0");
+        check(0.099_96, "0.100");
+        check(0.001_34, "0.00134");
+        check(0.000_306_4, "0.000306");
+        check(-0.0123, "-0.0123");
+        check(0.0, "0");
     }
 
     #[test]

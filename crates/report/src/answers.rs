@@ -3,21 +3,23 @@
 
 use iolens_model::arm::Role;
 use iolens_model::axes::Study;
-use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast, Interval, Verdict};
 use serde::Serialize;
 
-use crate::number::{list, percent, range, ratio};
+use self::headline::headlines;
+use crate::alone;
+use crate::number::{self, list, percent, range, ratio};
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
 
 pub(crate) mod asked;
 pub(crate) mod cautions;
 mod conditional;
+mod counted;
 pub(crate) mod crossing;
+mod headline;
 
 /// What a sentence is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -85,37 +87,40 @@ impl Sentence {
 /// first, then the curves, the cells, the noise, the cautions, the scope.
 #[must_use]
 pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let analysis = &analysis.shown();
     let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
     match run.header.plan.study() {
         Study::File => {
             out.splice(0..0, crate::files::alarms(run));
             out.extend(headlines(run, analysis));
             out.extend(crate::files::sentences(run, analysis));
-            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+            out.extend(answers(run, analysis));
         }
         Study::Write => {
             out.splice(0..0, crate::files::alarms(run));
             out.extend(headlines(run, analysis));
             out.extend(crate::writes::sentences(run, analysis));
-            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+            out.extend(answers(run, analysis));
         }
         Study::Copy => {
             out.splice(0..0, crate::files::alarms(run));
             out.extend(headlines(run, analysis));
             out.extend(crate::copying::sentences(run, analysis));
-            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+            out.extend(answers(run, analysis));
         }
         Study::Net => {
             out.extend(headlines(run, analysis));
             out.extend(crossing::sentences(run, analysis));
-            out.extend(analysis.cells.iter().map(|cell| answer(run, analysis, cell)));
+            out.extend(answers(run, analysis));
             out.extend(cautions::without_receiver(run));
         }
         Study::Syscall => out.extend(crate::calls::sentences(run, analysis)),
         Study::Server => out.extend(crate::servers::sentences(run, analysis)),
     }
     out.extend(cautions::confirms(run));
+    out.extend(cautions::one_cpu(run));
     out.extend(cautions::turns(run));
+    out.extend(counted::not_counted(run, analysis));
     out.push(cautions::noise_floor(run, analysis));
     out.extend(cautions::classic(run));
     out.extend(cautions::tails(run, analysis));
@@ -129,148 +134,25 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out
 }
 
-/// One sentence per curve of several sizes.
-fn headlines(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+/// One sentence per cell; of an arm that is alone the headline of the curve has its sizes.
+fn answers(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let curves = crate::results::curves(analysis);
-    let several = curves.into_iter().filter(|(_, cells)| cells.len() > 1);
-    several.map(|(curve, cells)| headline(run, analysis, &curve, &cells)).collect()
-}
-
-fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) -> Sentence {
-    let mut segments: Vec<Segment> = Vec::new();
-    for cell in cells {
-        let standing = standing(cell, analysis.delta);
-        let segment = Segment::of(&standing, cell.cell.size);
-        match segments.last_mut() {
-            Some(known) if known.said == segment.said => known.extend(segment),
-            _ => segments.push(segment),
-        }
-    }
-    let baseline = &run.header.plan.baseline;
-    let mut parts: Vec<String> = segments.iter().map(|segment| segment.words(baseline)).collect();
-    parts.extend(conditional::over(cells, baseline));
-    let claim = format!("{}.", parts.join("; "));
-    Sentence::about(run, Kind::Headline, words::curve(&run.header, curve), &claim)
-}
-
-/// `, 1.06× to 1.20× send_staged`; nothing without ratios.
-fn effect_over(ratios: &[f64], baseline: &str) -> String {
-    let low = ratios.iter().copied().reduce(f64::min).map(ratio);
-    let high = ratios.iter().copied().reduce(f64::max).map(ratio);
-    match (low, high) {
-        (Some(low), Some(high)) if low != high => format!(", {low}× to {high}× {baseline}"),
-        (Some(low), _) => format!(", {low}× {baseline}"),
-        _ => String::new(),
-    }
-}
-
-/// What can be said of a size, but for who is lowest where that is open.
-#[derive(PartialEq)]
-enum Said {
-    /// One sentence without its sizes.
-    Sure(String),
-    /// Any of these may be cheapest.
-    Open(Vec<String>),
-    /// As [`Said::Open`], with more of them than can be read: who is lowest.
-    Many(String),
-}
-
-/// Arms that a sentence about several sizes names at most as not separated.
-const NAMED: usize = 3;
-
-/// Neighbouring sizes of which the same can be said.
-struct Segment {
-    said: Said,
-    first: Bytes,
-    last: Bytes,
-    /// The arms with the lowest time at these sizes, and their ratios.
-    lowest: Vec<String>,
-    ratios: Vec<f64>,
-    /// How many others are not separated from it.
-    others: (usize, usize),
-}
-
-impl Segment {
-    fn of(standing: &Standing, size: Bytes) -> Segment {
-        let said = match standing {
-            Standing::Cheapest { best, .. } => Said::Sure(format!("{} is cheapest", best.shown())),
-            Standing::Tie { best, others } => {
-                Said::Sure(format!("{} tie", labels(best, others).join(" and ")))
-            }
-            Standing::Unseparated { best, others } if others.len() > NAMED => {
-                Said::Many(best.shown())
-            }
-            Standing::Unseparated { best, others } => Said::Open(labels(best, others)),
-            Standing::NoInterval { best, .. } => {
-                Said::Sure(format!("{} is lowest (no interval)", best.shown()))
-            }
-            Standing::Nothing(_) => Said::Sure("no comparison".to_owned()),
-        };
-        let lowest = Vec::from_iter(standing.best().map(|best| best.shown()));
-        // Of a tie no ratio is said: which of the two it is of would be chance.
-        let tie = matches!(standing, Standing::Tie { .. });
-        let contrast = standing.best().and_then(|best| best.contrast).filter(|_| !tie);
-        let ratios = Vec::from_iter(contrast.map(|contrast| contrast.ratio));
-        let others = match standing {
-            Standing::Unseparated { others, .. } => others.len(),
-            _ => 0,
-        };
-        Segment { said, first: size, last: size, lowest, ratios, others: (others, others) }
-    }
-
-    fn extend(&mut self, next: Segment) {
-        self.last = next.last;
-        self.ratios.extend(next.ratios);
-        self.others = (self.others.0.min(next.others.0), self.others.1.max(next.others.1));
-        for arm in next.lowest {
-            if !self.lowest.contains(&arm) {
-                self.lowest.push(arm);
-            }
-        }
-    }
-
-    fn words(&self, baseline: &str) -> String {
-        let span = match self.first == self.last {
-            true => format!("at {}", self.first),
-            false => format!("from {} to {}", self.first, self.last),
-        };
-        let effect = effect_over(&self.ratios, baseline);
-        let rivals = match &self.said {
-            Said::Sure(text) => return format!("{text} {span}{effect}"),
-            Said::Many(lowest) => {
-                let others = match self.others {
-                    (least, most) if least == most => most.to_string(),
-                    (least, most) => format!("{least} to {most}"),
-                };
-                return format!(
-                    "{lowest} is lowest {span}{effect}, not separated from {others} others"
-                );
-            }
-            Said::Open(all) => all.iter().filter(|arm| !self.lowest.contains(arm)),
-        };
-        let rivals: Vec<String> = rivals.cloned().collect();
-        let lowest = self.lowest.join(" or ");
-        match rivals.as_slice() {
-            [] => format!("{lowest} is lowest {span}{effect}, not separated from each other"),
-            rivals => {
-                format!("{lowest} is lowest {span}{effect}, not separated from {}", list(rivals))
-            }
-        }
-    }
+    let is_told = |cell: &&CellAnalysis| {
+        let own = curves.iter().find(|(curve, _)| *curve == cell.cell.curve());
+        own.and_then(|(curve, cells)| alone::over_sizes(run, analysis, curve, cells)).is_none()
+    };
+    analysis.cells.iter().filter(is_told).map(|cell| answer(run, analysis, cell)).collect()
 }
 
 fn names(candidates: &[Candidate]) -> String {
     list(&candidates.iter().map(Candidate::shown).collect::<Vec<_>>())
 }
 
-/// Labels in a fixed order, so that neighbouring sizes can be said together.
-fn labels(best: &Candidate, others: &[Candidate]) -> Vec<String> {
-    let mut all: Vec<String> = std::iter::once(best).chain(others).map(Candidate::shown).collect();
-    all.sort_unstable();
-    all
-}
-
 fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
+    if let Some(claim) = alone::at_once(run, cell) {
+        let subject = words::subject(&run.header, &cell.cell);
+        return Sentence::about(run, Kind::Answer, subject, &format!("{claim}."));
+    }
     let baseline = run.header.plan.baseline.as_str();
     let arm = words::arm_of(&run.header.plan);
     let quick = run.header.plan.quick;
@@ -279,7 +161,7 @@ fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
     claim.push_str(&conditional::beside(cell));
     claim.push_str(&without(cell));
     if run.header.plan.quick {
-        claim.push_str(&format!("; n = {}", cell.trials_used));
+        claim.push_str(&words::trials(cell));
     }
     claim.push('.');
     Sentence::about(run, Kind::Answer, words::subject(&run.header, &cell.cell), &claim)
@@ -333,6 +215,7 @@ impl Speaker<'_> {
                 };
                 format!("lowest in this run: {effect}")
             }
+            Standing::Alone(only) => format!("{} alone, compared with nothing", only.shown()),
             Standing::Nothing(why) => format!("no answer: {why}"),
         }
     }
@@ -410,7 +293,7 @@ impl Speaker<'_> {
 
 /// `95 % interval 1.29–1.39`, and the simultaneous one where that is what keeps the arm from being
 /// separated from the baseline.
-fn shown(pointwise: Interval, contrast: &Contrast) -> String {
+pub(crate) fn shown(pointwise: Interval, contrast: &Contrast) -> String {
     let joint = contrast.simultaneous.filter(|joint| joint.contains(1.0));
     match joint.filter(|_| !pointwise.contains(1.0)) {
         Some(joint) => format!(
@@ -418,7 +301,7 @@ fn shown(pointwise: Interval, contrast: &Contrast) -> String {
             range(pointwise),
             range(joint)
         ),
-        None => format!("95 % interval {}", range(pointwise)),
+        None => number::interval(pointwise, contrast.n, |i| format!("95 % interval {}", range(i))),
     }
 }
 
@@ -427,17 +310,18 @@ fn shown(pointwise: Interval, contrast: &Contrast) -> String {
 fn against(contrast: &Contrast, baseline: &str) -> String {
     let times = format!("{}× {baseline}", ratio(contrast.ratio));
     match contrast.pointwise {
-        Some(interval) => format!("{times}, pointwise {}", range(interval)),
+        Some(interval) => {
+            let pointwise = |i| format!("pointwise {}", range(i));
+            format!("{times}, {}", number::interval(interval, contrast.n, pointwise))
+        }
         None => times,
     }
 }
 
 /// `1.03×, 1.00–1.06`.
 fn ratio_range(contrast: &Contrast) -> String {
-    match contrast.pointwise {
-        Some(interval) => format!("{}×, {}", ratio(contrast.ratio), range(interval)),
-        None => format!("{}×", ratio(contrast.ratio)),
-    }
+    let words = |interval| format!(", {}", number::interval(interval, contrast.n, range));
+    format!("{}×{}", ratio(contrast.ratio), contrast.pointwise.map(words).unwrap_or_default())
 }
 
 fn count_more(n: u32) -> String {
@@ -466,12 +350,12 @@ mod tests {
         4 KiB, 4 threads: lowest in this run: sendmsg_iov, 1.06× as fast as send_staged (95 % interval 0.97–1.16, n = 12: INCONCLUSIVE); not separated from send_staged; about 49 more trials would decide it; send, only for a message that is contiguous already: 1.20×, 1.18–1.22.
         256 KiB, 4 threads: sendmsg_iov is cheapest, 1.45× as fast as send_staged (95 % interval 1.41–1.49, n = 12: FASTER); send, only for a message that is contiguous already: 1.41×, 1.36–1.47; not compared: send_per_field (failed).
         With 4 threads at each end there are more threads than CPUs: the threads of an end share 1 CPU and take turns. Such a cell compares the arms under more connections and more switching between threads, not on more CPUs. Ratios between the arms of a cell stand; differences between thread counts are of that kind.
-        Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±2.7 %). Over 6 cells that copy was judged FASTER or SLOWER in 0, and its pointwise interval excludes 1 in 0; chance allows 2.
+        Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±2.7 %). In 6 comparisons that copy was judged FASTER or SLOWER in 0, and its pointwise interval excludes 1 in 0; chance allows 2.
         256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
         Steal was 4.1 % of busy time (median over trials).
         Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice of 5.00 ms holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
-        Scope: one machine, one boot, one kernel (Linux 6.12.43), 12 trials per cell; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
+        Scope: one machine, one boot, one kernel (Linux 6.12.43), 12 trials per cell and arm; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
         ");
     }
 
@@ -501,12 +385,12 @@ mod tests {
         Indicative: 4 KiB, 4 threads: lowest in this run: sendmsg_iov, 1.10× as fast as send_staged (95 % interval 0.87–1.38); not separated from send_staged; about 56 more trials would decide it; send, only for a message that is contiguous already: 1.23×, 1.18–1.29; n = 5.
         Indicative: 256 KiB, 4 threads: sendmsg_iov is cheapest in this run, 1.43× as fast as send_staged (95 % interval 1.35–1.52); send, only for a message that is contiguous already: 1.44×, 1.37–1.51; not compared: send_per_field (failed); n = 5.
         With 4 threads at each end there are more threads than CPUs: the threads of an end share 1 CPU and take turns. Such a cell compares the arms under more connections and more switching between threads, not on more CPUs. Ratios between the arms of a cell stand; differences between thread counts are of that kind.
-        Noise floor: ±2.7 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±5.7 %). Over 6 cells that copy was told apart from it in 0, and its pointwise interval excludes 1 in 2; chance allows 2.
+        Noise floor: ±2.7 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±5.7 %). In 6 comparisons that copy was told apart from it in 0, and its pointwise interval excludes 1 in 2; chance allows 2.
         Indicative: 256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.43× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
         Steal was 4.1 % of busy time (median over trials).
         Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice of 5.00 ms holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
-        Scope: one machine, one boot, one kernel (Linux 6.12.43), 5 trials per cell; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
+        Scope: one machine, one boot, one kernel (Linux 6.12.43), 5 trials per cell and arm; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
         ");
     }
 
@@ -527,7 +411,7 @@ mod tests {
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
         Steal was 4.1 % of busy time (median over trials).
         Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
-        Scope: one machine, one boot, one kernel (Linux 6.12.43), 1 trial per cell; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
+        Scope: one machine, one boot, one kernel (Linux 6.12.43), 1 trial per cell and arm; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
         ");
     }
 

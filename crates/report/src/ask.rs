@@ -32,7 +32,7 @@ impl Answer<'_> {
     fn view(&self) -> (Analysis, CellAnalysis) {
         let cells = self.analysis.cells.iter().map(in_one_piece).collect();
         let analysis = Analysis { cells, ..self.analysis.clone() };
-        (analysis, in_one_piece(self.cell))
+        (analysis.shown(), in_one_piece(self.cell).shown())
     }
 }
 
@@ -128,6 +128,7 @@ fn standing_of(standing: &Standing<'_>) -> Value {
         Standing::Tie { others, .. } => ("tie", labels(others)),
         Standing::Unseparated { others, .. } => ("not_separated", labels(others)),
         Standing::NoInterval { .. } => ("no_interval", Vec::new()),
+        Standing::Alone(_) => ("alone", Vec::new()),
         Standing::Nothing(why) => return json!({ "standing": "no_answer", "reason": why }),
     };
     json!({

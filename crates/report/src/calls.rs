@@ -36,10 +36,10 @@ impl Row<'_> {
         Some((1.0 / contrast.ratio, contrast.pointwise.map(inverse)))
     }
 
-    /// MiB per second, where a call moves bytes.
-    pub(crate) fn mib_per_s(&self) -> Option<f64> {
+    /// Bytes per second, where a call moves any.
+    pub(crate) fn bytes_per_s(&self) -> Option<f64> {
         let bytes = self.facts.map(|facts| facts.bytes).filter(|&bytes| bytes > 0)?;
-        Some(1e9 / self.ns.value * f64::from(bytes) / f64::from(1 << 20))
+        Some(1e9 / self.ns.value * f64::from(bytes))
     }
 }
 

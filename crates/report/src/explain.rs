@@ -215,15 +215,21 @@ pub fn shares(explanation: &Explanation, scope: Scope) -> Option<Table> {
         time(of.cpu_ns_per_message.value)
     }));
     if scope != Scope::Both {
-        table.push(row("idle, of wall time", &|of| {
-            of.busy_share.map_or_else(
-                || number::NONE.to_owned(),
-                |busy| format!("{:.0} %", 100.0 * (1.0 - busy).max(0.0)),
-            )
-        }));
+        let off = |of: &ScopeAttribution| of.busy_share.map(|busy| (1.0 - busy).max(0.0));
+        let idle = |of: &ScopeAttribution| Some((off(of)? - of.waiting_share?).max(0.0));
+        table.push(row("waiting for a CPU, of wall time", &|of| whole_percent(of.waiting_share)));
+        table.push(row("idle, of wall time", &|of| whole_percent(idle(of))));
+        if arms.iter().any(|(_, of)| idle(of).is_none()) {
+            table.push(row("one or the other", &|of| whole_percent(off(of))));
+        }
     }
     table.push(row("samples", &|of| of.samples.to_string()));
     Some(table)
+}
+
+/// `20 %`.
+fn whole_percent(share: Option<f64>) -> String {
+    share.map_or_else(|| number::NONE.to_owned(), |share| format!("{:.0} %", 100.0 * share))
 }
 
 /// `31.2 ± 2.1`.
@@ -372,31 +378,33 @@ mod tests {
 
         Sending end:
 
-         class of work           send_staged  sendmsg_zerocopy (copied)
-                               % of CPU time              % of CPU time
-         ──────────────────────────────────────────────────────────────
-         user code                21.8 ± 0.5                  6.1 ± 0.2
-         copy from user           44.2 ± 0.2                          –
-         page pinning                      –                 15.4 ± 0.4
-         late copy                         –                 47.2 ± 0.3
-         softirq receive          27.9 ± 0.1                 31.3 ± 0.1
-         memory allocation         6.1 ± 0.6                          –
+         class of work                      send_staged  sendmsg_zerocopy (copied)
+                                          % of CPU time              % of CPU time
+         ─────────────────────────────────────────────────────────────────────────
+         user code                           21.8 ± 0.5                  6.1 ± 0.2
+         copy from user                      44.2 ± 0.2                          –
+         page pinning                                 –                 15.4 ± 0.4
+         late copy                                    –                 47.2 ± 0.3
+         softirq receive                     27.9 ± 0.1                 31.3 ± 0.1
+         memory allocation                    6.1 ± 0.6                          –
 
-         CPU time per message        4.59 µs                    4.09 µs
-         idle, of wall time             20 %                       20 %
-         samples                         459                        409
+         CPU time per message                   4.59 µs                    4.09 µs
+         waiting for a CPU, of wall time            4 %                        4 %
+         idle, of wall time                        16 %                       16 %
+         samples                                    459                        409
 
         Receiving end:
 
-         class of work            send_staged  sendmsg_zerocopy (copied)
-                                % of CPU time              % of CPU time
-         ───────────────────────────────────────────────────────────────
-         copy to user              85.3 ± 1.0                 85.3 ± 1.0
-         scheduler and wake-up     14.7 ± 1.0                 14.7 ± 1.0
+         class of work                      send_staged  sendmsg_zerocopy (copied)
+                                          % of CPU time              % of CPU time
+         ─────────────────────────────────────────────────────────────────────────
+         copy to user                        85.3 ± 1.0                 85.3 ± 1.0
+         scheduler and wake-up               14.7 ± 1.0                 14.7 ± 1.0
 
-         CPU time per message         2.93 µs                    2.93 µs
-         idle, of wall time              20 %                       20 %
-         samples                          293                        293
+         CPU time per message                   2.93 µs                    2.93 µs
+         waiting for a CPU, of wall time            4 %                        4 %
+         idle, of wall time                        16 %                       16 %
+         samples                                    293                        293
         ");
     }
 

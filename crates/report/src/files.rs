@@ -11,37 +11,17 @@ use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::{CacheState, Destination, FileSetting, WriteSetting};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_model::units::{Bytes, three_digits};
+use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Interval};
 
 pub(crate) use self::drops::table as drops_table;
 pub(crate) use self::sentences::{alarms, cold_in_a_guest, sentences};
+use crate::rates::{self, Unit};
 
-/// The unit of rates in one table or figure.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Scale {
-    /// Its name.
-    pub(crate) unit: &'static str,
-    /// Bytes per second in it.
-    pub(crate) bytes_per_s: f64,
-}
-
-impl Scale {
-    const GIB: Scale = Scale { unit: "GiB/s", bytes_per_s: Bytes::GIB as f64 };
-    const MIB: Scale = Scale { unit: "MiB/s", bytes_per_s: Bytes::MIB as f64 };
-
-    /// That of cells: GiB/s where the fastest of them reaches one.
-    pub(crate) fn of(cells: &[&CellAnalysis]) -> Scale {
-        let arms = cells.iter().flat_map(|cell| &cell.arms).filter_map(rate_of);
-        let best = arms.map(|rate| rate.value).fold(0.0, f64::max);
-        if best >= Scale::GIB.bytes_per_s { Scale::GIB } else { Scale::MIB }
-    }
-}
-
-/// `2.31 GiB/s`, or `812 MiB/s` below 1 GiB/s.
-pub(crate) fn rate(bytes_per_s: f64) -> String {
-    let scale = if bytes_per_s >= Scale::GIB.bytes_per_s { Scale::GIB } else { Scale::MIB };
-    format!("{} {}", three_digits(bytes_per_s / scale.bytes_per_s), scale.unit)
+/// The unit for the rates of cells.
+pub(crate) fn unit(cells: &[&CellAnalysis]) -> Unit {
+    let arms = cells.iter().flat_map(|cell| &cell.arms);
+    Unit::of(rates::BYTES, arms.filter_map(rate_of).map(|rate| rate.value))
 }
 
 /// Bytes read per second by an arm that has usable numbers.
@@ -153,7 +133,7 @@ pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Vec<Caching> {
 
 /// One over the other, of cells that have nothing in common: the half-widths of
 /// both, of the logarithm and added in quadrature.
-pub(crate) fn over(a: Estimate, b: Estimate) -> Estimate {
+fn over(a: Estimate, b: Estimate) -> Estimate {
     let value = a.value / b.value;
     let half = |interval: Interval| (interval.high / interval.low).ln() / 2.0;
     let both = a.interval.zip(b.interval).map(|(a, b)| half(a).hypot(half(b)));
@@ -183,8 +163,13 @@ pub(crate) fn bandwidth(model: &CostModel) -> Option<Estimate> {
 pub(crate) fn knee(model: &CostModel) -> String {
     let Estimate { value, interval, .. } = model.half_size_bytes;
     let value = rounded_bytes(value);
-    match interval.map(|Interval { low, high }| [low, high].map(rounded_bytes)) {
-        Some([low, high]) => format!("{value} [{low}, {high}]"),
+    match interval {
+        Some(interval) => {
+            format!(
+                "{value} {}",
+                crate::number::ends(interval, |end| rounded_bytes(end).to_string())
+            )
+        }
         None => value.to_string(),
     }
 }
@@ -193,50 +178,6 @@ pub(crate) fn knee(model: &CostModel) -> String {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes, positive")]
 pub(crate) fn rounded_bytes(value: f64) -> Bytes {
     Bytes(value.max(0.0).round() as u64)
-}
-
-/// What memory allows: name and bytes per second. Measured with one thread and with
-/// as many as the calibration had; for a number between there is none. In or out of
-/// the last-level cache, as the file fits it or does not.
-pub(crate) fn rooflines(run: &Run, threads: u32) -> Vec<(String, f64)> {
-    let file = run.header.file.as_ref().map(|file| file.bytes.0);
-    of_memory(run, threads, file.is_some_and(|file| fits_cache(run, file)))
-}
-
-/// What memory allows who copies a file of a size, which has a second one as large to
-/// write: in or out of the last-level cache, as both fit it or do not.
-pub(crate) fn copy_limit(run: &Run, threads: u32, file: Bytes) -> Option<(String, f64)> {
-    let fits = fits_cache(run, file.0.saturating_mul(2));
-    of_memory(run, threads, fits).into_iter().find(|(name, _)| name.contains("copy"))
-}
-
-/// Whether the last-level cache has room for so many bytes.
-fn fits_cache(run: &Run, bytes: u64) -> bool {
-    run.header.host.llc.value().is_some_and(|llc| bytes <= llc.0)
-}
-
-fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<(String, f64)> {
-    let c = &run.header.calibration;
-    if threads > 1 && threads < c.threads {
-        return Vec::new();
-    }
-    let pick = |hot: f64, cold: f64| if fits { hot } else { cold };
-    let (scan, copy) = match threads {
-        1 => (
-            c.costs.as_ref().map(|c| pick(c.scan_hot_bytes_per_s, c.scan_cold_bytes_per_s)),
-            pick(c.memcpy_hot_bytes_per_s, c.memcpy_cold_bytes_per_s),
-        ),
-        _ => (
-            c.costs.as_ref().map(|c| pick(c.scan_hot_all_bytes_per_s, c.scan_cold_all_bytes_per_s)),
-            pick(c.memcpy_hot_all_bytes_per_s, c.memcpy_cold_all_bytes_per_s),
-        ),
-    };
-    let place = if fits { "in cache" } else { "out of cache" };
-    let named = |what: &str, bytes_per_s: f64| (format!("{what} {place}"), bytes_per_s);
-    // Who writes looks at nothing.
-    let scan = scan.filter(|_| run.header.plan.write().is_none());
-    let both = scan.map(|scan| named("memory scan", scan)).into_iter();
-    both.chain([named("memory copy", copy)]).filter(|(_, rate)| *rate > 0.0).collect()
 }
 
 /// The best rate of all cold cells, with its arm and cell: the best evidence that a

@@ -13,8 +13,8 @@ use iolens_model::plan::{Passes, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::Nanos;
 use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, PairContrast, Quantity, Rejected, SelfCheck,
-    Told,
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, GroupCheck, PairContrast, Quantity, Rejected,
+    SelfCheck, Told,
 };
 
 // Paths, because an example includes this file from another directory.
@@ -291,6 +291,7 @@ fn build(shape: &Shape) -> (Run, Analysis) {
         read_plateaus: Vec::new(),
         unexpected: None,
         drift: None,
+        neighbours: None,
         passes: shape.passes,
         delta: plan.delta,
         contrasts: u32::try_from(cells.len() * (compared - 1)).unwrap_or(0),
@@ -353,13 +354,20 @@ fn of_one_thread(cell: &Cell, ns: f64) -> f64 {
 fn cell_analysis(shape: &Shape, cell: &Cell, values: &[Vec<f64>]) -> CellAnalysis {
     let n = u32::try_from(values.len()).unwrap_or(0);
     let analyse = |(i, arm)| arm_analysis(shape, cell, arm, values, i);
-    let arms = shape.arms.iter().enumerate().map(analyse).collect();
+    let arms: Vec<ArmAnalysis> = shape.arms.iter().enumerate().map(analyse).collect();
     let notes = match cell.size.0 {
         262_144 => vec!["the rings of one arm do not fit the L2 cache".into()],
         _ => Vec::new(),
     };
     let pairs = pairs(shape, cell, values);
+    let copy = arms.iter().find(|arm| arm.arm.role == Role::SelfCheck);
+    let checks = copy.map(|copy| GroupCheck {
+        arms: Vec::new(),
+        contrast: copy.contrast.clone(),
+        cpu_contrast: None,
+    });
     CellAnalysis {
+        checks: checks.into_iter().collect(),
         cell: cell.clone(),
         trials_used: n,
         trials_started: n + 1,
@@ -436,7 +444,8 @@ fn self_check(cells: &[CellAnalysis]) -> SelfCheck {
     widths.sort_by(f64::total_cmp);
     let out = |c: &&Contrast| c.pointwise.is_some_and(|i| !i.contains(1.0));
     SelfCheck {
-        cells: u32::try_from(widths.len()).unwrap_or(0),
+        checks: u32::try_from(widths.len()).unwrap_or(0),
+        counted: u32::try_from(widths.len()).unwrap_or(0),
         excluding_one: u32::try_from(contrasts().filter(out).count()).unwrap_or(0),
         bound: 2.max(u32::try_from(widths.len() / 7).unwrap_or(0)),
         floor_median: widths.get(widths.len() / 2).copied(),

@@ -32,6 +32,7 @@ const STYLE: &str = include_str!("html/style.css");
 /// The page.
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
+    let analysis = &analysis.shown();
     let sections = match run.header.plan.study() {
         Study::Net => of_net(run, analysis),
         Study::File | Study::Write | Study::Copy => vec![

@@ -21,6 +21,7 @@ pub mod json;
 pub mod load;
 pub mod png;
 pub mod questions;
+pub mod rates;
 pub mod served;
 mod servers;
 pub mod table;
@@ -29,8 +30,10 @@ pub mod transfer;
 pub mod tune;
 pub mod upkeep;
 
+mod alone;
 mod arm_facts;
 mod arms;
+mod bounds;
 mod calls;
 mod markdown;
 mod number;

@@ -181,18 +181,17 @@ fn client(load: &Load) -> String {
     let Some(cpu) = load.cpu else { return format!("{NONE}, getrusage(2) failed") };
     let answered = load.outcomes.ok.max(1);
     let spun: u64 = load.threads.iter().map(|thread| thread.spinning.0).sum();
-    let worked = (cpu.user.0 + cpu.system.0).saturating_sub(spun);
+    let worked = cpu.sum().0.saturating_sub(spun);
     let busiest = load.busiest_thread().map_or_else(|| NONE.to_owned(), percent);
     let spinning = match spun {
         0 => String::new(),
-        spun => format!(", of it {} looking whether a request is due", Nanos(spun)),
+        spun => format!("; {} looking whether a request is due", Nanos(spun)),
     };
     let waited = load.run_delay();
     let waited = waited.map(|waited| format!("; {waited} ready without a CPU")).unwrap_or_default();
     format!(
-        "user {}, system {}{spinning}; {} of work per reply; busiest thread {busiest}{waited}",
-        cpu.user,
-        cpu.system,
+        "{}{spinning}; {} of work per reply; busiest thread {busiest}{waited}",
+        cpu.in_words(""),
         Nanos(worked / answered),
     )
 }

@@ -22,21 +22,59 @@ pub(crate) fn ratio(value: f64) -> String {
     format!("{value:.*}", decimals(value))
 }
 
+/// What stands for an interval whose ends say nothing.
+const UNUSABLE: &str = "no usable interval";
+
+/// An interval in words, `usual` ones unless its ends say nothing: then `no usable interval
+/// from 2 trials`. Whatever prints the interval of a sentence comes through here.
+pub(crate) fn interval(
+    interval: Interval,
+    n: u32,
+    usual: impl FnOnce(Interval) -> String,
+) -> String {
+    match interval.is_usable() {
+        true => usual(interval),
+        false => format!("{UNUSABLE} from {}", count(n, "trial")),
+    }
+}
+
+/// `[1.29, 1.39]`, both ends as `digits` writes them, for tables.
+pub(crate) fn ends(interval: Interval, digits: impl Fn(f64) -> String) -> String {
+    match interval.is_usable() {
+        true => format!("[{}, {}]", digits(interval.low), digits(interval.high)),
+        false => format!("[{UNUSABLE}]"),
+    }
+}
+
 /// `1.29–1.39`, for sentences.
 pub(crate) fn range(interval: Interval) -> String {
     let digits = decimals(interval.low);
-    format!("{:.digits$}–{:.digits$}", interval.low, interval.high)
+    match interval.is_usable() {
+        true => format!("{:.digits$}–{:.digits$}", interval.low, interval.high),
+        false => UNUSABLE.to_owned(),
+    }
 }
 
 /// `[1.29, 1.39]`, for tables.
 pub(crate) fn bracket(interval: Interval) -> String {
     let digits = decimals(interval.low);
-    format!("[{:.digits$}, {:.digits$}]", interval.low, interval.high)
+    ends(interval, |end| format!("{end:.digits$}"))
+}
+
+/// The half-width of an interval of a ratio: `±1.8 %`.
+pub(crate) fn either_way(half: f64) -> String {
+    match Interval::is_half_usable(half) {
+        true => format!("±{}", percent(half)),
+        false => UNUSABLE.to_owned(),
+    }
 }
 
 /// `1.34 [1.29, 1.39]`; the ratio alone where there is no interval.
 pub(crate) fn contrast(contrast: &Contrast) -> String {
     match contrast.pointwise {
+        Some(interval) if !interval.is_usable() => {
+            format!("{} {}", ratio(contrast.ratio), bracket(interval))
+        }
         Some(interval) => {
             let digits = decimals(interval.low);
             format!("{:.digits$} {}", contrast.ratio, bracket(interval))
@@ -76,14 +114,6 @@ pub(crate) fn optional(value: Option<f64>) -> String {
     value.map_or_else(|| NONE.to_owned(), three_digits)
 }
 
-/// As [`optional`], with three decimals at most, which keeps a column narrow.
-pub(crate) fn narrow(value: Option<f64>) -> String {
-    match value {
-        Some(value) if value.abs() < 0.0995 => format!("{value:.3}"),
-        other => optional(other),
-    }
-}
-
 /// Copies per payload byte: whole where they are whole.
 pub(crate) fn copies(value: Option<f64>) -> String {
     match value {
@@ -102,6 +132,14 @@ pub(crate) fn count(n: impl Into<u64>, noun: &str) -> String {
         (_, false) => "s",
     };
     format!("{n} {noun}{plural}")
+}
+
+/// `2 threads or processes`.
+pub(crate) fn tasks(n: u64) -> String {
+    match n {
+        1 => "1 thread or process".to_owned(),
+        n => format!("{n} threads or processes"),
+    }
 }
 
 /// Names as prose: `a`, `a and b`, `a, b and c`.
@@ -126,6 +164,25 @@ mod tests {
         check(percent(0.0184), "1.8 %");
         check(percent(0.0042), "0.42 %");
         check(range(Interval { low: 1.294, high: 1.391 }), "1.29–1.39");
+        check(either_way(0.0184), "±1.8 %");
         check(list(&["a".into(), "b".into(), "c".into()]), "a, b and c");
+    }
+
+    #[test]
+    fn an_interval_wider_than_a_factor_of_ten_has_no_ends() {
+        let wide = Interval { low: 1e-20, high: 2_363_516_810_150_224_592_896.0 };
+        let narrow = Interval { low: 0.5, high: 4.9 };
+        let sentence = |i| interval(i, 2, |i| format!("95 % interval {}", range(i)));
+        assert_eq!(sentence(wide), "no usable interval from 2 trials");
+        assert_eq!(sentence(narrow), "95 % interval 0.50–4.90");
+        assert_eq!(range(wide), "no usable interval");
+        assert_eq!(bracket(wide), "[no usable interval]");
+        assert_eq!(ends(wide, three_digits), "[no usable interval]");
+        assert_eq!(ends(narrow, three_digits), "[0.500, 4.90]");
+        assert_eq!(either_way(831.69), "no usable interval");
+        assert_eq!(either_way(2.0), "±200 %");
+        // Where an end is at 0 there is no ratio to speak of.
+        assert_eq!(range(Interval { low: 0.0, high: 63.0 }), "0.0000–63.0000");
+        assert_eq!(range(Interval { low: 0.0, high: f64::INFINITY }), "no usable interval");
     }
 }

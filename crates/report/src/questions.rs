@@ -81,6 +81,7 @@ const QUESTIONS: [Question; 7] = [
 /// run begin with `Indicative: `.
 #[must_use]
 pub fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
+    let analysis = &analysis.shown();
     let answer = |(id, question, ask): &Question| {
         let mut outcome = ask(run, analysis);
         if let (true, Outcome::Answered { sentences, .. }) = (run.header.plan.quick, &mut outcome) {
@@ -95,6 +96,12 @@ pub fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
 fn measured(estimate: &Estimate, unit: &str) -> String {
     let value = three_digits(estimate.value);
     match estimate.interval {
+        Some(i) if !i.is_usable() => {
+            format!(
+                "{value} {unit} ({})",
+                crate::number::interval(i, estimate.n, |_| String::new())
+            )
+        }
         Some(i) => format!(
             "{value} {unit} (95 % interval {} to {}, n = {})",
             three_digits(i.low),

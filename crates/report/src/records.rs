@@ -13,13 +13,15 @@ use iolens_model::outcome::{
 };
 use iolens_model::run::Run;
 use iolens_model::tuning::Tuning;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Interval, LatencyFigures};
 use serde_json::{Value, json};
 
+pub(crate) use self::compared::pairs;
 use crate::arm_facts;
 use crate::totals::{Totals, totals};
 
 mod calls;
+mod compared;
 mod copies;
 mod figures;
 mod files;
@@ -254,13 +256,9 @@ fn sums(totals: Option<&Totals>, latency: Option<&Histogram>) -> Named {
     ])
 }
 
-/// A quantile of one trial's times; null where there are too few of them for
-/// it to lie among them, and not beyond, in 97.5 % of all trials: with
-/// 3.68 / (1 − q), 368 for the 99th percentile (METHOD 2.7).
+/// A quantile of one trial's times; null where there are too few of them, as in a cell.
 fn quantile_ns(times: &Histogram, q: f64) -> Option<u64> {
-    const ENOUGH: f64 = 3.68;
-    let enough = times.total() as f64 >= (ENOUGH / (1.0 - q)).round();
-    times.quantile_ns(q).filter(|_| enough)
+    times.quantile_ns(q).filter(|_| LatencyFigures::enough(times.total(), q))
 }
 
 fn pmu(totals: Option<&Totals>) -> Named {
@@ -326,9 +324,28 @@ fn further(totals: Option<&Totals>) -> Named {
 
 /// One row per slice.
 pub(crate) fn slices(run: &Run) -> impl Iterator<Item = Record> {
-    run.trials.iter().flat_map(move |trial| {
-        trial.slices.iter().map(move |slice| slice_row(run, trial, slice).of_host(run))
+    run.trials.iter().zip(iolens_stats::unused(run)).flat_map(move |(trial, unused)| {
+        let row = move |slice: &SliceOutcome| {
+            let mut row = slice_row(run, trial, slice);
+            row.columns.extend(standing(trial, slice, &unused));
+            row.of_host(run)
+        };
+        trial.slices.iter().map(row)
     })
+}
+
+/// What part its arm has, and why an analysis does not rest on it.
+fn standing(trial: &TrialOutcome, slice: &SliceOutcome, unused: &[Option<String>]) -> Named {
+    let arm = trial.arms.get(slice.arm);
+    let mut row = fixed([
+        ("role", json!(arm.map(|outcome| outcome.arm.role))),
+        ("unused", json!(unused.get(slice.arm))),
+    ]);
+    if trial.cell.server().is_some() {
+        let server = arm.and_then(|outcome| outcome.server.as_ref());
+        row.extend(fixed([("at_others_rate", json!(server.map(|s| s.at_others_rate)))]));
+    }
+    row
 }
 
 fn slice_row(run: &Run, trial: &TrialOutcome, slice: &SliceOutcome) -> Record {
@@ -530,6 +547,7 @@ fn cell_row(run: &Run, analysis: &Analysis, cell: &CellAnalysis, arm: &ArmAnalys
     ]));
     row.extend(tuning(&cell.cell));
     row.extend(multishot_columns(arm.multishot));
+    row.extend(compared::cost(arm));
     let histogram = arm.latency.as_ref().map(|latency| &latency.histogram);
     Record { columns: row, whole: fixed([("latency_histogram", json!(histogram))]) }
 }
@@ -540,4 +558,16 @@ fn low(interval: Option<Interval>) -> Value {
 
 fn high(interval: Option<Interval>) -> Value {
     json!(interval.map(|i| i.high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_needs_as_many_times_in_a_trial_as_in_a_cell() {
+        let times = |n| Histogram { buckets: vec![(100, n)] };
+        assert_eq!(quantile_ns(&times(369), 0.99), None);
+        assert_eq!(quantile_ns(&times(370), 0.99), Some(100));
+    }
 }

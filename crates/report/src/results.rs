@@ -9,7 +9,9 @@ use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
 
+use crate::alone;
 use crate::number::{self, NONE, copies};
+use crate::rates::{self, Unit};
 use crate::table::{Column, Entry, Table, Tone};
 
 mod asked;
@@ -41,6 +43,8 @@ pub(crate) enum Detail {
     Arm,
     /// Received payload bits per second.
     Goodput,
+    /// Its interval, where it is compared with nothing.
+    Interval,
     /// Time per message.
     Time,
     /// Ratio with its interval.
@@ -56,10 +60,11 @@ pub(crate) enum Detail {
 }
 
 impl Detail {
-    const ALL: [Detail; 9] = [
+    const ALL: [Detail; 10] = [
         Detail::Size,
         Detail::Arm,
         Detail::Goodput,
+        Detail::Interval,
         Detail::Time,
         Detail::Ratio,
         Detail::Verdict,
@@ -71,11 +76,12 @@ impl Detail {
     /// First to go first; the rest always stays.
     const DROPPED: [Detail; 4] = [Detail::Copies, Detail::Cpu, Detail::Time, Detail::Trials];
 
-    fn column(self) -> Column {
+    fn column(self, goodput: Unit) -> Column {
         match self {
             Detail::Size => Column::right("size", ""),
             Detail::Arm => Column::left("arm", ""),
-            Detail::Goodput => Column::decimal("goodput", "Gbit/s"),
+            Detail::Goodput => Column::decimal("goodput", goodput.name),
+            Detail::Interval => Column::left("", "[95 %]"),
             Detail::Time => Column::decimal("time", "ns/msg"),
             Detail::Ratio => Column::left("ratio", "[95 %]"),
             Detail::Verdict => Column::left("verdict", ""),
@@ -101,8 +107,14 @@ pub(crate) fn curves(analysis: &Analysis) -> Vec<(Cell, Vec<&CellAnalysis>)> {
 
 /// The table of one curve, as wide as `width` allows.
 pub(crate) fn results(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Table {
-    let mut details: Vec<Detail> =
-        Detail::ALL.into_iter().filter(|d| !(plan.quick && *d == Detail::Verdict)).collect();
+    let is_alone = alone::is_alone(cells.iter().copied());
+    let has = |detail: &Detail| match detail {
+        Detail::Interval => is_alone,
+        Detail::Ratio => !is_alone,
+        Detail::Verdict => !is_alone && !plan.quick,
+        _ => true,
+    };
+    let mut details: Vec<Detail> = Detail::ALL.into_iter().filter(has).collect();
     let mut table = fill(&details, cells);
     for dropped in Detail::DROPPED {
         if table.width() <= width {
@@ -115,9 +127,13 @@ pub(crate) fn results(plan: &Plan, cells: &[&CellAnalysis], width: usize) -> Tab
 }
 
 fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
-    let mut table = Table::new("", details.iter().map(|detail| detail.column()).collect());
+    let unit = goodput_unit(cells);
+    let is_alone = alone::is_alone(cells.iter().copied());
+    let mut table = Table::new("", details.iter().map(|detail| detail.column(unit)).collect());
     for cell in cells {
-        for (i, arm) in cell.arms.iter().enumerate() {
+        // A hidden copy of what is compared with nothing is beside nothing.
+        let is_shown = |arm: &&ArmAnalysis| !(is_alone && arm.arm.role == Role::SelfCheck);
+        for (i, arm) in cell.arms.iter().filter(is_shown).enumerate() {
             let remark = remark(arm).or_else(|| mapped(cell, arm));
             let remark = remark.or_else(|| tapped(cell, arm));
             let note = remark.map(|remark| table.note(&remark));
@@ -126,10 +142,12 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
                 Detail::Arm => {
                     Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
                 }
+                Detail::Goodput => goodput(arm, unit),
+                Detail::Interval => goodput_interval(arm, unit),
                 other => self::entry(other, arm),
             };
             let entries = details.iter().map(entry).collect();
-            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+            if i == 0 && !is_alone { table.push_group(entries) } else { table.push(entries) }
         }
     }
     table
@@ -162,8 +180,13 @@ fn tapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
 
 /// Why a row has no usable numbers.
 pub(crate) fn remark(arm: &ArmAnalysis) -> Option<String> {
+    remark_on(arm, arm.contrast.as_ref())
+}
+
+/// The same in a table of what this contrast compares.
+pub(crate) fn remark_on(arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Option<String> {
     let invalid = |c: &&Contrast| c.verdict == Verdict::Invalid;
-    match (arm.status, &arm.contrast) {
+    match (arm.status, contrast) {
         (Status::Ok, Some(contrast)) => {
             Some(contrast).filter(invalid).map(|c| format!("INVALID: {}", c.reason))
         }
@@ -175,15 +198,32 @@ pub(crate) fn remark(arm: &ArmAnalysis) -> Option<String> {
     }
 }
 
+/// The unit for the goodputs of cells.
+fn goodput_unit(cells: &[&CellAnalysis]) -> Unit {
+    let figures = cells.iter().flat_map(|cell| &cell.arms).filter_map(|arm| arm.figures.as_ref());
+    Unit::of(rates::BITS, figures.filter_map(|f| f.goodput_bits_per_s).map(|rate| rate.value))
+}
+
+/// Goodput in the unit of its column.
+fn goodput(arm: &ArmAnalysis, unit: Unit) -> Entry {
+    let rate = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s);
+    number::optional(rate.map(|rate| rate.value / unit.size)).into()
+}
+
+/// Its interval, where it is compared with nothing.
+fn goodput_interval(arm: &ArmAnalysis, unit: Unit) -> Entry {
+    let interval = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s?.interval);
+    let shown = |value: f64| three_digits(value / unit.size);
+    let text = interval.map(|i| format!("[{}, {}]", shown(i.low), shown(i.high)));
+    text.unwrap_or_else(|| NONE.to_owned()).into()
+}
+
+/// An arm's cell of a column, of those that need to know nothing but the arm.
 fn entry(detail: Detail, arm: &ArmAnalysis) -> Entry {
     let figures = arm.figures.as_ref();
-    let value = |estimate: Option<Estimate>, scale: f64| {
-        number::narrow(estimate.map(|estimate| estimate.value / scale)).into()
-    };
     match detail {
-        Detail::Size | Detail::Arm => Entry::default(),
-        Detail::Goodput => value(figures.and_then(|f| f.goodput_bits_per_s), 1e9),
-        Detail::Time => value(figures.map(|f| f.ns_per_message), 1.0),
+        Detail::Size | Detail::Arm | Detail::Goodput | Detail::Interval => Entry::default(),
+        Detail::Time => number::optional(figures.map(|f| f.ns_per_message.value)).into(),
         Detail::Ratio => match (&arm.contrast, arm.arm.role) {
             (Some(contrast), _) => number::contrast(contrast).into(),
             (None, Role::Baseline) => Entry::toned("baseline", Tone::Faint),
@@ -197,7 +237,7 @@ fn entry(detail: Detail, arm: &ArmAnalysis) -> Entry {
         Detail::Copies => {
             format!("{}/{}", copies(arm.copies_sender), copies(arm.copies_end_to_end)).into()
         }
-        Detail::Cpu => number::narrow(cpu(arm)).into(),
+        Detail::Cpu => number::optional(cpu(arm)).into(),
     }
 }
 
@@ -235,10 +275,9 @@ pub(crate) fn overlap(a: &Contrast, b: &Contrast) -> Option<bool> {
 pub(crate) fn interval_text(estimate: Option<Estimate>, scale: f64) -> String {
     match estimate {
         Some(Estimate { value, interval: Some(interval), .. }) => format!(
-            "{} [{}, {}]",
+            "{} {}",
             three_digits(value / scale),
-            three_digits(interval.low / scale),
-            three_digits(interval.high / scale)
+            number::ends(interval, |end| three_digits(end / scale))
         ),
         Some(estimate) => three_digits(estimate.value / scale),
         None => NONE.to_owned(),

@@ -6,7 +6,7 @@ use iolens_model::units::three_digits;
 use serde_json::{Map, Value, json as object};
 
 use crate::json;
-use crate::number::{NONE, nanoseconds};
+use crate::number::{NONE, nanoseconds, tasks};
 use crate::text::Style;
 use crate::transfer::named_rows;
 
@@ -35,6 +35,8 @@ pub fn json(served: &Served) -> String {
         "connections": served.connections,
         "requests": served.requests,
         "requests_by_task": served.requests_by_task,
+        "tasks": served.tasks,
+        "tasks_at_once": served.tasks_at_once,
         "mishaps": mishaps,
         "cpu_user_ns": served.cpu.map(|cpu| cpu.user),
         "cpu_system_ns": served.cpu.map(|cpu| cpu.system),
@@ -54,14 +56,21 @@ fn rows(served: &Served) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// `12, 5 to 7 by each of 2 threads or processes`.
+/// `12, 5 to 7 by each of 2 threads or processes`, where each has a count of its own; those
+/// that follow one another add to one.
 fn requests(served: &Served) -> String {
     let by_task = &served.requests_by_task;
     match (by_task.iter().min(), by_task.iter().max()) {
-        (Some(least), Some(most)) if by_task.len() > 1 => format!(
-            "{}, {least} to {most} by each of {} threads or processes",
+        (Some(_), Some(_)) if served.tasks > served.tasks_at_once => format!(
+            "{}, by {}, at most {} of them at once",
             served.requests,
-            by_task.len()
+            tasks(served.tasks),
+            served.tasks_at_once
+        ),
+        (Some(least), Some(most)) if by_task.len() > 1 => format!(
+            "{}, {least} to {most} by each of {}",
+            served.requests,
+            tasks(by_task.len() as u64)
         ),
         _ => served.requests.to_string(),
     }
@@ -70,7 +79,7 @@ fn requests(served: &Served) -> String {
 /// All of it, also what it does to begin and to wait.
 fn cpu_time(served: &Served) -> String {
     let Some(cpu) = served.cpu else { return format!("{NONE}, getrusage(2) failed") };
-    let sum_ns = (cpu.user.0 + cpu.system.0) as f64;
+    let sum_ns = cpu.sum().0 as f64;
     let per_request = match served.requests {
         0 => String::new(),
         requests => format!("; {} per request", nanoseconds(sum_ns / requests as f64)),
@@ -79,7 +88,7 @@ fn cpu_time(served: &Served) -> String {
         0 => String::new(),
         time_ns => format!("; {} CPUs on average", three_digits(sum_ns / time_ns as f64)),
     };
-    format!("user {}, system {}{per_request}{busy}", cpu.user, cpu.system)
+    format!("{}{per_request}{busy}", cpu.in_words(""))
 }
 
 #[cfg(test)]
@@ -101,6 +110,8 @@ mod tests {
             requests: 120,
             mishaps: vec![(Mishap::NotANumber, 2), (Mishap::NoDescriptor, 7)],
             requests_by_task: vec![50, 70],
+            tasks: 2,
+            tasks_at_once: 2,
             cpu: Some(Cpu { user: Nanos(1_000_000), system: Nanos(5_000_000) }),
             failure: None,
         }
@@ -117,6 +128,13 @@ mod tests {
             ..served()
         };
         insta::assert_snapshot!(text(&quiet, &PLAIN));
+    }
+
+    #[test]
+    fn threads_that_follow_one_another_are_counted_each() {
+        let short = Served { requests: 10_000, tasks: 10_000, tasks_at_once: 355, ..served() };
+        let expect = "10000, by 10000 threads or processes, at most 355 of them at once";
+        assert_eq!(requests(&short), expect);
     }
 
     #[test]

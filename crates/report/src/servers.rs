@@ -15,6 +15,8 @@ use crate::parts::{self, Part};
 mod counters;
 mod cpus;
 mod decision;
+#[cfg(test)]
+mod group_tests;
 mod metrics;
 pub(crate) mod searches;
 #[cfg(test)]
@@ -30,7 +32,7 @@ pub(crate) use self::cpus::{KINDS as CPU_KINDS, Watched, by_end, use_of_cpus, wa
 pub(crate) use self::decision::decision;
 pub(crate) use self::metrics::{COST, COUNTERS, LATENCY, THROUGHPUT};
 pub(crate) use self::sentences::sentences;
-pub(crate) use self::tables::{by_cost, further, lines, offered, reading};
+pub(crate) use self::tables::{by_cost, further, judged, lines, offered, reading};
 
 /// A run of servers by the kinds of its models: in cells that offer a rate the figures of
 /// the baseline are those at the rate of the kind.
@@ -59,7 +61,7 @@ impl<'a> Kinds<'a> {
             own.arms.iter().any(has).then_some((Some(kind), own))
         };
         match self.of_kind.is_empty() || !is_open(cell) {
-            true => vec![(None, cell.clone())],
+            true => vec![(None, cell.shown())],
             false => self.of_kind.iter().filter_map(|(kind, _)| split(kind)).collect(),
         }
     }
@@ -74,7 +76,8 @@ impl<'a> Kinds<'a> {
                 _ => found?.arms.iter().find(|own| own.arm.label == arm.arm.label).cloned(),
             }
         };
-        CellAnalysis { arms: cell.arms.iter().filter_map(of).collect(), ..cell.clone() }
+        let arms = cell.arms.iter().filter_map(of).collect();
+        CellAnalysis { arms, ..cell.clone() }.shown()
     }
 
     /// Requests per second that a kind was offered in a cell, over all its trials: the

@@ -13,6 +13,8 @@ use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
 
+use crate::alone;
+
 /// An arm that can be cheapest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Candidate<'a> {
@@ -38,7 +40,7 @@ pub(crate) enum Standing<'a> {
         /// The next one.
         nearest: Candidate<'a>,
     },
-    /// Within δ of the best, and nothing is ahead of them.
+    /// Within δ of the best and of each other, and nothing is ahead of them.
     Tie {
         /// Lowest time in this run.
         best: Candidate<'a>,
@@ -59,6 +61,8 @@ pub(crate) enum Standing<'a> {
         /// The next one.
         nearest: Candidate<'a>,
     },
+    /// The only arm, which is compared with nothing.
+    Alone(Candidate<'a>),
     /// Nothing to compare, and why.
     Nothing(String),
 }
@@ -88,6 +92,7 @@ impl<'a> Standing<'a> {
                 format!("{} lowest, not separated from {}", best.shown(), names(others, ", "))
             }
             Standing::NoInterval { best, .. } => format!("{} (no interval)", best.shown()),
+            Standing::Alone(only) => format!("{} alone", only.shown()),
             Standing::Nothing(why) => format!("no comparison: {why}"),
         }
     }
@@ -98,7 +103,8 @@ impl<'a> Standing<'a> {
             Standing::Cheapest { best, .. }
             | Standing::Tie { best, .. }
             | Standing::Unseparated { best, .. }
-            | Standing::NoInterval { best, .. } => Some(*best),
+            | Standing::NoInterval { best, .. }
+            | Standing::Alone(best) => Some(*best),
             Standing::Nothing(_) => None,
         }
     }
@@ -131,6 +137,9 @@ impl Candidate<'_> {
 /// scattered; among all where the baseline is none of these, or no other arm
 /// is left to compare with.
 pub(crate) fn standing(cell: &CellAnalysis, delta: f64) -> Standing<'_> {
+    if let Some(only) = alone::of(cell).and_then(candidate) {
+        return Standing::Alone(only);
+    }
     match candidates(cell) {
         Ok(all) => among(cell, &scattered(&all), delta),
         Err(why) => Standing::Nothing(why),
@@ -194,7 +203,7 @@ fn among<'a>(cell: &CellAnalysis, candidates: &[Candidate<'a>], delta: f64) -> S
     let rivals: Vec<Candidate> = (0..rest.len()).filter(|&i| !behind(i)).map(|i| rest[i]).collect();
     if rivals.is_empty() {
         Standing::Cheapest { best, nearest: rest[0] }
-    } else if rivals.iter().all(|rival| equivalent(cell, &best, rival, delta)) {
+    } else if all_equivalent(cell, &[&[best], rivals.as_slice()].concat(), delta) {
         Standing::Tie { best, others: rivals }
     } else {
         Standing::Unseparated { best, others: rivals }
@@ -255,6 +264,13 @@ fn equivalent(cell: &CellAnalysis, a: &Candidate, b: &Candidate, delta: f64) -> 
     }
 }
 
+/// Whether every two of these differ by less than δ: that is what is said of a tie.
+fn all_equivalent(cell: &CellAnalysis, named: &[Candidate], delta: f64) -> bool {
+    let with_later =
+        |(i, a): (usize, &Candidate)| named[i + 1..].iter().all(|b| equivalent(cell, a, b, delta));
+    named.iter().enumerate().all(with_later)
+}
+
 /// Simultaneous interval of `a` against `b`, two arms that are not the
 /// baseline.
 fn between(cell: &CellAnalysis, a: &Candidate, b: &Candidate) -> Option<Interval> {
@@ -305,6 +321,24 @@ mod tests {
         set_pair(&mut cell, 0.97, 0.04);
         assert!(matches!(of_all(&cell), Standing::Unseparated { .. }));
         set_pair(&mut cell, 1.0, 0.01);
+        assert!(matches!(of_all(&cell), Standing::Tie { .. }));
+    }
+
+    /// Each within δ of the best, and the baseline not shown to be within δ of the third: that all
+    /// differ by less than δ would be untrue.
+    #[test]
+    fn a_tie_is_one_between_all_that_are_named() {
+        let mut cell = cell();
+        set(&mut cell, 1, 1.02, 0.03, Verdict::Inconclusive);
+        set(&mut cell, 2, 0.50, 0.02, Verdict::Slower);
+        set(&mut cell, 3, 1.03, 0.02, Verdict::Equivalent);
+        set_pair(&mut cell, 0.99, 0.01);
+        let found = of_all(&cell);
+        assert!(
+            matches!(found, Standing::Unseparated { ref others, .. } if others.len() == 2),
+            "{found:?}"
+        );
+        set(&mut cell, 1, 1.02, 0.03, Verdict::Equivalent);
         assert!(matches!(of_all(&cell), Standing::Tie { .. }));
     }
 

@@ -7,8 +7,11 @@ use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::{Nanos, three_digits};
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, LatencyFigures, Quantity, Verdict,
+};
 
+use crate::alone;
 use crate::answers::{self, Kind, Sentence};
 use crate::arm_facts;
 use crate::number::{self, NONE};
@@ -53,6 +56,7 @@ pub(crate) const RED: &str = "31";
 /// for the families and the main questions, else all of [`whole`].
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
+    let analysis = &analysis.shown();
     if run.header.plan.syscall().is_some() {
         return calls::run(run, analysis, style);
     }
@@ -71,6 +75,7 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
 /// Everything: sentences, then one table per curve.
 #[must_use]
 pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
+    let analysis = &analysis.shown();
     if run.header.plan.syscall().is_some() {
         return calls::whole(run, analysis, style);
     }
@@ -115,10 +120,14 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
 
 /// How the table is to be read.
 fn reading(run: &Run, analysis: &Analysis) -> String {
+    if alone::is_alone(&analysis.cells) {
+        return "goodput: over all of a cell's trials, with its interval.".to_owned();
+    }
     let ratio = |baseline: &str| {
         format!(
             "ratio: time per message of {baseline} over the arm's, in the typical slice; above 1 \
-             the arm is faster. Goodput and time are totals, which rare long slices change too."
+             the arm is faster. Goodput and time of an arm are those of {baseline} and the ratio; \
+             exports have the totals of each, which rare long slices change too."
         )
     };
     match run.header.plan.quick {
@@ -202,6 +211,7 @@ pub(crate) fn painted(table: &str, style: &Style) -> String {
 /// One cell in detail: every arm with its contrast and all its trials.
 #[must_use]
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
+    let cell = &cell.shown();
     let plan = &run.header.plan;
     let mut out = heading(&cell.cell.to_string(), style);
     out.push('\n');
@@ -211,7 +221,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         cell.trials_started,
         number::percent(analysis.delta)
     ));
-    for sentence in results::decided(cell) {
+    for sentence in results::decided(cell, &analysis.told) {
         out.push_str(&wrap::hanging(&sentence, style.columns(), 2));
         out.push('\n');
     }
@@ -236,12 +246,18 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     out.push_str(&painted(&table.text(style.columns()), style));
     for arm in &cell.arms {
         out.push('\n');
-        show_arm(&mut out, plan, arm, style);
+        show_arm(&mut out, plan, cell, arm, style);
     }
     out
 }
 
-fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
+/// What is judged of a server besides its time, and is what the table above shows.
+fn besides<'a>(cell: &CellAnalysis, arm: &'a ArmAnalysis) -> Option<&'a Contrast> {
+    let is_closed = cell.cell.server().is_some() && cell.compared == Quantity::Time;
+    arm.cpu_contrast.as_ref().filter(|_| is_closed)
+}
+
+fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysis, style: &Style) {
     out.push_str(&style.paint(BOLD, &arm.shown_label()));
     out.push('\n');
     let mut line = |text: String| {
@@ -251,12 +267,21 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     if let Some(reason) = &arm.reason {
         line(format!("{}: {reason}", arm.status.word()));
     }
+    if let Some(cost) = besides(cell, arm) {
+        let judged = format!("{}: {}", crate::servers::judged(cost.verdict), cost.reason);
+        let quick = format!("{}× as cheap as the baseline", number::ratio(cost.ratio));
+        line(format!("by server CPU time: {}", if plan.quick { quick } else { judged }));
+        line("by time:".to_owned());
+    }
     if let Some(contrast) = &arm.contrast {
         if !plan.quick {
-            line(format!("{}: {}", contrast.verdict.word(), contrast.reason));
+            let is_cost = cell.compared == Quantity::ServerCpu;
+            let word = if is_cost { crate::servers::judged } else { Verdict::word };
+            line(format!("{}: {}", word(contrast.verdict), contrast.reason));
         }
         if let Some(interval) = contrast.simultaneous {
-            line(format!("simultaneous 95 % interval {}", number::bracket(interval)));
+            let words = |i| format!("simultaneous 95 % interval {}", number::bracket(i));
+            line(number::interval(interval, contrast.n, words));
         }
         if let Some(sd) = contrast.sd_ln {
             line(format!("sd of trials {} of the ratio", number::percent(sd.exp() - 1.0)));
@@ -404,41 +429,42 @@ mod tests {
             .collect();
         insta::assert_snapshot!(tables.join("\n"), @"
         4 threads, net, loopback, stream, hot working set, 8 fields, received with recv
-            size  arm              goodput     time  ratio                 verdict        n  copies     CPU
-                                    Gbit/s   ns/msg  [95 %]                                  tx/end    ns/B
-         ──────────────────────────────────────────────────────────────────────────────────────────────────
+            size  arm              goodput     time  ratio                 verdict        n  copies      CPU
+                                    Gbit/s   ns/msg  [95 %]                                  tx/end     ns/B
+         ───────────────────────────────────────────────────────────────────────────────────────────────────
             64 B  send_staged        1.03     498    baseline                            12  2/3     12.3
                   send               1.11     462    1.08 [1.04, 1.11]     SMALL         12  1/2     11.4
-                  send_per_field     0.181   2841    0.175 [0.172, 0.179]  SLOWER        12  1/2     70.1
+                  send_per_field     0.181   2842    0.175 [0.172, 0.179]  SLOWER        12  1/2     70.1
                   sendmsg_iov        0.919    559    0.89 [0.86, 0.92]     SLOWER        12  1/2     13.8
                   A/A copy           1.03     498    1.00 [0.97, 1.03]     EQUIVALENT    12  2/3     12.3
                   memcpy             –         11.4  –                     control       12  1/1      0.172
 
            4 KiB  send_staged       36.9      891    baseline                            12  2/3      0.344
                   send              44.1      745    1.20 [1.18, 1.22]     FASTER        12  1/2      0.287
-                  send_per_field    10.1     3248    0.275 [0.267, 0.283]  SLOWER        12  1/2      1.25
-                  sendmsg_iov       39.6      850    1.06 [0.97, 1.16]     INCONCLUSIVE  12  1/2      0.328
+                  send_per_field    10.1     3243    0.275 [0.267, 0.283]  SLOWER        12  1/2      1.25
+                  sendmsg_iov       39.1      840    1.06 [0.97, 1.16]     INCONCLUSIVE  12  1/2      0.328
                   A/A copy          37.1      885    1.01 [0.99, 1.03]     EQUIVALENT    12  2/3      0.341
-                  memcpy             –        114    –                     control       12  1/1      0.027
+                  memcpy             –        114    –                     control       12  1/1      0.0270
 
          256 KiB  send_staged       84.8    24850    baseline                            12  2/3      0.150
-                  send             120      17593    1.41 [1.36, 1.47]     FASTER        12  1/2      0.106
+                  send             120      17606    1.41 [1.36, 1.47]     FASTER        12  1/2      0.106
                   send_per_field¹    –          –    –                     failed         –  1/2      –
-                  sendmsg_iov      123      17173    1.45 [1.41, 1.49]     FASTER        12  1/2      0.104
-                  A/A copy          83.9    25043    0.99 [0.96, 1.02]     INCONCLUSIVE  12  2/3      0.151
-                  memcpy             –       6647    –                     control       12  1/1      0.025
+                  sendmsg_iov      123      17187    1.45 [1.41, 1.49]     FASTER        12  1/2      0.104
+                  A/A copy          84.1    25079    0.99 [0.96, 1.02]     INCONCLUSIVE  12  2/3      0.151
+                  memcpy             –       6647    –                     control       12  1/1      0.0246
 
          ¹ failed: 2 trials failed while its slice ran: recv: ECONNRESET (connection reset by peer)
 
         ratio: time per message of send_staged over the arm's, in the typical slice; above 1 the arm is
-        faster. Goodput and time are totals, which rare long slices change too. Intervals are pointwise;
-        verdicts use simultaneous ones over all 18 contrasts, which are wider.
+        faster. Goodput and time of an arm are those of send_staged and the ratio; exports have the totals
+        of each, which rare long slices change too. Intervals are pointwise; verdicts use simultaneous ones
+        over all 18 contrasts, which are wider.
         With 4 threads at each end there are more threads than CPUs: the threads of an end share 1 CPU and
           take turns. Such a cell compares the arms under more connections and more switching between
           threads, not on more CPUs. Ratios between the arms of a cell stand; differences between thread
           counts are of that kind.
         Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells;
-          widest ±2.7 %). Over 6 cells that copy was judged FASTER or SLOWER in 0, and its pointwise
+          widest ±2.7 %). In 6 comparisons that copy was judged FASTER or SLOWER in 0, and its pointwise
           interval excludes 1 in 0; chance allows 2.
         256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where
           arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.

@@ -41,7 +41,7 @@ pub(crate) struct Totals {
     pub(crate) retransmits: Option<u64>,
     /// Segments that the sender's kernel sent.
     pub(crate) segments_out: Option<u64>,
-    /// Softirq ticks, both ends.
+    /// Softirq ticks, of each CPU once.
     pub(crate) softirq_ticks: Option<u64>,
     /// Time ready to run without a CPU, both ends.
     pub(crate) run_delay_ns: Option<u64>,
@@ -94,7 +94,7 @@ pub(crate) fn totals(trial: &TrialOutcome, arm: usize) -> Option<Totals> {
         major_faults: both(|c| c.major_faults),
         retransmits: slices.iter().map(|s| s.tx.retransmits).sum(),
         segments_out: slices.iter().map(|s| s.tx.segments_out).sum(),
-        softirq_ticks: both(|c| c.softirq_ticks),
+        softirq_ticks: iolens_stats::values::softirq_of(trial, arm),
         run_delay_ns: both(|c| c.run_delay_ns),
         rx_mapped_bytes: rx_part(|c| c.mapped_bytes),
         multishot: multishot(&slices),
@@ -143,9 +143,12 @@ impl Totals {
         (bytes > 0).then(|| cycles as f64 / bytes as f64)
     }
 
-    /// Time over messages, ns.
+    /// Time over the messages that arrived, ns: a datagram may be lost.
     pub(crate) fn ns_per_message(&self) -> Option<f64> {
-        (self.messages > 0).then(|| self.time_ns as f64 / self.messages as f64)
+        let lost = self.rx_bytes.filter(|received| *received < self.tx_bytes);
+        let share = lost.map_or(1.0, |received| received as f64 / self.tx_bytes as f64);
+        let arrived = self.messages as f64 * share;
+        (arrived > 0.0).then(|| self.time_ns as f64 / arrived)
     }
 }
 
@@ -165,6 +168,37 @@ mod tests {
         let measured = trial.slices.iter_mut().find(|s| s.kind == SliceKind::Measured);
         measured.expect("there is one").tx.voluntary_switches = None;
         assert_eq!(totals(trial, 0).and_then(|t| t.context_switches()), None);
+    }
+
+    #[test]
+    fn softirq_of_a_cpu_that_both_ends_use_counts_once() {
+        let (mut run, _) = fixture::run();
+        let trial = &mut run.trials[0];
+        for slice in &mut trial.slices {
+            slice.tx.softirq_ticks = Some(3);
+            slice.rx.iter_mut().for_each(|rx| rx.softirq_ticks = Some(3));
+        }
+        let mut ticks = |tx: Vec<u32>, rx: Vec<u32>| {
+            trial.tx.as_mut().expect("a sender").thread_cpus = vec![tx];
+            trial.rx.as_mut().expect("a receiver").thread_cpus = vec![rx];
+            totals(trial, 0).and_then(|totals| totals.softirq_ticks)
+        };
+        // Two slices count.
+        assert_eq!(ticks(vec![0], vec![1]), Some(12));
+        assert_eq!(ticks(vec![0], vec![0]), Some(6));
+        assert_eq!(ticks(vec![0, 1], vec![1, 2]), None);
+    }
+
+    #[test]
+    fn time_is_that_of_the_messages_that_arrived() {
+        let (mut run, _) = fixture::run();
+        let trial = &mut run.trials[0];
+        let whole = totals(trial, 0).and_then(|totals| totals.ns_per_message()).expect("a time");
+        for slice in trial.slices.iter_mut().filter(|slice| slice.arm == 0) {
+            slice.rx.as_mut().expect("a receiver").bytes = slice.tx.bytes / 2;
+        }
+        let lossy = totals(trial, 0).and_then(|totals| totals.ns_per_message()).expect("a time");
+        assert!((lossy / whole - 2.0).abs() < 1e-9, "{lossy} {whole}");
     }
 
     #[test]

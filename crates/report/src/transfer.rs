@@ -6,7 +6,7 @@ use std::fmt::Write;
 use iolens_model::data_path::End;
 use iolens_model::outcome::{Status, ZerocopyCounts};
 use iolens_model::transfer::{Cpu, Transfer, Until};
-use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::ZerocopyFigures;
 use serde_json::json as object;
 
@@ -197,24 +197,21 @@ fn zerocopy(counts: &ZerocopyCounts) -> String {
 }
 
 fn cpu_time(transfer: &Transfer, cpu: &Cpu) -> String {
-    let part = |name: &str, time: Nanos| {
-        let ns = time.0 as f64;
-        let per = match transfer.messages {
-            Some(messages) if messages > 0 => {
-                format!(" ({} per message)", nanoseconds(ns / messages as f64))
-            }
-            _ if transfer.bytes > 0 => {
-                format!(" ({} ns/B)", three_digits(ns / transfer.bytes as f64))
-            }
-            _ => String::new(),
-        };
-        format!("{name} {time}{per}")
+    let ns = cpu.sum().0 as f64;
+    let per = match transfer.messages {
+        Some(messages) if messages > 0 => {
+            format!(" ({} per message)", nanoseconds(ns / messages as f64))
+        }
+        _ if transfer.bytes > 0 => format!(" ({} ns/B)", three_digits(ns / transfer.bytes as f64)),
+        _ => String::new(),
     };
-    format!("{}, {}", part("user", cpu.user), part("system", cpu.system))
+    cpu.in_words(&per)
 }
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::units::Nanos;
+
     use super::*;
 
     const PLAIN: Style = Style { colour: false, width: 100 };
@@ -272,7 +269,7 @@ mod tests {
           calls       16004, 1.00 messages per call
           zero-copy   16002 zero-copy sends, 16002 completions read back, 100 % of them reported as copied,
                       2 sends refused with ENOBUFS or ENOMEM and repeated
-          CPU time    user 12.1 ms (756 ns per message), system 300 ms (18.8 µs per message)
+          CPU time    312 ms (19.5 µs per message), 12.1 ms of it user and 300 ms system
           socket      congestion control reno
         "#);
     }
@@ -287,7 +284,7 @@ mod tests {
           goodput     26.9 Gbit/s
           calls       16004, 64.0 KiB per call
           mapped      50 % of the bytes, 524288000 (500 MiB)
-          CPU time    user 12.1 ms (0.0115 ns/B), system 300 ms (0.286 ns/B)
+          CPU time    312 ms (0.298 ns/B), 12.1 ms of it user and 300 ms system
         "#);
         let told = Transfer { message_bytes: Some(Bytes(100)), messages: Some(7), ..received() };
         assert!(text(&told, &PLAIN).contains("messages    7\n"));

@@ -2,17 +2,22 @@
 //! what has changed since an earlier result.
 
 use iolens_model::file::Consumer;
+use iolens_model::shell;
 use iolens_model::tune::{
-    CacheWish, Configuration, Facts, LimitKind, Pruned, Record, Stage, Stop, Task, Trial, Work,
+    CacheWish, Configuration, FOLIOS_SMALL, Facts, LimitKind, Pruned, Record, Stage, Stop, Task,
+    Trial, Work,
 };
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::analysis::Interval;
-use iolens_stats::tune::{Against, Ratio, Share, Verdict};
+use iolens_stats::tune::{Against, DELTA, Ratio, Share, Verdict};
 use serde_json::{Value, json};
 
+use crate::bounds;
 use crate::number;
+use crate::rates::{self, Unit, rate};
 
 mod code;
+mod cure;
 mod drift;
 
 pub use code::{baseline, command};
@@ -21,24 +26,13 @@ pub use drift::{Replay, drift, replay_json, replay_text};
 /// Where the values stand, behind the names.
 const INDENT: usize = 12;
 
-/// Bytes of the unit of a rate, and its name.
-fn unit(bytes_per_s: f64) -> (f64, &'static str) {
-    match bytes_per_s {
-        fast if fast >= Bytes::GIB as f64 => (Bytes::GIB as f64, "GiB/s"),
-        _ => (Bytes::MIB as f64, "MiB/s"),
-    }
-}
-
-/// `17.2 GiB/s`.
-fn rate(bytes_per_s: f64) -> String {
-    let (scale, unit) = unit(bytes_per_s);
-    format!("{} {unit}", three_digits(bytes_per_s / scale))
-}
-
 /// `1.96 (1.90–2.03)`.
 fn times(ratio: &Ratio) -> String {
     match ratio.interval {
-        Some(interval) => format!("{} ({})", number::ratio(ratio.value), number::range(interval)),
+        Some(interval) => {
+            let words = number::interval(interval, ratio.n, number::range);
+            format!("{} ({words})", number::ratio(ratio.value))
+        }
         None => number::ratio(ratio.value),
     }
 }
@@ -59,7 +53,7 @@ fn name(record: &Record, work: &Work) -> String {
         }
         Work::Program(program) => {
             let found = record.programs.iter().find(|(name, _)| name == program);
-            found.map_or_else(|| program.clone(), |(_, arguments)| arguments.join(" "))
+            found.map_or_else(|| program.clone(), |(_, arguments)| shell::join(arguments))
         }
         other => other.words(),
     }
@@ -131,10 +125,14 @@ fn headline(record: &Record, verdict: &Verdict) -> String {
         .filter(|other| is_rival(record, &other.work))
         .map(|other| {
             let name = name(record, &other.work);
-            let is_slower = other.ratio.interval.is_some_and(|interval| interval.high < 1.0);
-            match other.ratio.is_above() || is_slower {
-                true => format!("{} × {name}", number::ratio(other.ratio.value)),
-                false => format!("no faster than {name}"),
+            match other.ratio {
+                ratio if ratio.is_above(DELTA) || ratio.is_below(DELTA) => {
+                    format!("{} × {name}", number::ratio(ratio.value))
+                }
+                ratio if ratio.is_equivalent(DELTA) => {
+                    format!("within {} of {name}", number::percent(DELTA))
+                }
+                _ => format!("not told apart from {name}"),
             }
         })
         .collect();
@@ -142,12 +140,7 @@ fn headline(record: &Record, verdict: &Verdict) -> String {
         text.push_str(&format!(" That is {}.", others.join(", ")));
     }
     if let Some(share) = verdict.limits.first() {
-        let left = if verdict.is_bound { ": nothing is left to win" } else { "" };
-        text.push_str(&format!(
-            " It is {} % of {}{left}.",
-            three_digits(share.share * 100.0),
-            share.of
-        ));
+        text.push_str(&format!(" It is {}.", limit_share(share, verdict.is_bound, None)));
     }
     text.push('\n');
     text
@@ -164,7 +157,7 @@ fn is_rival(record: &Record, work: &Work) -> bool {
 
 /// `17.2 GiB/s (16.9 to 17.5)`.
 fn rate_words(verdict: &Verdict) -> String {
-    let (scale, _) = unit(verdict.bytes_per_s.value);
+    let Unit { size: scale, .. } = Unit::of(rates::BYTES, [verdict.bytes_per_s.value]);
     let value = rate(verdict.bytes_per_s.value);
     match verdict.bytes_per_s.interval {
         Some(Interval { low, high }) => {
@@ -186,8 +179,19 @@ fn against(record: &Record, other: &Against) -> String {
 }
 
 fn limit_words(share: &Share, is_bound: bool) -> String {
+    format!("{}: {}", share.kind, limit_share(share, is_bound, share.interval))
+}
+
+/// `96.1 % of one thread at 22.0 GiB/s`, with this interval, or that the limit is none.
+fn limit_share(share: &Share, is_bound: bool, shown: Option<Interval>) -> String {
     let end = if is_bound { ": nothing is left to win" } else { "" };
-    format!("{}: {} of {}{end}", share.kind, percents(share.share, share.interval), share.of)
+    match bounds::standing(share.share, share.interval, 1.0) {
+        bounds::Standing::Below(value) => {
+            format!("{} of {}{end}", percents(value, shown), share.of)
+        }
+        bounds::Standing::At => format!("as much as {}{end}", share.of),
+        bounds::Standing::Above => format!("above {}, which {}", share.of, bounds::NO_BOUND),
+    }
 }
 
 /// `warm`, or what the cache was like.
@@ -241,6 +245,7 @@ fn proof(record: &Record) -> String {
 
 fn stop(stop: Stop) -> &'static str {
     match stop {
+        Stop::Precision => "each ratio of ours is known to ±3 %",
         Stop::Bound => "the limit is reached: nothing is left to win",
         Stop::Equivalent => "the best ones differ by less than 3 %",
         Stop::Decided => "the best one is faster than each of the others",
@@ -248,16 +253,22 @@ fn stop(stop: Stop) -> &'static str {
     }
 }
 
+fn tie(verdict: &Verdict) -> Option<String> {
+    let tied: Vec<String> = verdict.tied.iter().map(Configuration::words).collect();
+    (!tied.is_empty()).then(|| {
+        format!(
+            "a tie: not shown to differ by more than {} from {}; the one named takes the least CPU \
+             time, or is simpler",
+            number::percent(DELTA),
+            tied.join("; ")
+        )
+    })
+}
+
 fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
     let mut notes = Vec::new();
     let facts = &record.facts;
-    if !verdict.tied.is_empty() {
-        let tied: Vec<String> = verdict.tied.iter().map(Configuration::words).collect();
-        notes.push(format!(
-            "a tie: not told apart from {}; the one named takes the least CPU time, or is simpler",
-            tied.join("; ")
-        ));
-    }
+    notes.extend(tie(verdict));
     if let Some((engine, seconds)) = &verdict.shared {
         notes.push(format!(
             "{engine} makes a copy in {} without moving a byte: it shares the blocks, and is no \
@@ -266,14 +277,16 @@ fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
         ));
     }
     let is_scan = verdict.limits.iter().any(|share| share.kind == LimitKind::Scan);
-    if let Some(share) = facts.huge_mapped_share.filter(|&share| is_scan && share < 0.9) {
+    if let Some(share) = facts.huge_mapped_share.filter(|&s| is_scan && s < FOLIOS_SMALL) {
         notes.push(format!(
             "{} % of the file is in the page cache as huge pages; the rest is mapped 4 KiB at a \
              time, which costs a mapping part of its rate (a file that was read from its device \
-             in order is often cached in larger pieces than one that was written)",
-            three_digits(share * 100.0)
+             in order is often cached in larger pieces than one that was written){}",
+            three_digits(share * 100.0),
+            if record.cure.is_none() { cure::OFFER } else { "" }
         ));
     }
+    notes.extend(cure::told(record));
     let compares_programs = verdict.against.iter().any(|o| matches!(o.work, Work::Program(_)));
     let is_looked_at = record.wishes.task == Task::Read && record.wishes.consumer == Consumer::Scan;
     if is_looked_at && compares_programs {

@@ -10,6 +10,7 @@ use iolens_model::origin::Origin;
 use iolens_model::plan::{Axes, Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
+use iolens_stats::analysis::CellAnalysis;
 
 use crate::number::count;
 
@@ -338,6 +339,15 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
         parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
     };
     [join(&machine), join(&software)]
+}
+
+/// `; n = 12`: the trials that the comparisons of a cell rest on; nothing without any.
+pub(crate) fn trials(cell: &CellAnalysis) -> String {
+    match cell.compared_trials() {
+        None => String::new(),
+        Some((least, most)) if least == most => format!("; n = {least}"),
+        Some((least, most)) => format!("; n = {least} to {most}"),
+    }
 }
 
 #[cfg(test)]

@@ -10,12 +10,14 @@ use iolens_model::file::{Destination, WritingFacts};
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_model::units::Nanos;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval, PairContrast,
+};
 
 use crate::answers::{Kind, Sentence};
 use crate::files::sentences::{about, bound, cost, no_faster, threads};
-use crate::files::{over, times};
-use crate::number::{count, nanoseconds};
+use crate::files::times;
+use crate::number::{self, count, nanoseconds};
 use crate::results::curves;
 use crate::words;
 
@@ -82,7 +84,7 @@ pub(crate) fn over_baseline(arm: &ArmAnalysis) -> Option<Estimate> {
 pub(crate) fn time(estimate: &Estimate) -> String {
     let value = nanoseconds(estimate.value);
     let Some(interval) = estimate.interval else { return value };
-    format!("{value} [{}, {}]", nanoseconds(interval.low), nanoseconds(interval.high))
+    format!("{value} {}", number::ends(interval, nanoseconds))
 }
 
 /// What it takes that a block is on the device before the next one, at the ends of the
@@ -95,7 +97,8 @@ fn durability(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Senten
         parts.push(at_size(run, last));
     }
     let claim = format!(
-        "a block that has to be on the device before the next one takes {} (95 % intervals).",
+        "a block that has to be on the device before the next one takes {} (95 % intervals; of one \
+         over another simultaneous with all others).",
         parts.join("; ")
     );
     Some(about(run, curve, &claim))
@@ -113,13 +116,25 @@ fn at_size(run: &Run, cell: &CellAnalysis) -> String {
     }
     let find = |id: &str| all.iter().find(|(arm, _)| arm.arm.primitive == id);
     for (a, b) in [("write_fsync", "write_fdatasync"), ("write_fdatasync", "write_dsync")] {
-        if let Some(((slow, slow_time), (fast, fast_time))) = find(a).zip(find(b)) {
-            let ratio = times(&over(*slow_time, *fast_time));
-            let (slow, fast) = (&slow.arm.label, &fast.arm.label);
-            text.push_str(&format!("; {slow} over {fast} {ratio}"));
+        let both = find(a).zip(find(b)).map(|((a, _), (b, _))| (&a.arm.label, &b.arm.label));
+        let ratio = both.and_then(|(slow, fast)| Some((slow, fast, over(cell, slow, fast)?)));
+        if let Some((slow, fast, ratio)) = ratio {
+            text.push_str(&format!("; {slow} over {fast} {}", times(&ratio)));
         }
     }
     text
+}
+
+/// The time of one arm over that of another, of what they were measured in together: totals of
+/// each alone hold the moods that the machine was in. Its interval is the simultaneous one of
+/// pairs; null where they never met.
+fn over(cell: &CellAnalysis, slow: &str, fast: &str) -> Option<Estimate> {
+    let is_theirs = |pair: &&PairContrast| {
+        [(slow, fast), (fast, slow)].contains(&(pair.first.as_str(), pair.second.as_str()))
+    };
+    let pair = cell.pairs.iter().find(is_theirs)?;
+    let value = if pair.first == fast { pair.ratio } else { 1.0 / pair.ratio };
+    Some(Estimate { value, interval: pair.interval_of(fast), n: pair.n })
 }
 
 /// Median, least and most of the flushes that were tried: `412 µs (388 µs to 2.1 ms)`.

@@ -2,6 +2,8 @@
 //! and what is to be remarked.
 
 mod cell;
+#[cfg(test)]
+mod group_tests;
 mod limits;
 mod pairs;
 mod remarks;
@@ -9,6 +11,10 @@ mod remarks;
 mod server_tests;
 #[cfg(test)]
 mod tests;
+mod unequal;
+#[cfg(test)]
+mod unequal_tests;
+mod unused;
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
@@ -16,16 +22,20 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 
-use iolens_model::arm::Role;
+pub use self::unused::unused;
+
+use iolens_model::arm::{Arm, Role};
 use iolens_model::cell::Cell;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::fold::Fold;
+use crate::groups::Groups;
 use crate::interval::count;
 use crate::kinds::Kinds;
 use crate::passes::{self, Visits};
+use crate::quantity::Quantity;
 use crate::roster;
 use crate::self_check;
 use crate::student::StudentTable;
@@ -33,7 +43,8 @@ use crate::told::Told;
 use crate::tracks::Track;
 use crate::values::TrialValues;
 use crate::{
-    cost_model, crossing, crossover, drift, extremes, gates, plateaus, removed_copy, unexpected,
+    cost_model, crossing, crossover, drift, extremes, gates, neighbours, plateaus, removed_copy,
+    unexpected,
 };
 
 /// Analyses a run.
@@ -43,6 +54,15 @@ use crate::{
 #[must_use]
 pub fn analyse(run: &Run) -> Analysis {
     Fold::of(&run.header, &run.trials).analysis(&run.header)
+}
+
+/// Analyses a run of which somebody asks who is ahead by time and by CPU time: both answers
+/// hold together.
+#[must_use]
+pub fn analyse_for_both(run: &Run) -> Analysis {
+    let fold = Fold::of(&run.header, &run.trials);
+    let analysis = analyse_claims(&run.header, fold.values(), |cell| Quantity::all(cell).len());
+    Analysis { told: fold.told(), ..analysis }
 }
 
 /// Analyses the values of a run's trials, in the order in which they ran, and adds what all
@@ -56,18 +76,24 @@ pub(crate) fn whole(header: &RunHeader, trials: &[TrialValues], told: &Arc<Told>
 /// Analyses the values of a run's trials, in the order in which they ran; without what they
 /// told.
 pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Analysis {
+    analyse_claims(header, trials, Quantity::claimed)
+}
+
+/// The same, `claimed` being by how many quantities somebody is said to be ahead in a cell.
+fn analyse_claims(
+    header: &RunHeader,
+    trials: &[TrialValues],
+    claimed: impl Fn(&Cell) -> usize,
+) -> Analysis {
     let plan = &header.plan;
     let cells = distinct(plan.cells());
     let arms = roster::arms(plan, trials);
     let passes = passes::sort(header, &cells, trials);
-    let compared = arms.iter().filter(|arm| roster::has_contrast(arm)).count();
-    let contrasts = count(compared.saturating_mul(cells.len()));
-    let candidates = arms.iter().filter(|arm| arm.role == Role::Compared).count();
-    let all_pairs = count(pairs::number_of(candidates).saturating_mul(cells.len()));
-    let mut groups = group(&cells, trials, plan);
+    let mut by_cell = by_cell(&cells, trials, plan);
     let visits = cells.iter().map(|cell| {
-        let (primary, secondary) = groups.remove(cell).unwrap_or_default();
+        let (primary, secondary) = by_cell.remove(cell).unwrap_or_default();
         let visits = cell::CellVisits {
+            groups: Groups::of(&arms, &primary),
             primary: Visits::of(primary, &passes.complete),
             // Shared trials of what is measured by itself would answer no question of it.
             isolated: (!plan.measures_alone(cell)).then(|| Visits::of(secondary, &passes.complete)),
@@ -75,20 +101,27 @@ pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Anal
         (cell, visits)
     });
     let visits: Vec<(&Cell, cell::CellVisits<'_>)> = visits.collect();
+    let contrasts = comparisons(&arms, &visits, claimed);
     let mut rejected: Vec<_> =
         visits.iter().flat_map(|(_, visits)| remarks::rejected(visits)).collect();
     rejected.sort_by_key(|(started, _)| *started);
-    let analysed = side_by_side(&visits, trials.len(), |some| {
-        let mut tables = cell::Tables::new(contrasts, all_pairs);
+    let series = side_by_side(&visits, trials.len(), |some| {
         let each = some.iter();
-        each.map(|(cell, visits)| cell::analyse(header, cell, &arms, visits, &mut tables)).collect()
+        each.flat_map(|(cell, visits)| cell::series(header, cell, &arms, visits)).collect()
+    });
+    let neighbours = neighbours::of(&series);
+    let analysed = side_by_side(&visits, trials.len(), |some| {
+        let mut table = StudentTable::of_neighbours(contrasts, neighbours.as_ref());
+        let each = some.iter();
+        each.map(|(cell, visits)| cell::analyse(header, cell, &arms, visits, &mut table)).collect()
     });
     let (analyses, tracks): (Vec<CellAnalysis>, Vec<Vec<Track>>) = analysed.into_iter().unzip();
     let tracks: Vec<Track> = tracks.into_iter().flatten().collect();
     let self_check = self_check::of(&analyses, plan.delta);
     let mut warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
     warnings.extend(gates::across_cells(&analyses, &tracks));
-    let table = &mut StudentTable::new(contrasts);
+    warnings.extend(neighbours.as_ref().and_then(remarks::neighbours));
+    let table = &mut StudentTable::of_neighbours(contrasts, neighbours.as_ref());
     let cost_models = cost_model::of(&tracks, table);
     let crossovers = crossover::of(&analyses, plan.delta);
     Analysis {
@@ -103,6 +136,7 @@ pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Anal
         read_plateaus: plateaus::of_reads(&analyses, plan.delta),
         unexpected: unexpected::of(&analyses, &tracks, &cost_models, plan.delta),
         drift: drift::of(&tracks, plan.precision),
+        neighbours,
         cost_models,
         cells: analyses,
         self_check,
@@ -111,6 +145,23 @@ pub(crate) fn analyse_values(header: &RunHeader, trials: &[TrialValues]) -> Anal
         told: Arc::default(),
         kinds: Arc::default(),
     }
+}
+
+/// Everything that is claimed of a run at once (J): each arm against the baseline, its copy in
+/// every group of arms, and every two arms against each other, by each quantity that is claimed.
+/// An arm or a cell that never ran counts too, so that nothing that is measured changes it but
+/// how arms share their trials.
+fn comparisons(
+    arms: &[Arm],
+    visits: &[(&Cell, cell::CellVisits<'_>)],
+    claimed: impl Fn(&Cell) -> usize,
+) -> u32 {
+    let with = |role: Role| arms.iter().filter(|arm| arm.role == role).count();
+    let compared = with(Role::Compared);
+    let groups = visits.iter().map(|(_, visits)| visits.groups.count()).max().unwrap_or(1);
+    let in_a_cell = compared + pairs::number_of(compared) + with(Role::SelfCheck) * groups;
+    let claimed: usize = visits.iter().map(|(cell, _)| claimed(cell)).sum();
+    count(in_a_cell.saturating_mul(claimed))
 }
 
 /// Fewer trials are analysed before another thread has begun.
@@ -140,12 +191,12 @@ fn side_by_side<T: Sync, R: Send>(
 }
 
 /// Trials of each cell: those that the plan's contrasts rest on, and others.
-type Groups<'a> = BTreeMap<&'a Cell, (Vec<&'a TrialValues>, Vec<&'a TrialValues>)>;
+type ByCell<'a> = BTreeMap<&'a Cell, (Vec<&'a TrialValues>, Vec<&'a TrialValues>)>;
 
 /// Pass 0 stands among the primary trials: no figure uses it, but where a
 /// cell went no further it says why.
-fn group<'a>(cells: &'a [Cell], trials: &'a [TrialValues], plan: &Plan) -> Groups<'a> {
-    let mut groups: Groups<'a> = cells.iter().map(|cell| (cell, Default::default())).collect();
+fn by_cell<'a>(cells: &'a [Cell], trials: &'a [TrialValues], plan: &Plan) -> ByCell<'a> {
+    let mut groups: ByCell<'a> = cells.iter().map(|cell| (cell, Default::default())).collect();
     for trial in trials {
         if let Some((primary, secondary)) = groups.get_mut(&*trial.cell) {
             let is_primary = trial.pass == 0 || trial.isolated == plan.measures_alone(&trial.cell);

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 pub use self::curves::{
     CostModel, Crossing, Crossover, CrossoverPoint, CrossoverShape, Drift, Extreme, ExtremeKind,
-    Plateau, PlateauAxis, ReadPlateau, RemovedCopy, Unexpected,
+    Neighbours, Plateau, PlateauAxis, ReadPlateau, RemovedCopy, Unexpected,
 };
 pub use self::figures::{Figures, LatencyFigures};
 pub use self::servers::{CpuOf, CpuShares, EndFigures, Limits, Saturated, ServerFigures, Spent};
@@ -30,7 +30,8 @@ pub struct Analysis {
     pub passes: u32,
     /// Smallest difference that matters, as a fraction.
     pub delta: f64,
-    /// Contrasts that the simultaneous intervals cover together (J).
+    /// Comparisons that the simultaneous intervals cover together (J): of arms with the
+    /// baseline, of its copy in each group of arms, and of every two arms with each other.
     pub contrasts: u32,
     /// Cells, in the order of the plan.
     pub cells: Vec<CellAnalysis>,
@@ -55,6 +56,8 @@ pub struct Analysis {
     pub unexpected: Option<Unexpected>,
     /// The slope of single-arm figures over the run; null with too few trials.
     pub drift: Option<Drift>,
+    /// How much trials resemble those of the passes before them; null with too few passes.
+    pub neighbours: Option<Neighbours>,
     /// Trials that are not used, by reason.
     pub rejected: Vec<Rejected>,
     /// Warnings about the whole run, each one sentence.
@@ -79,6 +82,9 @@ pub struct CellAnalysis {
     /// Arms: the baseline first, then the compared ones in the plan's order,
     /// then the self-check, then controls.
     pub arms: Vec<ArmAnalysis>,
+    /// The copy of the baseline in each group of arms, those that share their trials; one where
+    /// all do, none in a run without a copy. The copy's own row has the widest.
+    pub checks: Vec<GroupCheck>,
     /// What contrasts and pairs compare.
     pub compared: Quantity,
     /// Every two compared arms against each other; with the baseline each has
@@ -98,12 +104,39 @@ impl CellAnalysis {
     pub fn by_cpu(&self) -> CellAnalysis {
         let arm =
             |arm: &ArmAnalysis| ArmAnalysis { contrast: arm.cpu_contrast.clone(), ..arm.clone() };
+        let check = |check: &GroupCheck| GroupCheck {
+            contrast: check.cpu_contrast.clone(),
+            ..check.clone()
+        };
         CellAnalysis {
             arms: self.arms.iter().map(arm).collect(),
+            checks: self.checks.iter().map(check).collect(),
             pairs: self.cpu_pairs.clone(),
+            compared: Quantity::cpu_of(&self.cell).unwrap_or(self.compared),
             ..self.clone()
         }
     }
+
+    /// The trials that a comparison in this cell rests on, the least and the most; null where
+    /// nothing is compared. A cell with several groups of arms has more trials than any of them.
+    #[must_use]
+    pub fn compared_trials(&self) -> Option<(u32, u32)> {
+        let compared = self.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck);
+        let n = compared.filter_map(|arm| Some((arm.contrast.as_ref()?.n, arm)));
+        let n = n.filter(|(_, arm)| arm.status == Status::Ok).map(|(n, _)| (n, n));
+        n.reduce(|(least, most), (n, _)| (least.min(n), most.max(n)))
+    }
+}
+
+/// The copy of the baseline among the arms of one group.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GroupCheck {
+    /// Labels of the group, without the baseline and its copy.
+    pub arms: Vec<String>,
+    /// Against the baseline: the noise floor of these arms.
+    pub contrast: Option<Contrast>,
+    /// The same of CPU time; null where that is not compared.
+    pub cpu_contrast: Option<Contrast>,
 }
 
 /// The analysis of one arm in one cell.
@@ -222,6 +255,23 @@ impl Interval {
         self.low <= value && value <= self.high
     }
 
+    /// Upper end over lower end beyond which the interval of a positive number says nothing.
+    const ENDS_MAX: f64 = 10.0;
+
+    /// Whether it says anything. That of two trials may span a factor of 10²⁰, and its ends
+    /// printed, or drawn, would look like figures. An end at or below 0 is no ratio's.
+    #[must_use]
+    pub fn is_usable(&self) -> bool {
+        let is_ratio = self.low > 0.0 || self.high.is_infinite();
+        !is_ratio || self.high <= self.low * Interval::ENDS_MAX
+    }
+
+    /// Whether a half-width, as [`Self::half_width`] gives it, is that of a usable interval.
+    #[must_use]
+    pub fn is_half_usable(half: f64) -> bool {
+        half <= Interval::ENDS_MAX.sqrt() - 1.0
+    }
+
     /// Half-width of the interval of a ratio as a fraction of it: exp(half-width of ln)
     /// − 1.
     #[must_use]
@@ -244,8 +294,8 @@ pub struct Contrast {
     pub pointwise: Option<Interval>,
     /// Pointwise 90 % interval, for equivalence.
     pub pointwise90: Option<Interval>,
-    /// Simultaneous 95 % interval over all contrasts of the run, the one that
-    /// verdicts use.
+    /// Simultaneous 95 % interval over all contrasts and all pairs of the run, the one
+    /// that verdicts use.
     pub simultaneous: Option<Interval>,
     /// The ratio of total times, and its interval: where it leaves the
     /// typical ratio's interval, a tail lives.
@@ -271,7 +321,8 @@ impl Contrast {
 }
 
 /// Two compared arms against each other, paired by trial through the baseline
-/// that both were measured with.
+/// that both were measured with, or by pass through the baselines of both where they
+/// share no trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PairContrast {
     /// Label of an arm.
@@ -305,8 +356,8 @@ impl PairContrast {
 pub enum Verdict {
     /// The data cannot be used.
     Invalid,
-    /// The data shows who measured and not what was measured, as a floor: see
-    /// [`Limits`].
+    /// The data shows who measured and not what was measured, as a floor (see [`Limits`]), or
+    /// what slices hold besides their messages, where they are not equal in time.
     Unranked,
     /// The difference is smaller than δ, either way.
     Equivalent,
@@ -321,8 +372,8 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the contrast says something of the arm: it is neither invalid nor what a
-    /// client could do.
+    /// Whether the contrast says something of the arm: it is neither invalid nor what somebody
+    /// or something else did.
     #[must_use]
     pub fn is_ranked(self) -> bool {
         !matches!(self, Verdict::Invalid | Verdict::Unranked)
@@ -346,17 +397,20 @@ impl Verdict {
 /// What the hidden second copies of the baseline say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SelfCheck {
-    /// Cells with a self-check that has an interval.
-    pub cells: u32,
-    /// How many of them exclude 1 pointwise; about 5 % do by chance.
+    /// Self-checks with an interval: one for each group of arms of each cell.
+    pub checks: u32,
+    /// Those of them that count, which have at least five trials: an interval over fewer
+    /// covers less often than it says.
+    pub counted: u32,
+    /// How many of these exclude 1 pointwise; about 5 % do by chance.
     pub excluding_one: u32,
     /// More than this many is beyond the 99 % binomial bound.
     pub bound: u32,
-    /// Median over cells of the half-width, as a fraction: the noise floor.
+    /// Median over all checks of the half-width, as a fraction: the noise floor.
     pub floor_median: Option<f64>,
     /// The widest half-width.
     pub floor_widest: Option<f64>,
-    /// Self-checks that were called FASTER or SLOWER; must be zero.
+    /// Those that count and were called FASTER or SLOWER; must be zero.
     pub judged: u32,
 }
 

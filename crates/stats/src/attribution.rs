@@ -126,9 +126,12 @@ pub struct ScopeAttribution {
     /// CPU time per message, from the kernel's accounts, in ns; where the
     /// kernel was not sampled, the user time that the samples stand for.
     pub cpu_ns_per_message: Estimate,
-    /// Share of the threads' time that they were on a CPU, 0 to 1; the rest is
-    /// idle. Null where threads of several ends are meant.
+    /// Share of the threads' time that they were on a CPU, 0 to 1. Null where threads of
+    /// several ends are meant.
     pub busy_share: Option<f64>,
+    /// Share of it that they were ready to run and had no CPU; what is left beside both, they
+    /// were idle. Null likewise, and where the kernel counts nothing.
+    pub waiting_share: Option<f64>,
     /// CPU time that the samples stand for over that of the accounts; 1 where
     /// the timer kept up. In user-only samples below it by the kernel's share.
     pub coverage: f64,
@@ -314,6 +317,8 @@ struct Tally {
     cpu_ns: f64,
     /// CPU time of the kernel's accounts.
     accounted_ns: f64,
+    /// Time ready to run without a CPU; null where the kernel counts nothing.
+    waited_ns: Option<f64>,
     /// Thread time of the slices; the ends' threads are as many.
     time_ns: f64,
     messages: f64,
@@ -332,7 +337,7 @@ impl Tally {
 fn tallies(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Vec<Tally> {
     let tally = |trial: &&ProfileTrial| {
         let ends = trial.ends.iter().filter(|end| end.arm == arm && scope.takes(end));
-        let mut tally = Tally::default();
+        let mut tally = Tally { waited_ns: Some(0.0), ..Tally::default() };
         for end in ends {
             tally.lost += end.samples.lost;
             for stack in &end.samples.stacks {
@@ -341,6 +346,8 @@ fn tallies(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Vec<Tally> {
             }
             let accounted_ns = end.counts.task_clock_ns.unwrap_or(0) as f64;
             tally.accounted_ns += accounted_ns;
+            let waited = tally.waited_ns.zip(end.counts.run_delay_ns);
+            tally.waited_ns = waited.map(|(sum, waited_ns)| sum + waited_ns as f64);
             tally.cpu_ns += if end.kernel {
                 accounted_ns
             } else {
@@ -363,6 +370,10 @@ fn of_scope(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Option<ScopeAt
     }
     let sum = |of: fn(&Tally) -> f64| tallies.iter().map(of).sum::<f64>();
     let accounted_ns = sum(|t| t.accounted_ns);
+    let waited_ns: Option<f64> = match scope {
+        Scope::Both => None,
+        Scope::Sender | Scope::Receiver => tallies.iter().map(|t| t.waited_ns).sum(),
+    };
     let period_ns = trials.first().map_or(0.0, |trial| trial.sampling.period.0 as f64);
     let samples: u64 = tallies.iter().map(|t| t.samples).sum();
     let class = |class: Class| {
@@ -379,6 +390,7 @@ fn of_scope(trials: &[&ProfileTrial], arm: &str, scope: Scope) -> Option<ScopeAt
         lost: tallies.iter().map(|t| t.lost).sum(),
         cpu_ns_per_message: ratio(&tallies, |t| (t.cpu_ns, t.messages)),
         busy_share: (scope != Scope::Both).then(|| accounted_ns / sum(|t| t.time_ns)),
+        waiting_share: waited_ns.map(|waited_ns| waited_ns / sum(|t| t.time_ns)),
         coverage: samples as f64 * period_ns / accounted_ns,
         classes: Class::ALL.into_iter().filter_map(class).collect(),
         functions: functions(trials, arm, scope, samples),

@@ -283,7 +283,12 @@ fn checks(cells: &[CellChange]) -> Vec<Check> {
     let arms = cells.iter().flat_map(|cell| &cell.arms);
     let copies = arms.filter(|arm| arm.arm.role == Role::SelfCheck);
     let changes = copies.filter_map(|arm| arm.change.as_ref());
-    changes.map(|change| (change.pointwise, change.simultaneous)).collect()
+    let check = |change: &Change| Check {
+        n: change.trials_a.min(change.trials_b),
+        pointwise: change.pointwise,
+        simultaneous: change.simultaneous,
+    };
+    changes.map(check).collect()
 }
 
 /// Cells that one run alone has, and arms that it has and the other nowhere.
@@ -342,7 +347,7 @@ fn warnings(a: &Side<'_>, b: &Side<'_>, changes: &SelfCheck) -> Vec<String> {
             warnings.push(format!(
                 "Run {} is not trustworthy by itself: {} of {} self-checks exclude 1 and chance \
                  allows {}; neither are changes against it",
-                side.header.id, check.excluding_one, check.cells, check.bound
+                side.header.id, check.excluding_one, check.counted, check.bound
             ));
         }
     }
@@ -350,7 +355,7 @@ fn warnings(a: &Side<'_>, b: &Side<'_>, changes: &SelfCheck) -> Vec<String> {
         warnings.push(format!(
             "This comparison is not trustworthy: the second copy of the baseline changed against \
              the baseline in {} of {} cells, and chance allows {}; do not use its changes",
-            changes.excluding_one, changes.cells, changes.bound
+            changes.excluding_one, changes.counted, changes.bound
         ));
     }
     warnings.extend([a, b].into_iter().filter_map(cut_short));

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::units::Bytes;
+use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 use crate::analysis::{CostModel, Estimate, Interval};
 use crate::interval::{Moments, Parts, count};
-use crate::student::StudentTable;
+use crate::student::{StudentTable, quantile};
 use crate::tracks::{Track, grouped};
 
 /// Sizes that a fit of two parameters needs before a residual says anything.
@@ -85,7 +86,8 @@ fn of_curve(
 ///
 /// The value is the fit of the geometric mean of the passes, whose residual
 /// is shown; the interval around it comes from the spread of the fits of
-/// single passes, so that what a pass has in common is in it.
+/// single passes, so that what a pass has in common is in it, and from what the
+/// curve has that no such line has.
 pub(crate) fn of_passes(
     curve: &Cell,
     label: &str,
@@ -102,21 +104,24 @@ pub(crate) fn of_passes(
         .collect();
     let fit = search.fit(&mean);
     let fits: Vec<Fit> = passes.iter().map(|pass| search.fit(pass)).collect();
-    let mut estimate = |value: f64, of: fn(&Fit) -> f64| {
+    let misfit = Misfit::of(&search, passes, &fits, (&mean, &fit));
+    let misfit = misfit.unwrap_or_default();
+    let mut estimate = |value: f64, of: fn(&Fit) -> f64, misfit: f64| {
         let values: Vec<f64> = fits.iter().map(of).collect();
         let half = Moments::of(&values)
             .and_then(|moments| moments.half_width(table.multipliers(moments.n)?.pointwise))
+            .map(|half| half.hypot(misfit * value))
             .filter(|half| half.is_finite());
         let interval =
             half.map(|half| Interval { low: (value - half).max(0.0), high: value + half });
         Estimate { value, interval, n: count(passes.len()) }
     };
-    let fixed_ns = estimate(fit.fixed_ns, |fit| fit.fixed_ns);
-    let per_byte_ns = estimate(fit.per_byte_ns, |fit| fit.per_byte_ns);
+    let fixed_ns = estimate(fit.fixed_ns, |fit| fit.fixed_ns, misfit.fixed);
+    let per_byte_ns = estimate(fit.per_byte_ns, |fit| fit.per_byte_ns, misfit.per_byte);
     let residuals = sizes.iter().zip(&mean).map(|(&size, ln)| (fit.residual(size, *ln), size));
     let (worst_residual, worst_at) =
         residuals.max_by(|(a, _), (b, _)| a.abs().total_cmp(&b.abs()))?;
-    let half_size_bytes = estimate(fit.half_size_bytes(), Fit::half_size_bytes);
+    let half_size_bytes = estimate(fit.half_size_bytes(), Fit::half_size_bytes, misfit.half_size);
     Some(CostModel {
         curve: curve.clone(),
         label: label.to_owned(),
@@ -148,6 +153,60 @@ impl Fit {
     /// Time above the fit, as a fraction of the fit.
     fn residual(&self, size: Bytes, ln_ns: f64) -> f64 {
         ln_ns.exp() / (self.fixed_ns + self.per_byte_ns * size.0 as f64) - 1.0
+    }
+}
+
+/// How far the parts of a fit may be off because the curve is no such line, as fractions of
+/// them: half-widths of 95 % intervals. Nothing where chance explains what is left.
+#[derive(Debug, Clone, Copy, Default)]
+struct Misfit {
+    fixed: f64,
+    per_byte: f64,
+    half_size: f64,
+}
+
+impl Misfit {
+    /// Of the fit of the mean curve and of those of its passes; null where passes tell nothing
+    /// of chance, and where a part is 0.
+    fn of(
+        search: &Search,
+        passes: &[Vec<f64>],
+        fits: &[Fit],
+        (mean, fit): (&[f64], &Fit),
+    ) -> Option<Misfit> {
+        let left = |lns: &[f64], fit: &Fit| -> Vec<f64> {
+            let ln = |n: &f64| (fit.fixed_ns + fit.per_byte_ns * n).ln();
+            search.sizes.iter().zip(lns).map(|(n, value)| value - ln(n)).collect()
+        };
+        let residuals = left(mean, fit);
+        let squares = |values: &[f64]| values.iter().map(|value| value * value).sum::<f64>();
+        let (sizes, n) = (residuals.len().checked_sub(2)? as f64, passes.len() as f64);
+        let strays = passes.iter().zip(fits).map(|(pass, fit)| {
+            let own = left(pass, fit);
+            squares(&own.iter().zip(&residuals).map(|(a, b)| a - b).collect::<Vec<f64>>())
+        });
+        let freedom = (n - 1.0) * sizes;
+        let chance = strays.sum::<f64>() / freedom / n;
+        let critical = FisherSnedecor::new(sizes, freedom).ok()?.inverse_cdf(0.95);
+        if squares(&residuals) / sizes <= critical * chance {
+            return None;
+        }
+        // What a line misses lies in stretches and not at random: the worst of it counts.
+        let worst = residuals.iter().fold(0.0, |worst: f64, left| worst.max(left.abs()));
+        let half = quantile(sizes, 0.975)? * worst;
+        // Shares of a in the time at each size; of ln t the derivatives by ln a and ln b.
+        let share = |n: &f64| fit.fixed_ns / (fit.fixed_ns + fit.per_byte_ns * n);
+        let shares: Vec<f64> = search.sizes.iter().map(share).collect();
+        let sum = |of: fn(f64) -> f64| shares.iter().map(|&share| of(share)).sum::<f64>();
+        let (aa, bb, ab) = (sum(|a| a * a), sum(|a| (1.0 - a).powi(2)), sum(|a| a * (1.0 - a)));
+        let determinant = aa * bb - ab * ab;
+        let known =
+            |variance: f64| Some(half * (variance / determinant).sqrt()).filter(|h| h.is_finite());
+        Some(Misfit {
+            fixed: known(bb)?,
+            per_byte: known(aa)?,
+            half_size: known(aa + bb + 2.0 * ab)?,
+        })
     }
 }
 

@@ -7,7 +7,9 @@
 //! Introduction to the Bootstrap, 1993, chapter 11).
 
 use std::collections::BTreeMap;
+use std::mem::swap;
 
+use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
 use iolens_model::units::Bytes;
@@ -35,15 +37,35 @@ pub(crate) fn of(header: &RunHeader, tracks: &[Track], crossovers: &[Crossover])
 impl Analysis {
     /// Takes over the points that a run has found which confirms this one.
     pub fn confirm(&mut self, confirming: &Analysis) {
-        let is_of = |own: &Crossover, found: &Crossing| {
-            (&own.curve, &own.first, &own.second) == (&found.curve, &found.first, &found.second)
-        };
-        let is_band = |found: &&Crossing| {
-            let mut bands = self.crossovers.iter().filter(|own| own.band().is_some());
-            bands.any(|own| is_of(own, found))
-        };
-        let found: Vec<Crossing> = confirming.crossings.iter().filter(is_band).cloned().collect();
+        let bands = || self.crossovers.iter().filter(|own| own.band().is_some());
+        let found = confirming
+            .crossings
+            .iter()
+            .filter_map(|found| bands().find_map(|own| found.as_of(own)));
+        let found: Vec<Crossing> = found.collect();
         self.crossings.extend(found);
+    }
+}
+
+impl Crossing {
+    /// As what fresh trials say of a crossover; null where it is of another pair or curve.
+    fn as_of(&self, own: &Crossover) -> Option<Crossing> {
+        let pair = |first, second| (&self.first, &self.second) == (first, second);
+        if self.curve != own.curve {
+            None
+        } else if pair(&own.first, &own.second) {
+            Some(self.clone())
+        } else if pair(&own.second, &own.first) {
+            Some(Crossing {
+                first: own.first.clone(),
+                second: own.second.clone(),
+                at_bytes: None,
+                reason: Some(format!("there {} is ahead below it", own.second)),
+                ..self.clone()
+            })
+        } else {
+            None
+        }
     }
 }
 
@@ -70,14 +92,21 @@ fn of_pair(header: &RunHeader, tracks: &[Track], crossover: &Crossover) -> Optio
     let sizes: Vec<Bytes> = crossover.points.iter().map(|point| point.size).collect();
     let rows = sizes.iter().map(|&size| row(tracks, crossover, size)).collect::<Option<_>>()?;
     let curves = Curves::of(&sizes, rows);
+    // The sizes inside a band may be too close for the order of the pair to show beyond doubt.
+    let falls = curves.falls();
+    let curves = if falls { curves.turned() } else { curves };
     let found = curves.crossing();
     if found == Err(Open::NoChange) {
         return None;
     }
+    let (mut first, mut second) = (crossover.first.clone(), crossover.second.clone());
+    if falls {
+        swap(&mut first, &mut second);
+    }
     Some(Crossing {
         curve: crossover.curve.clone(),
-        first: crossover.first.clone(),
-        second: crossover.second.clone(),
+        first,
+        second,
         run: header.id.clone(),
         passes: count(curves.passes.len()),
         reason: found.as_ref().err().map(|why| why.words(&sizes)),
@@ -86,25 +115,29 @@ fn of_pair(header: &RunHeader, tracks: &[Track], crossover: &Crossover) -> Optio
     })
 }
 
-/// ln(time of the first / time of the second) at a size, of each pass that has both.
+/// ln(time of the first / time of the second) at a size, of each pass that has both: by what is
+/// typical of the rounds that each shares with the baseline of its own trial, else by totals.
 fn row(tracks: &[Track], crossover: &Crossover, size: Bytes) -> Option<BTreeMap<u32, f64>> {
     let cell = Cell { size, ..crossover.curve.clone() };
     let track = |label: &str| tracks.iter().find(|t| t.cell == cell && t.arm.label == label);
     let (first, second) = (track(&crossover.first)?, track(&crossover.second)?);
-    let others: BTreeMap<u32, &Point> = second.points.iter().map(|p| (p.pass, p)).collect();
-    let both = first.points.iter().filter_map(|point| {
-        let other = others.get(&point.pass)?;
-        Some((point.pass, between(point, other)))
-    });
-    Some(both.collect())
+    let shared = against_baseline(first).zip(against_baseline(second));
+    let (first, second) = shared.unwrap_or_else(|| (by_totals(first), by_totals(second)));
+    let both = |(pass, first): (u32, f64)| Some((pass, second.get(&pass)? - first));
+    Some(first.into_iter().filter_map(both).collect())
 }
 
-/// By what is typical of the rounds where both share a trial, else by totals.
-fn between(first: &Point, second: &Point) -> f64 {
-    let shared = (first.position == second.position)
-        .then(|| Some(second.typical_ln? - first.typical_ln?))
-        .flatten();
-    shared.unwrap_or_else(|| (first.compared_per_message() / second.compared_per_message()).ln())
+/// ln(the baseline's time / the arm's) in each pass, which is 0 of the baseline; null where a
+/// trial has none. An arm has one trial in a pass; the baseline has one in each group of arms.
+fn against_baseline(track: &Track) -> Option<BTreeMap<u32, f64>> {
+    let is_baseline = track.arm.role == Role::Baseline;
+    let of = |point: &Point| Some((point.pass, if is_baseline { 0.0 } else { point.typical_ln? }));
+    track.points.iter().map(of).collect()
+}
+
+/// The same but for what all arms of a pass have in common.
+fn by_totals(track: &Track) -> BTreeMap<u32, f64> {
+    track.points.iter().map(|point| (point.pass, -point.compared_per_message().ln())).collect()
 }
 
 /// Why there is no point.
@@ -161,6 +194,19 @@ impl Curves {
             sizes: sizes.iter().map(|size| (size.0 as f64).log2()).collect(),
             passes: passes.filter_map(whole).collect(),
         }
+    }
+
+    /// Whether the second is ahead at the smallest size and the first at the largest.
+    fn falls(&self) -> bool {
+        let mean = self.mean(None);
+        mean.first().zip(mean.last()).is_some_and(|(first, last)| *first > 0.0 && *last < 0.0)
+    }
+
+    /// The curves of the pair in the other order.
+    fn turned(self) -> Curves {
+        let passes = self.passes.into_iter();
+        let passes = passes.map(|pass| pass.into_iter().map(|value| -value).collect()).collect();
+        Curves { passes, ..self }
     }
 
     /// The mean curve, of all passes or of all but one.
@@ -234,7 +280,7 @@ fn change(mean: &[f64]) -> Result<usize, Open> {
 
 #[cfg(test)]
 mod tests {
-    use iolens_model::arm::Role;
+    use iolens_model::outcome::TrialOutcome;
     use iolens_model::plan::Plan;
 
     use super::*;
@@ -341,9 +387,45 @@ mod tests {
         // `arm` strays by 0.1 % on average, which is a hundredth of a doubling.
         assert!((at.value / 2048.0 - 1.0).abs() < 0.02, "{at:?}");
         let mut other = measured(&[1024, 8192], None);
+        other.crossovers.iter_mut().for_each(|own| swap(&mut own.first, &mut own.second));
+        other.confirm(&child);
+        assert_eq!(other.crossings[0].at_bytes, None);
+        assert_eq!(other.crossings[0].reason.as_deref(), Some("there base is ahead below it"));
+        let mut other = measured(&[1024, 8192], None);
         other.crossovers[0].shape = CrossoverShape::Mixed;
         other.confirm(&child);
         assert_eq!(other.crossings, [], "it has no band");
+    }
+
+    /// Two groups of arms, the machine slower by a fifth in the second: the baseline and an arm
+    /// of the first meet in the trials that they share.
+    #[test]
+    fn an_arm_meets_the_baseline_of_its_own_trials() {
+        let plan = fixture::plan(&["base", "arm", "other"]);
+        let mut run = fixture::run(Plan { sizes: sizes(&[1024, 8192]), ..plan });
+        run.header.confirms = Some("00000000".to_owned());
+        for pass in 1..=12 {
+            let stray = 1.0 + 0.001 * f64::from(pass % 3);
+            for cell in run.header.plan.cells() {
+                let ratio = 1.1_f64.powf((cell.size.0 as f64 / 2048.0).log2());
+                for (position, label, mood) in [(0, "arm", 5000.0), (1, "other", 6000.0)] {
+                    let arms = [
+                        ArmTime::new("base", Role::Baseline, &[mood; 4]),
+                        ArmTime::new(label, Role::Compared, &[mood / ratio * stray; 4]),
+                    ];
+                    let trial = fixture::trial(pass, &cell, &arms);
+                    run.trials.push(TrialOutcome { position, ..trial });
+                }
+            }
+        }
+        let crossings = analyse(&run).crossings;
+        let at = |second: &str| {
+            let found = crossings.iter().find(|c| (&*c.first, &*c.second) == ("base", second));
+            found.and_then(|found| found.at_bytes).expect("a point").value
+        };
+        for arm in ["arm", "other"] {
+            assert!((at(arm) / 2048.0 - 1.0).abs() < 0.02, "{arm}: {}", at(arm));
+        }
     }
 
     #[test]

@@ -20,7 +20,7 @@ const PAIRS: [(&str, &str); 3] = [
 ];
 
 /// The crossovers of every curve: the pairs above, then the baseline against
-/// each compared arm that is not among them.
+/// each compared arm that is not among them. The data decide the order of a pair.
 pub(crate) fn of(cells: &[CellAnalysis], delta: f64) -> Vec<Crossover> {
     let mut found = Vec::new();
     for (curve, mut cells) in grouped(cells, |cell| cell.cell.curve()) {
@@ -103,8 +103,9 @@ fn ahead(point: &CrossoverPoint, delta: f64) -> Ahead {
     }
 }
 
-/// The crossover of two arms from their points, ascending in size; null under
-/// two.
+/// The crossover of two arms from their points, ascending in size; null under two. The first
+/// of a pair is the one that is ahead at the smaller sizes: where the data say so, the two are
+/// named the other way round.
 pub(crate) fn of_points(
     curve: &Cell,
     [first, second]: [&str; 2],
@@ -116,8 +117,12 @@ pub(crate) fn of_points(
     };
     let (smallest, largest) = (smallest.size, largest.size);
     let order: Vec<Ahead> = points.iter().map(|point| ahead(point, delta)).collect();
-    let up = order.iter().take_while(|&&ahead| ahead == Ahead::First).count();
-    let down = order.iter().rev().take_while(|&&ahead| ahead == Ahead::Second).count();
+    if is_the_other_way_round(&order) {
+        let turned = points.into_iter().map(turned).collect();
+        return of_points(curve, [second, first], turned, delta);
+    }
+    let shape = shape(&order);
+    let [to, from] = ends(&order, shape);
     let size = |index: usize| points.get(index).map(|point| point.size);
     Some(Crossover {
         curve: curve.clone(),
@@ -125,34 +130,63 @@ pub(crate) fn of_points(
         second: second.to_owned(),
         smallest,
         largest,
-        first_ahead_to: up.checked_sub(1).and_then(size),
-        second_ahead_from: if down > 0 { size(points.len() - down) } else { None },
-        shape: shape(&order),
+        first_ahead_to: to.and_then(size),
+        second_ahead_from: from.and_then(size),
+        shape,
         steps: points.windows(2).filter_map(step).collect(),
         points,
     })
 }
 
-/// One crossing needs the first at the smallest size, the second at the
-/// largest, and the first nowhere above the second; sizes at which nobody is
-/// ahead may lie anywhere between. The one-sided shapes allow no such hole,
-/// since they say what is on the other side of their bound.
-fn shape(order: &[Ahead]) -> CrossoverShape {
-    let mut runs = order.to_vec();
+/// A point of the pair in the other order.
+fn turned(point: CrossoverPoint) -> CrossoverPoint {
+    let simultaneous = point.simultaneous.map(inverse);
+    CrossoverPoint { ratio: 1.0 / point.ratio, simultaneous, ..point }
+}
+
+/// Who is ahead from where to where, with the sizes at which nobody is or without them.
+fn runs(order: &[Ahead], with_unknown: bool) -> Vec<Ahead> {
+    let known = |ahead: &Ahead| with_unknown || *ahead != Ahead::Unknown;
+    let mut runs: Vec<Ahead> = order.iter().copied().filter(known).collect();
     runs.dedup();
-    let mut told: Vec<Ahead> = order.iter().copied().filter(|&a| a != Ahead::Unknown).collect();
-    told.dedup();
-    match (&runs[..], &told[..]) {
+    runs
+}
+
+/// Whether the second is ahead at small sizes and the first, or nobody, at large ones; or
+/// nobody at small sizes and the first at large ones.
+fn is_the_other_way_round(order: &[Ahead]) -> bool {
+    use Ahead::{First, Second, Unknown};
+    let whole = runs(order, true);
+    runs(order, false) == [Second, First] || whole == [Second, Unknown] || whole == [Unknown, First]
+}
+
+/// One crossing needs the first ahead at some size, the second at a larger one, and the first
+/// nowhere above the second; sizes at which nobody is ahead may lie anywhere. The one-sided
+/// shapes allow no such hole, since they say what is on the other side of their bound.
+fn shape(order: &[Ahead]) -> CrossoverShape {
+    match (&runs(order, true)[..], &runs(order, false)[..]) {
         (_, []) => CrossoverShape::NeitherAnywhere,
+        (_, [Ahead::First, Ahead::Second]) => CrossoverShape::Crosses,
         ([Ahead::First], _) => CrossoverShape::FirstThroughout,
         ([Ahead::Second], _) => CrossoverShape::SecondThroughout,
         ([Ahead::First, Ahead::Unknown], _) => CrossoverShape::FirstThenUnknown,
         ([Ahead::Unknown, Ahead::Second], _) => CrossoverShape::UnknownThenSecond,
-        ([Ahead::First, .., Ahead::Second], [Ahead::First, Ahead::Second]) => {
-            CrossoverShape::Crosses
-        }
         _ => CrossoverShape::Mixed,
     }
+}
+
+/// Up to which point the first is ahead, and from which the second. Where they cross these are
+/// the ends of the band, the last of the one and the first of the other; else the ends of a
+/// stretch without a hole that begins or ends all points.
+fn ends(order: &[Ahead], shape: CrossoverShape) -> [Option<usize>; 2] {
+    let last = order.iter().rposition(|&ahead| ahead == Ahead::First);
+    let first = order.iter().position(|&ahead| ahead == Ahead::Second);
+    if shape == CrossoverShape::Crosses {
+        return [last, first];
+    }
+    let up = order.iter().take_while(|&&ahead| ahead == Ahead::First).count();
+    let down = order.iter().rev().take_while(|&&ahead| ahead == Ahead::Second).count();
+    [up.checked_sub(1), (down > 0).then(|| order.len() - down)]
 }
 
 /// A jump between two neighbours that is more than three times the noise of

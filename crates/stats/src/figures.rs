@@ -7,7 +7,7 @@ use iolens_model::outcome::{Counts, MultishotCounts, ZerocopyCounts};
 
 use crate::analysis::{Estimate, Figures, ZerocopyFigures};
 use crate::gates::{cycles, instructions};
-use crate::interval::{Parts, Totals, count};
+use crate::interval::{Parts, Totals, by_pass, count};
 use crate::student::StudentTable;
 use crate::values::{ArmValues, Sums};
 
@@ -49,18 +49,21 @@ const OF_SOME: [Part; 7] = [
     |sums| per_cycle(sums, |counts| counts.pmu.stalled_cycles_backend),
 ];
 
-/// The figures of an arm over its used trials; null without any. The sums of each trial are
-/// unpacked once, for all figures.
-pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figures> {
+/// The figures of an arm over its used trials, each with its pass; null without any. The sums of
+/// each trial are unpacked once, for all figures.
+pub(crate) fn of(arms: &[(u32, &ArmValues)], table: &mut StudentTable) -> Option<Figures> {
     let mut all = OF_ALL.map(|_| Some(Vec::with_capacity(arms.len())));
     let mut some = OF_SOME.map(|_| Vec::new());
     let mut softirq = Some(Vec::new());
     let mut trial_values = Vec::with_capacity(arms.len());
-    for arm in arms {
+    for &(pass, arm) in arms {
         let sums = arm.sums();
-        all.iter_mut().zip(OF_ALL).for_each(|(column, part)| add(column, part(&sums)));
-        some.iter_mut().zip(OF_SOME).for_each(|(column, part)| column.extend(part(&sums)));
-        add(&mut softirq, softirq_time(arm, &sums));
+        let with_pass = |parts: Option<Parts>| Some((pass, parts?));
+        all.iter_mut().zip(OF_ALL).for_each(|(column, part)| add(column, with_pass(part(&sums))));
+        some.iter_mut()
+            .zip(OF_SOME)
+            .for_each(|(column, part)| column.extend(with_pass(part(&sums))));
+        add(&mut softirq, with_pass(softirq_time(arm, &sums)));
         let value = goodput(&sums).or_else(|| sums.time_per_message());
         trial_values.extend(value.map(|parts| parts.over / parts.under));
     }
@@ -101,7 +104,7 @@ pub(crate) fn of(arms: &[&ArmValues], table: &mut StudentTable) -> Option<Figure
 }
 
 /// Adds what a trial counted to a column that needs every trial; null as soon as one lacks it.
-fn add(column: &mut Option<Vec<Parts>>, counted: Option<Parts>) {
+fn add(column: &mut Option<Vec<InPass>>, counted: Option<InPass>) {
     match (column.as_mut(), counted) {
         (Some(column), Some(counted)) => column.push(counted),
         _ => *column = None,
@@ -181,11 +184,15 @@ fn softirq_time(arm: &ArmValues, sums: &Sums) -> Option<Parts> {
     Some(parts(arm.softirq_ticks? as f64 * TICK_NS, sums.tx.bytes))
 }
 
-/// Total over total with its interval; null without trials.
+/// What a trial of this pass counted.
+pub(crate) type InPass = (u32, Parts);
+
+/// Total over total with its interval over passes; null without trials.
 ///
 /// A count that was zero in every trial is zero, without an interval: it has
 /// no logarithm.
-pub(crate) fn estimate_of(parts: Vec<Parts>, table: &mut StudentTable) -> Option<Estimate> {
+pub(crate) fn estimate_of(trials: Vec<InPass>, table: &mut StudentTable) -> Option<Estimate> {
+    let parts = by_pass(trials);
     if let Some(totals) = Totals::of(&parts) {
         return Some(totals.estimate(table));
     }

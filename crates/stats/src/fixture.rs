@@ -16,7 +16,7 @@ use iolens_model::run::{Run, RunHeader};
 use iolens_model::trial::SliceKind;
 use iolens_model::units::{Bytes, Nanos};
 
-use crate::gates::{Case, Check};
+use crate::gates::{Case, Check, Flag};
 use crate::values;
 
 /// Messages of one slice.
@@ -118,6 +118,7 @@ pub(crate) fn run(plan: Plan) -> Run {
                 harness_slice_ns: 100.0,
                 receipt_round_trip_ns: Some(20_000.0),
                 memcpy_hot_bytes_per_s: 10e9,
+                spread: None,
                 memcpy_cold_bytes_per_s: 5e9,
                 memcpy_hot_all_bytes_per_s: 20e9,
                 memcpy_cold_all_bytes_per_s: 8e9,
@@ -256,14 +257,25 @@ pub(crate) fn one_arm_trial(change: impl Fn(&mut SliceOutcome)) -> Run {
 /// Asks one gate about the first arm of the first trial. `expect` is null for
 /// a pass, `flag` for a flag, and a part of the reason otherwise.
 pub(crate) fn check_gate(gate: fn(&Case<'_>) -> Check, run: &Run, expect: Option<&str>) {
-    let trial = &run.trials[0];
-    let sums = values::sums(trial);
-    let case = Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] };
-    match (gate(&case), expect) {
+    match (asked(gate, run), expect) {
         (Check::Pass, None) | (Check::Flag(_), Some("flag")) => {}
         (Check::Invalid(why), Some(part)) if why.contains(part) => {}
         (check, expect) => panic!("found {check:?}, expected {expect:?}"),
     }
+}
+
+/// What a gate says once of the first arm of the first trial, beside passing it.
+pub(crate) fn said_once(gate: fn(&Case<'_>) -> Check, run: &Run) -> String {
+    match asked(gate, run) {
+        Check::Flag(Flag::Once(text)) => text.to_string(),
+        check => panic!("found {check:?}"),
+    }
+}
+
+fn asked(gate: fn(&Case<'_>) -> Check, run: &Run) -> Check {
+    let trial = &run.trials[0];
+    let sums = values::sums(trial);
+    gate(&Case { header: &run.header, trial, outcome: &trial.arms[0], sums: &sums[0] })
 }
 
 /// Asks all gates about the first arm of the first trial, so that a gate that

@@ -47,6 +47,11 @@ impl Fold {
         &self.values
     }
 
+    /// What all of them told.
+    pub(crate) fn told(&self) -> Arc<Told> {
+        Arc::clone(&self.told)
+    }
+
     /// The analysis of the trials so far; the header has the end of the run where it has
     /// ended.
     #[must_use]

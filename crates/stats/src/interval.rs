@@ -1,5 +1,7 @@
 //! Intervals on the logarithm: means, spreads, and totals over totals.
 
+use std::collections::BTreeMap;
+
 use crate::analysis::{Estimate, Interval};
 use crate::student::{Multipliers, StudentTable};
 
@@ -76,6 +78,17 @@ pub(crate) struct Parts {
     pub(crate) over: f64,
     /// Denominator, as counted.
     pub(crate) under: f64,
+}
+
+/// What the trials of each pass add together. Trials of one pass saw the machine in one mood and
+/// are no independent values; an arm that is in several groups has several.
+pub(crate) fn by_pass(trials: impl IntoIterator<Item = (u32, Parts)>) -> Vec<Parts> {
+    let mut passes: BTreeMap<u32, Parts> = BTreeMap::new();
+    for (pass, own) in trials {
+        let sum = passes.entry(pass).or_insert(Parts { over: 0.0, under: 0.0 });
+        (sum.over, sum.under) = (sum.over + own.over, sum.under + own.under);
+    }
+    passes.into_values().collect()
 }
 
 /// A ratio of totals and how much each trial pulls at its logarithm.

@@ -1,6 +1,9 @@
 //! Round-trip times of an arm: pooled over its trials, with intervals from
 //! how far the trials differ.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use iolens_model::latency::Histogram;
 
 use crate::analysis::{Estimate, Interval, LatencyFigures};
@@ -8,16 +11,18 @@ use crate::figures;
 use crate::interval::{Moments, Parts, count};
 use crate::student::StudentTable;
 
-/// The figures of an arm from one histogram per used trial; null without a
+/// The figures of an arm from one histogram per used trial, with its pass; null without a
 /// time in each.
-pub(crate) fn of(trials: &[&Histogram], table: &mut StudentTable) -> Option<LatencyFigures> {
-    let means = |histogram: &&Histogram| {
+pub(crate) fn of(trials: &[(u32, &Histogram)], table: &mut StudentTable) -> Option<LatencyFigures> {
+    let means = |(pass, histogram): &(u32, &Histogram)| {
         let times = histogram.total() as f64;
-        Some(Parts { over: histogram.mean_ns()? * times, under: times })
+        Some((*pass, Parts { over: histogram.mean_ns()? * times, under: times }))
     };
     let mean_ns = figures::estimate_of(trials.iter().map(means).collect::<Option<_>>()?, table)?;
-    let histogram = pooled(trials);
-    let mut at = |q| percentile(q, trials, &histogram, table);
+    let passes = by_pass(trials);
+    let passes: Vec<&Histogram> = passes.iter().map(Cow::as_ref).collect();
+    let histogram = pooled(&passes);
+    let mut at = |q| percentile(q, &passes, &histogram, table);
     Some(LatencyFigures {
         samples: histogram.total(),
         mean_ns,
@@ -26,6 +31,17 @@ pub(crate) fn of(trials: &[&Histogram], table: &mut StudentTable) -> Option<Late
         p999_ns: at(0.999),
         histogram,
     })
+}
+
+/// The times of each pass, which may have several trials.
+fn by_pass<'a>(trials: &[(u32, &'a Histogram)]) -> Vec<Cow<'a, Histogram>> {
+    let mut passes: BTreeMap<u32, Vec<&'a Histogram>> = BTreeMap::new();
+    trials.iter().for_each(|(pass, own)| passes.entry(*pass).or_default().push(own));
+    let all = |trials: Vec<&'a Histogram>| match trials[..] {
+        [one] => Cow::Borrowed(one),
+        _ => Cow::Owned(pooled(&trials)),
+    };
+    passes.into_values().map(all).collect()
 }
 
 /// All times, by adding counts. Sorting finds the histograms' own order and
@@ -85,7 +101,7 @@ mod tests {
     }
 
     fn figures(trials: &[Histogram]) -> Option<LatencyFigures> {
-        of(&trials.iter().collect::<Vec<_>>(), &mut StudentTable::new(1))
+        of(&(1..).zip(trials).collect::<Vec<_>>(), &mut StudentTable::new(1))
     }
 
     #[test]

@@ -157,15 +157,35 @@ impl<'a> Visits<'a> {
             .collect()
     }
 
+    /// Why the numbers of this arm in a trial are used for nothing; null where they are.
+    pub(crate) fn unused(&self, trial: &TrialValues, label: &str) -> Option<String> {
+        let arm = trial.arms.iter().find(|arm| arm.outcome.arm.label == label);
+        let refusal = arm.and_then(|arm| arm.refusal.as_deref()).or(trial.refusal.as_deref());
+        if let Some(refusal) = refusal {
+            return Some(refusal.reason.clone());
+        }
+        if trial.pass == 0 {
+            return Some("it looked for the work of a slice".to_owned());
+        }
+        if !self.complete.contains(&trial.pass) {
+            return Some("its pass is not complete".to_owned());
+        }
+        let again = self.index_of(trial).is_some_and(|i| self.is_superseded(i, label));
+        again.then(|| "the trial was run again in the same pass".to_owned())
+    }
+
+    fn index_of(&self, trial: &TrialValues) -> Option<usize> {
+        let mut of_pass = self.by_pass.get(&trial.pass).into_iter().flatten().copied();
+        of_pass.find(|&i| std::ptr::eq(self.trials[i], trial))
+    }
+
     fn is_superseded(&self, i: usize, label: &str) -> bool {
         self.repeats[i].iter().any(|&j| self.trials[j].usable(label).is_some())
     }
 
     /// Whether a later trial of the pass stands for every arm of this one.
     pub(crate) fn is_replaced(&self, trial: &TrialValues) -> bool {
-        let is_it = |i: &usize| std::ptr::eq(self.trials[*i], trial);
-        let of_pass = self.by_pass.get(&trial.pass).into_iter().flatten().copied();
-        let Some(i) = of_pass.into_iter().find(is_it) else {
+        let Some(i) = self.index_of(trial) else {
             return false;
         };
         let usable = |arm: &&ArmValues| trial.usable(&arm.outcome.arm.label).is_some();

@@ -49,8 +49,15 @@ impl Quantity {
     }
 
     /// The CPU time that is compared in a cell; null where none is.
-    pub(crate) fn cpu_of(cell: &Cell) -> Option<Quantity> {
+    #[must_use]
+    pub fn cpu_of(cell: &Cell) -> Option<Quantity> {
         Quantity::all(cell).iter().copied().find(|&quantity| quantity != Quantity::Time)
+    }
+
+    /// By how many quantities a run says who is ahead in a cell: of messages by the time alone,
+    /// unless somebody asks for both.
+    pub(crate) fn claimed(cell: &Cell) -> usize {
+        Quantity::between_runs(cell).count()
     }
 
     /// What one run is held against another by: of messages the time, which decides.

@@ -1,35 +1,46 @@
 //! The hidden second copies of the baseline: the noise floor, and whether the
 //! run can be trusted (gate 17).
 
-use iolens_model::arm::Role;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
 use crate::analysis::{CellAnalysis, Contrast, Interval, SelfCheck};
 use crate::interval::{count, median};
 
+/// Trials under which a self-check says nothing about the run.
+const TRIALS_MIN: u32 = 5;
+
 /// What the self-checks of a run say.
 pub(crate) fn of(cells: &[CellAnalysis], delta: f64) -> SelfCheck {
-    let contrasts = cells.iter().flat_map(contrasts);
-    let checks: Vec<Check> = contrasts.map(|c| (c.pointwise, c.simultaneous)).collect();
-    of_checks(&checks, delta)
+    let contrasts = cells.iter().flat_map(|cell| &cell.checks).filter_map(|c| c.contrast.as_ref());
+    let check =
+        |c: &Contrast| Check { n: c.n, pointwise: c.pointwise, simultaneous: c.simultaneous };
+    of_checks(&contrasts.map(check).collect::<Vec<Check>>(), delta)
 }
 
-/// The pointwise and the simultaneous interval of a self-check.
-pub(crate) type Check = (Option<Interval>, Option<Interval>);
+/// A self-check.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Check {
+    /// Trials.
+    pub(crate) n: u32,
+    pub(crate) pointwise: Option<Interval>,
+    pub(crate) simultaneous: Option<Interval>,
+}
 
 /// The same of self-checks of any origin.
 pub(crate) fn of_checks(checks: &[Check], delta: f64) -> SelfCheck {
-    let mut widths: Vec<f64> = checks.iter().filter_map(|c| Some(c.0?.half_width())).collect();
-    let checked = count(widths.len());
-    let counted =
-        |which: &dyn Fn(&Check) -> bool| count(checks.iter().filter(|c| which(c)).count());
+    let mut widths: Vec<f64> =
+        checks.iter().filter_map(|c| Some(c.pointwise?.half_width())).collect();
+    let counts = |c: &&Check| c.pointwise.is_some() && c.n >= TRIALS_MIN;
+    let counted: Vec<&Check> = checks.iter().filter(counts).collect();
+    let with = |which: &dyn Fn(&Check) -> bool| count(counted.iter().filter(|c| which(c)).count());
     SelfCheck {
-        cells: checked,
-        excluding_one: counted(&|(pointwise, _)| leaves_one_out(*pointwise)),
-        bound: bound(checked),
+        checks: count(widths.len()),
+        counted: count(counted.len()),
+        excluding_one: with(&|check| leaves_one_out(check.pointwise)),
+        bound: bound(count(counted.len())),
         floor_widest: widths.iter().copied().max_by(f64::total_cmp),
         floor_median: median(&mut widths),
-        judged: counted(&|(_, simultaneous)| is_beyond(*simultaneous, delta)),
+        judged: with(&|check| is_beyond(check.simultaneous, delta)),
     }
 }
 
@@ -40,11 +51,6 @@ fn leaves_one_out(pointwise: Option<Interval>) -> bool {
 /// Whether any other arm with this interval would be FASTER or SLOWER.
 fn is_beyond(simultaneous: Option<Interval>, delta: f64) -> bool {
     simultaneous.is_some_and(|i| i.low > 1.0 + delta || i.high < 1.0 / (1.0 + delta))
-}
-
-fn contrasts(cell: &CellAnalysis) -> impl Iterator<Item = &Contrast> {
-    let checks = cell.arms.iter().filter(|arm| arm.arm.role == Role::SelfCheck);
-    checks.filter_map(|arm| arm.contrast.as_ref())
 }
 
 /// Whether the pointwise interval excludes 1; about 5 % do by chance.

@@ -19,6 +19,7 @@ use iolens_model::run::StoppedBy;
 mod changes;
 mod crossings;
 mod findings;
+mod neighbours;
 
 const RUNS: u32 = 10_000;
 

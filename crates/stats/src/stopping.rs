@@ -4,7 +4,7 @@ use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::run::StoppedBy;
 
-use crate::analysis::{Analysis, ArmAnalysis};
+use crate::analysis::{Analysis, ArmAnalysis, Interval};
 use crate::interval::median;
 use crate::roster;
 use crate::wording::{cell_in, percent, percent_above, trials};
@@ -180,6 +180,10 @@ pub fn unmet(analysis: &Analysis, plan: &Plan) -> Vec<String> {
         for arm in cell.arms.iter().filter(|arm| roster::has_contrast(&arm.arm)) {
             let name = format!("{}, {}", cell_in(plan, &cell.cell), arm.arm.label);
             match width(arm) {
+                Width::Half(half) if !Interval::is_half_usable(half) => {
+                    let n = arm.contrast.as_ref().map_or(0, |contrast| contrast.n);
+                    lines.push((half, format!("{name}: no usable interval from {}", trials(n))));
+                }
                 Width::Half(half) if half > plan.precision => {
                     let wide = percent_above(half, plan.precision);
                     let target = percent(plan.precision);
@@ -289,6 +293,9 @@ mod tests {
         assert_eq!(lines.len(), 1, "{lines:?}");
         // sd of ln is ln(1.5)/√3, half-width exp(3.1824·sd/2) − 1 = 45.1 %.
         assert_eq!(lines[0], "1 KiB × 1 thread, arm: ±45.1 % > 3 %");
+        run.trials.truncate(2);
+        let lines = unmet(&analyse(&run), &run.header.plan);
+        assert_eq!(lines[0], "1 KiB × 1 thread, arm: no usable interval from 2 trials");
         run.trials.truncate(1);
         let lines = unmet(&analyse(&run), &run.header.plan);
         assert_eq!(lines[0], "1 KiB × 1 thread, arm: no interval, 1 trial");

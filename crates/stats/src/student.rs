@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use crate::analysis::Neighbours;
+
 /// The quantile `p` of t with `freedom` degrees of freedom, which need not be whole;
 /// null where there are none, or where `p` is not inside (0.5, 1).
 pub(crate) fn quantile(freedom: impl Into<f64>, p: f64) -> Option<f64> {
@@ -37,6 +39,14 @@ impl Multipliers {
             simultaneous: quantile(freedom, 1.0 - 0.025 / f64::from(contrasts.max(1)))?,
         })
     }
+
+    fn times(self, widening: f64) -> Multipliers {
+        Multipliers {
+            pointwise: self.pointwise * widening,
+            pointwise90: self.pointwise90 * widening,
+            simultaneous: self.simultaneous * widening,
+        }
+    }
 }
 
 /// The multipliers of a run, kept because almost all of its contrasts have
@@ -44,19 +54,38 @@ impl Multipliers {
 #[derive(Debug)]
 pub(crate) struct StudentTable {
     contrasts: u32,
+    /// Variance of a mean over trials, over that of a mean of independent ones; at least 1.
+    inflation: f64,
     known: BTreeMap<u32, Option<Multipliers>>,
 }
 
 impl StudentTable {
     /// A table for a run with this many contrasts (J, at least 1).
     pub(crate) fn new(contrasts: u32) -> StudentTable {
-        StudentTable { contrasts: contrasts.max(1), known: BTreeMap::new() }
+        StudentTable { contrasts: contrasts.max(1), inflation: 1.0, known: BTreeMap::new() }
+    }
+
+    /// The same for trials that resemble those of the passes before them.
+    pub(crate) fn of_neighbours(contrasts: u32, found: Option<&Neighbours>) -> StudentTable {
+        let inflation = found.filter(|found| found.matters).map_or(1.0, |found| found.inflation);
+        StudentTable { inflation, ..StudentTable::new(contrasts) }
     }
 
     /// The multipliers for `n` trials; null under two.
+    ///
+    /// Trials that resemble each other are as good as n / inflation independent ones, and
+    /// their own spread is smaller than that of all that might have been: by
+    /// (n - inflation) / (n - 1), which is in the standard error that these are for.
     pub(crate) fn multipliers(&mut self, n: u32) -> Option<Multipliers> {
-        let contrasts = self.contrasts;
-        let at = || Multipliers::at(f64::from(n.checked_sub(1)?), contrasts);
+        let (contrasts, inflation) = (self.contrasts, self.inflation);
+        let at = || {
+            let n = f64::from(n.checked_sub(1)?) + 1.0;
+            if inflation <= 1.0 {
+                return Multipliers::at(n - 1.0, contrasts);
+            }
+            let widening = (inflation * (n - 1.0) / (n - inflation)).sqrt();
+            Some(Multipliers::at(n / inflation - 1.0, contrasts)?.times(widening))
+        };
         *self.known.entry(n).or_insert_with(at)
     }
 }

@@ -46,7 +46,7 @@ pub(crate) struct Point {
 impl Point {
     /// What an arm's values in a trial say; null without what is compared.
     pub(crate) fn of(trial: &TrialValues, arm: &ArmValues) -> Option<Point> {
-        let Brief { bytes, switches, slices } = arm.brief;
+        let Brief { bytes, switches, slices, .. } = arm.brief;
         let time = arm.parts(Quantity::Time).or_else(|| arm.sums().time_per_message())?;
         Some(Point {
             pass: trial.pass,

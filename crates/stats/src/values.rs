@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use iolens_model::arm::{ArmOutcome, Role};
-use iolens_model::cell::Cell;
+use iolens_model::cell::{Cell, SyscallSetting};
 use iolens_model::outcome::{Counts, EndFacts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::run::RunHeader;
 use iolens_model::trial::SliceKind;
@@ -37,6 +37,8 @@ pub struct TrialValues {
     pub(crate) status: Status,
     /// Why nothing of the trial can be used.
     pub(crate) refusal: Option<Box<Refusal>>,
+    /// Time in each slice that is not its messages', at most, ns; null where that is not known.
+    pub(crate) slice_overhead_ns: Option<f64>,
     pub(crate) arms: Box<[ArmValues]>,
 }
 
@@ -90,11 +92,14 @@ pub(crate) struct Brief {
     pub(crate) switches: Option<u64>,
     /// Measured slices.
     pub(crate) slices: u32,
+    /// Median time of one, ns; 0 without any.
+    pub(crate) slice_ns: u64,
 }
 
 impl Brief {
-    fn of(sums: &Sums) -> Brief {
-        Brief { bytes: sums.tx.bytes, switches: sums.switches(), slices: sums.slices }
+    fn of(sums: &Sums, slice_ns: u64) -> Brief {
+        let switches = sums.switches();
+        Brief { bytes: sums.tx.bytes, switches, slices: sums.slices, slice_ns }
     }
 }
 
@@ -264,7 +269,7 @@ impl TrialValues {
                     offered: Offered::of(trial, outcome).map(Box::new),
                     softirq_ticks: softirq_ticks(shared, sums),
                     packed: known.packed(sums),
-                    brief: Brief::of(sums),
+                    brief: Brief::of(sums, slice_ns(trial, index)),
                     compared: of_arm(index, sums),
                     refusal: arm_refusal(outcome, sums, findings.invalid).map(Box::new),
                     flags: known.flags(findings.flags),
@@ -281,6 +286,7 @@ impl TrialValues {
             started_unix_ns: trial.started_unix_ns,
             status: trial.status,
             refusal: refusal.map(Box::new),
+            slice_overhead_ns: slice_overhead_ns(header, trial),
             arms,
         }
     }
@@ -297,6 +303,31 @@ impl TrialValues {
     pub(crate) fn baseline(&self) -> Option<&ArmValues> {
         self.arms.iter().find(|arm| arm.outcome.arm.role == Role::Baseline)
     }
+}
+
+/// Time in each slice of a trial that is not its messages', at most, ns: the receipt there and
+/// back where there is one, the harness's own else. A few calls in a row are measured with it.
+fn slice_overhead_ns(header: &RunHeader, trial: &TrialOutcome) -> Option<f64> {
+    let is_row = |syscall: SyscallSetting| syscall.in_a_row.is_some();
+    match trial.cell.topology() {
+        _ if trial.cell.syscall().is_some_and(is_row) => None,
+        Some(topology) if topology.is_apart() => {
+            let ends = [&trial.tx, &trial.rx].into_iter().flatten();
+            Some(ends.filter_map(|end| end.min_round_trip_ns).min()? as f64)
+        }
+        Some(topology) if trial.cell.net().is_some() && topology.has_receiver() => {
+            header.calibration.receipt_round_trip_ns
+        }
+        _ => Some(header.calibration.harness_slice_ns),
+    }
+}
+
+/// Median time of an arm's measured slices, ns; 0 without any.
+fn slice_ns(trial: &TrialOutcome, arm: usize) -> u64 {
+    let of_arm = measured(trial).filter(|slice| slice.arm == arm);
+    let mut times: Vec<u64> = of_arm.map(|slice| slice.tx.time_ns).collect();
+    let middle = times.len() / 2;
+    if times.is_empty() { 0 } else { *times.select_nth_unstable(middle).1 }
 }
 
 /// Which CPUs the two ends of a trial may use.
@@ -350,6 +381,13 @@ fn softirq_ticks(shared: SharedCpus, sums: &Sums) -> Option<u64> {
         SharedCpus::OfRx => Some(received),
         SharedCpus::Unknown => None,
     }
+}
+
+/// Ticks in softirq on the CPUs of both ends while an arm ran, each CPU once; null where they
+/// are not known.
+#[must_use]
+pub fn softirq_of(trial: &TrialOutcome, arm: usize) -> Option<u64> {
+    softirq_ticks(SharedCpus::of(trial), sums(trial).get(arm)?)
 }
 
 /// Measured sums per arm of a trial, in the order of its arms.

@@ -18,7 +18,7 @@ pub(crate) struct Context<'a> {
     pub(crate) floor: Option<&'a Claim>,
     /// Why the numbers cannot be used, where a gate says so.
     pub(crate) invalid: Option<&'a str>,
-    /// Why they show somebody else's limit.
+    /// Why they show somebody else's limit, or slices of unequal length.
     pub(crate) unranked: Option<&'a str>,
 }
 
@@ -63,11 +63,14 @@ pub(crate) fn conclude(
         return beyond_reason(verdict, &simultaneous, context);
     }
     if !simultaneous.contains(1.0) {
-        let reason = format!(
-            "simultaneous 95 % interval {} excludes 1 and reaches inside ±{}",
-            range(&simultaneous),
-            percent(context.delta)
-        );
+        let ends = match simultaneous.is_usable() {
+            true => range(&simultaneous),
+            false if simultaneous.low > 1.0 => format!("from {:.3} up", simultaneous.low),
+            false => format!("up to {:.3}", simultaneous.high),
+        };
+        let delta = percent(context.delta);
+        let reason =
+            format!("simultaneous 95 % interval {ends} excludes 1 and reaches inside ±{delta}");
         return plain(Verdict::Small, with_noise(reason, noisy.filter(|_| inside)));
     }
     inconclusive(claim, context, table, if inside { noisy } else { None })
@@ -94,7 +97,13 @@ fn beyond_reason(verdict: Verdict, interval: &Interval, context: &Context<'_>) -
     let side = if verdict == Verdict::Faster { "above" } else { "below" };
     let bound =
         if verdict == Verdict::Faster { 1.0 + context.delta } else { 1.0 / (1.0 + context.delta) };
-    let rule = format!("simultaneous 95 % interval {} is {side} {bound:.3}", range(interval));
+    let ends = match interval.is_usable() {
+        true => range(interval),
+        // How far it goes away from the band is not known.
+        false if verdict == Verdict::Faster => format!("from {:.3} up", interval.low),
+        false => format!("up to {:.3}", interval.high),
+    };
+    let rule = format!("simultaneous 95 % interval {ends} is {side} {bound:.3}");
     if context.role == Role::SelfCheck {
         let reason = format!("a second copy of the baseline differs from it: {rule}");
         return plain(Verdict::Invalid, reason);
@@ -106,8 +115,12 @@ fn beyond_reason(verdict: Verdict, interval: &Interval, context: &Context<'_>) -
 fn too_noisy(context: &Context<'_>) -> Option<String> {
     let floor = context.floor?.half_width()?;
     (floor > context.delta).then(|| {
-        let (floor, delta) = (percent_above(floor, context.delta), percent(context.delta));
-        format!("too noisy for δ = {delta}: the self-check's half-width is {floor}")
+        let delta = percent(context.delta);
+        let half = match Interval::is_half_usable(floor) {
+            true => format!("half-width is {}", percent_above(floor, context.delta)),
+            false => "interval is not usable".to_owned(),
+        };
+        format!("too noisy for δ = {delta}: the self-check's {half}")
     })
 }
 
@@ -137,10 +150,16 @@ fn inconclusive(
         (Some(_), Some(floor)) => trials_for_width(floor, context.delta, table, Level::Pointwise),
         _ => trials_to_decide(claim, context.delta, table),
     };
-    let interval = claim.simultaneous.as_ref().map(range).unwrap_or_default();
     let delta = percent(context.delta);
-    let mut reason =
-        format!("simultaneous 95 % interval {interval} neither excludes 1 nor settles ±{delta}");
+    let mut reason = match claim.simultaneous {
+        Some(interval) if !interval.is_usable() => {
+            format!("no usable interval from {}", trials(claim.moments.n))
+        }
+        interval => {
+            let ends = interval.as_ref().map(range).unwrap_or_default();
+            format!("simultaneous 95 % interval {ends} neither excludes 1 nor settles ±{delta}")
+        }
+    };
     if let Some(n) = needed {
         reason = format!("{reason}; about {}{} would", trials(n), claim.source.words());
     }
@@ -342,6 +361,20 @@ mod tests {
         let conclusion = conclude(&measured(12, 0.0, 0.2, table), &context(None), table);
         let n = conclusion.trials_needed.expect("a number of trials");
         assert!((176..=180).contains(&n), "{n}");
+    }
+
+    #[test]
+    fn an_interval_wider_than_a_factor_of_ten_has_no_ends() {
+        let table = &mut StudentTable::new(1);
+        let said = |mean, sd, table: &mut StudentTable| {
+            conclude(&measured(2, mean, sd, table), &context(None), table).reason
+        };
+        assert!(said(0.5, 2.0, table).starts_with("no usable interval from 2 trials"));
+        assert!(said(0.5, 0.01, table).starts_with("simultaneous 95 % interval 1."));
+        let faster = said(30.0, 0.5, table);
+        assert!(faster.contains("interval from ") && faster.contains(" up is above "), "{faster}");
+        let slower = said(-30.0, 0.5, table);
+        assert!(slower.contains("interval up to 0.000 is below "), "{slower}");
     }
 
     #[test]

@@ -42,7 +42,7 @@ impl Copy {
         }
         for suffix in ["", "-wal", "-journal"] {
             let from = beside(path, suffix);
-            if from.exists() {
+            if fs::symlink_metadata(&from).is_ok_and(|found| suffix.is_empty() || found.is_file()) {
                 fs::copy(from, copy.folder.join(format!("{COPIED}{suffix}")))?;
             }
         }

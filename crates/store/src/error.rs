@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 use thiserror::Error;
 
+use crate::room;
+
 /// Why the store could not do what it was asked.
 #[derive(Debug, Error)]
 pub enum StoreError {
@@ -40,6 +42,29 @@ pub enum StoreError {
     Missing {
         /// The file.
         path: PathBuf,
+    },
+    /// There is a file, and nothing was ever written to it.
+    #[error(
+        "there are no results in {}: the file is empty\n  \
+         `iolens run net --quick --db FILE` measures into it, another --db FILE reads others",
+        path.display()
+    )]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// SQLite could not write, and the file system has no room.
+    #[error(
+        "cannot {doing} in {}: the file system of that file is full\n  \
+         free space there, or name a file on another one with --db FILE; what was committed \
+         before is safe",
+        path.display()
+    )]
+    Full {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
     },
     /// The file is no database.
     #[error(
@@ -191,10 +216,18 @@ impl StoreError {
         let why = match &source {
             FromSqlConversionFailure(_, _, why) => why.to_string(),
             IntegralValueOutOfRange(..) | InvalidColumnType(..) => source.to_string(),
+            // Where the index of the WAL finds no room SQLite tells of I/O alone.
+            _ if is_of_io(&source) && room::is_full(&path) => {
+                return StoreError::Full { doing, path };
+            }
             _ => return StoreError::Sqlite { doing, path, source },
         };
         StoreError::Damaged { doing, path, why }
     }
+}
+
+fn is_of_io(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen))
 }
 
 /// What SQLite said, without the statement that it said it of.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::schema::{self, APPLICATION_ID, SCHEMA_VERSION};
+use crate::upkeep::{LOGS, beside};
 use crate::{Store, StoreError};
 
 /// How long an operation waits for another process that is writing. A trial is
@@ -39,6 +40,7 @@ impl Store {
         let mut store =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         store.refuse_read_only()?;
+        store.refuse_oddities()?;
         // The schema is made before the switch to WAL: the mark that says whose
         // file it is must be in the file itself, not in a log beside it.
         let found = schema::migrate(&mut store.connection)
@@ -52,13 +54,16 @@ impl Store {
     /// An older file is brought up to date first.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`StoreError::Missing`] where there is no file, and
-    /// [`StoreError::Older`] for an older one that may not be written.
+    /// As [`Store::open`]; [`StoreError::Missing`] where there is no file, [`StoreError::Empty`]
+    /// where nothing is in it, and [`StoreError::Older`] for an older one that may not be written.
     pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
-        if identify(path)? == Identity::Nothing {
-            return Err(StoreError::Missing { path: path.to_owned() });
+        match identify(path)? {
+            Identity::Nothing => return Err(StoreError::Missing { path: path.to_owned() }),
+            Identity::Empty => return Err(StoreError::Empty { path: path.to_owned() }),
+            Identity::Ours => {}
         }
         let store = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        store.refuse_oddities()?;
         let found = schema::version(&store.connection)
             .map_err(|e| StoreError::sqlite("read the schema version", path, e))?;
         refuse_newer(path, found)?;
@@ -86,6 +91,15 @@ impl Store {
         Err(failed(rusqlite::Error::SqliteFailure(error, None)))
     }
 
+    /// A file of ours defines tables and their indexes; what else could be in one runs when it
+    /// is read or written.
+    fn refuse_oddities(&self) -> Result<(), StoreError> {
+        match schema::oddity(&self.connection).map_err(self.failed("read the schema"))? {
+            None => Ok(()),
+            Some(found) => Err(StoreError::NotResults { path: self.path.clone(), found }),
+        }
+    }
+
     /// Lets readers read while a trial is written. A file system without
     /// shared memory keeps the rollback journal: slower, and as safe.
     fn enter_wal(&self) -> Result<(), StoreError> {
@@ -102,8 +116,10 @@ impl Store {
 /// What stands at a path.
 #[derive(Debug, PartialEq, Eq)]
 enum Identity {
-    /// No file, or an empty one, which is what SQLite makes first.
+    /// No file.
     Nothing,
+    /// An empty one, which is what SQLite makes first.
+    Empty,
     /// A file of ours.
     Ours,
 }
@@ -122,11 +138,12 @@ fn identify(path: &Path) -> Result<Identity, StoreError> {
         Ok(metadata) if !metadata.is_file() => return refused("it is not a regular file"),
         Ok(_) => {}
     }
+    refuse_odd_logs(path)?;
     let mut header = Vec::with_capacity(HEADER_BYTES);
     let file = File::open(path).map_err(unreadable)?;
     file.take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(unreadable)?;
     if header.is_empty() {
-        return Ok(Identity::Nothing);
+        return Ok(Identity::Empty);
     }
     if header.len() < HEADER_BYTES || !header.starts_with(MAGIC) {
         return refused("it is not an SQLite database");
@@ -139,6 +156,25 @@ fn identify(path: &Path) -> Result<Identity, StoreError> {
     }
     refuse_newer(path, big_endian(&header, USER_VERSION_AT))?;
     Ok(Identity::Ours)
+}
+
+/// SQLite opens what it finds beside a database as its logs: it would follow a link, and wait
+/// for ever for the other end of a FIFO.
+fn refuse_odd_logs(path: &Path) -> Result<(), StoreError> {
+    for suffix in LOGS {
+        let log = beside(path, suffix);
+        match fs::symlink_metadata(&log) {
+            Ok(found) if !found.is_file() => {
+                let found = format!("{} beside it is no regular file", log.display());
+                return Err(StoreError::NotResults { path: path.to_owned(), found });
+            }
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::Unreadable { path: log, source: e });
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(())
 }
 
 /// Whether there is a file of ours.

@@ -9,9 +9,11 @@ use iolens_model::host::HostFacts;
 use iolens_model::origin::Origin;
 use iolens_model::outcome::TrialOutcome;
 use iolens_model::run::{Run, RunEnd, RunHeader};
+use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
 use serde::Serialize;
 
+use crate::lines::said;
 use crate::trial::{Stretch, Trials};
 use crate::{Store, StoreError, profile, row, search};
 
@@ -40,21 +42,26 @@ pub struct RunSummary {
     pub host: Option<String>,
     /// Where it came from; null for a run that was measured into this file.
     pub origin: Option<Origin>,
+    /// Why it cannot be read, of a run that is damaged; what else is known of it may be wrong.
+    pub damaged: Option<String>,
 }
 
 impl RunSummary {
     /// How the run ended, in words.
     #[must_use]
     pub fn ended(&self) -> &'static str {
+        if self.damaged.is_some() {
+            return "damaged";
+        }
         self.end.as_ref().map_or("killed or still running", |end| end.stopped_by.word())
     }
 }
 
 impl Store {
-    /// Every run, in the order in which they came into the file.
+    /// Every run, in the order in which they came into the file; one that is damaged says so.
     ///
     /// # Errors
-    /// Damaged rows, or what SQLite says.
+    /// What SQLite says.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.snapshot("list the runs", |connection| {
             let sql = "SELECT run.run, id, name, confirms, started_unix_ns, build, study, \
@@ -68,7 +75,9 @@ impl Store {
                        WHERE trial.run = run.run)) AS cells \
                        FROM run LEFT JOIN origin USING (run) ORDER BY run.run";
             let mut statement = connection.prepare_cached(sql)?;
-            let summaries = statement.query_map([], |row| summary(connection, row))?;
+            let summaries = statement.query_map([], |row| {
+                Ok(summary(connection, row).unwrap_or_else(|why| damaged(row, why)))
+            })?;
             summaries.collect()
         })
     }
@@ -82,10 +91,10 @@ impl Store {
     }
 
     /// What is known of every run besides its trials, in the order in which they came into the
-    /// file.
+    /// file. One that is damaged is left out.
     ///
     /// # Errors
-    /// Damaged rows, or what SQLite says.
+    /// What SQLite says.
     pub fn headers(&self) -> Result<Vec<RunHeader>, StoreError> {
         self.snapshot("read what is known of the runs", |connection| {
             let sql = format!(
@@ -94,11 +103,12 @@ impl Store {
                  FROM run LEFT JOIN origin USING (run) ORDER BY run.run"
             );
             let mut statement = connection.prepare_cached(&sql)?;
-            let headers = statement.query_map([], |row| {
+            let known = |row: &Row<'_>| -> rusqlite::Result<RunHeader> {
                 let end = end_of(connection, row.get("run")?, row.get("stored")?)?;
                 Ok(RunHeader { end, ..header(row)? })
-            })?;
-            headers.collect()
+            };
+            let headers = statement.query_map([], |row| Ok(known(row).ok()))?;
+            headers.filter_map(Result::transpose).collect()
         })
     }
 
@@ -311,6 +321,51 @@ fn in_stretches<F: Send>(
     whole.collect()
 }
 
+/// Digits of an id.
+const ID_DIGITS: usize = 8;
+
+/// Whether a text is the id of a run: eight hexadecimal digits. It becomes the name of a file.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    text.len() == ID_DIGITS && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Why a run with any other id is damaged.
+pub(crate) const NO_ID: &str = "its id is not one: eight hexadecimal digits";
+
+fn id_of(row: &Row<'_>) -> rusqlite::Result<String> {
+    let id: String = row.get("id")?;
+    match is_id(&id) {
+        true => Ok(id),
+        false => {
+            Err(rusqlite::Error::FromSqlConversionFailure(1, Type::Text, NO_ID.to_owned().into()))
+        }
+    }
+}
+
+/// What can still be said of a run that cannot be read.
+fn damaged(row: &Row<'_>, why: rusqlite::Error) -> RunSummary {
+    let text = |column: &str| match row.get_ref(column) {
+        Ok(ValueRef::Text(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
+        _ => String::new(),
+    };
+    let why = said(why).replace(char::is_control, " ");
+    RunSummary {
+        id: text("id"),
+        name: None,
+        started_unix_ns: row.get("started_unix_ns").unwrap_or_default(),
+        confirms: None,
+        build: text("build"),
+        study: text("study"),
+        cells: row.get("cells").unwrap_or_default(),
+        trials: row.get("trials").unwrap_or_default(),
+        end: None,
+        host: None,
+        origin: None,
+        damaged: Some(why),
+    }
+}
+
 fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     let trials = row.get("trials")?;
     let origin = origin(row)?;
@@ -321,7 +376,8 @@ fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummar
     Ok(RunSummary {
         host,
         origin,
-        id: row.get("id")?,
+        damaged: None,
+        id: id_of(row)?,
         name: row.get("name")?,
         started_unix_ns: row.get("started_unix_ns")?,
         confirms: row.get("confirms")?,
@@ -345,7 +401,7 @@ fn key_and_header(
 
 fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
     Ok(RunHeader {
-        id: row.get("id")?,
+        id: id_of(row)?,
         name: row.get("name")?,
         started_unix_ns: row.get("started_unix_ns")?,
         build: row.get("build")?,

@@ -1,6 +1,6 @@
 //! What marks a file as ours, and how an older one becomes a current one.
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 /// `application_id` of our files: "ioLn" in ASCII.
 pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"ioLn");
@@ -79,6 +79,27 @@ fn refuse_dangling(connection: &Connection) -> rusqlite::Result<()> {
         return Err(rusqlite::Error::SqliteFailure(error, None));
     }
     Ok(())
+}
+
+/// What a file defines besides tables and indexes of their columns, which is all that a file of
+/// ours has; null where there is nothing. A view or a trigger runs when somebody reads or
+/// writes, for as long as it likes.
+pub(crate) fn oddity(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let defined = "SELECT 'it defines a ' || type || ', which no iolens does' FROM sqlite_schema \
+                   WHERE type NOT IN ('table', 'index') UNION ALL \
+                   SELECT 'it defines a virtual table, which no iolens does' FROM sqlite_schema \
+                   WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%' LIMIT 1";
+    let computed = "SELECT 'it defines a computed column, which no iolens does' \
+                    FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c \
+                    WHERE t.type = 'table' AND c.hidden <> 0 UNION ALL \
+                    SELECT 'it defines an index of an expression, which no iolens does' \
+                    FROM sqlite_schema AS i, pragma_index_xinfo(i.name) AS c \
+                    WHERE i.type = 'index' AND c.cid = -2 LIMIT 1";
+    let found = |sql| connection.query_row(sql, [], |row| row.get(0)).optional();
+    match found(defined)? {
+        None => found(computed),
+        some => Ok(some),
+    }
 }
 
 /// The schema version of the file.

@@ -25,6 +25,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::copy::{self, Copy};
 use crate::lines::{Head, Taken, said};
 use crate::open::{BUSY_LIMIT, Kind, is_ours, kind};
+use crate::read::{NO_ID, is_id};
 use crate::schema::{self, SCHEMA_VERSION};
 use crate::tables::Schema;
 use crate::trial::Trials;
@@ -72,6 +73,9 @@ impl Source {
             }
             // As a file that came from somewhere, it may define what is called when it is read.
             private.pragma_update(None, "trusted_schema", false).map_err(failed)?;
+            if let Some(odd) = schema::oddity(&private).map_err(failed)? {
+                return Err(refused(path, None, &odd));
+            }
             let found = schema::migrate(&mut private).map_err(failed)?;
             crate::open::refuse_newer(path, found.unwrap_or(SCHEMA_VERSION))?;
             refuse_other_tables(path, &private)?;
@@ -293,21 +297,14 @@ impl Unfit {
     }
 }
 
-/// Digits of an id.
-const ID_DIGITS: usize = 8;
-
 impl Store {
-    /// Whether a run can be read from its first row to the last. Its id becomes the name of a
-    /// file, so that it must be one.
+    /// Whether a run can be read from its first row to the last.
     pub(crate) fn readable(&self, id: &str) -> Result<(), Unfit> {
         let unfit = |trials, why: String| Unfit { trials, why };
-        let is_id = |id: &str| {
-            id.len() == ID_DIGITS && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
-        };
         if !is_id(id) {
-            return Err(unfit(0, "its id is not one: eight hexadecimal digits".to_owned()));
+            return Err(unfit(0, NO_ID.to_owned()));
         }
-        let header = self.header(id).map_err(|e| unfit(0, reason(e)))?;
+        let header = self.header_with_end(id).map_err(|e| unfit(0, reason(e)))?;
         let key = self.run_key(id).map_err(|e| unfit(0, reason(e)))?;
         let (mut seen, mut odd) = (0, false);
         let read = Trials::of(&self.connection, key).and_then(|trials| {

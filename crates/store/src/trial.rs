@@ -71,12 +71,12 @@ impl Trials {
         let Some((first, last)) = self.keys else { return Vec::new() };
         let number = (self.count / STRETCH_MIN).clamp(1, STRETCHES_MAX);
         // Keys rise by one, but for those of other runs that were appended between them.
-        let keys = last.abs_diff(first) + 1;
+        let keys = last.abs_diff(first).saturating_add(1);
         let begins = |at: u64| first.saturating_add_unsigned(keys / number * at);
         let stretch = |at| Stretch {
             run: self.run,
             first: begins(at),
-            last: if at + 1 == number { last } else { begins(at + 1) - 1 },
+            last: if at + 1 == number { last } else { begins(at + 1).saturating_sub(1) },
         };
         (0..number).map(stretch).collect()
     }

@@ -139,6 +139,9 @@ fn log_of(path: &Path) -> PathBuf {
     beside(path, "-wal")
 }
 
+/// What SQLite may keep beside a file.
+pub(crate) const LOGS: [&str; 3] = ["-wal", "-journal", "-shm"];
+
 /// What SQLite keeps beside a file under this suffix.
 pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

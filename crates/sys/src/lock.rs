@@ -9,24 +9,63 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::errno::Errno;
 
-/// Opens the lock file, which any user may lock, and makes it if needed.
-/// Never follows a symbolic link: the directory is world-writable.
+/// Bytes that a holder has to name itself.
+const HOLDER_MAX: u64 = 256;
+
+/// Who may lock a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LockedBy {
+    /// Every user: the file is made with mode 0666.
+    Anybody,
+    /// Whoever made it: 0600.
+    Owner,
+}
+
+/// Opens the lock file and makes it if needed. Never follows a symbolic link and waits for
+/// nobody: the directory is world-writable.
 ///
 /// Errors: `EACCES` in a directory closed to us, `ELOOP` for a planted link.
-fn open(path: &Path) -> Result<File, Errno> {
+fn open(path: &Path, locked_by: LockedBy) -> Result<File, Errno> {
+    let mode = match locked_by {
+        LockedBy::Anybody => 0o666,
+        LockedBy::Owner => 0o600,
+    };
     let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC);
+    let flags = libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK;
+    options.read(true).write(true).custom_flags(flags);
     // Without O_CREAT first: fs.protected_regular forbids O_CREAT on somebody
     // else's file in a sticky directory even where opening it is allowed.
     match options.open(path) {
         Ok(file) => Ok(file),
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let file = options.create_new(true).mode(0o666).open(path)?;
-            file.set_permissions(Permissions::from_mode(0o666))?;
+            let file = options.create_new(true).mode(mode).open(path)?;
+            file.set_permissions(Permissions::from_mode(mode))?;
             Ok(file)
         }
         Err(e) => Err(e.into()),
     }
+}
+
+/// Why a file that somebody put there is none to lock: what is written into a file of
+/// several names is written into somebody else's.
+fn oddity(file: &File) -> Result<Option<&'static str>, Errno> {
+    let found = file.metadata()?;
+    Ok(match () {
+        () if !found.is_file() => Some("it is no regular file"),
+        () if found.nlink() > 1 => Some("it has several names (hard links)"),
+        () => None,
+    })
+}
+
+/// What the holder wrote about itself: the first line, without what a terminal would obey.
+///
+/// Errors: of read(2).
+fn written_by_holder(file: &File) -> Result<String, Errno> {
+    let mut bytes = Vec::new();
+    file.take(HOLDER_MAX).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.trim().lines().next().unwrap_or_default();
+    Ok(line.chars().filter(|letter| !letter.is_control()).collect())
 }
 
 /// A lock that is held; released, and its file removed, when dropped.
@@ -43,31 +82,39 @@ pub enum Attempt {
     Taken(Lock),
     /// Somebody has it; the text is what the holder wrote about itself.
     HeldBy(String),
+    /// What stands there is no lock file, and why; it was not touched.
+    Odd(&'static str),
 }
 
-/// Tries to take the lock at `path`, and writes `holder` into the file.
+/// Tries to take the lock at `path`, and writes `holder` into the file, which `locked_by` may
+/// lock if it is made here.
 ///
 /// Errors: of open(2), flock(2) or write(2).
-pub fn try_take(path: &Path, holder: &str) -> Result<Attempt, Errno> {
+pub fn try_take(path: &Path, locked_by: LockedBy, holder: &str) -> Result<Attempt, Errno> {
     loop {
-        let mut file = match open(path) {
+        let mut file = match open(path, locked_by) {
             // Made by somebody else between our two attempts.
             Err(e) if e.raw() == libc::EEXIST => continue,
             other => other?,
         };
+        if let Some(why) = oddity(&file)? {
+            return Ok(Attempt::Odd(why));
+        }
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut text = String::new();
                 // Best effort: the holder is only named, never acted on.
-                let _ = file.read_to_string(&mut text);
-                return Ok(Attempt::HeldBy(text.trim().to_owned()));
+                return Ok(Attempt::HeldBy(written_by_holder(&file).unwrap_or_default()));
             }
             Err(e) => return Err(e.into()),
         }
         // The former holder may have removed the file between open and flock:
         // then this lock is on a file that nobody else can find.
         if is_still_at(&file, path) {
+            // A link may have been made since.
+            if let Some(why) = oddity(&file)? {
+                return Ok(Attempt::Odd(why));
+            }
             file.set_len(0)?;
             file.rewind()?;
             file.write_all(holder.as_bytes())?;
@@ -84,7 +131,7 @@ pub fn try_take(path: &Path, holder: &str) -> Result<Attempt, Errno> {
 pub fn holder(path: &Path, locks: &str) -> Result<Option<String>, Errno> {
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC | libc::O_NONBLOCK);
-    let mut file = match options.open(path) {
+    let file = match options.open(path) {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         other => other?,
     };
@@ -97,9 +144,10 @@ pub fn holder(path: &Path, locks: &str) -> Result<Option<String>, Errno> {
     if !locks.lines().any(is_ours) {
         return Ok(None);
     }
-    let mut text = String::new();
-    file.read_to_string(&mut text)?;
-    Ok(Some(text.trim().to_owned()))
+    Ok(Some(match oddity(&file)? {
+        Some(why) => why.to_owned(),
+        None => written_by_holder(&file)?,
+    }))
 }
 
 fn is_still_at(file: &File, path: &Path) -> bool {
@@ -122,6 +170,10 @@ impl Drop for Lock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn try_take(path: &Path, holder: &str) -> Result<Attempt, Errno> {
+        super::try_take(path, LockedBy::Anybody, holder)
+    }
 
     #[test]
     fn the_second_taker_hears_the_first() {
@@ -157,5 +209,50 @@ mod tests {
         std::os::unix::fs::symlink(&target, &path).unwrap();
         assert_eq!(try_take(&path, "x").unwrap_err().raw(), libc::ELOOP);
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_planted_fifo_is_no_lock_and_nobody_waits_on_it() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o666), 0).unwrap();
+        let held = File::options().read(true).write(true).open(&path).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert!(matches!(try_take(&path, "x").unwrap(), Attempt::Odd("it is no regular file")));
+        let locks = std::fs::read_to_string("/proc/locks").unwrap();
+        assert_eq!(holder(&path, &locks), Ok(Some("it is no regular file".to_owned())));
+    }
+
+    #[test]
+    fn a_hard_link_to_another_file_is_no_lock_and_that_file_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, target) = (dir.path().join("lock"), dir.path().join("target"));
+        std::fs::write(&target, "precious").unwrap();
+        std::fs::hard_link(&target, &path).unwrap();
+        let Attempt::Odd(why) = try_take(&path, "x").unwrap() else { panic!("it was taken") };
+        assert_eq!(why, "it has several names (hard links)");
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+    }
+
+    #[test]
+    fn of_a_huge_lock_file_the_first_line_is_read_and_no_escape_sequence() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let file = File::options().create_new(true).read(true).write(true).open(&path).unwrap();
+        (&file).write_all(b"pid 1\x1b]0;owned\x07\nmore").unwrap();
+        file.set_len(1 << 40).unwrap();
+        flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let Attempt::HeldBy(heard) = try_take(&path, "x").unwrap() else { panic!("not held") };
+        assert_eq!(heard, "pid 1]0;owned");
+    }
+
+    #[test]
+    fn a_lock_of_the_owner_alone_is_closed_to_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lock");
+        let taken = super::try_take(&path, LockedBy::Owner, "x").unwrap();
+        assert!(matches!(taken, Attempt::Taken(_)));
+        assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
     }
 }

@@ -7,7 +7,9 @@
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::IoSlice;
+use std::ops::Deref;
 use std::sync::Arc;
 
 /// How the fields of a message lie in memory.
@@ -20,6 +22,38 @@ pub enum Layout {
     Contiguous,
 }
 
+/// Where in a page data begin is drawn in steps of this, which keeps them in the cache lines
+/// where the allocator puts them.
+const STEP_BYTES: usize = 64;
+const PAGE_BYTES: usize = 4096;
+
+/// Fields from this size on begin at a place in a page that is drawn. A ring of smaller ones has
+/// many, which lie at many places by themselves; and a page more for each would be much.
+const DRAWN_BYTES: usize = 4 * PAGE_BYTES;
+
+/// Bytes in memory that a field of so many takes, at most.
+#[must_use]
+pub fn room(field_bytes: u64) -> u64 {
+    let drawn = if field_bytes >= DRAWN_BYTES as u64 { PAGE_BYTES as u64 } else { 0 };
+    field_bytes.saturating_add(drawn)
+}
+
+/// A field of a message, somewhere in an allocation of its own.
+#[derive(Debug)]
+pub struct Field {
+    memory: Box<[u8]>,
+    from: usize,
+}
+
+impl Deref for Field {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        &self.memory[self.from..]
+    }
+}
+
 /// A ring of equal messages with different contents. Its bytes never change; a
 /// clone is the same memory, so that whoever hands it to the kernel can keep it
 /// for as long as the kernel reads from it.
@@ -27,7 +61,7 @@ pub enum Layout {
 pub struct MessageRing {
     // Declared before `fields`: dropped first, so no iovec outlives its field.
     iovecs: Arc<[IoSlice<'static>]>,
-    fields: Arc<[Box<[u8]>]>,
+    fields: Arc<[Field]>,
     fields_per_message: usize,
     message_bytes: usize,
     messages: usize,
@@ -38,6 +72,10 @@ impl MessageRing {
     /// fields and writes every byte of them. A message of n bytes in k fields
     /// has n mod k fields of ⌈n/k⌉ bytes and the rest of ⌊n/k⌋; empty fields
     /// are left out. All three counts are at least 1.
+    ///
+    /// Where in a page large fields begin is drawn for each ring: a copy can take several times
+    /// as long from one place as from another, and an arm that always had the same would be
+    /// compared by it.
     #[must_use]
     pub fn new(messages: usize, message_bytes: usize, fields: usize, layout: Layout) -> Self {
         assert!(messages > 0 && message_bytes > 0 && fields > 0, "a ring of nothing");
@@ -45,11 +83,14 @@ impl MessageRing {
             Layout::Separate => field_lengths(message_bytes, fields),
             Layout::Contiguous => vec![message_bytes],
         };
-        let mut all: Vec<Box<[u8]>> = Vec::with_capacity(messages * lengths.len());
+        let from = if lengths[0] >= DRAWN_BYTES { drawn_offset() } else { 0 };
+        let mut all: Vec<Field> = Vec::with_capacity(messages * lengths.len());
         for message in 0..messages {
             let mut offset = 0;
             for &length in &lengths {
-                all.push((offset..offset + length).map(|at| content(message, at)).collect());
+                let bytes = (offset..offset + length).map(|at| content(message, at));
+                let memory = std::iter::repeat_n(0, from).chain(bytes).collect();
+                all.push(Field { memory, from });
                 offset += length;
             }
         }
@@ -96,7 +137,7 @@ impl MessageRing {
     /// The fields of message `index`, in order. Panics out of range.
     #[inline]
     #[must_use]
-    pub fn fields(&self, index: usize) -> &[Box<[u8]>] {
+    pub fn fields(&self, index: usize) -> &[Field] {
         let from = index * self.fields_per_message;
         &self.fields[from..from + self.fields_per_message]
     }
@@ -113,6 +154,15 @@ impl MessageRing {
     pub fn touch(&self) -> u64 {
         self.fields.iter().map(|field| crate::fault::touch(field)).fold(0, u64::wrapping_add)
     }
+}
+
+/// How far behind where the allocator would put them data begin: less than a page.
+fn drawn_offset() -> usize {
+    // Its keys are the kernel's random numbers, others for each.
+    let drawn = RandomState::new().hash_one(0);
+    #[expect(clippy::cast_possible_truncation, reason = "less than a page")]
+    let steps = (drawn % (PAGE_BYTES / STEP_BYTES) as u64) as usize;
+    steps * STEP_BYTES
 }
 
 /// Lengths of the non-empty fields of a message.
@@ -133,6 +183,8 @@ pub fn content(index: usize, offset: usize) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -148,11 +200,27 @@ mod tests {
             let separate = MessageRing::new(3, size, 8, Layout::Separate);
             let contiguous = MessageRing::new(3, size, 8, Layout::Contiguous);
             for message in 0..3 {
-                assert_eq!(separate.fields(message).concat(), contiguous.fields(message)[0][..]);
+                let fields: Vec<u8> =
+                    separate.fields(message).iter().flat_map(|f| f.to_vec()).collect();
+                assert_eq!(fields, contiguous.fields(message)[0][..]);
                 let iovec: Vec<u8> =
                     separate.prepared(message).iter().flat_map(|s| s.to_vec()).collect();
-                assert_eq!(iovec, separate.fields(message).concat());
+                assert_eq!(iovec, fields);
             }
+        }
+    }
+
+    /// As rings of arms beside each other, and as one made again in each trial.
+    #[test]
+    fn where_in_a_page_data_begin_is_drawn_for_each_ring() {
+        for bytes in [16 << 10, 64 << 10, 256 << 10] {
+            let ring = || MessageRing::new(1, bytes, 1, Layout::Contiguous);
+            let place = |ring: &MessageRing| ring.fields(0)[0].as_ptr().addr() % PAGE_BYTES;
+            let beside: Vec<MessageRing> = (0..32).map(|_| ring()).collect();
+            let beside: BTreeSet<usize> = beside.iter().map(place).collect();
+            let again: BTreeSet<usize> = (0..32).map(|_| place(&ring())).collect();
+            println!("{bytes} B: {} places of 32, {} made again", beside.len(), again.len());
+            assert!(beside.len() > 8 && again.len() > 8, "{bytes}: {beside:?} {again:?}");
         }
     }
 }

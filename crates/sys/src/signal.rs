@@ -47,6 +47,18 @@ impl Interrupts {
     ///
     /// Errors: `EMFILE` and the like from pipe2(2), `EBUSY` the second time.
     pub fn catch() -> Result<Interrupts, Errno> {
+        Interrupts::catch_but(is_ignored)
+    }
+
+    /// As [`Self::catch`], and SIGINT also where it is ignored: a shell without job control
+    /// ignores it for what a script starts with `&`, and nobody has asked for that.
+    ///
+    /// Errors: as [`Self::catch`].
+    pub fn catch_in_scripts_too() -> Result<Interrupts, Errno> {
+        Interrupts::catch_but(|signal| Ok(signal != libc::SIGINT && is_ignored(signal)?))
+    }
+
+    fn catch_but(stays: impl Fn(libc::c_int) -> Result<bool, Errno>) -> Result<Interrupts, Errno> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let installed = PIPE_WRITE.compare_exchange(
             -1,
@@ -60,7 +72,7 @@ impl Interrupts {
         // The handler needs the descriptor for as long as the process lives.
         std::mem::forget(write);
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            if !is_ignored(signal)? {
+            if !stays(signal)? {
                 set_handler(signal, on_signal as *const () as libc::sighandler_t)?;
             }
         }

@@ -69,7 +69,7 @@ fn run(bench: &Bench, slow_us: u32) -> Result<String, String> {
 }
 
 /// `slow, time: SLOWER 0.8337 [0.8330, 0.8344]`.
-fn words(change: &Value) -> String {
+pub(super) fn words(change: &Value) -> String {
     let word = |value: &Value| value.as_str().unwrap_or("none").to_owned();
     let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
     let interval = &change["pointwise"];

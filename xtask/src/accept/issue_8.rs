@@ -1,7 +1,7 @@
 //! Issue 8: whether it can be relied on.
 
 use super::process::Job;
-use super::{Bench, Judged, Line, Outcome, fuzzing, handicap, repetitions, speed};
+use super::{Bench, Judged, Line, Outcome, fuzzing, handicap, repetitions, simulated, speed};
 
 pub(crate) const LINES: &[Line] = &[
     Line {
@@ -55,23 +55,9 @@ pub(crate) const LINES: &[Line] = &[
     },
 ];
 
-/// What the simulations print in front of or behind each of their rates.
-const RATE: &str = " %";
-
 fn check_simulations(_: &Bench) -> Judged {
-    let args = ["test", "--package", "iolens-stats", "--lib", "simulation", "--", "--nocapture"];
-    let done = Job::cargo(&args).limit_minutes(15).run()?.success()?;
-    let text = done.stdout();
-    let rates: Vec<&str> = text.lines().filter(|line| line.contains(RATE)).collect();
-    let passed = text.lines().find(|line| line.starts_with("test result:")).unwrap_or("");
-    let evidence = format!("{}\n{passed}", rates.join("\n"));
-    let of = |what: &str| rates.iter().filter(|rate| rate.contains(what)).count();
-    let is_whole = of("nominal") >= 18 && of("A/A") >= 1 && of("slower") >= 1;
-    Ok(if is_whole && passed.contains(" 0 failed") {
-        Outcome::Pass(evidence)
-    } else {
-        Outcome::Fail(evidence)
-    })
+    let kinds = [("nominal", 18), ("A/A", 1), ("slower", 1)];
+    simulated::rates("iolens-stats", "simulation", &kinds)
 }
 
 fn check_menu(_: &Bench) -> Judged {

@@ -25,12 +25,21 @@ const MOST: usize = 2000;
 /// Threads that are started.
 const STARTS: usize = 100;
 
+/// The set of the last-level cache's size, if two of it have room.
+fn largest(llc_bytes: Option<usize>, memory_bytes: usize) -> Option<usize> {
+    let most = LARGEST_BYTES.min(memory_bytes / 2);
+    llc_bytes.map(|bytes| bytes.min(most)).filter(|&bytes| bytes > SETS[1])
+}
+
+/// Memory that two sets take at most.
+pub(super) fn most_bytes(llc_bytes: Option<usize>, memory_bytes: usize) -> usize {
+    2 * largest(llc_bytes, memory_bytes).unwrap_or(SETS[1])
+}
+
 /// Hand-overs on `cpu` by working set. Two sets of the last-level cache's size
 /// keep within `memory_bytes`. Sets that could not be measured are left out.
 pub(super) fn costs(cpu: u32, llc_bytes: Option<usize>, memory_bytes: usize) -> Vec<SwitchCost> {
-    let largest = LARGEST_BYTES.min(memory_bytes / 2);
-    let llc = llc_bytes.map(|bytes| bytes.min(largest)).filter(|&bytes| bytes > SETS[1]);
-    let sets = [0].into_iter().chain(SETS).chain(llc);
+    let sets = [0].into_iter().chain(SETS).chain(largest(llc_bytes, memory_bytes));
     let cost = |bytes: usize| {
         Some(SwitchCost {
             working_set: Bytes(bytes as u64),

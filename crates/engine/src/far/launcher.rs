@@ -7,6 +7,8 @@ use std::fs::File;
 
 use iolens_sys::file;
 
+use iolens_model::shell;
+
 use crate::spawn::{self, Spawned};
 
 /// The program that a launcher is to start. One word, so that it makes no difference whether a
@@ -55,6 +57,6 @@ impl Launcher {
 
 impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words.join(" "))
+        f.write_str(&shell::join(&self.words))
     }
 }

@@ -416,3 +416,43 @@ fn each_piece(mut file: File, see: &mut impl FnMut(&[u8]) -> io::Result<()>) -> 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+
+    use super::SCRIPT;
+
+    #[test]
+    fn a_program_that_came_in_part_is_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("ran");
+        let program = format!("#!/bin/sh\ntouch {}\n", mark.display());
+        let mut shell = Command::new("/bin/sh")
+            .env("TMPDIR", folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut orders = shell.stdin.take().unwrap();
+        let mut answers = BufReader::new(shell.stdout.take().unwrap());
+        let mut hear = |what: &str| {
+            let mut line = String::new();
+            while !line.contains(what) {
+                line.clear();
+                assert!(answers.read_line(&mut line).unwrap() > 0, "it ended before `{what}`");
+            }
+        };
+        // A shell may read ahead: what is data is sent when it asks.
+        orders.write_all(SCRIPT.as_bytes()).unwrap();
+        hear("iolens-far: Linux");
+        orders.write_all(b"\n").unwrap();
+        hear("iolens-far: send");
+        write!(orders, "{}\n{program}", program.len() + 1).unwrap();
+        drop(orders);
+        hear("iolens-far: cut off");
+        shell.wait().unwrap();
+        assert!(!mark.exists(), "a part of a program was run");
+    }
+}

@@ -13,6 +13,7 @@ trap 'exit 1' 1 2 13 15
 printf 'iolens-far: send\n'
 IFS= read -r bytes || exit 1
 head -c "$bytes" >"$folder/iolens" || { printf 'iolens-far: no room\n'; exit 1; }
+[ "$(wc -c <"$folder/iolens")" -eq "$bytes" ] || { printf 'iolens-far: cut off\n'; exit 1; }
 chmod 700 "$folder/iolens" || exit 1
 printf 'iolens-far: go\n'
 "$folder/iolens" worker --keep --remove "$folder"

@@ -15,7 +15,7 @@ use iolens_sys::pages::{PAGE_BYTES, PageKind, Pages};
 
 use super::drop_caches;
 use super::job::FilePath;
-use super::part::Part;
+use super::part::{Part, stir};
 use super::read::by_hand::{broke_off, delivered_bytes};
 use super::read::drive::{Reader, Setup};
 use super::read::engines;
@@ -79,6 +79,10 @@ impl Sender for Arm<'_> {
         self.0.run(budget)
     }
 
+    fn idle(&mut self) -> Result<(), Errno> {
+        self.0.idle()
+    }
+
     fn tally(&self) -> Tally {
         let tally = self.0.tally();
         let file = FileCounts {
@@ -124,10 +128,10 @@ impl Ground for ReadGround {
         let FileSetting { pattern, consumer, depth, .. } = setting;
         let part = whole_blocks(self.subject.bytes(), cell, thread)?;
         let depth = if entry.has_depth { depth } else { 1 };
-        // Threads in different orders, arms in the same.
-        let seed = self.file.seed.wrapping_add(thread as u64);
+        let seed = seed_of([trial.pass, trial.position], arm, thread, self.file.seed);
+        let first = seed % part.blocks().max(1);
         let consumer = consumer.into();
-        let setup = Setup { subject: &self.subject, part, pattern, seed, depth, consumer };
+        let setup = Setup { subject: &self.subject, part, pattern, first, seed, depth, consumer };
         Ok(Box::new(Arm(entry.start(setup)?)))
     }
 
@@ -219,6 +223,15 @@ impl ReadGround {
     }
 }
 
+/// What the order follows from in which a thread's end of an arm reads in a trial, by pass and
+/// position. Each begins at a place of its own: of arms that go through a file together one
+/// would find in the processor's cache what another has just read.
+fn seed_of([pass, position]: [u32; 2], arm: usize, thread: usize, seed: u64) -> u64 {
+    let of_trial = u64::from(pass) << 32 | u64::from(position);
+    let of_arm = (arm as u64) << 32 | thread as u64;
+    stir(stir(seed.wrapping_add(of_trial)).wrapping_add(of_arm))
+}
+
 /// What was found before a slice.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Before {
@@ -276,4 +289,48 @@ pub(crate) fn read_range(subject: &Subject, start: u64, end: u64) -> Result<(), 
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::files::part::{Random, Sequential, Walk};
+
+    const PART: Part = Part { block_bytes: 4096, start: 0, end: 256 << 20 };
+
+    /// The blocks of an arm's first slice in a trial.
+    fn first_slice(pass: u32, arm: usize, is_random: bool) -> BTreeSet<u64> {
+        const BLOCKS: usize = 2000;
+        let seed = seed_of([pass, 0], arm, 0, 1);
+        let (mut sequential, mut random) =
+            (Sequential::at(PART, seed % PART.blocks()), Random::of(PART, seed));
+        let walk: &mut dyn Walk = if is_random { &mut random } else { &mut sequential };
+        (0..BLOCKS).map(|_| walk.next().offset).collect()
+    }
+
+    /// In a round one arm would read what another has left in the processor's cache: two slices
+    /// of 2000 blocks of 65536 that begin anywhere share 3 % of them.
+    #[test]
+    fn arms_of_a_round_do_not_read_the_same_blocks() {
+        for is_random in [false, true] {
+            let share = |pass| {
+                let (one, other) =
+                    (first_slice(pass, 0, is_random), first_slice(pass, 1, is_random));
+                one.intersection(&other).count() as f64 / one.len() as f64
+            };
+            let mean = (1..=200).map(share).sum::<f64>() / 200.0;
+            println!("random {is_random}: an arm finds {:.1} % of another's blocks", mean * 100.0);
+            assert!(mean < 0.06, "{mean}");
+        }
+    }
+
+    #[test]
+    fn each_arm_of_each_trial_begins_somewhere_else() {
+        let begins = |pass, arm| seed_of([pass, 0], arm, 0, 1) % PART.blocks();
+        let all: BTreeSet<u64> =
+            (1..=10).flat_map(|pass| (0..8).map(move |arm| begins(pass, arm))).collect();
+        assert_eq!(all.len(), 80);
+    }
 }

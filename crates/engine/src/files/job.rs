@@ -19,7 +19,7 @@ use crate::files::copy::by_hand as copy;
 use crate::files::failure::{LOST_PAGE, NO_ROOM_FOR_PAGE};
 use crate::files::read::by_hand as read;
 use crate::files::size;
-use crate::files::tune::{facts, limit, program};
+use crate::files::tune::{cure, facts, limit, program};
 use crate::files::write::by_hand as write;
 use crate::spawn::{Spawned, describe, spawn};
 use crate::trial::Launch;
@@ -73,6 +73,8 @@ pub enum Job {
     Limit(limit::Wish),
     /// Have a program of others read or copy a file.
     Program(program::Wish),
+    /// Bring a file into the page cache anew, in large pieces.
+    Cure(cure::Wish),
 }
 
 /// What came of it.
@@ -93,6 +95,8 @@ pub enum Done {
     Limit(limit::Done),
     /// A program has ended well.
     Program(program::Done),
+    /// A file is in the page cache anew.
+    Cure(cure::Done),
 }
 
 /// What a worker says.
@@ -195,7 +199,7 @@ impl Worker {
 /// What SIGBUS says of a job.
 fn bus(job: &Job) -> String {
     match job {
-        Job::Read(_) | Job::Size(_) | Job::Copy(_) | Job::Facts(_) => {
+        Job::Read(_) | Job::Size(_) | Job::Copy(_) | Job::Facts(_) | Job::Cure(_) => {
             format!("{LOST_PAGE}\n  an engine that does not map it, such as `pread`, says which")
         }
         Job::Write(_) => format!(
@@ -229,6 +233,7 @@ pub fn serve(mut orders: impl Read, mut answers: impl Write) -> io::Result<()> {
         Job::Facts(wish) => facts::find(wish).map(|done| Done::Facts(Box::new(done))),
         Job::Limit(wish) => limit::measure(wish).map(Done::Limit),
         Job::Program(wish) => program::run(wish).map(Done::Program),
+        Job::Cure(wish) => cure::apply(wish).map(Done::Cure),
     };
     let last = match done {
         Ok(done) => Said::Done(done),

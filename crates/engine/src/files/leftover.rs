@@ -36,6 +36,9 @@ struct Record {
     path: PathBuf,
 }
 
+/// How often a record is written where its folder goes meanwhile.
+const TRIES: u32 = 100;
+
 /// In every name that is only for the time of writing.
 const MARK: &str = ".iolens-partial-";
 
@@ -55,7 +58,7 @@ impl Leftovers {
         let variable = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
         };
-        let folder = variable("IOLENS_LOCK_DIR")
+        let folder = crate::lock::stated_folder()
             .or_else(|| variable("XDG_RUNTIME_DIR"))
             .map(|folder| folder.join("iolens-partial"))
             .unwrap_or_else(|| {
@@ -82,7 +85,7 @@ impl Leftovers {
         match made {
             Ok((file, identity)) => Ok((file, Leftover { path: passing, identity, record })),
             Err(errno) => {
-                let _ = durable::remove(&record);
+                strike_out(&record);
                 Err(format!("cannot make a file beside {}: {errno}", path.display()))
             }
         }
@@ -92,12 +95,12 @@ impl Leftovers {
     /// it.
     ///
     /// Errors: what was tried and what the system said.
-    pub(crate) fn make_folder(&self, parent: &Path) -> Result<OwnFolder, String> {
+    pub fn make_folder(&self, parent: &Path) -> Result<OwnFolder, String> {
         let (record, path) = self.write_down(&parent.join("folder"))?;
         match std::fs::DirBuilder::new().mode(0o700).create(&path) {
             Ok(()) => Ok(OwnFolder { path, record }),
             Err(e) => {
-                let _ = durable::remove(&record);
+                strike_out(&record);
                 Err(format!("cannot make a folder in {}: {}", parent.display(), Errno::from(e)))
             }
         }
@@ -109,7 +112,6 @@ impl Leftovers {
             let folder = self.folder.display();
             format!("cannot write down in {folder} that a file is being made: {what}")
         };
-        self.open_folder().map_err(|why| cannot(&why))?;
         let absolute = std::path::absolute(path).map_err(|e| cannot(&Errno::from(e)))?;
         let number = format!("{}-{}", process::id(), clock::unix_ns());
         // Short, whatever the file's own name: that may be as long as names can be.
@@ -118,7 +120,15 @@ impl Leftovers {
         let record = Record { owner, path: passing.clone() };
         let text = serde_json::to_string(&record).map_err(|e| cannot(&e))?;
         let place = self.folder.join(number);
-        durable::write(&place, &text).map_err(|errno| cannot(&errno))?;
+        for tries_left in (0..TRIES).rev() {
+            self.open_folder().map_err(|why| cannot(&why))?;
+            match durable::write(&place, &text) {
+                Ok(()) => break,
+                // Whoever had the last record in it has just removed the folder.
+                Err(Errno::ENOENT) if tries_left > 0 => {}
+                Err(errno) => return Err(cannot(&errno)),
+            }
+        }
         Ok((place, passing))
     }
 
@@ -149,7 +159,10 @@ impl Leftovers {
             return Vec::new();
         }
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
-        entries.flatten().filter_map(|entry| self.sweep_one(&entry.path())).collect()
+        let said = entries.flatten().filter_map(|entry| self.sweep_one(&entry.path())).collect();
+        // One that is empty was left by an earlier version, or by one that was killed here.
+        let _ = std::fs::remove_dir(&self.folder);
+        said
     }
 
     fn sweep_one(&self, place: &Path) -> Option<String> {
@@ -177,21 +190,31 @@ impl Leftovers {
                 }
             });
         }
-        let _ = durable::remove(place);
+        strike_out(place);
         said
+    }
+}
+
+/// Removes a record, and the folder with its last one: what is empty need not stay.
+fn strike_out(record: &Path) {
+    let _ = durable::remove(record);
+    if let Some(folder) = record.parent() {
+        // Fails where there are other records, as it should.
+        let _ = std::fs::remove_dir(folder);
     }
 }
 
 /// A folder of ours. Dropped, it is removed with all that is in it.
 #[derive(Debug)]
-pub(crate) struct OwnFolder {
+pub struct OwnFolder {
     path: PathBuf,
     record: PathBuf,
 }
 
 impl OwnFolder {
     /// Where it is; absolute.
-    pub(crate) fn path(&self) -> &Path {
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -200,7 +223,7 @@ impl Drop for OwnFolder {
     fn drop(&mut self) {
         // What cannot be removed stays written down, for who starts next.
         if std::fs::remove_dir_all(&self.path).is_ok() {
-            let _ = durable::remove(&self.record);
+            strike_out(&self.record);
         }
     }
 }
@@ -224,7 +247,7 @@ impl Drop for Leftover {
         if self.is_there() {
             let _ = std::fs::remove_file(&self.path);
         }
-        let _ = durable::remove(&self.record);
+        strike_out(&self.record);
     }
 }
 
@@ -256,14 +279,19 @@ mod tests {
         assert!(ours.sweep().is_empty(), "its owner lives");
         leftover.move_to(&path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "abc");
-        assert_eq!(names(folder.path()), ["records", "wanted"]);
+        assert_eq!(names(folder.path()), ["wanted"], "nor is the folder of records left");
         let (_, given_up) = ours.make_beside(&path).unwrap();
-        assert_eq!(names(folder.path()).len(), 3);
+        let (_, other) = ours.make_beside(&path).unwrap();
+        assert_eq!(names(folder.path()).len(), 4);
         drop(given_up);
+        assert_eq!(names(&ours.folder).len(), 1, "the other one's record stays");
+        drop(other);
         let (_, taken) = ours.make_beside(&path).unwrap();
         assert_eq!(taken.move_to(&path), Err(Errno::EEXIST));
-        assert_eq!(names(folder.path()), ["records", "wanted"]);
-        assert!(names(&ours.folder).is_empty());
+        assert_eq!(names(folder.path()), ["wanted"]);
+        std::fs::create_dir(&ours.folder).unwrap();
+        assert!(ours.sweep().is_empty());
+        assert_eq!(names(folder.path()), ["wanted"], "an empty one is swept");
     }
 
     #[test]
@@ -308,10 +336,9 @@ mod tests {
         let dead = text.replace(&format!("\"pid\":{}", process::id()), "\"pid\":4194305");
         std::fs::write(&place, &dead).unwrap();
         assert_eq!(ours.sweep().len(), 1);
-        assert_eq!(names(folder.path()), ["records", "theirs"]);
+        assert_eq!(names(folder.path()), ["theirs"]);
         drop(ours.make_folder(folder.path()).unwrap());
-        assert_eq!(names(folder.path()), ["records", "theirs"]);
-        assert!(names(&ours.folder).is_empty());
+        assert_eq!(names(folder.path()), ["theirs"]);
         let why = ours.make_folder(&folder.path().join("none")).unwrap_err();
         assert!(why.starts_with("cannot make a folder in ") && why.contains("ENOENT"), "{why}");
     }

@@ -72,7 +72,12 @@ pub(crate) struct Sequential {
 impl Sequential {
     /// Of a part that is not empty.
     pub(crate) fn of(part: Part) -> Sequential {
-        Sequential { part, offset: part.start }
+        Sequential::at(part, 0)
+    }
+
+    /// The same from this one of its blocks on.
+    pub(crate) fn at(part: Part, first: u64) -> Sequential {
+        Sequential { part, offset: part.start + first * part.block_bytes }
     }
 }
 

@@ -131,7 +131,7 @@ fn time_of(file: &TestFile, block_bytes: u64) -> Result<(Nanos, Residency), Stri
     let part = Part { block_bytes, start: 0, end: subject.bytes() };
     let resident = Residency::of(&subject, 0, subject.bytes());
     let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
-    let setup = Setup { subject: &subject, part, pattern, seed: 0, depth: 1, consumer };
+    let setup = Setup { subject: &subject, part, pattern, first: 0, seed: 0, depth: 1, consumer };
     let engine = engines::find("read").ok_or("this build cannot read")?;
     let mut reader = engine.start(setup)?;
     let span = reader

@@ -121,7 +121,8 @@ pub(crate) struct Results {
     pub(crate) warmup: u64,
     pub(crate) late_replies: u64,
     pub(crate) replies_in_window: u64,
-    last_reply_ns: u64,
+    /// When the last request that counts ended, however it did.
+    last_end_ns: u64,
     /// When the first request was sent and the last right reply came, whether they
     /// count or not.
     pub(crate) first_sent_ns: Option<u64>,
@@ -282,6 +283,7 @@ impl Book {
                 Ending::Timeout => outcomes.timeout += 1,
                 Ending::Abandoned => outcomes.abandoned += 1,
             }
+            self.results.ended(now_ns);
             if ending == Ending::Ok {
                 self.reply(now_ns);
             }
@@ -316,6 +318,7 @@ impl Book {
             }
             self.backlog.pop_front();
             if self.counts(due_ns) {
+                self.results.ended(now_ns);
                 self.results.outcomes.timeout += 1;
                 self.results.unsent += 1;
                 self.results.from_due.record(now_ns - due_ns);
@@ -327,6 +330,7 @@ impl Book {
                 continue;
             }
             if self.counts(due_ns) {
+                self.results.ended(now_ns);
                 self.results.outcomes.timeout += 1;
                 self.results.from_due.record(now_ns - due_ns);
                 self.results.from_sent.record(now_ns.saturating_sub(sent_ns));
@@ -359,7 +363,10 @@ impl Book {
         let waiting: Vec<u64> =
             self.backlog.drain(..).chain(self.ready.drain(..).map(|(due_ns, _)| due_ns)).collect();
         for due_ns in waiting {
-            self.results.outcomes.abandoned += u64::from(self.counts(due_ns));
+            if self.counts(due_ns) {
+                self.results.ended(now_ns);
+                self.results.outcomes.abandoned += 1;
+            }
         }
         for slot in 0..self.terms.slots {
             if self.is_in_flight(slot) {
@@ -462,7 +469,6 @@ impl Book {
     /// A right reply to a request that counts.
     fn reply(&mut self, now_ns: u64) {
         let results = &mut self.results;
-        results.last_reply_ns = results.last_reply_ns.max(now_ns);
         if matches!(self.terms.limit, Limit::Until(end_ns) if now_ns >= end_ns) {
             return;
         }
@@ -477,9 +483,15 @@ impl Book {
 }
 
 impl Results {
-    /// When the time ended in which requests could be due, or the last reply came.
+    /// When the time ended in which requests could be due, or the last one ended: one that
+    /// nobody answers is waited for too, and is in the times.
     pub(crate) fn end_ns(&self) -> u64 {
-        self.until_ns.unwrap_or(self.last_reply_ns)
+        self.until_ns.unwrap_or(self.last_end_ns)
+    }
+
+    /// A request that counts has ended.
+    fn ended(&mut self, now_ns: u64) {
+        self.last_end_ns = self.last_end_ns.max(now_ns);
     }
 
     fn new() -> Results {
@@ -490,7 +502,7 @@ impl Results {
             warmup: 0,
             late_replies: 0,
             replies_in_window: 0,
-            last_reply_ns: 0,
+            last_end_ns: 0,
             first_sent_ns: None,
             last_right_ns: None,
             rounds: 0,

@@ -281,3 +281,34 @@ fn what_is_cut_short_adds_up_too() {
         assert_eq!(results.outcomes.abandoned, results.scheduled - 1);
     }
 }
+
+/// One connection is served and the other two wait until they are given up: the time goes on
+/// for as long as a request is outstanding, so that rate × mean time is what is in flight.
+#[test]
+fn the_time_in_which_requests_are_outstanding_is_in_the_window() {
+    let terms = Terms { timeout_ns: 10 * SECOND_NS, ..terms(3, Limit::Requests(30)) };
+    let mut book = Book::new(terms, Demand::Closed { think_ns: 0, stagger_ns: 0 });
+    book.advance(1_000);
+    let requests: Vec<Request> = std::iter::from_fn(|| book.take()).collect();
+    assert_eq!(requests.len(), 3);
+    let mut now_ns = 1_000;
+    let mut served = requests[0];
+    loop {
+        now_ns += 60_000;
+        book.end(served.slot, Ending::Ok, now_ns);
+        match book.take() {
+            Some(next) => served = next,
+            None => break,
+        }
+    }
+    let mut held = Vec::new();
+    book.expire(10 * SECOND_NS + 1_000, &mut held);
+    held.into_iter().for_each(|slot| book.release(slot, 10 * SECOND_NS + 1_000));
+    let results = book.results();
+    assert_eq!((results.outcomes.ok, results.outcomes.timeout), (28, 2));
+    let window_ns = results.end_ns() - 1_000;
+    assert_eq!(window_ns, 10 * SECOND_NS, "the longest time is not longer than the whole");
+    let times = results.from_due.histogram();
+    let in_flight = 30.0 * times.mean_ns().unwrap() / window_ns as f64;
+    assert!((2.0..2.01).contains(&in_flight), "{in_flight} in flight");
+}

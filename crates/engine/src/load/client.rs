@@ -29,10 +29,13 @@ const KINDS_MAX: usize = 8;
 /// What went wrong and how often.
 pub(super) type Failures = BTreeMap<String, u64>;
 
+/// What failures of more kinds than that are called.
+pub(super) const REST: &str = "failures of other kinds";
+
 /// Enters a failure; when there are very many kinds, as one of the rest.
 pub(super) fn enter(failures: &mut Failures, text: &str) {
     let known = failures.len() < KINDS_MAX || failures.contains_key(text);
-    *failures.entry(if known { text } else { "others" }.to_owned()).or_default() += 1;
+    *failures.entry(if known { text } else { REST }.to_owned()).or_default() += 1;
 }
 
 /// One thread at work.

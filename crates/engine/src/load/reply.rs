@@ -31,6 +31,8 @@ pub enum Expected {
     Burned,
     /// Processes, each with its id, name and ticks.
     Processes,
+    /// The same, each with its share of a processor's time behind.
+    Shares,
     /// When the service began and ended, in ns.
     Record,
     /// An HTTP response that says 2xx or 3xx, as long as it says that it is.
@@ -46,6 +48,7 @@ impl Expected {
         match (name, parameter) {
             ("echo", "") => Ok(Expected::Text(text.to_vec())),
             ("burn", _) => Ok(Expected::Burned),
+            ("top2", "interval") => Ok(Expected::Shares),
             ("top2", _) => Ok(Expected::Processes),
             ("oracle", _) => Ok(Expected::Record),
             ("payload", bytes) => match bytes.parse() {
@@ -53,7 +56,8 @@ impl Expected {
                 _ => Err(format!("`{word}`: a payload is a whole number of bytes from 32 on")),
             },
             _ => Err(format!(
-                "unknown service `{word}`; there is: echo, payload:N, burn:µs, top2, oracle"
+                "unknown service `{word}`; there is: echo, payload:N, burn:µs, top2, \
+                 top2:interval, oracle"
             )),
         }
     }
@@ -65,7 +69,9 @@ impl Expected {
             Expected::Id => "the id of every reply (--service says what else to check)",
             Expected::Text(_) | Expected::Burned => "the id and the text of every reply",
             Expected::Fill(_) => "the id, the length and every byte of every reply",
-            Expected::Processes | Expected::Record => "the id and the form of every reply",
+            Expected::Processes | Expected::Shares | Expected::Record => {
+                "the id and the form of every reply"
+            }
             Expected::Http => "the status and the length of every response",
         }
     }
@@ -77,19 +83,25 @@ impl Expected {
             Expected::Burned => is_at(b"burned", at, part),
             // Without a branch per byte the loop takes many bytes at a time.
             Expected::Fill(_) => part.iter().fold(0, |all, byte| all | (byte ^ b'x')) == 0,
-            Expected::Id | Expected::Processes | Expected::Record | Expected::Http => true,
+            Expected::Id
+            | Expected::Processes
+            | Expected::Shares
+            | Expected::Record
+            | Expected::Http => true,
         }
     }
 
     /// Whether a text is right as a whole, whose parts were. `line_bytes` counts
     /// the newline, `text` is what is kept of it, however it came.
     fn whole_is_right(&self, line_bytes: u64, text_bytes: u64, text: &[u8]) -> bool {
+        let is_kept = text.len() as u64 == text_bytes;
         match self {
             Expected::Text(expected) => text_bytes == expected.len() as u64,
             Expected::Burned => text_bytes == b"burned".len() as u64,
             Expected::Fill(bytes) => line_bytes == *bytes,
-            Expected::Processes => text.len() as u64 == text_bytes && are_processes(text),
-            Expected::Record => text.len() as u64 == text_bytes && is_record(text),
+            Expected::Processes => is_kept && are_processes(text, is_process),
+            Expected::Shares => is_kept && are_processes(text, is_share),
+            Expected::Record => is_kept && is_record(text),
             Expected::Id => !text.starts_with(b"error "),
             Expected::Http => true,
         }
@@ -102,18 +114,28 @@ fn is_at(text: &[u8], at: u64, part: &[u8]) -> bool {
     rest.is_some_and(|rest| rest.starts_with(part))
 }
 
-/// `12 name 3 4; 13 other 5 6`, or one of them.
-fn are_processes(text: &[u8]) -> bool {
+/// Whether a text is of one process or two.
+fn are_processes(text: &[u8], is_one: fn(&str) -> bool) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
-    let is_number = |word: &str| word.parse::<f64>().is_ok_and(|n| n >= 0.0);
-    let is_process = |process: &str| {
-        let mut words = process.split(' ').filter(|word| !word.is_empty());
-        let first = words.next().is_some_and(|pid| pid.parse::<u32>().is_ok());
-        let (last, before) = (words.next_back(), words.next_back());
-        first && words.next().is_some() && [before, last].iter().all(|w| w.is_some_and(is_number))
-    };
     let processes: Vec<&str> = text.split(';').map(str::trim).collect();
-    processes.len() <= 2 && processes.into_iter().all(is_process)
+    processes.len() <= 2 && processes.into_iter().all(is_one)
+}
+
+/// `12 name 3 4`.
+fn is_process(process: &str) -> bool {
+    let is_number = |word: &str| word.parse::<f64>().is_ok_and(|n| n >= 0.0);
+    let mut words = process.split(' ').filter(|word| !word.is_empty());
+    let first = words.next().is_some_and(|pid| pid.parse::<u32>().is_ok());
+    let (last, before) = (words.next_back(), words.next_back());
+    first && words.next().is_some() && [before, last].iter().all(|w| w.is_some_and(is_number))
+}
+
+/// `12 name 3 4 22.2%`, or `-` where the time was too short for a share.
+fn is_share(process: &str) -> bool {
+    process.rsplit_once(' ').is_some_and(|(process, share)| {
+        let percent = share.strip_suffix('%').and_then(|share| share.parse::<f64>().ok());
+        (share == "-" || percent.is_some_and(|share| share >= 0.0)) && is_process(process)
+    })
 }
 
 /// `START END`, in ns.

@@ -52,6 +52,12 @@ fn a_reply_is_right_or_it_is_not() {
     check("1 a 30 4 5\n", &top, &[(Some(1), false)]);
     check("1 12 a 30\n", &top, &[(Some(1), false)]);
     check("1 12 a 3 4; 7 d 0 1; 8 e 0 0\n", &top, &[(Some(1), false)]);
+    let shares = service("top2:interval", "");
+    check("1 14555 w 6 3 22.2%; 14556 w 5 4 -\n", &shares, &[(Some(1), true)]);
+    check("1 14555 w 6 3 100.0%\n", &shares, &[(Some(1), true)]);
+    check("1 14555 w 6 3; 14556 w 5 4\n", &shares, &[(Some(1), false)]);
+    check("1 14555 w 6 3 %\n", &shares, &[(Some(1), false)]);
+    check("1 14555 w 6 3 22.2%\n", &top, &[(Some(1), false)]);
     let oracle = service("oracle", "");
     check("1 100 200\n", &oracle, &[(Some(1), true)]);
     check("1 200 100\n", &oracle, &[(Some(1), false)]);

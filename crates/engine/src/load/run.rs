@@ -7,7 +7,7 @@ use iolens_model::units::Nanos;
 use iolens_sys::proc::{self, Root};
 
 use super::book::Results;
-use super::client::Failures;
+use super::client::{Failures, REST};
 use super::links::nobody_there;
 use super::meeting::Meeting;
 use super::session::{Offered, Session, ThreadDone};
@@ -87,7 +87,8 @@ pub(super) fn together(
     }
     let load = &mut offered.load;
     load.failures = failures.into_iter().collect();
-    load.failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    // What the rest were nobody knows: it stands behind those that say something.
+    load.failures.sort_by_key(|(text, count)| (text == REST, std::cmp::Reverse(*count)));
     let begun_ns = meeting.begun().map(|start_ns| start_ns + settings.warmup.0);
     load.window = Nanos(begun_ns.map_or(0, |begun_ns| end_ns.saturating_sub(begun_ns)));
     (load.status, load.reason) = ending(load, limit, meeting, ends);
@@ -115,7 +116,11 @@ fn ending(
         }
         (None, None) => {
             let why = first_failure().unwrap_or_else(|| "no request was due".to_owned());
-            (Status::Failed, Some(format!("no request was answered: {why}")))
+            let none = match load.outcomes.invalid {
+                0 => "no request was answered",
+                _ => "no request had a right reply",
+            };
+            (Status::Failed, Some(format!("{none}: {why}")))
         }
     }
 }

@@ -16,7 +16,7 @@ use iolens_model::kernel::KernelVersion;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;
-use iolens_sys::ring::Layout;
+use iolens_sys::ring::{Field, Layout};
 
 use crate::op::{Op, Sender};
 use crate::primitives::{COPY_IN, COPY_OUT, GATHER, HAND_OVER};
@@ -61,7 +61,7 @@ fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
 
 /// Copies the fields one behind the other into `staging`.
 #[inline]
-pub(crate) fn gather(fields: &[Box<[u8]>], staging: &mut [u8]) {
+pub(crate) fn gather(fields: &[Field], staging: &mut [u8]) {
     let mut rest = staging;
     for field in fields {
         let (here, behind) = rest.split_at_mut(field.len());

@@ -272,6 +272,13 @@ impl Running {
         self.context.tallies.tasks()
     }
 
+    /// How many of them answered requests at once so far, at most; those that have ended as
+    /// well.
+    #[must_use]
+    pub fn tasks_at_once(&self) -> u64 {
+        self.context.tallies.served().1
+    }
+
     /// What went wrong so far.
     #[must_use]
     pub fn mishaps(&self) -> Vec<(Mishap, u64)> {
@@ -302,6 +309,7 @@ impl Running {
             system: Nanos(after.system_ns.saturating_sub(before.system_ns)),
         });
         let tasks = context.tallies.tasks();
+        let (served, at_once) = context.tallies.served();
         let failure = context.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
         Served {
             model: context.offer.model.id.to_owned(),
@@ -312,6 +320,8 @@ impl Running {
             requests: tasks.iter().map(|task| task.requests).sum(),
             mishaps: context.tallies.mishaps(),
             requests_by_task: tasks.iter().map(|t| t.requests).filter(|&n| n > 0).collect(),
+            tasks: served,
+            tasks_at_once: at_once,
             cpu,
             failure,
         }

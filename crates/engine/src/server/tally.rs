@@ -3,7 +3,7 @@
 //! it, so a count is a load and a store; a row whose owner has ended goes to the
 //! next one, counts and all.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolens_model::served::Mishap;
@@ -29,6 +29,7 @@ const _: () = assert!(MISHAPS + Mishap::ALL.len() <= ROW);
 const STOPPING: usize = 0;
 const IDLE: usize = 1;
 const NUMBER: usize = 2;
+const SERVING: usize = 3;
 
 /// The rows, and which of them have no owner.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ struct Free {
 pub(super) struct Tally {
     tallies: Arc<Tallies>,
     row: usize,
+    /// Whether the owner has answered a request.
+    serves: AtomicBool,
 }
 
 /// What an owner of a row has counted.
@@ -83,7 +86,7 @@ impl Tallies {
             }
             None => return None,
         };
-        Some(Tally { tallies: Arc::clone(self), row })
+        Some(Tally { tallies: Arc::clone(self), row, serves: AtomicBool::new(false) })
     }
 
     /// What everybody has counted who ever owned a row.
@@ -95,6 +98,14 @@ impl Tallies {
             requests: read(row, REQUESTS),
         };
         self.owned().iter().map(counts).collect()
+    }
+
+    /// How many answered a request so far, and how many of them there were at once, at most:
+    /// a row has one owner at a time. Who only takes connections for others is none.
+    pub(super) fn served(&self) -> (u64, u64) {
+        let answered = |row: &&[AtomicU64; ROW]| row[REQUESTS].load(Ordering::Relaxed) > 0;
+        let at_once = self.owned().iter().filter(answered).count() as u64;
+        (self.common(SERVING).load(Ordering::Relaxed), at_once)
     }
 
     /// How often each mishap happened.
@@ -163,6 +174,11 @@ impl Tally {
     #[inline]
     pub(super) fn request(&self) {
         self.count(REQUESTS);
+        // Only the owner writes here too.
+        if !self.serves.load(Ordering::Relaxed) {
+            self.serves.store(true, Ordering::Relaxed);
+            self.tallies.common(SERVING).fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Something went wrong.
@@ -215,9 +231,15 @@ mod tests {
         assert_eq!(tallies.tasks()[0], expect);
         drop(first);
         assert_eq!(tallies.tasks()[0], TaskCounts { id: None, ..expect });
-        tallies.take().unwrap().request();
+        let third = tallies.take().unwrap();
+        third.connection();
+        third.connection();
+        third.request();
         assert_eq!(tallies.tasks().iter().map(|t| t.requests).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(tallies.mishaps(), [(Mishap::Reset, 1)]);
+        let fourth = tallies.take().unwrap();
+        fourth.connection();
+        assert_eq!(tallies.served(), (3, 2), "two after one another, and one beside them");
     }
 
     #[test]

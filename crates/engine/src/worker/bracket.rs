@@ -9,6 +9,7 @@ use iolens_model::reading::NotMeasured;
 use iolens_sys::proc::{ProcFile, Root, cpu_ticks, run_delay_ns, sched_number};
 use iolens_sys::{clock, tcp, usage};
 
+use super::helpers::{self, Helpers};
 use crate::counters::{self, Counters, Everywhere, Snapshot, Wanted};
 use crate::op::Children;
 
@@ -24,11 +25,22 @@ pub(crate) struct Bracket {
     schedstat: Option<ProcFile>,
     /// What belongs to CPUs and not to threads: the end's first thread has it.
     shared: Option<Shared>,
+    /// The kernel's threads that work for the end: its first thread counts them as its own.
+    helpers: Option<Helpers>,
+    /// What is not known of slices in which they worked, or ended.
+    unknown: Unknown,
     counters: Counters,
     /// Whether the counters are open.
     counts: bool,
     missing: Vec<NotMeasured>,
     spent_ns: u64,
+}
+
+/// What a kernel's thread that worked for an arm has left unknown in some slice.
+#[derive(Debug, Clone, Copy, Default)]
+struct Unknown {
+    counters: bool,
+    cpu: bool,
 }
 
 /// Instruments of the CPUs of an end.
@@ -51,6 +63,7 @@ pub(crate) struct Outer {
     connection: Option<tcp::Info>,
     softirq_ticks: Option<u64>,
     everybody: Snapshot,
+    helpers: Option<helpers::Spent>,
 }
 
 /// Readings that take a system call each: taken next to the slice's clock, so
@@ -148,9 +161,21 @@ impl Bracket {
             .map_err(|why| note("run_delay_ns", why))
             .ok();
         let shared = (thread == 0).then(|| Shared::open(cpus, probes, &mut note));
+        let helpers = (thread == 0).then(Helpers::open).transpose();
+        let helpers = helpers.map_err(|why| note("task_clock_ns", why)).unwrap_or_default();
         let wanted = Wanted { cpu: cpus[thread % cpus.len()], turn: pass, probes };
         let counters = Counters::of_thread(&Root::real(), wanted);
-        Bracket { sched, schedstat, shared, counters, counts: true, missing, spent_ns: 0 }
+        Bracket {
+            sched,
+            schedstat,
+            shared,
+            helpers,
+            unknown: Unknown::default(),
+            counters,
+            counts: true,
+            missing,
+            spent_ns: 0,
+        }
     }
 
     /// Opens or closes the counters, outside of everything that is timed.
@@ -188,6 +213,8 @@ impl Bracket {
             file.as_mut().and_then(ProcFile::read).and_then(number)
         };
         let outer = Outer {
+            // First: one that looks for more work goes on spending.
+            helpers: self.helpers.as_mut().and_then(Helpers::read),
             softirq_ticks: self.shared.as_mut().and_then(Shared::softirq_ticks),
             migrations: number(&mut self.sched, migrations),
             run_delay_ns: number(&mut self.schedstat, run_delay_ns),
@@ -232,7 +259,29 @@ impl Bracket {
             let (_, everybody) = counters::split(&shared.counters.between(edges));
             kernel = with_cpus(&kernel, &everybody);
         }
-        Counts { pmu, kernel, ..between(inner, outer) }
+        let mut counts = Counts { pmu, kernel, ..between(inner, outer) };
+        if self.shared.is_some() {
+            self.add_helpers(&mut counts, outer);
+        }
+        counts
+    }
+
+    /// Adds what the kernel's threads have spent on the slice. What counts a thread alone
+    /// has not counted them: with a part of the work unknown, the sum is.
+    fn add_helpers(&mut self, counts: &mut Counts, outer: [&Outer; 2]) {
+        let edges = outer[0].helpers.zip(outer[1].helpers);
+        match edges.and_then(|(before, after)| after.since(&before)) {
+            Some(0) => return,
+            Some(cpu_ns) => counts.task_clock_ns = counts.task_clock_ns.map(|own| own + cpu_ns),
+            None => {
+                counts.task_clock_ns = None;
+                self.unknown.cpu |= self.helpers.is_some();
+            }
+        }
+        let had = PmuCounts::default() != counts.pmu || KernelCounts::default() != counts.kernel;
+        self.unknown.counters |= had;
+        counts.pmu = PmuCounts::default();
+        counts.kernel = with_cpus(&KernelCounts::default(), &counts.kernel);
     }
 
     /// The PMU that counts, on machines with several kinds of cores.
@@ -255,7 +304,28 @@ impl Bracket {
         let mut missing = self.missing.clone();
         missing.extend(self.counters.missing());
         missing.extend(self.shared.iter().flat_map(|shared| shared.counters.missing()));
+        missing.extend(self.unknown.told());
         missing
+    }
+}
+
+impl Unknown {
+    fn told(self) -> Vec<NotMeasured> {
+        let note = |metric: &str, why: &str| NotMeasured {
+            metric: metric.to_owned(),
+            why: why.to_owned(),
+        };
+        let cpu = self.cpu.then(|| {
+            note(
+                "task_clock_ns",
+                "a thread of the kernel's that worked for the arm ended in a slice",
+            )
+        });
+        let why = "threads of the kernel's (io_uring) worked for the arm in a slice, which a \
+                   thread's counters do not count";
+        let names = PmuCounts::NAMES.iter().chain(&KernelCounts::NAMES).filter(|_| self.counters);
+        let of_cpus = |name: &&&str| !name.starts_with("cpu_");
+        cpu.into_iter().chain(names.filter(of_cpus).map(|name| note(name, why))).collect()
     }
 }
 

@@ -8,6 +8,7 @@ mod facts;
 mod family;
 mod flow;
 mod gate;
+mod helpers;
 mod last_word;
 pub(crate) mod lead;
 pub mod link;

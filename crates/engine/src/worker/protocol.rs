@@ -247,7 +247,8 @@ pub struct ServerSlice {
     /// Requests answered, and what its threads and processes spent; its time is what
     /// lies between the readings, and not the slice's.
     pub counts: Counts,
-    /// Threads and processes that serve.
+    /// Threads and processes that served at once so far, at most; those that have ended
+    /// as well.
     pub tasks: u64,
     /// What the kernel counted in its network namespace.
     pub network: Option<NetworkCounts>,

@@ -116,6 +116,10 @@ fn gone() -> Failure {
 pub(super) trait Serves {
     /// The threads and processes of it that serve at the moment.
     fn tasks(&self) -> Vec<u32>;
+    /// How many of them there were at once so far, at most.
+    fn at_once(&self) -> u64 {
+        self.tasks().len() as u64
+    }
     /// Requests that it has answered so far.
     fn requests(&self) -> u64;
     /// Why it has ended by itself, or the limit of this machine that it has met; null
@@ -126,6 +130,11 @@ pub(super) trait Serves {
 impl Serves for Running {
     fn tasks(&self) -> Vec<u32> {
         Running::tasks(self).iter().filter_map(|task| task.id).collect()
+    }
+
+    fn at_once(&self) -> u64 {
+        // Those that wait for a connection are there too.
+        self.tasks_at_once().max(Serves::tasks(self).len() as u64)
     }
 
     fn requests(&self) -> u64 {
@@ -216,6 +225,8 @@ fn be_program(
         requests: 0,
         mishaps: Vec::new(),
         requests_by_task: Vec::new(),
+        tasks: 0,
+        tasks_at_once: 0,
         cpu: None,
         failure: None,
     };
@@ -280,7 +291,7 @@ fn take_turns(
                 counts.messages = server.requests().saturating_sub(answered);
                 let slice = ServerSlice {
                     counts,
-                    tasks: tasks.len() as u64,
+                    tasks: server.at_once(),
                     network: after.network_since(&before),
                     processes: processes(setting),
                     throttled: after.throttled_since(&before),

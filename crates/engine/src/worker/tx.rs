@@ -224,6 +224,7 @@ impl Task<'_> {
         self.crew.meet()?;
         counting.map_or(Ok(()), Counting::stop).map_err(Stop::cause)?;
         let outer_after = bracket.outer_after(connection);
+        sender.idle().map_err(Stop::at("hear that the kernel's thread sleeps"))?;
         if let Some(lane) = lane.filter(|_| !self.ends_the_stream() && !self.is_followed()) {
             let is_rr = self.crew.trial.cell.is_rr();
             lane.release(is_rr).map_err(Stop::at("release the receiver"))?;

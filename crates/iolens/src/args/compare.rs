@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iolens_model::units::Nanos;
 
-use crate::args::{ProgressKind, ResultArgs};
+use crate::args::{Allow, ProgressKind, ResultArgs};
 use crate::values;
 
 const AFTER: &str = "\
@@ -49,6 +49,8 @@ pub(crate) struct Rerun {
     /// Begin no pass that would end later [default: twice what RUN_A had]
     #[arg(long, value_name = "TIME", value_parser = values::span, requires = "rerun")]
     pub(crate) budget: Option<Nanos>,
+    #[command(flatten)]
+    pub(crate) allow: Allow,
     /// Wait for another run to end instead of giving up
     #[arg(long, requires = "rerun")]
     pub(crate) wait: bool,

@@ -2,7 +2,7 @@
 
 use iolens_model::units::Nanos;
 
-use crate::args::{Peer, ProgressKind, ResultArgs};
+use crate::args::{Allow, Peer, ProgressKind, ResultArgs};
 use crate::values;
 
 const EXAMPLE: &str = "\
@@ -32,6 +32,8 @@ pub(crate) struct Confirm {
     /// As of `run`
     #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = "Results")]
     pub(crate) progress: Option<ProgressKind>,
+    #[command(flatten)]
+    pub(crate) allow: Allow,
     #[command(flatten)]
     pub(crate) peer: Peer,
     #[command(flatten)]

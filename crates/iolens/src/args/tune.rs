@@ -22,7 +22,9 @@ file is only read. The end is a command that can be run, and what it takes in a 
 
 --cache as-is takes the file as it is: what is not in the page cache comes there with the
 first reading. --cache cold evicts the file before each trial, which other programs that
-use it pay for too, and wants --evict.";
+use it pay for too, and wants --evict. With --evict a warm file that is cached in small
+pieces is at the end dropped once and read again in large folios: what that takes, and what
+the file gives then.";
 
 const COPY_EXAMPLE: &str = "\
 As `tune read`, with engines that copy, a plain loop of read and write, dd and cp. The
@@ -82,7 +84,8 @@ pub(crate) struct TuneHow {
     #[arg(long, value_name = "STATE", default_value = "as-is",
           value_parser = values::cache_wish)]
     pub(crate) cache: CacheWish,
-    /// Evict the file from the page cache, as --cache cold asks for
+    /// Evict the file from the page cache: for --cache cold before each trial, else once, to
+    /// read it again in large folios where it is cached in small ones
     #[arg(long)]
     pub(crate) evict: bool,
     /// Most threads [default: processors]

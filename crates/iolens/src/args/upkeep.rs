@@ -27,7 +27,7 @@ pub(crate) struct Rm {
 #[derive(Debug, clap::Args)]
 #[command(after_help = GC_EXAMPLE)]
 pub(crate) struct Gc {
-    /// Remove all runs but the latest N
+    /// Remove all runs of this machine but the latest N; imported runs stay
     #[arg(long, value_name = "N", value_parser = parse::count)]
     pub(crate) keep: Option<u64>,
     /// Remove runs that began longer ago, as in 30d

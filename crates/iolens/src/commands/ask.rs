@@ -51,7 +51,7 @@ pub(crate) fn ask(args: &Ask, typed: &[String]) -> Result<ExitCode, Failure> {
     let progress = args.progress;
     let how = How { typed, database: &database, wait: args.wait, progress, perf: None };
     let run = measured(planned, host, &look, &how)?;
-    let analysis = iolens_stats::analyse(&run);
+    let analysis = iolens_stats::analyse_for_both(&run);
     let place = paged(&run, &analysis, &database);
     let found = Found { run, analysis, cell: question.cell, source: Source::Measured };
     Ok(shown(args, &found, Some(&place)))
@@ -93,7 +93,7 @@ fn stored(database: &Path, question: &Asked, host: &HostFacts) -> Result<Looked,
     }
     for header in asked::by_preference(fit).into_iter().take(RUNS_READ_MAX) {
         let (run, _) = load(Some(database), &header.id)?;
-        let analysis = iolens_stats::analyse(&run);
+        let analysis = iolens_stats::analyse_for_both(&run);
         if !asked::is_usable(&analysis, &question.cell) {
             looked.unusable.push(header.id);
             continue;
@@ -116,7 +116,7 @@ fn answer_from(args: &Ask, wanted: &str, host: &HostFacts) -> Result<ExitCode, F
     let Some(cell) = request::cell_in(args, &run.header.plan) else {
         return Err(not_in(args, &run));
     };
-    let analysis = iolens_stats::analyse(&run);
+    let analysis = iolens_stats::analyse_for_both(&run);
     let source = source(&run, host);
     Ok(shown(args, &Found { run, analysis, cell, source }, None))
 }

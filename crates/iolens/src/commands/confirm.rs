@@ -11,8 +11,9 @@ use iolens_model::plan::Plan;
 use iolens_model::run::{Change, FarFacts, Run, RunHeader};
 
 use crate::args::Confirm;
+use crate::commands::again;
 use crate::commands::run::{How, answer, check_again, conducted, exit_code, random};
-use crate::commands::stored::{refuse_imported, summed};
+use crate::commands::stored::summed;
 use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE};
 use crate::request::{Request, confirm};
 use crate::{output, peer, runner, sysctls};
@@ -21,9 +22,9 @@ use crate::{output, peer, runner, sysctls};
 pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Failure> {
     let db = args.result.db.as_deref();
     let (run, analysis, database) = summed(db, &args.run)?;
-    refuse_imported(&run.header, "confirm")?;
-    let plans = confirm::plans(&run.header, &analysis, args.budget, || random() >> 16)?;
     let host = host::read(&host::Root::real());
+    again::admit("confirm", &run.header, &run.header.plan, &host, &args.allow)?;
+    let plans = confirm::plans(&run.header, &analysis, args.budget, || random() >> 16)?;
     for change in run.header.changes(BUILD, &host) {
         note(&run.header, "here", &change);
     }

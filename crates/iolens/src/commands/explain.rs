@@ -8,6 +8,7 @@ use iolens_engine::{host, stage};
 use iolens_model::cell::Cell;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::Status;
+use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::explain as rendered;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
@@ -15,9 +16,11 @@ use iolens_stats::attribution::{self, Explanation};
 use iolens_store::Store;
 
 use crate::args;
+use crate::args::{Allow, Permission};
 use crate::commands::report::{self, write_new};
 use crate::commands::run::{Session, prepared};
-use crate::commands::stored::{load, refuse_imported};
+use crate::commands::stored::load;
+use crate::commands::{again, resume};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::runner::{self, Flow, Question, is_compared};
 use crate::sysctls::Sysctls;
@@ -105,8 +108,9 @@ fn sample(
     arms: &[String],
     database: &Path,
 ) -> Result<Flow, Failure> {
-    refuse_imported(&run.header, "sample for")?;
     let host = host::read(&host::Root::real());
+    let plan = sampled_plan(&run.header.plan, &args.allow);
+    again::admit("sample for", &run.header, &plan, &host, &args.allow)?;
     refuse_change(&run.header, &host)?;
     if let Some(topology) = cell.topology() {
         stage::available(topology).map_err(|why| {
@@ -117,10 +121,20 @@ fn sample(
     // Put back when this function ends.
     let _sysctls = sysctls(args, &run.header, cell)?;
     output::note(&format!("sampling {} in {cell}", arms.join(", ")));
-    let material = prepared(&run.header.plan, &host, &session)?;
+    let material = prepared(&plan, &host, &session)?;
     let (material, samples) = (material.as_ref(), args.samples);
     let question = Question { run, cell, arms, host: &host, material, samples };
     runner::explain(&question, &mut session.store, &session.interrupts)
+}
+
+/// The plan as it is sampled for: what dropping caches is worth was measured already, and no
+/// sysctl needs to be changed again.
+fn sampled_plan(plan: &Plan, allow: &Allow) -> Plan {
+    let mut plan = resume::without_drops(plan.clone());
+    if let Axes::Net(axes) = &mut plan.axes {
+        axes.allow_sysctl &= allow.allows(Permission::Sysctl);
+    }
+    plan
 }
 
 /// What the run was measured under, here again with consent, else said.
@@ -129,13 +143,13 @@ fn sysctls(
     header: &RunHeader,
     cell: &Cell,
 ) -> Result<Option<Sysctls>, Failure> {
-    if args.allow_sysctl {
+    if args.allow.allows(Permission::Sysctl) {
         return Sysctls::of_cells(std::slice::from_ref(cell)).map(Some);
     }
     for change in &header.host.changed {
         output::note(&format!(
             "note: run {} was measured with {change}, and what is sampled now may not be: \
-             --allow-sysctl sets it again",
+             --allow sysctl sets it again",
             header.id
         ));
     }

@@ -3,6 +3,7 @@
 
 use iolens_engine::{opened, stage};
 use iolens_model::axes::Topology;
+use iolens_model::shell;
 use iolens_store::Store;
 
 use self::prompt::{Picked, Prompt};
@@ -27,7 +28,7 @@ pub(crate) fn asked() -> Result<Option<Vec<String>>, Failure> {
         let is_last = question.is_none();
         let line = menu::line(&answers);
         let question = question.unwrap_or_else(|| {
-            prompt.say(&format!("\n  iolens {}\n", in_shell(&line)));
+            prompt.say(&format!("\n  iolens {}\n", shell::join(&line)));
             run_it()
         });
         match answered(&mut prompt, &question)? {
@@ -42,12 +43,6 @@ pub(crate) fn asked() -> Result<Option<Vec<String>>, Failure> {
             Picked::Back | Picked::Leave => return Ok(None),
         }
     }
-}
-
-/// As it would be typed.
-fn in_shell(line: &[String]) -> String {
-    let words = line.iter().map(String::as_str);
-    shlex::try_join(words).unwrap_or_else(|_| line.join(" "))
 }
 
 fn run_it() -> Question {

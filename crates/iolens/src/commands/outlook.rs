@@ -7,6 +7,7 @@ use std::path::Path;
 
 use iolens_model::host::HostFacts;
 use iolens_model::plan::Plan;
+use iolens_model::units::Bytes;
 use iolens_stats::Forecast;
 use iolens_store::Store;
 use serde_json::json;
@@ -155,6 +156,7 @@ pub(crate) fn dry_run(
     plan: &Plan,
     look: &FirstLook,
     expected: &Expected,
+    calibration: Bytes,
     as_json: bool,
 ) -> Result<String, Failure> {
     let cells: Vec<String> = plan.cells().iter().map(ToString::to_string).collect();
@@ -170,6 +172,7 @@ pub(crate) fn dry_run(
             "run_ns": look.longest,
             "run_min_ns": look.shortest,
             "expected_half_width": expected.half_width(passes),
+            "calibration_memory_bytes": calibration,
             "skipped": look.refused.iter().map(|(arm, why, cells)| json!({
                 "arm": arm, "reason": why, "cells": cells,
             })).collect::<Vec<_>>(),
@@ -187,6 +190,11 @@ pub(crate) fn dry_run(
     look.arms.iter().for_each(|arm| _ = writeln!(text, "  {arm}"));
     text.push_str("cells:\n");
     cells.iter().for_each(|cell| _ = writeln!(text, "  {cell}"));
-    let _ = write!(text, "{}\n{}", before(plan, look), expected.line(plan, look));
+    let _ = write!(
+        text,
+        "{}\n{}\ncalibration: up to {calibration} of memory, given back before the first trial",
+        before(plan, look),
+        expected.line(plan, look)
+    );
     Ok(text)
 }

@@ -2,9 +2,12 @@
 
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use iolens_engine::Errno;
+use iolens_engine::durable::{self, Folder};
 use iolens_model::run::{Run, RunHeader};
 use iolens_report::figure::Paper;
 use iolens_report::text::Style;
@@ -105,12 +108,32 @@ pub(crate) fn write_page(run: &Run, analysis: &Analysis, path: &Path) -> Result<
     replace(path, &iolens_report::html::page(run, analysis))
 }
 
+/// In the folder of pages, which is ours: neither it nor the page may be a link, which whoever
+/// may write beside the database could point at any file.
 fn replace(path: &Path, html: &str) -> Result<(), Failure> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|e| cannot_write(folder, &e))?;
-    }
-    std::fs::write(path, html).map_err(|e| cannot_write(path, &e))
+    let cannot = |errno: Errno| cannot_write(path, &errno);
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(cannot_write(path, &"it names no file"));
+    };
+    let beside = Folder::open(durable::folder_of(folder)).map_err(cannot)?;
+    let folder = beside.made_inside(folder.file_name().unwrap_or_default()).map_err(cannot)?;
+    folder.replace(name, html.as_bytes(), MODE).map_err(cannot)
 }
+
+/// Removes the page of a run; whether there was one.
+///
+/// Errors: of the system, where there is one that stays.
+pub(crate) fn remove_page(path: &Path) -> Result<bool, Errno> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(false) };
+    let beside = Folder::open(durable::folder_of(folder))?;
+    match beside.inside(folder.file_name().unwrap_or_default()) {
+        Err(Errno::ENOENT) => Ok(false),
+        opened => opened?.remove(name),
+    }
+}
+
+/// Mode of what is written for the user, before the umask.
+const MODE: u32 = 0o666;
 
 fn write_figures(
     run: &Run,
@@ -153,19 +176,30 @@ fn paper(asked: FigurePaper) -> Paper {
 
 /// Writes a file that the user named; an existing one only when told to.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<(), Failure> {
-    let mut options = OpenOptions::new();
-    options.write(true);
-    if overwrite {
-        options.create(true).truncate(true)
-    } else {
-        options.create_new(true)
-    };
-    match options.open(path).and_then(|mut file| file.write_all(bytes)) {
-        Ok(()) => Ok(()),
-        Err(_) if path.is_dir() => Err(exists(path)),
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Err(exists(path)),
-        Err(e) => Err(cannot_write(path, &e)),
+    if path.is_dir() || (!overwrite && path.symlink_metadata().is_ok()) {
+        return Err(exists(path));
     }
+    match path.metadata() {
+        // A terminal, a pipe, /dev/null: nothing to replace.
+        Ok(found) if !found.is_file() => {
+            let opened = OpenOptions::new().write(true).open(path);
+            opened.and_then(|mut file| file.write_all(bytes)).map_err(|e| cannot_write(path, &e))
+        }
+        Ok(found) => {
+            // What a link of the user's leads to is what is replaced.
+            let path = path.canonicalize().map_err(|e| cannot_write(path, &e))?;
+            write_whole(&path, bytes, found.mode() & 0o777)
+        }
+        Err(_) => write_whole(path, bytes, MODE),
+    }
+}
+
+fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
+    let name = path.file_name().ok_or_else(|| cannot_write(path, &"it names no file"))?;
+    let folder = Folder::open(durable::folder_of(path));
+    folder
+        .and_then(|folder| folder.replace(name, bytes, mode))
+        .map_err(|errno| cannot_write(path, &errno))
 }
 
 /// That a file is not written where something is already.
@@ -177,7 +211,7 @@ pub(crate) fn exists(path: &Path) -> Failure {
     Failure::usage(format!("cannot write {}: {what}\n  {advice}", path.display()))
 }
 
-pub(crate) fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+pub(crate) fn cannot_write(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::unusable(format!("cannot write {}: {error}", path.display()))
 }
 

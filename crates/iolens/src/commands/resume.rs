@@ -11,12 +11,12 @@ use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{Change, Run, RunHeader, StoppedBy};
 
 use crate::args;
+use crate::commands::again;
 use crate::commands::run::{Session, check_again, conclude, prepared};
-use crate::commands::stored::refuse_imported;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::runner::Means;
-use crate::sysctls::Sysctls;
+use crate::sysctls::{self, Sysctls};
 use crate::wishes::Wishes;
 use crate::{output, peer, places, plan_file, runner};
 
@@ -29,20 +29,20 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
     let id = session.store.find(wanted).map_err(Failure::usage)?;
     let run = session.store.load(&id).map_err(Failure::unusable)?;
     let host = host::read(&host::Root::real());
-    refuse_imported(&run.header, "go on with")?;
-    refuse_end(&run.header)?;
-    refuse_change(&run.header, BUILD, &host)?;
-    let plan = Plan {
+    let plan = without_drops(Plan {
         budget: args.wishes.budget.unwrap_or(run.header.plan.budget),
         ..run.header.plan.clone()
-    };
+    });
+    again::admit("go on with", &run.header, &plan, &host, &args.allow)?;
+    refuse_end(&run.header)?;
+    refuse_change(&run.header, BUILD, &host)?;
     check_again(&plan, &host)?;
+    sysctls::check(&plan)?;
     let mut far = reached_again(&run.header, &plan, &args.peer)?;
-    // The consent is in the plan that the run began with.
     let sysctls = Sysctls::of_plan(&plan)?;
     output::note(&format!("going on with run {id}, which has {} trials", run.trials.len()));
     let mut progress = Progress::new(args.progress, trials_left(&run, &plan, &host));
-    let material = prepared(&without_drops(plan.clone()), &host, &session)?;
+    let material = prepared(&plan, &host, &session)?;
     let means = session.means(&mut progress, args.perf_control.as_ref(), material.as_ref());
     let run = runner::resume(run, plan.budget, Means { far: far.as_mut(), ..means })?;
     drop(sysctls);
@@ -50,7 +50,7 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
 }
 
 /// What dropping caches is worth was measured when the run began.
-fn without_drops(mut plan: Plan) -> Plan {
+pub(super) fn without_drops(mut plan: Plan) -> Plan {
     if let Axes::File(axes) = &mut plan.axes {
         axes.drop_caches.clear();
     }
@@ -71,7 +71,7 @@ fn refuse_wishes(wishes: &Wishes) -> Result<(), Failure> {
         None => Ok(()),
         Some((key, _)) => Err(Failure::usage(format!(
             "--{} cannot be used with --resume: a run goes on with the plan it began with\n  \
-             --resume takes --budget, --peer, --db, --wait, --progress, --json and --strict",
+             --resume takes --budget, --allow, --peer, --db, --wait, --progress, --json and --strict",
             key.replace('_', "-")
         ))),
     }

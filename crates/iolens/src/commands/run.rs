@@ -64,7 +64,9 @@ pub(crate) fn run(args: &args::Run, typed: &[String]) -> Result<ExitCode, Failur
     }
     if args.dry_run {
         let expected = outlook::Expected::read(&database, &request.plan, &host);
-        output::result(&outlook::dry_run(&request.plan, &look, &expected, args.result.json)?);
+        let taken = calibrate::memory(request.plan.cpus.as_ref().unwrap_or(&host.cpus), &host);
+        let text = outlook::dry_run(&request.plan, &look, &expected, taken, args.result.json)?;
+        output::result(&text);
         return Ok(ExitCode::SUCCESS);
     }
     let perf = args.perf_control.as_ref();

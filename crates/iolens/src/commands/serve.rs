@@ -3,14 +3,14 @@
 
 use std::process::ExitCode;
 
-use iolens_engine::host;
 use iolens_engine::server::models::MODELS;
 use iolens_engine::server::{News, Offer, Running, Server};
+use iolens_engine::{Interrupts, host};
 use iolens_model::served::Mishap;
 use iolens_report::served;
 
 use crate::args;
-use crate::commands::net::{catch, first_that_works};
+use crate::commands::net::first_that_works;
 use crate::commands::report::style;
 use crate::failure::Failure;
 use crate::request::known_model;
@@ -37,7 +37,8 @@ pub(crate) fn serve(args: &args::Serve) -> Result<ExitCode, Failure> {
     let workers = args.workers.unwrap_or_else(|| u32::try_from(all.max(1)).unwrap_or(u32::MAX));
     let addresses = args.listen.resolve().map_err(Failure::usage)?;
     // Before anybody can connect, so that the end is in order whenever it comes.
-    let interrupts = catch()?;
+    let interrupts = Interrupts::catch_in_scripts_too()
+        .map_err(|e| Failure::unusable(format!("cannot catch signals: {e}")))?;
     let server = first_that_works(&addresses, |&address| {
         Server::open(Offer {
             model,

@@ -132,14 +132,3 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
     output::result(&text::show(&run, &analysis, chosen, &style()));
     Ok(ExitCode::SUCCESS)
 }
-
-/// Refuses to measure for a run that was imported: `doing` it belongs where the run is from.
-pub(crate) fn refuse_imported(header: &RunHeader, doing: &str) -> Result<(), Failure> {
-    let Some(origin) = &header.origin else { return Ok(()) };
-    Err(Failure::usage(format!(
-        "cannot {doing} run {}: it was measured on {} and imported from {}\n  numbers of two \
-         machines do not belong into one run: do so where it was measured, or run its plan here \
-         (`iolens show {} --json` has the command)",
-        header.id, origin.host, origin.path, header.id
-    )))
-}

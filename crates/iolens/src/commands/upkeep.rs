@@ -2,7 +2,6 @@
 //! that is given back. Both hold the machine's lock while they write: a run that
 //! measures is none to remove, and would measure the writing too.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,7 +17,7 @@ use serde_json::json;
 
 use crate::args;
 use crate::args::Consent;
-use crate::commands::report::style;
+use crate::commands::report::{remove_page, style};
 use crate::commands::run::take_lock;
 use crate::commands::stored::row;
 use crate::failure::Failure;
@@ -104,11 +103,12 @@ fn outdated(store: &Store, args: &args::Gc) -> Result<Vec<RunSummary>, Failure> 
     Ok(select(runs, args.keep, args.older_than, clock::unix_ns()))
 }
 
-/// Of runs in the order in which they began, those that are not of the latest
-/// `keep` and began more than `older_than` before `now_unix_ns`; none where
-/// neither is given.
+/// The runs that are not of the latest `keep` of this machine and began more than `older_than`
+/// before `now_unix_ns`, oldest first; none where neither is given. Only a run of this machine
+/// counts among the latest, and only it goes for want of room among them: the order in which
+/// runs were imported says nothing. What is damaged goes by `rm` alone, as its time may be wrong.
 fn select(
-    runs: Vec<RunSummary>,
+    mut runs: Vec<RunSummary>,
     keep: Option<u64>,
     older_than: Option<Nanos>,
     now_unix_ns: u64,
@@ -116,6 +116,8 @@ fn select(
     if keep.is_none() && older_than.is_none() {
         return Vec::new();
     }
+    runs.retain(|run| run.damaged.is_none() && (keep.is_none() || run.origin.is_none()));
+    runs.sort_by_key(|run| run.started_unix_ns);
     let keep = keep.map_or(0, |keep| usize::try_from(keep).unwrap_or(usize::MAX));
     let others = runs.len().saturating_sub(keep);
     let age = |run: &RunSummary| now_unix_ns.saturating_sub(run.started_unix_ns);
@@ -123,11 +125,23 @@ fn select(
     runs.into_iter().take(others).filter(is_old).collect()
 }
 
+/// Whether a run that holds nothing yet may be one that another machine measures into this
+/// file: this machine's lock says nothing of it.
+fn may_have_begun(run: &RunSummary, now_unix_ns: u64) -> bool {
+    const FIRST_TRIAL: Nanos = Nanos(3600 * Nanos::SECOND.0);
+    run.end.is_none() && now_unix_ns.abs_diff(run.started_unix_ns) < FIRST_TRIAL.0
+}
+
 /// The runs that hold nothing, besides others that go.
 fn empty(store: &Store, others: &[RunSummary]) -> Result<Vec<RunSummary>, Failure> {
     let ids = store.empty_runs().map_err(Failure::unusable)?;
     let mut runs = store.runs().map_err(Failure::unusable)?;
-    runs.retain(|run| ids.contains(&run.id) && others.iter().all(|other| other.id != run.id));
+    let now_unix_ns = clock::unix_ns();
+    runs.retain(|run| {
+        ids.contains(&run.id)
+            && !may_have_begun(run, now_unix_ns)
+            && others.iter().all(|other| other.id != run.id)
+    });
     Ok(runs)
 }
 
@@ -156,22 +170,21 @@ fn may_remove(runs: &[RunSummary], consent: &Consent) -> Result<bool, Failure> {
              remove without being asked with --yes",
         ));
     }
-    output::note(&text::runs(&rows(runs), &style()));
+    output::styled_note(&text::runs(&rows(runs), &style()));
     Ok(output::ask("remove what is listed, for good?"))
 }
 
 /// Removes the pages that iolens wrote of these runs; returns those that were
-/// there. One that stays is said, and stops nothing.
+/// there. One that stays is said, and stops nothing. A run whose id is none has no page.
 fn remove_pages(database: &Path, runs: &[RunSummary]) -> Vec<PathBuf> {
-    let pages = runs.iter().map(|run| places::page(database, &run.id));
+    let with_page = runs.iter().filter(|run| iolens_store::is_id(&run.id));
+    let pages = with_page.map(|run| places::page(database, &run.id));
     pages
-        .filter(|page| match std::fs::remove_file(page) {
-            Ok(()) => true,
-            Err(e) if e.kind() == ErrorKind::NotFound => false,
-            Err(e) => {
-                output::note(&format!("note: cannot remove {}: {e}", page.display()));
+        .filter(|page| {
+            remove_page(page).unwrap_or_else(|errno| {
+                output::note(&format!("note: cannot remove {}: {errno}", page.display()));
                 false
-            }
+            })
         })
         .collect()
 }
@@ -212,6 +225,8 @@ fn rows(runs: &[RunSummary]) -> Vec<RunRow> {
 
 #[cfg(test)]
 mod tests {
+    use iolens_model::origin::Origin;
+
     use super::*;
 
     const DAY: Nanos = Nanos(86_400 * Nanos::SECOND.0);
@@ -230,6 +245,7 @@ mod tests {
             end: None,
             host: None,
             origin: None,
+            damaged: None,
         };
         days.iter().map(run).collect()
     }
@@ -249,6 +265,23 @@ mod tests {
         check(None, Some(1), &[1, 2, 5]);
         check(Some(3), Some(5), &[1]);
         check(Some(1), Some(9), &[]);
+        // Runs of other machines came later, and one came into the file before it began.
+        let imported = |day: u64| RunSummary {
+            origin: Some(Origin {
+                host: "other".to_owned(),
+                path: String::new(),
+                imported_unix_ns: 9 * DAY.0,
+            }),
+            ..runs(&[day]).remove(0)
+        };
+        let mixed = || [runs(&[9, 5]), vec![imported(1), imported(10)]].concat();
+        assert_eq!(select(mixed(), Some(1), None, 10 * DAY.0), runs(&[5]));
+        assert_eq!(select(mixed(), None, Some(Nanos(6 * DAY.0)), 10 * DAY.0), [imported(1)]);
+        let torn = RunSummary { damaged: Some("torn".to_owned()), ..runs(&[1]).remove(0) };
+        assert_eq!(select(vec![torn], None, Some(DAY), 10 * DAY.0), []);
+        // Without an end, it may be of another host's run that has just begun.
+        let new = RunSummary { started_unix_ns: 10 * DAY.0 - 1, ..runs(&[1]).remove(0) };
+        assert!(may_have_begun(&new, 10 * DAY.0) && !may_have_begun(&runs(&[9])[0], 10 * DAY.0));
         // A clock that was set back makes nothing old.
         assert_eq!(select(runs(&[5]), None, Some(DAY), DAY.0), []);
     }

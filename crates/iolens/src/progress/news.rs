@@ -3,7 +3,7 @@
 
 use iolens_model::plan::{Passes, Plan};
 use iolens_model::units::Nanos;
-use iolens_stats::analysis::Analysis;
+use iolens_stats::analysis::{Analysis, Interval};
 
 /// How precise a run is so far.
 #[derive(Debug, Clone, PartialEq)]
@@ -115,7 +115,7 @@ impl News {
 /// nothing.
 fn either_way(x: Option<f64>) -> String {
     match x {
-        Some(x) if x > 1.0 => "over ±100 %".to_owned(),
+        Some(x) if !Interval::is_half_usable(x) => "no usable interval".to_owned(),
         Some(x) => format!("±{}", percent(x)),
         None => "n/a".to_owned(),
     }
@@ -188,9 +188,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wider_than_its_ratio_has_no_number() {
-        let widths = [None, Some(0.0), Some(1.0), Some(1.01), Some(379.5), Some(f64::INFINITY)];
-        let said = ["n/a", "±0.0 %", "±100.0 %", "over ±100 %", "over ±100 %", "over ±100 %"];
+    fn what_is_wider_than_a_factor_of_ten_has_no_number() {
+        let widths = [None, Some(0.0), Some(2.1), Some(2.2), Some(379.5), Some(f64::INFINITY)];
+        let unusable = "no usable interval";
+        let said = ["n/a", "±0.0 %", "±210.0 %", unusable, unusable, unusable];
         assert_eq!(widths.map(either_way), said);
     }
 }

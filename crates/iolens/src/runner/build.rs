@@ -10,11 +10,17 @@ use iolens_model::trial::Trial;
 use iolens_stats::analysis::Analysis;
 use iolens_stats::{Decision, Fold, PassSummary};
 
+use super::fresh::Copies;
+use crate::failure::Failure;
+
 /// A build in a run in progress.
 pub(super) struct Build {
     /// Of its run.
     pub(super) header: RunHeader,
-    pub(super) launch: Launch,
+    launch: Launch,
+    /// Where each trial has a fresh copy of the program from; null where the program itself
+    /// is run.
+    copies: Option<Copies>,
     /// Its trials so far.
     pub(super) fold: Fold,
     pub(super) history: Vec<PassSummary>,
@@ -22,37 +28,45 @@ pub(super) struct Build {
 
 impl Build {
     pub(super) fn new(header: RunHeader, launch: Launch) -> Build {
-        Build { header, launch, fold: Fold::default(), history: Vec::new() }
+        Build { header, launch, copies: None, fold: Fold::default(), history: Vec::new() }
+    }
+
+    /// The same, each trial of a fresh copy of the program.
+    pub(super) fn copied(self, copies: Copies) -> Build {
+        Build { copies: Some(copies), ..self }
     }
 
     /// Runs a trial, with an end on the other machine if that is its topology.
     pub(super) fn conduct(
-        &self,
+        &mut self,
         trial: &Trial,
         far: Option<&mut Far>,
         interrupts: &Interrupts,
-    ) -> TrialOutcome {
-        match far.filter(|_| trial.hosts.is_some()) {
-            Some(far) => trial::run_with(trial, &self.launch, far, Some(interrupts)),
-            None => trial::run(trial, &self.launch, Some(interrupts)),
-        }
+    ) -> Result<TrialOutcome, Failure> {
+        let copy = self.copies.as_mut().map(|copies| copies.of(&self.launch)).transpose();
+        let copy = copy.map_err(Failure::unusable)?;
+        let launch = copy.as_ref().map_or(&self.launch, |copy| &copy.launch);
+        Ok(match far.filter(|_| trial.hosts.is_some()) {
+            Some(far) => trial::run_with(trial, launch, far, Some(interrupts)),
+            None => trial::run(trial, launch, Some(interrupts)),
+        })
     }
 
     /// The same, judged by the gates.
     pub(super) fn run(
-        &self,
+        &mut self,
         trial: &Trial,
         far: Option<&mut Far>,
         interrupts: &Interrupts,
-    ) -> TrialOutcome {
-        let mut outcome = self.conduct(trial, far, interrupts);
+    ) -> Result<TrialOutcome, Failure> {
+        let mut outcome = self.conduct(trial, far, interrupts)?;
         if outcome.status == Status::Ok {
             for (arm, reason) in iolens_stats::invalid_arms(&self.header, &outcome) {
                 outcome.arms[arm].status = Status::Invalid;
                 outcome.arms[arm].reason = Some(reason);
             }
         }
-        outcome
+        Ok(outcome)
     }
 
     /// What its trials say so far.

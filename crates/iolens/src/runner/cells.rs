@@ -2,6 +2,7 @@
 //! has dropped out.
 
 mod dropouts;
+mod equal;
 mod known;
 
 use iolens_engine::layout::{self, Placement};
@@ -12,7 +13,6 @@ use iolens_model::axes::{Direction, Topology};
 use iolens_model::cell::Cell;
 use iolens_model::file::FileFacts;
 use iolens_model::host::HostFacts;
-use iolens_model::outcome::{SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::FarFacts;
 use iolens_model::server::ServerSetting;
@@ -21,7 +21,7 @@ use iolens_model::units::{Bytes, Nanos};
 use rand::Rng;
 
 use super::arms::{allowed, guess_ns};
-use super::copies::{around_a_copy, rounds_of_copies, rounds_of_probes};
+use super::copies::{PROBE_ROUNDS, around_a_copy, rounds_of_copies, rounds_of_probes};
 use super::servers::Rates;
 use super::{is_compared, servers, writes};
 
@@ -47,31 +47,42 @@ const CLASSIC_TARGET: Nanos = Nanos(100_000_000);
 /// Arms that are measured together.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
+    /// Which one of its cell it is, for as long as the run lasts.
+    pub(crate) id: usize,
     pub(crate) arms: Vec<GroupArm>,
     /// Arms that this machine's limits do not allow in this cell, and why.
     refused: Vec<(Arm, String)>,
     /// Failed trials that nobody could be blamed for.
     failures_of_nobody: u32,
+    /// Time of a message of the baseline in its latest trial of a pass, ns.
+    baseline_ns: Option<f64>,
 }
 
 /// One arm of a group.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupArm {
     pub(crate) arm: Arm,
-    /// Time of a message: guessed, then probed, then fixed.
+    /// Time of a message: guessed, then probed, then kept until slices have drifted apart.
     message_ns: f64,
     /// Whether a probe has found it.
     is_probed: bool,
-    /// Whether the work of its slices is fixed already, by an earlier session
-    /// of the run.
-    is_fixed: bool,
-    /// Files that a slice copies, fixed likewise; null in other studies.
+    /// Whether an earlier session of the run has found it.
+    is_recalled: bool,
+    /// How many times as long a message of it takes as one of the baseline, ln, in the latest
+    /// trials; empty for the baseline.
+    latest: Vec<f64>,
+    /// Files that a slice copies, recalled likewise; null in other studies.
     copies: Option<u64>,
     /// Failed trials.
     failures: u32,
 }
 
 impl Group {
+    fn new(id: usize) -> Group {
+        let (arms, refused) = (Vec::new(), Vec::new());
+        Group { id, arms, refused, failures_of_nobody: 0, baseline_ns: None }
+    }
+
     fn has_baseline(&self) -> bool {
         self.arms.iter().any(|arm| arm.arm.role == Role::Baseline)
     }
@@ -116,7 +127,15 @@ fn without_needless(groups: Vec<Group>) -> (Vec<Group>, Vec<Group>) {
 
 impl GroupArm {
     fn new(arm: Arm, message_ns: f64) -> GroupArm {
-        GroupArm { arm, message_ns, is_probed: false, is_fixed: false, copies: None, failures: 0 }
+        GroupArm {
+            arm,
+            message_ns,
+            is_probed: false,
+            is_recalled: false,
+            latest: Vec::new(),
+            copies: None,
+            failures: 0,
+        }
     }
 }
 
@@ -159,8 +178,8 @@ impl CellState {
         let several = cell.is_alone() && cell.threads > 1;
         let slice = if several { Nanos(slice.0.saturating_mul(SEVERAL_THREADS)) } else { slice };
         let limits = Limits::here();
-        let group = |arms: Vec<Arm>| {
-            let mut group = Group { arms: Vec::new(), refused: Vec::new(), failures_of_nobody: 0 };
+        let group = |(id, arms): (usize, Vec<Arm>)| {
+            let mut group = Group::new(id);
             for arm in arms {
                 match allowed(&arm, &cell, plan, &limits) {
                     Ok(()) => {
@@ -172,8 +191,9 @@ impl CellState {
             }
             group
         };
+        let groups = layout::arm_groups(plan, &cell).into_iter();
         let (groups, impossible): (Vec<Group>, Vec<Group>) =
-            layout::arm_groups(plan, &cell).into_iter().map(group).partition(Group::has_baseline);
+            groups.enumerate().map(group).partition(Group::has_baseline);
         let (groups, needless) = without_needless(groups);
         let impossible = impossible.into_iter().map(Group::all_refused);
         CellState {
@@ -251,6 +271,11 @@ impl CellState {
     /// The group and place in it of an arm that is still in the cell.
     pub(super) fn find(&self, label: &str) -> Option<(usize, usize)> {
         (0..self.groups.len()).find_map(|group| Some((group, self.place_of(label, group)?)))
+    }
+
+    /// Where a group stands among those that are still in the cell.
+    pub(crate) fn place_of_group(&self, id: usize) -> Option<usize> {
+        self.groups.iter().position(|group| group.id == id)
     }
 
     /// The place in a group of an arm that is still in it.
@@ -402,15 +427,16 @@ impl CellState {
         self.cell.server().filter(|setting| setting.is_open_loop())
     }
 
-    /// A short trial that finds how long a message of each arm takes, or of one of them.
+    /// A short trial that finds how long a message of each arm takes, or of one of them: with
+    /// slices of this share of what they are meant to be, the first ones to learn where to look.
     pub(crate) fn probe(
         &self,
         plan: &Plan,
         (group, only): (usize, Option<usize>),
-        target: Nanos,
+        share: u64,
         rng: &mut impl Rng,
     ) -> Trial {
-        const ROUNDS: u32 = 9;
+        let target = Nanos(self.target.0 / share);
         let arms = self.arms(group, only);
         let longest_of =
             |ns: &dyn Fn(&GroupArm) -> f64| arms.iter().map(|arm| ns(arm)).fold(0.0, f64::max);
@@ -422,19 +448,18 @@ impl CellState {
         };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
         let longest = target.0.max(least as u64);
-        let rounds = match (self.cell.copy(), self.cell.server()) {
-            (Some(_), _) => rounds_of_probes(longest.saturating_mul(arms.len() as u64), ROUNDS),
-            (_, Some(_)) => servers::PROBE_ROUNDS,
-            _ if self.is_apart() => {
-                rounds_of_probes(longest.saturating_mul(arms.len() as u64), ROUNDS)
-            }
-            _ => ROUNDS,
+        let round = longest.saturating_mul(arms.len() as u64);
+        let [discarded_rounds, rounds] = match (self.cell.copy(), self.cell.server()) {
+            (_, Some(_)) => servers::probe_rounds(share),
+            (Some(_), _) => rounds_of_probes(round),
+            _ if self.is_apart() => rounds_of_probes(round),
+            _ => PROBE_ROUNDS,
         };
         let layout = Layout {
-            schedule: Schedule::Slices { slice: target, discarded_rounds: 1, rounds },
+            schedule: Schedule::Slices { slice: target, discarded_rounds, rounds },
             target,
             longest,
-            visit: longest.saturating_mul(u64::from(ROUNDS) * arms.len() as u64),
+            visit: round.saturating_mul(u64::from(discarded_rounds + rounds)),
         };
         self.laid_out(plan, Place { pass: 0, position: 0 }, &arms, &layout, rng)
     }
@@ -482,99 +507,6 @@ impl CellState {
             trial_limit: Nanos((TRIAL_MIN.0 + all).saturating_add(layout.visit.saturating_mul(10))),
         }
     }
-
-    /// Takes from a probe what a message of each arm takes. The hidden double
-    /// gets what the baseline got: the two must do the same work.
-    pub(crate) fn learn(&mut self, group: usize, probe: &TrialOutcome) {
-        self.target = self.target.max(least_slice(probe));
-        let arms = &mut self.groups[group].arms;
-        for (index, found) in probe.arms.iter().enumerate() {
-            let Some(arm) = arms.iter_mut().find(|arm| arm.arm == found.arm) else { continue };
-            if let Some(message_ns) = work::measured_message_ns(probe, index)
-                && !arm.is_fixed
-            {
-                (arm.message_ns, arm.is_probed) = (message_ns, true);
-            }
-        }
-        self.learn_rate(group);
-        let arms = &mut self.groups[group].arms;
-        let baseline = arms.iter().find(|arm| arm.arm.role == Role::Baseline);
-        let Some(message_ns) = baseline.map(|arm| arm.message_ns) else { return };
-        for double in arms.iter_mut().filter(|arm| arm.arm.role == Role::SelfCheck) {
-            double.message_ns = message_ns;
-        }
-    }
-
-    /// Finds what is offered to the models of a group's kind in an open loop.
-    fn learn_rate(&mut self, group: usize) {
-        let Some(setting) = self.open_loop().cloned() else { return };
-        let kind_of = |group: &Group| servers::kind(group.arms.iter().map(|arm| &arm.arm));
-        let kind = kind_of(&self.groups[group]);
-        let same = self.groups.iter().filter(|group| kind_of(group) == kind);
-        let request_ns = same.flat_map(|group| &group.arms).map(|arm| arm.message_ns);
-        self.rates.learn(kind, &setting, request_ns);
-    }
-
-    /// Takes over what a stored trial of this cell decided: the work of its
-    /// slices, which stays as it was, or who failed.
-    pub(crate) fn recall(&mut self, plan: &Plan, outcome: &TrialOutcome) {
-        let knows = |group: &Group, found: &ArmOutcome| {
-            let own = group.arms.iter().map(|arm| &arm.arm);
-            own.chain(group.refused.iter().map(|(arm, _)| arm)).any(|arm| *arm == found.arm)
-        };
-        let whole = |group: &Group| outcome.arms.iter().all(|arm| knows(group, arm));
-        let Some(group) = self.groups.iter().position(whole) else { return };
-        match outcome.status {
-            Status::Failed | Status::Skipped => self.note_failure(group, outcome),
-            // The probes of pass 0 are stored only when they fail.
-            Status::Ok => {
-                let rate = outcome.arms.iter().find_map(|arm| arm.server.as_ref()?.rate);
-                let kind = servers::kind(outcome.arms.iter().map(|arm| &arm.arm));
-                rate.into_iter().for_each(|rate| self.rates.set(kind, rate));
-                for (index, arm) in outcome.arms.iter().enumerate() {
-                    match arm.status {
-                        // What was refused stays out, whatever is allowed now.
-                        Status::Skipped => self.groups[group].leave_out(arm),
-                        _ => self.fix_work(plan, group, &arm.arm.label, outcome, index),
-                    }
-                }
-            }
-            Status::Invalid | Status::Interrupted => {}
-        }
-    }
-
-    fn fix_work(
-        &mut self,
-        plan: &Plan,
-        group: usize,
-        label: &str,
-        outcome: &TrialOutcome,
-        index: usize,
-    ) {
-        let target = self.target;
-        let is_it = |arm: &&mut GroupArm| arm.arm.label == label;
-        let Some(arm) = self.groups[group].arms.iter_mut().find(is_it) else { return };
-        let of_arm = |slice: &&SliceOutcome| slice.arm == index && slice.tx.messages > 0;
-        let Some(slice) = outcome.slices.iter().find(of_arm) else { return };
-        if self.cell.copy().is_some() {
-            arm.copies = Some(slice.tx.messages);
-        }
-        arm.message_ns = if plan.schedule.is_sliced() && arm.copies.is_none() {
-            // The half keeps rounding down from losing a message.
-            target.0 as f64 / (slice.tx.messages as f64 + 0.5)
-        } else {
-            slice.tx.time_ns as f64 / slice.tx.messages as f64
-        };
-        arm.is_fixed = true;
-    }
-}
-
-/// How long a slice of this trial's cell has to be: it ends with a word from the other end,
-/// which is to be a fiftieth of it at most. On one machine that is so by far.
-fn least_slice(probe: &TrialOutcome) -> Nanos {
-    const ROUND_TRIPS: u64 = 50;
-    let seen = [&probe.tx, &probe.rx].into_iter().flatten().filter_map(|end| end.min_round_trip_ns);
-    Nanos(seen.min().unwrap_or(0).saturating_mul(ROUND_TRIPS))
 }
 
 /// How the slices of a trial are to be, and how long they take, about, in ns.

@@ -1,5 +1,5 @@
-//! How many rounds a trial that copies has: a copy of a large file is longer than any
-//! slice is meant to be.
+//! How many rounds a probe has, and a trial that copies: a copy of a large file is longer
+//! than any slice is meant to be.
 
 use iolens_model::units::Nanos;
 
@@ -24,10 +24,15 @@ pub(super) fn rounds_of_copies(round_ns: u64, [discarded, rounds]: [u32; 2]) -> 
     [discarded, fit.saturating_sub(discarded).clamp(1, rounds.max(1))]
 }
 
-/// The same of a probe, which throws one away.
-pub(super) fn rounds_of_probes(round_ns: u64, rounds: u32) -> u32 {
-    const PROBE: Nanos = Nanos(1_000_000_000);
-    u32::try_from(PROBE.0 / round_ns.max(1)).unwrap_or(u32::MAX).clamp(1, rounds)
+/// Rounds of a probe, those thrown away first. Several probes make up for their being few.
+pub(super) const PROBE_ROUNDS: [u32; 2] = [1, 3];
+
+/// The same where a round may be long, from the time of one.
+pub(super) fn rounds_of_probes(round_ns: u64) -> [u32; 2] {
+    const PROBE: Nanos = Nanos(350_000_000);
+    let [discarded, rounds] = PROBE_ROUNDS;
+    let fit = u32::try_from(PROBE.0 / round_ns.max(1)).unwrap_or(u32::MAX);
+    [discarded, fit.clamp(1, rounds)]
 }
 
 #[cfg(test)]
@@ -43,6 +48,6 @@ mod tests {
         assert_eq!(rounds(1000), [1, 3]);
         assert_eq!(rounds(60_000), [1, 1]);
         assert_eq!(rounds_of_copies(1, [0, 5]), [1, 5], "the first copies are compared");
-        assert_eq!([rounds_of_probes(1, 9), rounds_of_probes(60_000_000_000, 9)], [9, 1]);
+        assert_eq!([1, 60_000_000_000].map(rounds_of_probes), [[1, 3], [1, 1]]);
     }
 }

@@ -7,6 +7,7 @@ mod calls;
 mod cells;
 mod copies;
 mod explain;
+mod fresh;
 mod preflight;
 mod resume;
 mod searches;
@@ -16,6 +17,7 @@ mod writes;
 use std::path::PathBuf;
 
 use iolens_engine::far::Far;
+use iolens_engine::files::leftover::Leftovers;
 use iolens_engine::files::material::Material;
 use iolens_engine::perf_control::PerfControl;
 use iolens_engine::trial::Launch;
@@ -36,6 +38,7 @@ use rand_pcg::Pcg64Mcg;
 use self::build::Build;
 use self::cells::{CellState, Place};
 pub(crate) use self::explain::{Question, explain};
+use self::fresh::Copies;
 use self::preflight::both_ways;
 pub(crate) use self::preflight::{FirstLook, check, check_congestion, check_cpus, first_look};
 pub(crate) use self::resume::resume;
@@ -114,6 +117,8 @@ pub(crate) fn measure(header: RunHeader, means: Means<'_>) -> Result<Run, Failur
 /// visit of a cell both do the same slices, in an order that is random each time. `other` is
 /// what is known of the run of the other build, and its program. Returns both runs as they
 /// are stored, this build's first.
+///
+/// Each trial is of a fresh copy of its program, which is removed after it.
 pub(crate) fn measure_in_turn(
     header: RunHeader,
     (other, program): (RunHeader, PathBuf),
@@ -123,8 +128,15 @@ pub(crate) fn measure_in_turn(
     let mut course = Course::new(header, budget, means)?;
     let launch = launch(program, course.means.perf);
     course.builds.push(Build::new(other, launch));
+    let builds = std::mem::take(&mut course.builds).into_iter();
+    course.builds = builds.map(of_fresh_copies).collect::<Result<_, Failure>>()?;
     course.begin()?;
     course.run_from(1)
+}
+
+fn of_fresh_copies(build: Build) -> Result<Build, Failure> {
+    let copies = Copies::below(&std::env::temp_dir(), &Leftovers::here());
+    Ok(build.copied(copies.map_err(Failure::unusable)?))
 }
 
 /// The run of this build.
@@ -244,29 +256,32 @@ impl<'a> Course<'a> {
         if self.is_lost() { StoppedBy::Lost } else { StoppedBy::Interrupted }
     }
 
-    /// Finds how many messages a slice of each arm is, by two probes of each
-    /// cell that are part of no pass: a quarter slice of guessed work, then a
-    /// whole one of what that has found. What goes to another machine is guessed as if the link
-    /// were slow, and needs one more where it is not. A window needs none: it ends by time.
+    /// Finds how many messages a slice of each arm is, by probes of each cell that are part of
+    /// no pass: one of quarter slices of guessed work, then some of whole ones of what that has
+    /// found. What goes to another machine is guessed as if the link were slow, and needs one
+    /// more where it is not. A window needs none: it ends by time.
     fn find_work(&mut self) -> Result<Flow, Failure> {
         if matches!(self.plan().schedule, Schedule::Window { .. }) {
             return Ok(Flow::GoOn);
         }
         self.means.progress.calibrating(self.cells.len());
+        let last = CellState::probes(self.plan());
         for cell in 0..self.cells.len() {
             let (before, own) = self.cells.split_at_mut(cell);
             if before.iter().any(|other| own[0].take_over(other)) {
                 continue;
             }
-            let shares: &[u64] = if self.cells[cell].is_apart() { &[4, 1, 1] } else { &[4, 1] };
-            for &share in shares {
+            let apart = [(4, 1), (1, 1), (1, last)];
+            let stages =
+                if self.cells[cell].is_apart() { &apart[..] } else { &[(4, 1), (1, last)] };
+            for &(share, probes) in stages {
                 for group in (0..self.cells[cell].groups.len()).rev() {
-                    if self.cells[cell].is_fixed(group)
+                    if self.cells[cell].is_recalled(group)
                         || (share == 1 && self.cells[cell].is_known(group))
                     {
                         continue;
                     }
-                    if self.probe_group(cell, group, share)? == Flow::Interrupted {
+                    if self.learn(cell, group, share, probes)? == Flow::Interrupted {
                         return Ok(Flow::Interrupted);
                     }
                 }
@@ -275,12 +290,40 @@ impl<'a> Course<'a> {
         Ok(Flow::GoOn)
     }
 
-    /// The probes of a group: one, or of servers that may not stand beside each other one
-    /// for each.
-    fn probe_group(&mut self, cell: usize, group: usize, share: u64) -> Result<Flow, Failure> {
+    /// Probes a group so many times, in fresh processes, and takes over what they have found.
+    fn learn(
+        &mut self,
+        cell: usize,
+        group: usize,
+        share: u64,
+        probes: usize,
+    ) -> Result<Flow, Failure> {
+        let groups = self.cells[cell].groups.len();
+        let mut found = Vec::new();
+        for _ in 0..probes {
+            if self.probe_group(cell, group, share, &mut found)? == Flow::Interrupted {
+                return Ok(Flow::Interrupted);
+            }
+            // It may have dropped out.
+            if self.cells[cell].groups.len() != groups {
+                return Ok(Flow::GoOn);
+            }
+        }
+        self.cells[cell].learn(group, &found);
+        Ok(Flow::GoOn)
+    }
+
+    /// The probe of a group; of servers that may not stand beside each other one for each.
+    fn probe_group(
+        &mut self,
+        cell: usize,
+        group: usize,
+        share: u64,
+        found: &mut Vec<TrialOutcome>,
+    ) -> Result<Flow, Failure> {
         let state = &self.cells[cell];
         if !(self.plan().measures_alone(&state.cell) && self.plan().server().is_some()) {
-            return self.probe(cell, (group, None), share);
+            return self.probe(cell, (group, None), share, found);
         }
         let groups = state.groups.len();
         let labels = |group: &cells::Group| -> Vec<String> {
@@ -291,7 +334,7 @@ impl<'a> Course<'a> {
             let state = &self.cells[cell];
             let arm = state.place_of(&label, group).filter(|_| state.groups.len() == groups);
             let Some(arm) = arm else { continue };
-            if self.probe(cell, (group, Some(arm)), share)? == Flow::Interrupted {
+            if self.probe(cell, (group, Some(arm)), share, found)? == Flow::Interrupted {
                 return Ok(Flow::Interrupted);
             }
         }
@@ -304,15 +347,15 @@ impl<'a> Course<'a> {
         cell: usize,
         (group, only): (usize, Option<usize>),
         share: u64,
+        found: &mut Vec<TrialOutcome>,
     ) -> Result<Flow, Failure> {
         let state = &self.cells[cell];
-        let target = Nanos(state.target.0 / share);
-        let trial = state.probe(&self.builds[0].header.plan, (group, only), target, &mut self.rng);
+        let trial = state.probe(&self.builds[0].header.plan, (group, only), share, &mut self.rng);
         let trial = self.with_files(trial);
         let Means { interrupts, far, .. } = &mut self.means;
-        let outcome = self.builds[0].conduct(&trial, far.as_deref_mut(), interrupts);
+        let outcome = self.builds[0].conduct(&trial, far.as_deref_mut(), interrupts)?;
         match outcome.status {
-            Status::Ok => self.cells[cell].learn(group, &outcome),
+            Status::Ok => found.push(outcome),
             Status::Interrupted => return Ok(Flow::Interrupted),
             Status::Failed | Status::Invalid => {
                 self.cells[cell].note_failure(group, &outcome);
@@ -328,7 +371,7 @@ impl<'a> Course<'a> {
                 // The others are still to be probed; each time there is one less.
                 let left = self.cells[cell].groups.get(group).map(|group| group.arms.len());
                 if only.is_none() && left.is_some_and(|left| left < arms) {
-                    return self.probe(cell, (group, None), share);
+                    return self.probe(cell, (group, None), share, found);
                 }
             }
         }
@@ -346,8 +389,9 @@ impl<'a> Course<'a> {
         let mut again = Vec::new();
         for cell in order {
             let isolate = self.plan().measures_alone(&self.cells[cell].cell);
-            // Backwards: a group that drops out does not move those to come.
-            for group in (0..self.cells[cell].groups.len()).rev() {
+            for id in self.groups_in_turn(cell) {
+                // It may have dropped out since; those that are left have moved then.
+                let Some(group) = self.cells[cell].place_of_group(id) else { continue };
                 let flow = if isolate {
                     self.isolated(cell, group, &mut place)?
                 } else {
@@ -366,6 +410,14 @@ impl<'a> Course<'a> {
         self.redo(&again, &mut place)
     }
 
+    /// Every group of a cell once, in random order: what the machine does in the course of a
+    /// visit falls on none of them in particular.
+    fn groups_in_turn(&mut self, cell: usize) -> Vec<usize> {
+        let mut turn: Vec<usize> = self.cells[cell].groups.iter().map(|group| group.id).collect();
+        turn.shuffle(&mut self.rng);
+        turn
+    }
+
     /// One trial of all arms of a group.
     fn together(
         &mut self,
@@ -374,9 +426,10 @@ impl<'a> Course<'a> {
         place: &mut Place,
         again: &mut Vec<(usize, usize)>,
     ) -> Result<Flow, Failure> {
+        let id = self.cells[cell].groups[group].id;
         let flow = self.one_trial(cell, group, None, place)?;
         if flow == Flow::Refused {
-            again.push((cell, group));
+            again.push((cell, id));
         }
         Ok(flow)
     }
@@ -409,13 +462,11 @@ impl<'a> Course<'a> {
     /// Redoes refused trials whole, as long as that costs no more than its
     /// share of the budget; the refused ones stay, marked.
     fn redo(&mut self, again: &[(usize, usize)], place: &mut Place) -> Result<Flow, Failure> {
-        for &(cell, group) in again {
+        for &(cell, id) in again {
             if self.redo_ns as f64 > REDO_SHARE * self.budget.0 as f64 {
                 break;
             }
-            if self.cells[cell].groups.len() <= group {
-                continue;
-            }
+            let Some(group) = self.cells[cell].place_of_group(id) else { continue };
             let begin_ns = self.elapsed_ns();
             let flow = self.one_trial(cell, group, None, place)?;
             self.redo_ns += self.elapsed_ns() - begin_ns;
@@ -445,12 +496,17 @@ impl<'a> Course<'a> {
         let (mut flow, mut is_noted) = (Flow::GoOn, false);
         for build in self.turn() {
             let Means { interrupts, far, .. } = &mut self.means;
-            let mut outcome = self.builds[build].run(&trial, far.as_deref_mut(), interrupts);
+            let mut outcome = self.builds[build].run(&trial, far.as_deref_mut(), interrupts)?;
             let status = outcome.status;
             // What one build cannot do is left out for the other too.
             if matches!(status, Status::Failed | Status::Skipped) && !is_noted {
                 is_noted = true;
                 self.cells[cell].note_failure(group, &outcome);
+            }
+            // This build's trials decide for both, as its probes do.
+            if status == Status::Ok && build == 0 {
+                let plan = &self.builds[0].header.plan;
+                self.cells[cell].follow(plan, group, &outcome);
             }
             if status != Status::Interrupted {
                 outcome.arms.extend(rows.iter().cloned());

@@ -218,13 +218,12 @@ impl Course<'_> {
         let number = self.searches.last().map_or(1, |last| last.number + 1);
         let trial = place.trial(&self.builds[0].header.plan, number, asked, &mut self.rng);
         let Some(trial) = trial else { return Ok(Flow::GoOn) };
-        let build = &self.builds[0];
-        let mut outcome = build.run(&trial, None, self.means.interrupts);
+        let mut outcome = self.builds[0].run(&trial, None, self.means.interrupts)?;
         if let Some(arm) = outcome.arms.iter().find(|arm| arm.status == Status::Invalid) {
             (outcome.status, outcome.reason) = (Status::Invalid, arm.reason.clone());
         }
         let phase = stored(number, asked, outcome);
-        let id = &build.header.id;
+        let id = &self.builds[0].header.id;
         self.means.store.append_search(id, &phase).map_err(Failure::unusable)?;
         self.means.progress.search_phase(&phase, self.elapsed_ns());
         let is_interrupted = phase.status == Status::Interrupted;

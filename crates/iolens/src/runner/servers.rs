@@ -36,8 +36,11 @@ pub(super) fn guess_ns(arm: &Arm, setting: &ServerSetting) -> f64 {
 /// thousand others it is long already.
 pub(super) const SLICES_OF_PATIENCE: u64 = 4;
 
-/// Rounds of a probe: slices are long.
-pub(super) const PROBE_ROUNDS: u32 = 2;
+/// Rounds of a probe with slices of this share of their length, those thrown away first: whole
+/// ones are long, and after those that were not everything was used once.
+pub(super) fn probe_rounds(share: u64) -> [u32; 2] {
+    if share > 1 { [1, 1] } else { [0, 1] }
+}
 
 /// Share of a phase at its beginning that does not count.
 const DROPPED_SHARE: u64 = 4;

@@ -31,7 +31,7 @@ mod tests {
     #[test]
     fn a_launcher_is_the_words_of_a_command() {
         let launcher = launcher("ssh -o 'ConnectTimeout 5' user@host").unwrap();
-        assert_eq!(launcher.to_string(), "ssh -o ConnectTimeout 5 user@host");
+        assert_eq!(launcher.to_string(), "ssh -o 'ConnectTimeout 5' user@host");
         for (text, expect) in [("", "is a command"), ("ssh 'host", "not closed")] {
             assert!(super::launcher(text).unwrap_err().contains(expect), "{text}");
         }

@@ -50,7 +50,10 @@ fn two_builds_measure_a_plan_in_turn() {
     let place = Place::new();
     let first = measured(&place, "--sizes 1KiB --baseline send");
     let iolens = env!("CARGO_BIN_EXE_iolens");
-    let json = place.json(&format!("compare {first} --rerun {iolens} --progress none --json"));
+    let done = place.run(&format!("compare {first} --rerun {iolens} --progress none --json"));
+    assert!(done.stderr.contains("from fresh copies of the programs"), "{}", done.stderr);
+    assert!(done.stderr.contains("linking one source anew"), "{}", done.stderr);
+    let json: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     let ids = ["a", "b"].map(|side| json[side]["id"].as_str().unwrap().to_owned());
     assert!(ids[0] != ids[1] && !ids.contains(&first), "{ids:?}");
     let changes = json["changes"].as_array().unwrap();

@@ -1,6 +1,7 @@
 //! `confirm`: which runs can be, and how a run that confirms another is told from it. What it
 //! measures takes a while, and is a line of the acceptance.
 
+use iolens_engine::host::{Root, read};
 use iolens_model::run::RunHeader;
 use iolens_store::Store;
 
@@ -11,9 +12,10 @@ use crate::sample;
 fn two_runs() -> Place {
     let place = Place::new();
     let mut store = Store::open(&place.path("data/iolens/iolens.db")).unwrap();
-    store.begin_run(&sample::header("aa000001")).unwrap();
+    let own = |id| RunHeader { host: read(&Root::real()), ..sample::header(id) };
+    store.begin_run(&own("aa000001")).unwrap();
     let confirms = Some("aa000001".to_owned());
-    store.begin_run(&RunHeader { confirms, ..sample::header("bb000002") }).unwrap();
+    store.begin_run(&RunHeader { confirms, ..own("bb000002") }).unwrap();
     for id in ["aa000001", "bb000002"] {
         store.append_trial(id, &sample::trial(1, 0)).unwrap();
         store.end_run(id, &sample::end()).unwrap();

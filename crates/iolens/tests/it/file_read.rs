@@ -143,6 +143,19 @@ fn a_file_is_read_again_on_one_clock() {
 }
 
 #[test]
+fn a_seek_is_no_read() {
+    let place = with_file(&content(32 << 10));
+    let done = read(&place, "--block 1KiB --threads 2 --engine read");
+    let counts = ["blocks", "calls", "seeks"].map(|key| number(&done, key));
+    assert_eq!(counts, [32, 33, 1], "the second thread begins in the middle: {done}");
+    let path = place.path("f").display().to_string();
+    let text =
+        place.run(&format!("file read {path} --block 1KiB --threads 2 --engine read")).stdout;
+    let expect = "  calls       32, 1 KiB per call; 1 more moved the position (lseek)\n";
+    assert!(text.contains(expect), "{text}");
+}
+
+#[test]
 fn a_person_sees_a_line_for_each_thing() {
     let place = with_file(&content(FILE_BYTES));
     let path = place.path("f").display().to_string();
@@ -372,4 +385,20 @@ fn what_grows_is_read_as_far_as_it_was() {
     let done: Value = serde_json::from_str(&running.finish().stdout).unwrap();
     assert_eq!(number(&done, "bytes"), 64 << 20, "{done}");
     assert!(done["notes"].to_string().contains("the file grew by 4096 bytes"), "{done}");
+}
+
+#[test]
+fn a_file_that_has_fewer_blocks_than_were_asked_for_is_said_to() {
+    let place = with_file(&content(1024 * 4096));
+    let done = read(&place, "--block 4096 --count 4096 --loops 2");
+    assert_eq!((number(&done, "blocks"), number(&done, "blocks_asked")), (2048, 8192), "{done}");
+    assert_eq!(done["failure"], Value::Null, "all that there was came");
+    let path = place.path("f").display().to_string();
+    let done = place.run(&format!("file read {path} --block 4096 --count 4096"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let said = "1024 of the 4096 asked for: the file has no more";
+    assert!(done.stdout.contains(said), "{}", done.stdout);
+    let done = read(&place, "--block 4096 --count 1024");
+    assert_eq!(number(&done, "blocks_asked"), 1024);
+    assert_eq!(read(&place, "--block 4096")["blocks_asked"], Value::Null);
 }

@@ -116,3 +116,53 @@ fn holes_are_said_before_the_first_trial() {
     let done = place.run(&run);
     assert!(done.stderr.contains("holes") || done.stderr.contains("zeros"), "{}", done.stderr);
 }
+
+#[test]
+fn one_engine_alone_answers_with_its_rates() {
+    let place = Place::new();
+    let done = place.run(&format!("{RUN} --primitives read --sizes 1,4KiB,64KiB --cache warm"));
+    done.assert_ended();
+    assert!(!done.stdout.contains("no answer"), "{}", done.stdout);
+    assert!(!done.stdout.contains("no comparison"), "{}", done.stdout);
+    let flat = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("read alone, "), "{flat}");
+    // Each size has its rate with an interval, three digits of each, in one unit.
+    for size in [" 1 B ", " 4 KiB ", " 64 KiB "] {
+        let row = done.stdout.lines().find(|line| line.contains(size) && line.contains("read "));
+        let row = row.unwrap_or_else(|| panic!("no {size} in {}", done.stdout));
+        assert!(row.contains('[') && row.contains(']'), "{row}");
+    }
+    let page = std::fs::read_to_string(page_of(&done.stdout)).unwrap();
+    assert!(!page.contains("no answer") && !page.contains("no comparison"));
+    assert!(!page.contains("Speed against"), "no figure of ratios of nothing");
+}
+
+/// The page that a run names.
+fn page_of(stdout: &str) -> &str {
+    stdout.lines().find_map(|line| line.strip_prefix("report: ")).expect("a page").trim()
+}
+
+#[test]
+fn rates_of_small_blocks_have_three_digits() {
+    let place = Place::new();
+    let done = place.run(&format!("{RUN} --primitives read,pread --sizes 1,16,64KiB --cache warm"));
+    done.assert_ended();
+    let lines: Vec<Vec<&str>> =
+        done.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+    let rates: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| match line.as_slice() {
+            [_, "B" | "KiB", "read" | "pread", rate, ..] | ["read" | "pread", rate, _, ..] => {
+                Some(*rate)
+            }
+            _ => None,
+        })
+        .filter(|rate| rate.parse::<f64>().is_ok())
+        .collect();
+    assert!(rates.len() >= 6, "{}", done.stdout);
+    for rate in rates {
+        let digits = rate.trim_start_matches(['0', '.']).replace('.', "");
+        assert!(digits.len() >= 3, "{rate} in {}", done.stdout);
+    }
+    assert!(done.stdout.contains("MiB/s"), "{}", done.stdout);
+}

@@ -118,3 +118,17 @@ fn zero_copy_without_memory_for_notifications_is_skipped_or_waits() {
     let zerocopy = || csv.lines().filter(|row| row.contains(",sendmsg_zerocopy,"));
     assert!(zerocopy().count() > 0 && zerocopy().all(|row| row.contains(",ok,")), "{csv}");
 }
+
+#[test]
+fn what_calibration_takes_is_said_before_and_within_what_is_free() {
+    let place = Place::new();
+    let done = place.run("run file --quick --dry-run");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("calibration: up to "), "{}", done.stdout);
+    let taken = place.json("run file --quick --dry-run --json")["calibration_memory_bytes"].clone();
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap();
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap();
+    let kib: u64 = total.trim().trim_end_matches(" kB").parse().unwrap();
+    let taken = taken.as_u64().unwrap();
+    assert!(taken > 0 && taken <= kib * 1024 / 16, "{taken} of {kib} KiB");
+}

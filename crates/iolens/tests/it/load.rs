@@ -88,7 +88,11 @@ fn a_reply_that_is_not_the_services_is_invalid() {
     let done = place.run(&format!("load {address} --requests 5 --service burn:10"));
     assert_eq!(done.code, Some(4));
     assert!(done.stdout.contains("5: 0 ok, 5 invalid"), "{}", done.stdout);
-    assert!(done.stderr.contains("no request was answered: a wrong reply: ``"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("no request had a right reply: a wrong reply: ``"),
+        "{}",
+        done.stderr
+    );
 }
 
 #[test]

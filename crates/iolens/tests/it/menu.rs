@@ -103,8 +103,8 @@ fn going_back_leaves_nothing_of_what_was_answered() {
     pty.press("2");
     let typed = [("How large", 1, "12 parsecs"), ("How large", 2, "12KiB"), ("Over how", 1, "")];
     for (question, times, value) in typed.into_iter().chain([("Of how many", 1, "")]) {
-        pty.until_said(question, times);
-        pty.press(&format!("{value}\n"));
+        pty.until_asked(question, times);
+        pty.press(&format!("{value}\r"));
     }
     pty.until_asked("What travels?", 1);
     pty.press("1");
@@ -118,4 +118,36 @@ fn going_back_leaves_nothing_of_what_was_answered() {
     pty.press("q");
     pty.rest();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn esc_leaves_a_question_whose_answer_is_typed() {
+    let place = Place::new();
+    let (mut pty, mut child) = drawn(&place);
+    let held = pty.held_open();
+    pty.press("2");
+    pty.until_asked("How large", 1);
+    pty.press("12KiX\u{7f}B\r");
+    pty.until_asked("Over how", 1);
+    assert!(!pty.said.contains("is not a size"), "the X was taken back: {:?}", pty.said);
+    pty.press("7\u{1b}");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let shown = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+    assert!(pty.settings().local_modes.contains(shown), "the terminal is as it was");
+    drop(held);
+    assert!(!pty.rest().contains("^["), "{:?}", pty.said);
+}
+
+#[test]
+fn a_signal_while_a_value_is_typed_puts_the_terminal_back() {
+    let place = Place::new();
+    let (mut pty, mut child) = drawn(&place);
+    let _held = pty.held_open();
+    pty.press("2");
+    pty.until_asked("How large", 1);
+    pty.press("12");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::TERM.as_raw()));
+    let shown = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+    assert!(pty.settings().local_modes.contains(shown));
 }

@@ -413,7 +413,7 @@ fn both_ends_print_the_same_things() {
       goodput     # Gbit/s
       calls       #, # messages per call
       zero-copy   # zero-copy sends, # completions read back in # notifications per send, # % of them reported as copied, # sends refused with ENOBUFS or ENOMEM and repeated
-      CPU time    user # T (# T per message), system # T (# T per message)
+      CPU time    # T (# T per message)
       socket      congestion control reno, send buffer # MiB, receive buffer # MiB, TCP_NODELAY on
     "#);
     insta::assert_snapshot!(normalised(&received.stdout), @r#"
@@ -423,7 +423,7 @@ fn both_ends_print_the_same_things() {
       seconds     #, from the first bytes to the end of the last stream
       goodput     # Gbit/s
       calls       #, # KiB per call
-      CPU time    user # T (# ns/B), system # T (# ns/B)
+      CPU time    # T (# ns/B)
       socket      congestion control reno, send buffer # MiB, receive buffer # MiB, TCP_NODELAY on
     "#);
 }

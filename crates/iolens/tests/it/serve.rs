@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Finished, Place, Running, is_alive};
+use crate::harness::{Finished, Place, Running, is_alive, started};
 use crate::skip;
 
 mod limits;
@@ -224,6 +224,12 @@ fn conform(service: &str) {
         let by_task = served["requests_by_task"].as_array().unwrap();
         let sum: u64 = by_task.iter().map(|n| n.as_u64().unwrap()).sum();
         assert_eq!(sum, CLIENTS * each, "{model}: {served}");
+        let at_once = number(&served, "tasks_at_once");
+        assert!((1..=number(&served, "tasks")).contains(&at_once), "{model}: {served}");
+        if model == "thread_per_connection" {
+            let made = number(&served, "connections");
+            assert_eq!(number(&served, "tasks"), made, "one for each connection: {served}");
+        }
     }
 }
 
@@ -245,6 +251,33 @@ fn every_model_burns() {
 #[test]
 fn every_model_finds_two_processes() {
     conform("top2");
+}
+
+/// Whatever a server of ours replies is right for both clients of ours.
+#[test]
+fn every_service_goes_through_load_and_through_a_run() {
+    let place = Place::new();
+    for service in
+        ["burn:20", "echo", "oracle:1us", "payload:64", "top2", "top2:cached:1s", "top2:interval"]
+    {
+        let serving = Serving::start(&place, &format!("select --service {service}"));
+        let load = format!(
+            "load {} --connections 3 --requests 30 --service {service} --json",
+            serving.address
+        );
+        let value = place.json(&load);
+        assert_eq!(value["outcomes"]["ok"], 30, "{service}: {value}");
+        serving.stop();
+    }
+    let run = "run server --services top2:interval --primitives epoll_lt --topologies loopback \
+               --connections 2 --load closed --quick --passes 2 --rounds 2 --slice 10ms \
+               --progress none";
+    place.run(run).assert_ended();
+    let exported = place.json("export last --format json --rows arms");
+    for arm in exported["arms"].as_array().unwrap() {
+        assert_eq!(number(arm, "requests_invalid"), 0, "{arm}");
+        assert!(number(arm, "requests_ok") > 0, "{arm}");
+    }
 }
 
 #[test]
@@ -432,6 +465,21 @@ fn it_ends_in_order_and_leaves_nobody() {
         assert!(clients.iter_mut().all(Client::is_over), "{model}");
         assert!(!family.into_iter().any(is_alive), "{model}");
     }
+}
+
+/// A shell without job control ignores SIGINT for what it starts with `&`.
+#[test]
+fn an_interrupt_ends_it_also_where_a_script_started_it() {
+    let place = Place::new();
+    let serve = place.command("serve epoll_lt --listen 127.0.0.1:0 --json");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$@\"", "sh"]);
+    shell.arg(serve.get_program()).args(serve.get_args());
+    let set = serve.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    shell.envs(set).stdin(Stdio::null());
+    let serving = Serving::of(started(shell));
+    assert_eq!(serving.connect().ask("1 a"), "1 a");
+    serving.stop_with("INT");
 }
 
 /// Ids of all processes that a process forked, by any of its threads.

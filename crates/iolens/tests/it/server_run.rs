@@ -78,7 +78,7 @@ fn a_server_that_dies_is_one_failed_trial_and_the_run_goes_on_at_its_rates() {
     wait_until_gone(&all);
     let before = requests(&place);
 
-    let resumed = place.run("run --resume last --progress plain");
+    let resumed = place.run("run --resume last --allow external --progress plain");
     resumed.assert_ended();
     let after = requests(&place);
     assert!(after.len() > before.len());

@@ -68,3 +68,32 @@ fn a_database_that_may_not_be_written_is_refused_before_the_start() {
     assert!(done.stderr.contains("must be writable"), "{}", done.stderr);
     assert!(!done.stderr.contains("trials a pass"), "it began: {}", done.stderr);
 }
+
+#[test]
+fn an_existing_database_on_a_full_file_system_says_that_it_is_full() {
+    let place = Place::new();
+    let script = "$TOOL run net --primitives send --sizes 1KiB --threads 1 --topologies loopback \
+                  --quick --passes 1 --progress none --db $DB >/dev/null 2>&1; echo code $?; \
+                  cat /dev/zero >$DIR/small/fill 2>/dev/null; \
+                  $TOOL run net --primitives send --quick --topologies loopback --db $DB; \
+                  echo code $?; \
+                  $TOOL runs --db $DB; echo code $?";
+    let test = "storage::an_existing_database_on_a_full_file_system_says_that_it_is_full";
+    let Some(done) = in_tmpfs(test, &place, "8m", script) else { return };
+    assert!(done.stdout.contains("code 0\ncode 4\n"), "{}{}", done.stdout, done.stderr);
+    assert!(done.stderr.contains("the file system of that file"), "{}", done.stderr);
+    assert!(done.stderr.contains("is full"), "{}", done.stderr);
+    assert!(!done.stderr.contains("dmesg"), "it is no fault of the device: {}", done.stderr);
+}
+
+#[test]
+fn an_empty_database_is_not_said_to_be_missing() {
+    let place = Place::new();
+    std::fs::write(place.path("empty.db"), "").unwrap();
+    let path = place.path("empty.db").display().to_string();
+    for line in ["runs", "show last", "report last", "export last --format csv"] {
+        let done = place.run(&format!("{line} --db {path}"));
+        assert!(done.stderr.contains("the file is empty"), "{line}: {}", done.stderr);
+        assert!(!done.stderr.contains("does not exist"), "{line}: {}", done.stderr);
+    }
+}

@@ -136,9 +136,48 @@ fn what_cannot_be_tuned_is_refused() {
     refused(&place, "tune copy PLACE/f PLACE/none", 4, "there is no folder");
     refused(&place, "tune copy PLACE/f PLACE/f", 4, "it is no folder");
     refused(&place, "tune read PLACE/f --cache cold", 2, "say so with --evict");
-    refused(&place, "tune read PLACE/f --evict", 2, "--evict is for --cache cold");
+    refused(&place, "tune copy PLACE/f PLACE/d --evict", 2, "--evict is for --cache cold");
     refused(&place, "tune read PLACE/f --consumer hash", 2, "unknown consumer `hash`");
     refused(&place, "tune read PLACE/f --replay PLACE/f", 2, "cannot check");
     std::fs::write(place.path("other.json"), "{}").unwrap();
     refused(&place, "tune read PLACE/f --replay PLACE/other.json", 2, "no result of `iolens tune`");
+}
+
+#[test]
+fn small_folios_are_cured_where_that_is_allowed_and_the_price_is_told() {
+    let place = with_file();
+    let stages = |result: &Value, stage: &str| {
+        let trials = result["record"]["trials"].as_array().unwrap();
+        trials.iter().filter(|trial| trial["stage"] == stage).count()
+    };
+    let kept = tuned(&place, "tune read PLACE/f");
+    assert_eq!(kept["record"]["cure"], Value::Null, "never without --evict");
+    assert_eq!(stages(&kept, "cured"), 0);
+    let done = tuned(&place, "tune read PLACE/f --evict -o PLACE/cured.json");
+    let record = &done["record"];
+    let small = record["facts"]["huge_mapped_share"].as_f64().is_some_and(|share| share < 0.9);
+    assert_eq!(record["cure"].is_object(), small, "{}", record["facts"]);
+    let cure = &record["cure"];
+    if small && cure["failure"].is_null() {
+        assert!(cure["time"].as_u64().unwrap() > 0, "{cure}");
+        assert!(cure["huge_before_share"].is_number() && cure["huge_after_share"].is_number());
+        assert!(stages(&done, "uncured") >= 5 && stages(&done, "cured") >= 5);
+        assert_eq!(record["proof"]["winner"], record["proof"]["plain"]);
+    }
+    let text = place.run(&line(&place, "tune read PLACE/f --evict --budget 1s"));
+    assert_eq!(text.code, Some(0), "{}", text.stderr);
+    assert_eq!(text.stdout.contains("the cure,"), small, "{}", text.stdout);
+}
+
+#[test]
+fn commands_are_printed_as_a_shell_takes_them() {
+    let place = with_file();
+    let odd = place.path("f; x.bin");
+    std::fs::copy(place.path("f"), &odd).unwrap();
+    let mut command = place.command("tune read --budget 1s --consumer none");
+    let output = command.arg(&odd).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let quoted = format!("'if={}'", odd.display());
+    assert!(text.contains(&format!("dd {quoted} of=/dev/null")), "{text}");
+    assert!(!text.contains("dd if="), "{text}");
 }

@@ -71,7 +71,7 @@ fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
         }
     });
     text.push_str(&without(cell));
-    let n = if plan.quick { format!("; n = {}", cell.trials_used) } else { String::new() };
+    let n = if plan.quick { words::trials(cell) } else { String::new() };
     let lead = if plan.quick { "Indicative: for" } else { "For" };
     let text = format!("{lead} {text}{n}.");
     Sentence { text, indicative: plan.quick, kind: Kind::Headline, subject: None }

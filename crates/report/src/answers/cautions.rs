@@ -7,10 +7,10 @@ use iolens_model::host::HostFacts;
 use iolens_model::plan::Schedule;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Drift};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Drift, GroupCheck, SelfCheck};
 
 use super::{Kind, Sentence};
-use crate::number::{count, percent, ratio};
+use crate::number::{self, count, percent, ratio};
 use crate::results::overlap;
 use crate::words;
 
@@ -45,7 +45,7 @@ pub(super) fn untrustworthy(analysis: &Analysis) -> Option<Sentence> {
         format!(
             "This run is not trustworthy: {} of {} self-checks exclude 1, and chance allows {}; \
              do not use its ratios.",
-            check.excluding_one, check.cells, check.bound
+            check.excluding_one, check.counted, check.bound
         )
     } else if check.judged > 0 {
         format!(
@@ -84,21 +84,12 @@ pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
                 String::new()
             };
             format!(
-                "Noise floor: ±{} (median half-width of {baseline} against its hidden second copy, \
-                 {}; widest ±{}).{enough} Over {} that copy was {} in {}, and its pointwise \
-                 interval excludes 1 in {}; chance allows {}.",
-                percent(median),
-                count(check.cells, "cell"),
-                percent(widest),
-                count(check.cells, "cell"),
-                if run.header.plan.quick {
-                    "told apart from it"
-                } else {
-                    "judged FASTER or SLOWER"
-                },
-                check.judged,
-                check.excluding_one,
-                check.bound
+                "Noise floor: {} (median half-width of {baseline} against its hidden second copy, \
+                 {}; widest {}).{enough}{}",
+                number::either_way(median),
+                places(analysis),
+                number::either_way(widest),
+                copies(run, check)
             )
         }
         _ => format!(
@@ -106,6 +97,33 @@ pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
         ),
     };
     Sentence::plain(Kind::NoiseFloor, text)
+}
+
+/// `6 cells`, or `4 groups of arms in 1 cell`: where the copy has an interval.
+fn places(analysis: &Analysis) -> String {
+    let has = |check: &&GroupCheck| check.contrast.as_ref().is_some_and(|c| c.pointwise.is_some());
+    let cells = analysis.cells.iter().filter(|cell| cell.checks.iter().any(|c| has(&c)));
+    let cells = u32::try_from(cells.count()).unwrap_or(u32::MAX);
+    match analysis.self_check.checks {
+        checks if checks == cells => count(cells, "cell"),
+        checks => format!("{} of arms in {}", count(checks, "group"), count(cells, "cell")),
+    }
+}
+
+/// What the copies say of the run, those that count.
+fn copies(run: &Run, check: &SelfCheck) -> String {
+    if check.counted == 0 {
+        return " With fewer than five trials that copy says nothing of the run.".to_owned();
+    }
+    format!(
+        " In {} that copy was {} in {}, and its pointwise interval excludes 1 in {}; chance allows \
+         {}.",
+        count(check.counted, "comparison"),
+        if run.header.plan.quick { "told apart from it" } else { "judged FASTER or SLOWER" },
+        check.judged,
+        check.excluding_one,
+        check.bound
+    )
 }
 
 /// What the topology without a receiver leaves out.
@@ -116,6 +134,19 @@ pub(super) fn without_receiver(run: &Run) -> Option<Sentence> {
                 rank there is none of a connection.";
     let sends_nowhere = run.header.plan.topologies().contains(&Topology::Sink);
     sends_nowhere.then(|| Sentence::plain(Kind::Caution, text))
+}
+
+/// That both ends of a transfer, or a server and its client, have but one CPU.
+pub(super) fn one_cpu(run: &Run) -> Option<Sentence> {
+    let plan = &run.header.plan;
+    let [cpu] = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).as_slice() else { return None };
+    let topologies = plan.topologies();
+    let has_two_ends = topologies.iter().any(|t| t.has_receiver() && !t.is_apart());
+    let text = format!(
+        "Both ends share CPU {cpu}: they take turns on it, so that each time is that of both, with \
+         the switches between them. Two CPUs (--cpus, taskset) give each end its own."
+    );
+    has_two_ends.then(|| Sentence::plain(Kind::Caution, text))
 }
 
 /// What thread counts mean where threads share CPUs.
@@ -300,11 +331,11 @@ pub(super) fn harness(run: &Run) -> Sentence {
 
 /// What the numbers hold for.
 pub(super) fn scope(run: &Run, analysis: &Analysis) -> Sentence {
-    let used = analysis.cells.iter().map(|cell| cell.trials_used);
-    let trials = match (used.clone().min(), used.max()) {
-        (Some(least), Some(most)) if least == most => count(most, "trial") + " per cell",
-        (Some(least), Some(most)) => format!("{least} to {most} trials per cell"),
-        _ => "no trials".to_owned(),
+    let compared = analysis.cells.iter().map(|cell| cell.compared_trials().unwrap_or((0, 0)));
+    let trials = match compared.reduce(|(least, most), (a, b)| (least.min(a), most.max(b))) {
+        Some((least, most)) if least == most => count(most, "trial") + " per cell and arm",
+        Some((least, most)) => format!("{least} to {most} trials per cell and arm"),
+        None => "no trials".to_owned(),
     };
     let release = |host: &HostFacts| {
         let kernel = words::fact(host, &["kernel", "release", "osrelease"]);

@@ -4,7 +4,8 @@
 use iolens_model::family::Condition;
 use iolens_stats::analysis::CellAnalysis;
 
-use super::{effect_over, ratio_range};
+use super::headline::effect_over;
+use super::ratio_range;
 use crate::standing::{Candidate, by_condition, conditional, conditional_in};
 
 /// Arms up to which each is named.

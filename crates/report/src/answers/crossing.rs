@@ -3,7 +3,7 @@
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
-    Analysis, CellAnalysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate,
+    Analysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate, Interval,
 };
 
 use super::{Kind, Sentence};
@@ -75,7 +75,7 @@ pub(crate) fn brief(run: &Run, analysis: &Analysis, crossover: &Crossover) -> Br
             format!("from {from} on; below, neither is surely ahead")
         }
         CrossoverShape::NeitherAnywhere => "neither is surely ahead at any size".to_owned(),
-        CrossoverShape::Mixed => "no single band".to_owned(),
+        CrossoverShape::Mixed => mixed(analysis, crossover).to_owned(),
     };
     let at = crossing(analysis, crossover).and_then(|found| found.at_bytes);
     let at = at.map_or(String::new(), |at| format!("; looked at anew: from {} on", size(at)));
@@ -86,6 +86,16 @@ pub(crate) fn brief(run: &Run, analysis: &Analysis, crossover: &Crossover) -> Br
         first: shown(&crossover.first),
         second: shown(&crossover.second),
         said,
+    }
+}
+
+/// Where the second is ahead, if that is no single stretch.
+fn mixed(analysis: &Analysis, crossover: &Crossover) -> &'static str {
+    let teller = Teller::new(analysis, crossover);
+    match (teller.is_anywhere(Ahead::First), teller.is_anywhere(Ahead::Second)) {
+        (true, false) => "nowhere: behind at some sizes, elsewhere neither is surely ahead",
+        (false, true) => "at some sizes, elsewhere neither is surely ahead",
+        _ => "no single band",
     }
 }
 
@@ -119,9 +129,7 @@ pub(crate) fn claim(run: &Run, analysis: &Analysis, crossover: &Crossover) -> St
             teller.delta,
             teller.ends()
         ),
-        CrossoverShape::Mixed => {
-            format!("{first} and {second} have no single crossover{on}: {}", teller.segments())
-        }
+        CrossoverShape::Mixed => teller.mixed(),
     };
     let found = crossing(analysis, crossover);
     let point = found.map_or(String::new(), |found| point(&run.header.id, found));
@@ -139,7 +147,8 @@ pub(crate) fn crossing<'a>(analysis: &'a Analysis, crossover: &Crossover) -> Opt
 /// `9.3 KiB (8.8 KiB–9.9 KiB)`.
 pub(crate) fn size(at: Estimate) -> String {
     let interval = at.interval.map_or(String::new(), |interval| {
-        format!(" ({}–{})", number::bytes(interval.low), number::bytes(interval.high))
+        let words = |i: Interval| format!("{}–{}", number::bytes(i.low), number::bytes(i.high));
+        format!(" ({})", number::interval(interval, at.n, words))
     });
     format!("{}{interval}", number::bytes(at.value))
 }
@@ -196,6 +205,14 @@ fn bounds(point: &CrossoverPoint) -> String {
         .map_or_else(|| " (no interval)".to_owned(), |interval| format!(" ({})", range(interval)))
 }
 
+/// Who is ahead at a size by more than δ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ahead {
+    First,
+    Second,
+    Nobody,
+}
+
 /// What the sentences about one crossover have in common.
 struct Teller<'a> {
     crossover: &'a Crossover,
@@ -209,9 +226,8 @@ struct Teller<'a> {
 impl<'a> Teller<'a> {
     fn new(analysis: &Analysis, crossover: &'a Crossover) -> Teller<'a> {
         let cells = arms::on_curve(analysis, &crossover.curve);
-        let used = |cell: &&CellAnalysis| f64::from(cell.trials_used);
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from u32")]
-        let trials = arms::span(cells.iter().map(used)).map(|(a, b)| (a as u32, b as u32));
+        let trials = cells.iter().filter_map(|cell| cell.compared_trials());
+        let trials = trials.reduce(|(least, most), (a, b)| (least.min(a), most.max(b)));
         Teller {
             crossover,
             first: arms::named(&cells, &crossover.first),
@@ -227,9 +243,9 @@ impl<'a> Teller<'a> {
         let (Some(below), Some(above)) = (c.first_ahead_to, c.second_ahead_from) else {
             return format!("{} and {}: {}", self.first, self.second, self.segments());
         };
-        let between = |p: &&CrossoverPoint| below < p.size && p.size < above;
+        let is_open = |p: &&CrossoverPoint| self.ahead(p) == Ahead::Nobody;
         let open: Vec<String> =
-            c.points.iter().filter(between).map(|p| p.size.to_string()).collect();
+            c.points.iter().filter(is_open).map(|p| p.size.to_string()).collect();
         let open = match open.as_slice() {
             [] => String::new(),
             open => format!("; at {} neither is surely ahead by more than δ", list(open)),
@@ -274,6 +290,22 @@ impl<'a> Teller<'a> {
         )
     }
 
+    /// One ahead here and there, or both by turns.
+    fn mixed(&self) -> String {
+        let (first, second) = (&self.first, &self.second);
+        let on = words::on(&self.crossover.curve);
+        let said = match (self.is_anywhere(Ahead::First), self.is_anywhere(Ahead::Second)) {
+            (true, false) => format!("{first} is ahead of {second} wherever one surely is {on}"),
+            (false, true) => format!("{second} is ahead of {first} wherever one surely is {on}"),
+            _ => format!("{first} and {second} have no single crossover {on}"),
+        };
+        format!("{said}: {}", self.segments())
+    }
+
+    fn is_anywhere(&self, who: Ahead) -> bool {
+        self.crossover.points.iter().any(|point| self.ahead(point) == who)
+    }
+
     /// `64 B to 1 MiB`.
     fn sizes(&self) -> String {
         let c = self.crossover;
@@ -305,7 +337,11 @@ impl<'a> Teller<'a> {
     fn segments(&self) -> String {
         let mut parts: Vec<(String, Bytes, Bytes)> = Vec::new();
         for point in &self.crossover.points {
-            let who = self.ahead(point);
+            let who = match self.ahead(point) {
+                Ahead::First => format!("{} is ahead", self.crossover.first),
+                Ahead::Second => format!("{} is ahead", self.crossover.second),
+                Ahead::Nobody => "neither is surely ahead".to_owned(),
+            };
             match parts.last_mut() {
                 Some((known, _, last)) if *known == who => *last = point.size,
                 _ => parts.push((who, point.size, point.size)),
@@ -318,11 +354,11 @@ impl<'a> Teller<'a> {
         list(&parts.iter().map(part).collect::<Vec<_>>())
     }
 
-    fn ahead(&self, point: &CrossoverPoint) -> String {
+    fn ahead(&self, point: &CrossoverPoint) -> Ahead {
         match point.simultaneous {
-            Some(i) if i.low > self.bound => format!("{} is ahead", self.crossover.second),
-            Some(i) if i.high < 1.0 / self.bound => format!("{} is ahead", self.crossover.first),
-            _ => "neither is surely ahead".to_owned(),
+            Some(i) if i.low > self.bound => Ahead::Second,
+            Some(i) if i.high < 1.0 / self.bound => Ahead::First,
+            _ => Ahead::Nobody,
         }
     }
 
@@ -363,11 +399,59 @@ mod tests {
         );
     }
 
+    /// The claim about points in this order, from 64 B by factors of 4: `<` the first is ahead,
+    /// `>` the second, `~` nobody.
+    fn said_of(order: &str, to: u64, from: u64) -> String {
+        let (run, analysis) = findings();
+        let mut crossover = analysis.crossovers[0].clone();
+        let point = |(nth, ahead): (u32, char)| {
+            let ratio = match ahead {
+                '<' => 0.8,
+                '>' => 1.25,
+                _ => 1.0,
+            };
+            let simultaneous = Some(Interval { low: ratio * 0.98, high: ratio * 1.02 });
+            CrossoverPoint { size: Bytes(64 * 4u64.pow(nth)), ratio, simultaneous }
+        };
+        crossover.points = (0..).zip(order.chars()).map(point).collect();
+        crossover.shape = CrossoverShape::Crosses;
+        crossover.first_ahead_to = Some(Bytes(to));
+        crossover.second_ahead_from = Some(Bytes(from));
+        claim(&run, &analysis, &crossover)
+    }
+
+    #[test]
+    fn only_sizes_that_cannot_be_told_are_said_to_be_so() {
+        let check = |order: &str, [to, from]: [u64; 2], ends: &str| {
+            let text = said_of(order, to, from);
+            let band = format!("between {} and {}", Bytes(to), Bytes(from));
+            assert!(text.contains(&band), "{order}: {text}");
+            assert!(text.contains(ends), "{order}: {text}");
+        };
+        check("<>~", [64, 256], "; at 1 KiB neither is surely ahead by more than δ (");
+        check("~<>", [256, 1024], "; at 64 B neither is surely ahead by more than δ (");
+        check("~<~>", [256, 4096], "; at 64 B and 1 KiB neither is surely ahead by more than δ (");
+        // The first is surely ahead at 1 KiB.
+        check("<~<~>", [1024, 16384], "; at 256 B and 4 KiB neither is surely ahead");
+        check("<>", [64, 256], "at 256 B (1.23–1.27) (");
+    }
+
+    #[test]
+    fn one_that_is_ahead_here_and_there_has_no_rival() {
+        let (run, analysis) = findings();
+        let mut crossover = analysis.crossovers[0].clone();
+        let low = |p: &CrossoverPoint| p.simultaneous.is_some_and(|i| i.high < 0.97);
+        crossover.points.retain(low);
+        crossover.shape = CrossoverShape::Mixed;
+        let text = claim(&run, &analysis, &crossover);
+        assert!(text.contains(" wherever one surely is on loopback: "), "{text}");
+    }
+
     #[test]
     fn fresh_trials_name_the_point_or_say_why_there_is_none() {
         let (run, mut analysis) = findings();
         let crossover = analysis.crossovers[0].clone();
-        let interval = Some(iolens_stats::analysis::Interval { low: 1024.0, high: 2000.0 });
+        let interval = Some(Interval { low: 1024.0, high: 2000.0 });
         let at = |value| Estimate { value, interval, n: 12 };
         let mut found = Crossing {
             curve: crossover.curve.clone(),

@@ -7,7 +7,11 @@ use iolens_stats::analysis::{Analysis, CellAnalysis};
 use super::{Row, filled, rows, said, series, time_of};
 use crate::answers::{Kind, Sentence};
 use crate::number::{list, nanoseconds, percent, ratio};
+use crate::standing::{Candidate, Standing, standing};
 use crate::words;
+
+/// Calls that are named at most as not separated from the cheapest.
+const NAMED: usize = 3;
 
 /// The empty call, which most are told in.
 const EMPTY: &str = "getppid";
@@ -19,7 +23,7 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     if let Some(cell) = cells.first() {
         out.extend(crossing(run, cell));
         out.extend(one_byte(run, cell));
-        out.extend(extremes(run, cell));
+        out.extend(extremes(run, cell, analysis.delta));
     }
     out.extend(threads(run, &cells));
     out.extend(in_a_row(run, analysis));
@@ -71,24 +75,44 @@ fn one_byte(run: &Run, cell: &CellAnalysis) -> Option<Sentence> {
     let rows = rows(run, cell);
     let one = |(id, words): (&str, &str)| {
         let row = rows.iter().find(|row| row.arm.arm.primitive == id)?;
-        let rate = iolens_model::units::three_digits(row.mib_per_s()?);
-        Some(format!("{words} {} ({rate} MiB/s)", nanoseconds(row.ns.value)))
+        let rate = crate::rates::rate(row.bytes_per_s()?);
+        Some(format!("{words} {} ({rate})", nanoseconds(row.ns.value)))
     };
     let moved: Vec<String> = moved.into_iter().filter_map(one).collect();
     let claim = format!("one byte by one call takes, {}.", list(&moved));
     (!moved.is_empty()).then(|| about(run, Kind::Answer, cell, &claim))
 }
 
-/// The cheapest call that enters the kernel, and the dearest.
-fn extremes(run: &Run, cell: &CellAnalysis) -> Option<Sentence> {
+/// The cheapest call that enters the kernel, as in every study, and the one with the highest
+/// ratio.
+fn extremes(run: &Run, cell: &CellAnalysis, delta: f64) -> Option<Sentence> {
     let rows = rows(run, cell);
     let entering: Vec<&Row> = rows.iter().filter(|row| row.arm.arm.role != Role::Control).collect();
-    let (first, last) = (entering.first()?, entering.last()?);
-    let times = last.ns.value / first.ns.value;
+    let [_, .., last] = entering.as_slice() else { return None };
+    let standing = standing(cell, delta);
+    let best = standing.best()?;
+    let first = entering.iter().find(|row| row.arm.arm.label == best.label)?;
+    let named = |others: &[Candidate<'_>]| match others.len() {
+        0..=NAMED => list(&others.iter().map(Candidate::shown).collect::<Vec<_>>()),
+        several => format!("{several} others"),
+    };
+    let how = match &standing {
+        Standing::Cheapest { .. } => "is cheapest".to_owned(),
+        Standing::Tie { others, .. } => {
+            format!("is lowest, equal within δ = {} to {}", percent(delta), named(others))
+        }
+        Standing::Unseparated { others, .. } => {
+            format!("is lowest in this run, not separated from {}", named(others))
+        }
+        Standing::NoInterval { .. } | Standing::Alone(_) | Standing::Nothing(_) => {
+            "is lowest (no interval)".to_owned()
+        }
+    };
+    let times = last.times()?.0 / first.times()?.0;
     let claim = format!(
-        "of {} that enter the kernel {} is cheapest, {}, and {} dearest, {}: {}× as much.",
+        "of {} that enter the kernel {} {how}, {}; {} takes most, {}: {}× as much.",
         crate::number::count(u32::try_from(entering.len()).unwrap_or(u32::MAX), "call"),
-        first.arm.arm.label,
+        best.shown(),
         nanoseconds(first.ns.value),
         last.arm.arm.label,
         nanoseconds(last.ns.value),

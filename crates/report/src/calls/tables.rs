@@ -8,7 +8,8 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 
 use super::{Row, filled, rows, series, time_of};
-use crate::number::{NONE, nanoseconds, ratio};
+use crate::number::{self, NONE, nanoseconds, ratio};
+use crate::rates::{self, Unit};
 use crate::results::interval_text;
 use crate::table::{Column, Entry, Table};
 use crate::words;
@@ -18,13 +19,17 @@ use crate::words;
 pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     let times = format!("× {} [95 %]", run.header.plan.baseline);
     let counted = rows(run, cell).iter().any(|row| cycles(row).is_some());
+    let moved: Vec<f64> = rows(run, cell).iter().filter_map(Row::bytes_per_s).collect();
+    let (moves, unit) = (!moved.is_empty(), Unit::of(rates::BYTES, moved));
     let mut columns = vec![
         Column::left("call", ""),
         Column::left("time", "ns per call [95 %]"),
         Column::left("time", &times),
         Column::right("calls", "million/s"),
-        Column::right("rate", "MiB/s"),
     ];
+    if moves {
+        columns.push(Column::right("rate", unit.name));
+    }
     if wide {
         columns.push(Column::right("CPU", "ns per call"));
     }
@@ -37,7 +42,8 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
     }
     let subject = words::subject(&run.header, &cell.cell);
     let caption = format!(
-        "Calls by cost (multiple of {} in the typical slice; times are totals): {subject}",
+        "Calls by cost (multiple of {0} in the typical slice; times are those of {0} and the \
+         multiple): {subject}",
         run.header.plan.baseline
     );
     let mut table = Table::new(caption, columns);
@@ -48,8 +54,11 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
             interval_text(Some(row.ns), 1.0).into(),
             row.times().map_or_else(|| NONE.to_owned(), with_interval).into(),
             three_digits(1e3 / row.ns.value).into(),
-            row.mib_per_s().map_or_else(String::new, three_digits).into(),
         ];
+        if moves {
+            let rate = row.bytes_per_s().map(|rate| three_digits(rate / unit.size));
+            entries.push(rate.unwrap_or_default().into());
+        }
         if wide {
             entries.push(value(figures.and_then(|f| f.tx_cpu_ns_per_message)).into());
         }
@@ -181,8 +190,7 @@ pub(crate) fn kinds(run: &Run) -> Table {
 
 /// A time with its interval and how many trials it is of.
 pub(super) fn estimate(ns: Estimate) -> String {
-    let interval =
-        ns.interval.map(|i| format!(" [{}, {}]", nanoseconds(i.low), nanoseconds(i.high)));
+    let interval = ns.interval.map(|i| format!(" {}", number::ends(i, nanoseconds)));
     format!("{}{}, n = {}", nanoseconds(ns.value), interval.unwrap_or_default(), ns.n)
 }
 

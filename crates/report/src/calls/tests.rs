@@ -7,6 +7,8 @@ use iolens_model::outcome::{Counts, SliceOutcome, Status, TrialOutcome};
 use iolens_model::plan::{Axes, SyscallAxes};
 use iolens_model::run::{Run, RunHeader};
 
+use iolens_stats::analysis::Verdict;
+
 use super::*;
 use crate::fixture::alone;
 use crate::text::Style;
@@ -123,8 +125,8 @@ fn what_was_put_in_comes_out() {
     near(rows[2].ns.value, 200.0);
     near(rows[2].times().expect("it is compared").0, 2.0);
     // A byte each 200 ns.
-    near(rows[2].mib_per_s().expect("it moves bytes"), 1e9 / 200.0 / f64::from(1 << 20));
-    assert!(rows[1].mib_per_s().is_none(), "getppid moves nothing");
+    near(rows[2].bytes_per_s().expect("it moves bytes"), 1e9 / 200.0);
+    assert!(rows[1].bytes_per_s().is_none(), "getppid moves nothing");
     near(time_of(filled(&analysis)[1], "getppid").expect("two threads").value, 50.0);
     let [(1, one), (100, _)] = series(&analysis)[..] else { panic!("two cells of rows") };
     near(time_of(one, "getppid").expect("measured").value, 180.0);
@@ -192,4 +194,27 @@ fn the_page_has_its_sections_and_figures() {
         ["syscall-ns-per-call-1-threads", "syscall-ns-per-call-2-threads", "syscall-time-by-calls"];
     assert_eq!(stems, expected);
     assert!(figures.iter().all(|figure| !figure.table.rows.is_empty()));
+}
+
+/// `read_zero` is the lowest of those that enter the kernel, and its interval cannot say so: the
+/// same ranking as everywhere decides, and multiples are ratios of ratios.
+#[test]
+fn the_cheapest_call_is_ranked_like_every_arm() {
+    let (run, mut analysis) = run();
+    let at = analysis.cells.iter().position(|cell| cell.cell == filled(&analysis)[0].cell);
+    let arms = &mut analysis.cells[at.expect("a cell")].arms;
+    let of = |arms: &mut Vec<ArmAnalysis>, label: &str, ratio: f64, verdict: Verdict| {
+        let arm = arms.iter_mut().find(|arm| arm.arm.label == label).expect("a call");
+        let contrast = arm.contrast.as_mut().expect("compared");
+        (contrast.ratio, contrast.verdict) = (ratio, verdict);
+    };
+    of(arms, "read_zero", 1.01, Verdict::Inconclusive);
+    of(arms, "fsync", 0.005, Verdict::Slower);
+    let text: String = answers::sentences(&run, &analysis).iter().map(|s| s.text.clone()).collect();
+    assert!(
+        text.contains("read_zero is lowest in this run, not separated from getppid, "),
+        "{text}"
+    );
+    assert!(text.contains("fsync takes most, "), "{text}");
+    assert!(text.contains(": 202× as much."), "{text}");
 }

@@ -267,7 +267,7 @@ fn noise_floor(compared: &Compared<'_>) -> Sentence {
                  allows {}.",
                 percent(median),
                 comparison.baseline,
-                count(check.cells, "cell"),
+                count(check.checks, "cell"),
                 percent(widest),
                 check.excluding_one,
                 check.bound,

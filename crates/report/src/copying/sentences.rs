@@ -8,14 +8,17 @@ use iolens_model::copy::ProgramStart;
 use iolens_model::file::CacheState;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
+use iolens_model::shell;
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Told, Verdict,
 };
 
 use super::{is_control, is_program, start_of};
 use crate::answers::{Kind, Sentence};
-use crate::files::{copy_limit, rate, rate_of};
+use crate::bounds::{Bound, NO_BOUND, Standing, copy_limit};
+use crate::files::rate_of;
 use crate::number::percent;
+use crate::rates::rate;
 use crate::results::{curves, interval_text};
 use crate::words;
 
@@ -134,15 +137,27 @@ fn bound(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Sentence> {
         format!("the fastest is {} at {}, {}", arm.arm.label, cell.cell.size, rate(best.value));
     let copy = copy_limit(run, curve.threads, cell.cell.size);
     let claim = match copy.filter(|_| curve.cache() == Some(CacheState::Warm)) {
-        Some((name, bytes_per_s)) => format!(
-            "{lead}: {} of the rate at which as many bytes are only copied from memory to memory \
-             ({name}: {}); a copy of a file also makes every page of the new one.",
-            percent(best.value / bytes_per_s),
-            rate(bytes_per_s)
-        ),
+        Some(limit) => format!("{lead}: {}.", of_memory(&limit, &best)),
         None => format!("{lead}."),
     };
     Some(about(run, curve, &claim))
+}
+
+/// What a rate is of a copy in memory.
+fn of_memory(limit: &Bound, best: &Estimate) -> String {
+    let told = limit.told();
+    match limit.standing(best) {
+        Standing::Below(share) => format!(
+            "{} of the rate at which as many bytes are only copied from memory to memory ({told}); \
+             a copy of a file also makes every page of the new one",
+            percent(share)
+        ),
+        Standing::At => format!("as fast as bytes are only copied from memory to memory ({told})"),
+        Standing::Above => format!(
+            "faster than bytes were only copied from memory to memory before the run ({told}), \
+             which {NO_BOUND}"
+        ),
+    }
 }
 
 /// What of a program's time its start is, at each file size.
@@ -193,7 +208,7 @@ fn reflinked(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Sentenc
 /// What programs are started as, and on what terms.
 fn programs(run: &Run) -> Option<Sentence> {
     let programs = run.header.engines.iter().filter_map(|facts| {
-        let line = shown(facts.program.as_ref()?);
+        let line = shell::join(facts.program.as_ref()?);
         let own = if line.contains("{block}") { "" } else { ", in blocks of its own choice" };
         Some(format!("{}: `{line}`{own}", facts.id))
     });
@@ -205,16 +220,6 @@ fn programs(run: &Run) -> Option<Sentence> {
         parts.join("; ")
     );
     (!parts.is_empty()).then(|| Sentence::plain(Kind::Scope, text))
-}
-
-/// An argument list as one would type it.
-fn shown(argv: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./{},:+@%".contains(c);
-    let quoted = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    argv.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// The files, and where they were copied.

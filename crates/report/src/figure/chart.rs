@@ -332,10 +332,12 @@ impl Panel {
         }
     }
 
-    /// The range of all drawn values, intervals and bounds; null without any.
+    /// The range of all values, usable intervals and bounds; null without any.
     pub(crate) fn extent(&self) -> Option<Interval> {
         let points = self.series.iter().flat_map(|series| &series.points);
-        let ends = points.flat_map(|point| match point.interval {
+        // One that says nothing is drawn to the edges, and makes no others small.
+        let usable = |point: &Point| point.interval.filter(Interval::is_usable);
+        let ends = points.flat_map(|point| match usable(point) {
             Some(interval) => [point.value, interval.low, interval.high],
             None => [point.value; 3],
         });

@@ -7,13 +7,14 @@ use iolens_stats::analysis::Analysis;
 
 use super::metric::{COPY_TIME, READ_CPU};
 use super::{Figure, Group, Sweep, by_size, files, ratio};
-use crate::files::{copy_limit, rate};
+use crate::bounds::copy_limit;
+use crate::rates::rate;
 
 /// Every figure of some sweeps, which differ in their settings.
 pub(super) fn all(run: &Run, analysis: &Analysis, sweeps: &[Sweep<'_>]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for sweep in sweeps {
-        figures.push(ratio::figure(run, analysis, sweep));
+        figures.extend(ratio::figure(run, analysis, sweep));
         if sweep.by_size().len() > 1 {
             figures.extend(rates(run, sweep));
             figures.extend(durations(run, sweep));
@@ -32,10 +33,11 @@ fn rates(run: &Run, sweep: &Sweep<'_>) -> Option<Figure> {
         let is_warm = sweep.setting.cache() == Some(CacheState::Warm);
         for (panel, (threads, _)) in panels.iter_mut().zip(&sweep.curves).filter(|_| is_warm) {
             for cell in sweep.cells() {
-                let Some((name, found)) = copy_limit(run, *threads, cell.cell.size) else {
+                let Some(bound) = copy_limit(run, *threads, cell.cell.size) else {
                     continue;
                 };
-                let line = (found / metric.divisor, format!("{name}: {}", rate(found)));
+                let said = format!("{}{}: {}", bound.name, bound.mark(), rate(bound.bytes_per_s));
+                let line = (bound.bytes_per_s / metric.divisor, said);
                 if !panel.bounds.contains(&line) {
                     panel.bounds.push(line);
                 }

@@ -8,8 +8,8 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel};
 use super::chart::{self, Along, Chart, Kind, Panel, Point, Series};
 use super::metric::{Metric, READ_CPU, READ_GIB, READ_MIB};
 use super::{Figure, Group, INTERVALS, Sweep, by_size, message_time, ratio, style};
-use crate::files;
-use crate::words;
+use crate::bounds::{self, Bound};
+use crate::{files, rates, words};
 
 /// Every figure of some sweeps, which differ in their settings.
 pub(super) fn all(run: &Run, analysis: &Analysis, sweeps: &[Sweep<'_>]) -> Vec<Figure> {
@@ -19,7 +19,7 @@ pub(super) fn all(run: &Run, analysis: &Analysis, sweeps: &[Sweep<'_>]) -> Vec<F
         figures.extend(by_threads(run, &group));
     }
     for sweep in sweeps {
-        figures.push(ratio::figure(run, analysis, sweep));
+        figures.extend(ratio::figure(run, analysis, sweep));
         if sweep.by_size().len() > 1 {
             figures.extend(message_time::of_blocks(run, analysis, sweep));
             figures.extend(cpu(run, sweep));
@@ -47,9 +47,9 @@ fn state(run: &Run, sweep: &Sweep<'_>) -> String {
     words::as_found(&run.header, &sweep.setting, word)
 }
 
-/// The metric of rates in the unit that suits the fastest.
+/// The metric of rates in the unit that suits the typical one.
 pub(super) fn read_rate(cells: &[&CellAnalysis]) -> Metric {
-    if files::Scale::of(cells).unit == READ_GIB.unit { READ_GIB } else { READ_MIB }
+    if files::unit(cells).name == READ_GIB.unit { READ_GIB } else { READ_MIB }
 }
 
 /// Rate by block size: a row per thread count, warm and cold beside each other.
@@ -111,12 +111,18 @@ fn bounds(
             let best = files::best_cold(analysis).into_iter();
             best.map(|(.., rate)| ("best cold rate here".to_owned(), rate.value)).collect()
         }
-        false => files::rooflines(run, threads),
+        false => lines_of_memory(run, threads),
     };
     let line = |(name, rate): (String, f64)| {
-        (rate / metric.divisor, format!("{name}: {}", files::rate(rate)))
+        (rate / metric.divisor, format!("{name}: {}", rates::rate(rate)))
     };
     lines.into_iter().map(line).collect()
+}
+
+/// What memory allows, by name.
+fn lines_of_memory(run: &Run, threads: u32) -> Vec<(String, f64)> {
+    let line = |bound: Bound| (format!("{}{}", bound.name, bound.mark()), bound.bytes_per_s);
+    bounds::rooflines(run, threads).into_iter().map(line).collect()
 }
 
 /// An upright line at n½ of each curve that is affine, up to the rate there.
@@ -220,5 +226,5 @@ fn all_threads(run: &Run, metric: &Metric) -> Vec<(f64, String)> {
     let line = |(name, rate): (String, f64)| {
         (rate / metric.divisor, format!("{name}, {}", words::threads(threads)))
     };
-    files::rooflines(run, threads).into_iter().map(line).collect()
+    lines_of_memory(run, threads).into_iter().map(line).collect()
 }

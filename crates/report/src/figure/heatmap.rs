@@ -12,11 +12,11 @@ use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look};
 use super::svg::{self, Anchor};
 use super::{Figure, Group, Sweep, chart};
-use crate::files;
 use crate::number::{self, NONE};
 use crate::standing::{self, Candidate, Standing, standing};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
+use crate::{alone, files};
 
 /// What a tile says.
 struct Tile {
@@ -46,7 +46,7 @@ fn title(run: &Run, sweep: &Sweep<'_>) -> String {
 /// The figure of one sweep.
 pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
     let sizes = sweep.by_size();
-    if sizes.len() < 2 && sweep.curves.len() < 2 {
+    if (sizes.len() < 2 && sweep.curves.len() < 2) || alone::is_alone(sweep.cells()) {
         return None;
     }
     let tile = |cell: &CellAnalysis| tile(cell, analysis.delta);
@@ -86,6 +86,7 @@ fn tile(cell: &CellAnalysis, delta: f64) -> Tile {
         Standing::Tie { best, others } => several("tie", best, &others),
         Standing::Unseparated { best, others } => several("open", best, &others),
         Standing::NoInterval { best, .. } => several("one trial", best, &[]),
+        Standing::Alone(only) => several("alone", only, &[]),
         Standing::Nothing(why) => {
             let below = NONE.to_owned();
             Tile { winner: None, arms: Vec::new(), below, text: why, evidence: evidence(&[]) }

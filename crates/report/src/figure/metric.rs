@@ -9,7 +9,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, Figures, Inter
 use super::chart::{self, Along, Kind, Panel, Point, Series};
 use super::scale::Scale;
 use super::style;
-use crate::words;
+use crate::{number, words};
 
 /// A metric of one arm.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ pub(crate) const READ_GIB: Metric = Metric {
     judged: true,
     ..plain("Rate", "GiB/s", |arm| figure(arm, |f| f.read_bytes_per_s))
 };
-/// The same where none reaches one GiB/s.
+/// The same where the typical one is below one GiB/s.
 pub(crate) const READ_MIB: Metric =
     Metric { divisor: Bytes::MIB as f64, unit: "MiB/s", ..READ_GIB };
 /// Time over blocks.
@@ -203,7 +203,7 @@ impl Metric {
 /// A value with its interval, three digits each: `39.5 [39.1, 39.9]`.
 fn text(estimate: &Estimate) -> String {
     match estimate.interval {
-        Some(i) => format!("{} [{}, {}]", digits(estimate.value), digits(i.low), digits(i.high)),
+        Some(i) => format!("{} {}", digits(estimate.value), number::ends(i, digits)),
         None => digits(estimate.value),
     }
 }

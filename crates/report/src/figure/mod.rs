@@ -158,6 +158,7 @@ pub fn all(run: &Run, analysis: &Analysis) -> Vec<Figure> {
 /// The same with files of another size.
 #[must_use]
 pub fn all_on(paper: Paper, run: &Run, analysis: &Analysis) -> Vec<Figure> {
+    let analysis = &analysis.shown();
     let mut figures = Vec::new();
     match run.header.plan.study() {
         Study::Net | Study::File | Study::Write | Study::Copy => {
@@ -247,7 +248,7 @@ fn of_part(paper: Paper, run: &Run, analysis: &Analysis, part: Option<&Part>) ->
     for sweep in sweeps(paper, analysis, part) {
         figures.extend(crossover::figure(run, analysis, &sweep));
         figures.extend(heatmap::figure(run, analysis, &sweep));
-        figures.push(ratio::figure(run, analysis, &sweep));
+        figures.extend(ratio::figure(run, analysis, &sweep));
         figures.extend(goodput::figure(run, &sweep));
         // Of a single size the summary says it all.
         if sweep.by_size().len() > 1 {
@@ -277,6 +278,7 @@ pub fn families(analysis: &Analysis) -> Vec<(&'static str, &'static str)> {
 /// topology, mode and working set that has the size.
 #[must_use]
 pub fn summary_of_size(run: &Run, analysis: &Analysis, size: Bytes) -> Vec<Figure> {
+    let analysis = &analysis.shown();
     let one = |sweep: &Sweep<'_>| summary::of_size(run, sweep, size);
     summaries(analysis, &one)
 }
@@ -284,6 +286,7 @@ pub fn summary_of_size(run: &Run, analysis: &Analysis, size: Bytes) -> Vec<Figur
 /// The same of a thread count against the size.
 #[must_use]
 pub fn summary_of_threads(run: &Run, analysis: &Analysis, threads: u32) -> Vec<Figure> {
+    let analysis = &analysis.shown();
     let one = |sweep: &Sweep<'_>| summary::of_threads(run, sweep, threads);
     summaries(analysis, &one)
 }

@@ -9,10 +9,13 @@ use super::chart::{self, Along, Kind, Panel, Point, Series};
 use super::metric::hover_lead;
 use super::scale::Scale;
 use super::{Figure, Group, Sweep, by_size, style};
-use crate::{number, words};
+use crate::{alone, number, words};
 
-/// The figure of one sweep.
-pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Figure {
+/// The figure of one sweep; null where nothing is compared.
+pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
+    if alone::is_alone(sweep.cells()) {
+        return None;
+    }
     let baseline = run.header.plan.baseline.as_str();
     let titled = sweep.curves.iter().map(|(n, cells)| (sweep.panel(run, *n), cells.as_slice()));
     let panels = panels(run, analysis.delta, Along::Sizes, titled);
@@ -22,7 +25,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Figur
     let how = how_to_read(run, &panels);
     let mut chart = by_size::chart(run, sweep, &title, &how, panels);
     chart.apart = 3.5;
-    sweep.figure(run, Group::Main, "ratio-by-size", chart)
+    Some(sweep.figure(run, Group::Main, "ratio-by-size", chart))
 }
 
 /// A plot for each of these lists of cells with its title, all with one scale.
@@ -61,7 +64,8 @@ fn focus(extent: Interval, panels: &[Panel]) -> Interval {
     };
     let inside = points().filter(|point| SIDES.contains(point.value));
     let own = |point: &Point| Interval { low: point.value, high: point.value };
-    let ends = inside.map(|point| point.interval.unwrap_or(own(point)));
+    let usable = |point: &Point| point.interval.filter(Interval::is_usable);
+    let ends = inside.map(|point| usable(point).unwrap_or(own(point)));
     let (lows, highs): (Vec<f64>, Vec<f64>) = ends.map(|end| (end.low, end.high)).unzip();
     let (low, high) = (lows.into_iter().fold(1.0, f64::min), highs.into_iter().fold(1.0, f64::max));
     Interval {

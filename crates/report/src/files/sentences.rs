@@ -8,9 +8,12 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{Caching, bandwidth, best_cold, caching, drops, engines, knee, rate, rooflines, times};
+use super::{Caching, bandwidth, best_cold, caching, drops, engines, knee, times};
+use crate::alone;
 use crate::answers::{Kind, Sentence};
+use crate::bounds::rooflines;
 use crate::number::{list, percent};
+use crate::rates::rate;
 use crate::results::{curves, interval_text};
 use crate::words::{self, GUEST_COLD};
 
@@ -70,10 +73,8 @@ pub(crate) fn bound(
             format!("{lead}, {of_device}: the best evidence here of what the device delivers.")
         }
         false => {
-            let share = |(name, bound): &(String, f64)| {
-                format!("{} of the {name} ({})", percent(best.value / bound), rate(*bound))
-            };
-            let shares: Vec<String> = rooflines(run, curve.threads).iter().map(share).collect();
+            let bounds = rooflines(run, curve.threads);
+            let shares: Vec<String> = bounds.iter().map(|bound| bound.of(&best)).collect();
             match shares.is_empty() {
                 true => format!("{lead}; no bound was measured for this number of threads."),
                 false => format!("{lead}: {}.", list(&shares)),
@@ -106,7 +107,9 @@ pub(crate) fn no_faster(run: &Run, analysis: &Analysis, curve: &Cell) -> Option<
             list(&others)
         ),
     };
-    (!found.is_empty()).then(|| about(run, curve, &claim))
+    // Of an engine that is alone its headline says it.
+    let is_told = alone::is_alone(&analysis.cells);
+    (!found.is_empty() && !is_told).then(|| about(run, curve, &claim))
 }
 
 /// The engines of a curve whose rate rises to the largest block, or may.

@@ -31,7 +31,8 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts)
                     " contrasts"
                 }
-                ". Goodput, time and CPU are totals over totals; CPU is user and kernel time. "
+                ". Goodput and time are those of " code { (plan.baseline) } " and the ratio; CPU is "
+                "totals over totals, user and kernel time. "
                 "Copies are per byte, at the sender / end to end. A percentile q is shown from "
                 "3.7 / (1 − q) round trips on."
             }
@@ -65,7 +66,7 @@ fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
             }
             (results::cell(cell, run.header.plan.quick).html())
             @if let Some(times) = results::latency(cell) { (times.html()) }
-            @for sentence in results::decided(cell) { p.aside { (prose(run, &sentence)) } }
+            @for sentence in results::decided(cell, &analysis.told) { p.aside { (prose(run, &sentence)) } }
             p.aside {
                 (crate::number::count(cell.trials_used, "trial")) " used of "
                 (cell.trials_started) " started."

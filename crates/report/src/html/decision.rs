@@ -5,6 +5,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 use maud::{Markup, html};
 
+use crate::alone;
 use crate::parts;
 use crate::results;
 use crate::standing::conditional_in;
@@ -12,6 +13,9 @@ use crate::words;
 
 /// The decision table.
 pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
+    if alone::is_alone(&analysis.cells) {
+        return of_one(run, analysis);
+    }
     let plan = &run.header.plan;
     let unsure = if plan.quick {
         "Indicative: few trials show where to look, not what to conclude."
@@ -37,6 +41,21 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                       the one with the lowest time per round trip on average; percentiles stand \
                       beside it."
                 }
+            }
+        },
+    )
+}
+
+/// The rates of a run that compares nothing, in the place of the decision.
+pub(super) fn of_one(run: &Run, analysis: &Analysis) -> Markup {
+    super::block(
+        "decision",
+        "What it does",
+        html! {
+            (alone::table(run, analysis).html())
+            p.aside {
+                "Brackets are 95 % intervals over trials. A second way in --primitives, or none \
+                 named, gives ratios between ways, which the machine’s moods touch less."
             }
         },
     )

@@ -6,6 +6,7 @@ use maud::{Markup, html};
 
 use super::answers::prose;
 use super::figures::with_twin;
+use crate::alone;
 use crate::answers::{Kind, Sentence, sentences};
 use crate::figure::{self, Figure, Group};
 use crate::results::{self, files};
@@ -64,6 +65,9 @@ pub(super) fn answers(run: &Run, analysis: &Analysis) -> Markup {
 
 /// Which engine from which block size on.
 pub(super) fn decision(run: &Run, analysis: &Analysis) -> Markup {
+    if alone::is_alone(&analysis.cells) {
+        return super::decision::of_one(run, analysis);
+    }
     let unsure = if run.header.plan.quick {
         "Indicative: few trials show where to look, not what to conclude."
     } else {
@@ -132,7 +136,8 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
                 @if !plan.quick {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts) " contrasts"
                 }
-                ". Rate, time and CPU are totals over totals; CPU is user and kernel time. "
+                ". Rate and time are those of " code { (plan.baseline) } " and the ratio; CPU is "
+                "totals over totals, user and kernel time. "
                 @if plan.copy().is_some() { (copying::START_READ) } @else { (apart(run)) }
             }
             @for (curve, cells) in results::curves(analysis) {

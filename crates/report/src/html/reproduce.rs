@@ -1,7 +1,9 @@
 //! How to get these numbers again.
 
+use iolens_model::parse;
 use iolens_model::plan::NetAxes;
-use iolens_model::run::Run;
+use iolens_model::run::{Run, RunHeader};
+use iolens_model::shell;
 use maud::{Markup, html};
 
 use crate::words;
@@ -9,18 +11,32 @@ use crate::words;
 /// Its id and heading.
 pub(super) const NAMED: (&str, &str) = ("reproduce", "How to reproduce");
 
+/// `taskset -c 0,2 `, where whoever started the process had pinned it and the plan does not
+/// say so.
+fn pinned(header: &RunHeader) -> String {
+    let used = &header.host.cpus;
+    let online = parse::cpus(&header.host.fact("cpu", "online")).unwrap_or_default();
+    let is_pinned = online.iter().any(|cpu| !used.contains(cpu));
+    match is_pinned && header.plan.cpus.is_none() && !used.is_empty() {
+        true => {
+            let cpus = used.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+            format!("taskset -c {cpus} ")
+        }
+        false => String::new(),
+    }
+}
+
 /// Command line, seed, build and plan.
 pub(super) fn section(run: &Run) -> Markup {
     let header = &run.header;
     let plan = &header.plan;
-    let command: Vec<String> = header.command.iter().map(|argument| shell(argument)).collect();
     let stored = serde_json::to_string_pretty(plan).unwrap_or_default();
     let (id, heading) = NAMED;
     super::block(
         id,
         heading,
         html! {
-            pre.command { code { (command.join(" ")) } }
+            pre.command { code { (pinned(header)) (shell::join(&header.command)) } }
             dl.facts {
                 dt { "run" } dd { code { (header.id) } }
                 dt { "build" } dd { (header.build) }
@@ -44,21 +60,29 @@ pub(super) fn section(run: &Run) -> Markup {
     )
 }
 
-/// An argument as a POSIX shell reads it back.
-fn shell(argument: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !argument.is_empty() && argument.chars().all(plain) {
-        argument.to_owned()
-    } else {
-        format!("'{}'", argument.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use iolens_model::host::Fact;
+    use iolens_model::reading::Reading;
+
+    use super::pinned;
+    use crate::fixture;
+
     #[test]
-    fn arguments_survive_a_shell() {
-        assert_eq!(super::shell("64KiB..1MiB"), "64KiB..1MiB");
-        assert_eq!(super::shell("it's & more"), r"'it'\''s & more'");
+    fn who_was_pinned_is_pinned_again() {
+        let mut header = fixture::run().0.header;
+        let mut check = |online: &str, cpus: &[u32], asked: Option<Vec<u32>>, expect: &str| {
+            header.host.facts = vec![Fact {
+                group: "cpu".to_owned(),
+                name: "online".to_owned(),
+                value: Reading::Exact(online.to_owned()),
+            }];
+            (header.host.cpus, header.plan.cpus) = (cpus.to_vec(), asked);
+            assert_eq!(pinned(&header), expect);
+        };
+        check("0-3", &[0, 2], None, "taskset -c 0,2 ");
+        check("0-1", &[0, 1], None, "");
+        check("0-1", &[0], Some(vec![0]), "");
+        check("who knows", &[0], None, "");
     }
 }

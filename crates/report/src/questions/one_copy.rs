@@ -14,9 +14,13 @@ pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
 /// Curves up to which each has a sentence of its own.
 const CURVES: usize = 4;
 
-/// The crossovers from each of `firsts` to `second`, all curves.
+/// The crossovers between each of `firsts` and `second`, all curves.
 pub(super) fn overtaking(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> Outcome {
-    let wanted = |c: &&Crossover| firsts.contains(&c.first.as_str()) && c.second == second;
+    // The data decide which of a pair is the first.
+    let wanted = |c: &&Crossover| {
+        let (a, b) = (c.first.as_str(), c.second.as_str());
+        (firsts.contains(&a) && b == second) || (a == second && firsts.contains(&b))
+    };
     let found: Vec<&Crossover> = analysis.crossovers.iter().filter(wanted).collect();
     if found.is_empty() {
         return Outcome::not_decidable(why(run, analysis, firsts, second));

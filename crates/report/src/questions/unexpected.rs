@@ -13,7 +13,7 @@ use iolens_stats::analysis::{
 
 use super::{Outcome, measured};
 use crate::arms::{self, Multiple};
-use crate::number::{percent, range, ratio};
+use crate::number::{self, percent, range, ratio};
 use crate::words;
 
 pub(super) fn outcome(run: &Run, analysis: &Analysis) -> Outcome {
@@ -60,11 +60,13 @@ impl Found<'_> {
     /// `send takes 1.26× the time of sendmsg_iov (simultaneous 95 % …)`.
     fn words(&self) -> String {
         format!(
-            "{} takes {}× the time of {} (simultaneous 95 % interval {}, n = {})",
+            "{} takes {}× the time of {} ({}, n = {})",
             self.behind,
             ratio(self.by.ratio),
             self.ahead,
-            range(self.by.interval),
+            number::interval(self.by.interval, self.by.n, |i| {
+                format!("simultaneous 95 % interval {}", range(i))
+            }),
             self.by.n
         )
     }

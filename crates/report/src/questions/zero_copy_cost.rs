@@ -12,7 +12,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Fig
 
 use super::{Outcome, apart, measured};
 use crate::arms::{self, Multiple};
-use crate::number::{count, list, range, ratio};
+use crate::number::{self, count, list, range, ratio};
 use crate::words;
 
 const ZERO: &str = "sendmsg_zerocopy";
@@ -97,16 +97,22 @@ fn against(run: &Run, cell: &CellAnalysis) -> Option<String> {
     let time = |arm: &ArmAnalysis| Some(arm.figures.as_ref()?.ns_per_message.value);
     let (zero, copying) = (time(zero)?, time(copying)?);
     Some(format!(
-        "At {}, {ZERO} takes {}× the time of {COPYING} in the typical slice (simultaneous 95 % \
-         interval {}, n = {}); by totals {}×, {} against {} ns per message.",
+        "At {}, {ZERO} takes {}× the time of {COPYING} in the typical slice ({}, \
+         n = {}); by totals {}×, {} against {} ns per message.",
         words::subject(&run.header, &cell.cell),
         ratio(found.ratio),
-        range(found.interval),
+        together(&found),
         found.n,
         ratio(zero / copying),
         three_digits(zero),
         three_digits(copying)
     ))
+}
+
+/// `simultaneous 95 % interval 1.26–1.31`.
+fn together(found: &Multiple) -> String {
+    let words = |i| format!("simultaneous 95 % interval {}", range(i));
+    number::interval(found.interval, found.n, words)
 }
 
 /// Where zero-copy is surely ahead of the copying way although the kernel
@@ -142,11 +148,11 @@ fn won(run: &Run, cells: &[&CellAnalysis]) -> Option<String> {
     let facts = if facts.is_empty() { String::new() } else { format!(" There, {}.", list(&facts)) };
     Some(format!(
         "It can be ahead although the kernel copied: at {}{others}, {COPYING} takes {}× the time \
-         of {ZERO} (simultaneous 95 % interval {}, n = {}).{facts} Where that time goes this run \
+         of {ZERO} ({}, n = {}).{facts} Where that time goes this run \
          does not say; iolens explain {} CELL would.",
         words::subject(&run.header, &cell.cell),
         ratio(found.ratio),
-        range(found.interval),
+        together(found),
         found.n,
         run.header.id
     ))
@@ -207,7 +213,7 @@ fn cpu(run: &Run, cell: &CellAnalysis) -> Option<String> {
     Some(format!(
         "{} ({}): CPU time of {ZERO}: {}; of {COPYING}: {}",
         words::subject(&run.header, &cell.cell),
-        count(cell.trials_used, "trial"),
+        count(zero.figures.as_ref()?.ns_per_message.n, "trial"),
         ends(zero)?,
         ends(copying)?
     ))

@@ -255,15 +255,8 @@ fn times(what: &'static str, times: Option<&Histogram>) -> Named {
 /// Figures of one arm in one cell.
 pub(super) fn figures(arm: &ArmAnalysis) -> Named {
     let server = arm.server.as_ref();
-    let cost = arm.cpu_contrast.as_ref();
-    let mut row = fixed([
-        ("cpu_ratio", json!(cost.map(|c| c.ratio))),
-        ("cpu_ratio_low", low(cost.and_then(|c| c.pointwise))),
-        ("cpu_ratio_high", high(cost.and_then(|c| c.pointwise))),
-        ("cpu_ratio_simultaneous_low", low(cost.and_then(|c| c.simultaneous))),
-        ("cpu_ratio_simultaneous_high", high(cost.and_then(|c| c.simultaneous))),
-        ("rates_asked_per_s", json!(server.map(|s| &s.rates_asked))),
-    ]);
+    let mut row = super::compared::cost(arm);
+    row.extend(fixed([("rates_asked_per_s", json!(server.map(|s| &s.rates_asked)))]));
     row.extend(estimate("requests_per_s", server.map(|s| s.requests_per_s)));
     row.extend(estimate("offered_per_s", server.and_then(|s| s.offered_per_s)));
     row.extend(estimate("server_busy", server.and_then(|s| s.server_busy)));

@@ -5,6 +5,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis};
 
 use super::{Detail, entry, label, mapped, remark, tapped};
 use crate::number;
+use crate::rates::Unit;
 use crate::table::{Column, Entry, Table, Tone};
 
 /// A column.
@@ -46,9 +47,9 @@ impl Part {
         matches!(self, Part::Of(Detail::Verdict) | Part::CpuVerdict)
     }
 
-    fn column(self) -> Column {
+    fn column(self, goodput: Unit) -> Column {
         match self {
-            Part::Of(detail) => detail.column(),
+            Part::Of(detail) => detail.column(goodput),
             Part::Cpu => Column::decimal("CPU", "ns/msg"),
             Part::CpuRatio => Column::left("by CPU", "[95 %]"),
             Part::CpuVerdict => Column::left("verdict", "by CPU"),
@@ -61,7 +62,7 @@ impl Part {
             Part::Cpu => {
                 let figures = arm.figures.as_ref();
                 let spent = figures.and_then(|figures| figures.cpu_ns_per_message);
-                number::narrow(spent.map(|estimate| estimate.value)).into()
+                number::optional(spent.map(|estimate| estimate.value)).into()
             }
             Part::CpuRatio => entry(Detail::Ratio, by_cpu),
             Part::CpuVerdict => entry(Detail::Verdict, by_cpu),
@@ -85,7 +86,8 @@ pub(crate) fn asked(plan: &Plan, cell: &CellAnalysis, width: usize) -> Table {
 }
 
 fn fill(parts: &[Part], cell: &CellAnalysis) -> Table {
-    let mut table = Table::new("", parts.iter().map(|part| part.column()).collect());
+    let unit = super::goodput_unit(&[cell]);
+    let mut table = Table::new("", parts.iter().map(|part| part.column(unit)).collect());
     let by_cpu = cell.by_cpu();
     for (arm, by_cpu) in cell.arms.iter().zip(&by_cpu.arms) {
         let note = remark(arm).or_else(|| mapped(cell, arm)).or_else(|| tapped(cell, arm));
@@ -94,6 +96,7 @@ fn fill(parts: &[Part], cell: &CellAnalysis) -> Table {
             Part::Of(Detail::Arm) => {
                 Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
             }
+            Part::Of(Detail::Goodput) => super::goodput(arm, unit),
             other => other.entry(arm, by_cpu),
         };
         let entries = parts.iter().map(entry).collect();

@@ -2,15 +2,17 @@
 //! its round trips and its zero-copy sends.
 
 use iolens_model::arm::Role;
+use iolens_model::cell::Cell;
 use iolens_model::outcome::MultishotCounts;
-use iolens_model::units::three_digits;
+use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{
-    ArmAnalysis, CellAnalysis, Estimate, Figures, LatencyFigures, ZerocopyFigures,
+    ArmAnalysis, CellAnalysis, Estimate, Figures, LatencyFigures, Told, ZerocopyFigures,
 };
 
 use super::{Detail, entry, interval_text, label, remark};
 use crate::arms::span;
-use crate::number::{self, NONE, percent};
+use crate::number::{self, NONE, count, percent};
+use crate::rates::Unit;
 use crate::table::{Column, Entry, Table, Tone};
 
 /// A figure that a table has a column for where any arm has it.
@@ -55,21 +57,27 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
         .iter()
         .filter(|f| cell.arms.iter().any(|a| a.figures.as_ref().and_then(f.of).is_some()))
         .collect();
-    let mut columns: Vec<Column> = main.iter().map(|detail| detail.column()).collect();
+    let goodput = super::goodput_unit(&[cell]);
+    let of = |detail, arm: &ArmAnalysis| match detail {
+        Detail::Goodput => super::goodput(arm, goodput),
+        other => entry(other, arm),
+    };
+    let mut columns: Vec<Column> = main.iter().map(|detail| detail.column(goodput)).collect();
     columns.extend(figures.iter().map(|figure| Column::decimal(figure.name, figure.unit)));
     let mut rates = cell.arms.iter().filter_map(|arm| arm.figures.as_ref());
-    let unit = if rates.any(|f| f.goodput_bits_per_s.is_some()) { "Gbit/s" } else { "ns/msg" };
+    let rate = rates.any(|f| f.goodput_bits_per_s.is_some()).then_some(goodput);
+    let unit = rate.map_or("ns/msg", |unit| unit.name);
     columns.push(Column::left("trials", &format!("least to most, {unit}")));
     let mut table = Table::new("", columns);
     for arm in &cell.arms {
         let note = remark(arm).map(|remark| table.note(&remark));
-        let mut row: Vec<Entry> = main.iter().map(|&detail| entry(detail, arm)).collect();
+        let mut row: Vec<Entry> = main.iter().map(|&detail| of(detail, arm)).collect();
         row[0] = Entry { note, ..name(arm) };
         row.extend(figures.iter().map(|figure| {
             let found = arm.figures.as_ref().and_then(figure.of);
-            Entry::from(number::narrow(found.map(|estimate| estimate.value)))
+            Entry::from(number::optional(found.map(|estimate| estimate.value)))
         }));
-        row.push(trials(arm, unit).into());
+        row.push(trials(arm, rate).into());
         table.push(row);
     }
     table
@@ -81,10 +89,10 @@ fn name(arm: &ArmAnalysis) -> Entry {
 
 /// The least and the most of the trials behind the number; nothing for an arm
 /// whose trials have another unit than the column.
-fn trials(arm: &ArmAnalysis, unit: &str) -> String {
-    let own = |f: &&Figures| f.goodput_bits_per_s.is_some() == (unit == "Gbit/s");
+fn trials(arm: &ArmAnalysis, rate: Option<Unit>) -> String {
+    let own = |f: &&Figures| f.goodput_bits_per_s.is_some() == rate.is_some();
     let Some(figures) = arm.figures.as_ref().filter(own) else { return NONE.to_owned() };
-    let scale = if unit == "Gbit/s" { 1e9 } else { 1.0 };
+    let scale = rate.map_or(1.0, |unit| unit.size);
     span(figures.trial_values.iter().copied()).map_or_else(
         || NONE.to_owned(),
         |(low, high)| format!("{} to {}", three_digits(low / scale), three_digits(high / scale)),
@@ -127,7 +135,7 @@ pub(crate) fn percentile(times: &LatencyFigures, value: Option<Estimate>, q: f64
 
 /// What the kernel did with the bytes of a cell where it decides that itself,
 /// one sentence per arm and end.
-pub(crate) fn decided(cell: &CellAnalysis) -> Vec<String> {
+pub(crate) fn decided(cell: &CellAnalysis, told: &Told) -> Vec<String> {
     let mapped = |arm: &ArmAnalysis| {
         let share = percent(arm.mapped_share?);
         let receiver = cell.cell.receiver()?;
@@ -143,6 +151,9 @@ pub(crate) fn decided(cell: &CellAnalysis) -> Vec<String> {
         ))
     };
     let mut sentences = zerocopy(cell);
+    if !sentences.is_empty() {
+        sentences.extend(under_way(cell, told));
+    }
     sentences.extend(cell.arms.iter().filter_map(mapped));
     sentences.extend(cell.arms.iter().filter_map(armed_again));
     sentences
@@ -153,6 +164,20 @@ fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
     let sentence =
         |arm: &ArmAnalysis| Some(format!("{}: {}.", arm.shown_label(), sends(&arm.zerocopy?)));
     cell.arms.iter().filter_map(sentence).collect()
+}
+
+/// How many messages zero-copy arms of a cell can have under way, which bounds them where the
+/// way to the receiver is long: a message is sent from again once it was released.
+fn under_way(cell: &CellAnalysis, told: &Told) -> Option<String> {
+    let Cell { size, threads, .. } = &cell.cell;
+    let of_cell = told.rings.iter().filter(|(of, with, _)| (of, with) == (size, threads));
+    let ring = of_cell.map(|&(.., bytes)| bytes).max()?;
+    let messages = ring / size.0.max(1) / u64::from((*threads).max(1));
+    Some(format!(
+        "Zero-copy arms have at most {} of {size} under way in each thread, {} in all.",
+        count(messages, "message"),
+        Bytes(ring)
+    ))
 }
 
 /// What became of zero-copy sends.
@@ -208,6 +233,24 @@ mod tests {
     }
 
     #[test]
+    fn messages_under_way_stand_beside_zero_copy_sends_alone() {
+        let (_, analysis) = findings();
+        let rr = analysis.cells.last().expect("a cell");
+        let Cell { size, threads, .. } = rr.cell;
+        let mut told = Told::default();
+        told.rings.insert((size, threads, size.0 * 64 * u64::from(threads)));
+        let said = decided(rr, &told);
+        let ring = Bytes(size.0 * 64 * u64::from(threads));
+        let expect = format!(
+            "Zero-copy arms have at most 64 messages of {size} under way in each thread, {ring} in all."
+        );
+        assert!(said.contains(&expect), "{said:?}");
+        let mut copying = rr.clone();
+        copying.arms.iter_mut().for_each(|arm| arm.zerocopy = None);
+        assert!(!decided(&copying, &told).iter().any(|said| said.contains("under way")));
+    }
+
+    #[test]
     fn a_request_that_was_armed_again_is_said() {
         let (_, mut analysis) = findings();
         let cell = &mut analysis.cells[0];
@@ -215,6 +258,6 @@ mod tests {
         cell.arms[0].multishot = Some(MultishotCounts { rearms: 7, enobufs: 5 });
         let said = "send_staged: uring_recv_multishot was armed again 7 times, its provided buffers \
                     ran out (ENOBUFS) 5 times.";
-        assert_eq!(decided(cell).last().map(String::as_str), Some(said));
+        assert_eq!(decided(cell, &Told::default()).last().map(String::as_str), Some(said));
     }
 }

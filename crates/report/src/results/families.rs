@@ -126,7 +126,8 @@ fn entry(plan: &Plan, arm: &ArmAnalysis, is_best: bool, with_width: bool) -> Ent
         Verdict::Equivalent => "=",
         _ => "",
     };
-    let half = contrast.pointwise.filter(|_| with_width).map_or_else(String::new, |interval| {
+    let usable = contrast.pointwise.filter(|interval| with_width && interval.is_usable());
+    let half = usable.map_or_else(String::new, |interval| {
         format!(" ±{:.0}", 50.0 * (interval.high - interval.low) / contrast.ratio)
     });
     let star = if is_best { "*" } else { "" };

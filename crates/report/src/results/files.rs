@@ -1,17 +1,19 @@
 //! The tables of a run of `file` or `write`: what each engine moved in each cell, what
 //! caching is worth, and what a block costs by the cost model.
 
+use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::file::DestinationFacts;
 use iolens_model::run::Run;
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Told};
 
 use super::{Detail, entry, interval_text, label, remark};
-use crate::copying;
-use crate::files::{self, Scale};
+use crate::files;
 use crate::number::{self, NONE};
+use crate::rates::{self, Unit};
 use crate::table::{Column, Entry, Table, Tone};
+use crate::{alone, copying};
 use crate::{words, writes};
 
 /// A column of the table of a curve; what a narrow terminal has no room for goes
@@ -21,6 +23,8 @@ enum Part {
     Size,
     Engine,
     Rate,
+    /// Of the rate, where it is compared with nothing.
+    Interval,
     Time,
     Ratio,
     Verdict,
@@ -31,10 +35,11 @@ enum Part {
     Cpu,
 }
 
-const ALL: [Part; 11] = [
+const ALL: [Part; 12] = [
     Part::Size,
     Part::Engine,
     Part::Rate,
+    Part::Interval,
     Part::Time,
     Part::Ratio,
     Part::Verdict,
@@ -55,8 +60,11 @@ pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usiz
     let is_cold = cells.iter().any(|cell| files::is_cold(&cell.cell));
     let is_write = run.header.plan.write().is_some();
     let is_copy = run.header.plan.copy().is_some();
+    let is_alone = alone::is_alone(cells.iter().copied());
     let has = |part: &Part| match part {
-        Part::Verdict => !quick,
+        Part::Interval => is_alone,
+        Part::Ratio => !is_alone,
+        Part::Verdict => !quick && !is_alone,
         // What is copied comes from the page cache, if that is to hold it.
         Part::Device => !is_write && (!is_copy || is_cold),
         Part::Dirty => is_write,
@@ -64,14 +72,14 @@ pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usiz
         _ => true,
     };
     let mut parts: Vec<Part> = ALL.into_iter().filter(has).collect();
-    let scale = Scale::of(cells);
-    let mut table = fill(run, told, &parts, cells, scale);
+    let unit = files::unit(cells);
+    let mut table = fill(run, told, &parts, cells, unit);
     for dropped in DROPPED {
         if table.width() <= width {
             break;
         }
         parts.retain(|part| *part != dropped);
-        table = fill(run, told, &parts, cells, scale);
+        table = fill(run, told, &parts, cells, unit);
     }
     table
 }
@@ -82,12 +90,13 @@ pub(crate) fn heading(run: &Run, curve: &Cell) -> String {
     words::as_found(&run.header, curve, words)
 }
 
-fn column(run: &Run, part: Part, scale: Scale) -> Column {
+fn column(run: &Run, part: Part, unit: Unit) -> Column {
     let plan = &run.header.plan;
     match part {
         Part::Size => Column::right(&words::size_of(plan), ""),
         Part::Engine => Column::left(words::arm_of(plan), ""),
-        Part::Rate => Column::decimal("rate", scale.unit),
+        Part::Rate => Column::decimal("rate", unit.name),
+        Part::Interval => Column::left("", "[95 %]"),
         Part::Time if plan.copy().is_some() => Column::decimal("time", "ms/copy"),
         Part::Start => Column::decimal("start-up", "ms"),
         Part::Time => Column::decimal("time", "ns/block"),
@@ -100,15 +109,18 @@ fn column(run: &Run, part: Part, scale: Scale) -> Column {
     }
 }
 
-fn fill(run: &Run, told: &Told, parts: &[Part], cells: &[&CellAnalysis], scale: Scale) -> Table {
-    let mut table = Table::new("", parts.iter().map(|&part| column(run, part, scale)).collect());
+fn fill(run: &Run, told: &Told, parts: &[Part], cells: &[&CellAnalysis], unit: Unit) -> Table {
+    let mut table = Table::new("", parts.iter().map(|&part| column(run, part, unit)).collect());
     let time_ns = if run.header.plan.copy().is_some() { 1e6 } else { 1.0 };
+    let is_alone = alone::is_alone(cells.iter().copied());
     for cell in cells {
-        for (i, arm) in cell.arms.iter().enumerate() {
+        // A hidden copy of what is compared with nothing is beside nothing.
+        let is_shown = |arm: &&ArmAnalysis| !(is_alone && arm.arm.role == Role::SelfCheck);
+        for (i, arm) in cell.arms.iter().filter(is_shown).enumerate() {
             let note = remark(arm).map(|remark| table.note(&remark));
             let figures = arm.figures.as_ref();
             let value = |estimate: Option<Estimate>, scale: f64| -> Entry {
-                number::narrow(estimate.map(|estimate| estimate.value / scale)).into()
+                number::optional(estimate.map(|estimate| estimate.value / scale)).into()
             };
             let one = |&part: &Part| match part {
                 Part::Size if i == 0 => cell.cell.size.to_string().into(),
@@ -119,11 +131,17 @@ fn fill(run: &Run, told: &Told, parts: &[Part], cells: &[&CellAnalysis], scale: 
                 // What moves no bytes has no rate.
                 Part::Rate => {
                     let rate = figures.and_then(|f| f.read_bytes_per_s);
-                    value(rate.filter(|rate| rate.value > 0.0), scale.bytes_per_s)
+                    value(rate.filter(|rate| rate.value > 0.0), unit.size)
+                }
+                Part::Interval => {
+                    let rate = figures.and_then(|f| f.read_bytes_per_s?.interval);
+                    let shown = |value: f64| three_digits(value / unit.size);
+                    let text = rate.map(|i| format!("[{}, {}]", shown(i.low), shown(i.high)));
+                    text.unwrap_or_else(|| NONE.to_owned()).into()
                 }
                 Part::Time => value(figures.map(|f| f.ns_per_message), time_ns),
                 Part::Start => match copying::start_of(&run.header, told, &arm.arm.primitive) {
-                    Some(start) => number::narrow(Some(start.median_ns as f64 / 1e6)).into(),
+                    Some(start) => number::optional(Some(start.median_ns as f64 / 1e6)).into(),
                     None => Entry::default(),
                 },
                 Part::Ratio => entry(Detail::Ratio, arm),
@@ -134,7 +152,7 @@ fn fill(run: &Run, told: &Told, parts: &[Part], cells: &[&CellAnalysis], scale: 
                 Part::Cpu => value(figures.and_then(|f| f.tx_cpu_ns_per_byte), 1.0),
             };
             let entries = parts.iter().map(one).collect();
-            if i == 0 { table.push_group(entries) } else { table.push(entries) }
+            if i == 0 && !is_alone { table.push_group(entries) } else { table.push(entries) }
         }
     }
     table
@@ -168,10 +186,10 @@ pub(crate) fn further(run: &Run, cell: &CellAnalysis) -> Table {
     ];
     let has = |of: Of| cell.arms.iter().any(|arm| arm.figures.as_ref().and_then(of).is_some());
     let shown: Vec<_> = FIGURES.iter().filter(|(.., of)| has(*of)).collect();
-    let scale = Scale::of(&[cell]);
+    let unit = files::unit(&[cell]);
     let mut columns = vec![
         Column::left(words::arm_of(&run.header.plan), ""),
-        Column::left("rate", &format!("{} [95 %]", scale.unit)),
+        Column::left("rate", &format!("{} [95 %]", unit.name)),
     ];
     let of_study = |unit: &str| unit.replace("unit", run.header.plan.study().unit());
     columns.extend(shown.iter().map(|(name, unit, _)| Column::decimal(name, &of_study(unit))));
@@ -181,10 +199,10 @@ pub(crate) fn further(run: &Run, cell: &CellAnalysis) -> Table {
         let rate = figures.and_then(|f| f.read_bytes_per_s);
         let mut row = vec![
             Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
-            interval_text(rate, scale.bytes_per_s).into(),
+            interval_text(rate, unit.size).into(),
         ];
         row.extend(shown.iter().map(|(.., of)| {
-            Entry::from(number::narrow(figures.and_then(of).map(|estimate| estimate.value)))
+            Entry::from(number::optional(figures.and_then(of).map(|estimate| estimate.value)))
         }));
         table.push(row);
     }
@@ -362,7 +380,7 @@ pub(crate) fn file_facts(run: &Run) -> Vec<(&'static str, String)> {
     }
     if let Some(first) = file.first_pass {
         let rate = file.bytes.0 as f64 / (first.0.max(1) as f64 / 1e9);
-        facts.push(("first pass over it", format!("{first}, {}", files::rate(rate))));
+        facts.push(("first pass over it", format!("{first}, {}", rates::rate(rate))));
     }
     facts.extend(file.warnings.iter().map(|warning| ("unfit", warning.clone())));
     facts

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::arm::Role;
 use iolens_model::outcome::PmuCounts;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, PmuPlace, Told};
@@ -72,26 +71,28 @@ fn sums_by_pmu(run: &Run, told: &Told) -> BTreeMap<[String; 4], (Option<u64>, Pm
     sums
 }
 
-/// The A/A arm in every cell.
+/// The A/A arm in every cell, and in each group of arms.
 pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
-    let columns = vec![
+    let has_groups = analysis.cells.iter().any(|cell| cell.checks.len() > 1);
+    let mut columns = vec![
         Column::left("cell", ""),
         Column::left("A/A ratio", "[95 %]"),
         Column::right("half-width", ""),
         Column::right("n", ""),
         Column::left("excludes 1", ""),
     ];
+    columns.extend(has_groups.then(|| Column::prose("in the trials of")));
     let mut table = Table::new("The baseline against its hidden second copy", columns);
     for cell in &analysis.cells {
-        for arm in cell.arms.iter().filter(|arm| arm.arm.role == Role::SelfCheck) {
-            let contrast = arm.contrast.as_ref();
+        for check in &cell.checks {
+            let contrast = check.contrast.as_ref();
             let out = contrast.and_then(|c| c.pointwise).map(|interval| !interval.contains(1.0));
-            table.push(vec![
+            let mut row: Vec<Entry> = vec![
                 words::subject(&run.header, &cell.cell).into(),
                 contrast.map_or_else(|| NONE.to_owned(), number::contrast).into(),
                 contrast
                     .and_then(|c| c.half_width())
-                    .map_or_else(|| NONE.to_owned(), |half| format!("±{}", number::percent(half)))
+                    .map_or_else(|| NONE.to_owned(), number::either_way)
                     .into(),
                 contrast.map_or_else(|| NONE.to_owned(), |c| c.n.to_string()).into(),
                 match out {
@@ -100,7 +101,9 @@ pub(crate) fn self_checks(run: &Run, analysis: &Analysis) -> Table {
                     None => NONE,
                 }
                 .into(),
-            ]);
+            ];
+            row.extend(has_groups.then(|| Entry::from(check.arms.join(", "))));
+            table.push(row);
         }
     }
     table

@@ -7,7 +7,7 @@ use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, EndFigures, Estimate, Spent};
 
 use super::models;
-use crate::number::{NONE, list};
+use crate::number::{self, NONE, list};
 use crate::table::{Column, Entry, Table, Tone};
 
 /// How a row is made of what an end spent.
@@ -99,20 +99,11 @@ fn whole(count: u64) -> String {
 
 /// Three significant digits with the interval, however few there are per request.
 fn each(estimate: Estimate, scale: f64) -> String {
-    let value = small(estimate.value / scale);
+    let value = three_digits(estimate.value / scale);
     match estimate.interval {
-        Some(i) => format!("{value} [{}, {}]", small(i.low / scale), small(i.high / scale)),
+        Some(i) => format!("{value} {}", number::ends(i, |end| three_digits(end / scale))),
         None => value,
     }
-}
-
-fn small(value: f64) -> String {
-    if value == 0.0 || value >= 0.1 {
-        return three_digits(value);
-    }
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "3 to 12")]
-    let decimals = (2.0 - value.abs().log10().floor()).clamp(3.0, 12.0) as usize;
-    format!("{value:.decimals$}")
 }
 
 /// The counters of one model in one cell; null where none of its trials is used.
@@ -174,7 +165,7 @@ pub(crate) fn per_request(cell: &CellAnalysis) -> Option<Table> {
                 Make::Over(of) => of(end).map(|estimate| estimate.value),
                 Make::Share(of) => of(end).map(|estimate| estimate.value * 100.0),
             };
-            value.map_or_else(|| NONE.to_owned(), small).into()
+            value.map_or_else(|| NONE.to_owned(), three_digits).into()
         };
         let mut entries = vec![Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone()))];
         entries.extend(rows.iter().map(value));

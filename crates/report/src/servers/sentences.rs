@@ -11,9 +11,9 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Esti
 
 use super::why;
 use super::{COST, Kind, Kinds, THROUGHPUT, is_open, models, read};
-use crate::answers::{Kind as Sort, Sentence};
+use crate::answers::{Kind as Sort, Sentence, shown};
 use crate::figure::metric::Metric;
-use crate::number::{list, optional, percent, range, ratio};
+use crate::number::{list, optional, percent, ratio};
 use crate::results::interval_text;
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
@@ -45,6 +45,8 @@ struct Speaker<'a> {
 struct Quantity {
     /// `cheapest per request`.
     best: &'static str,
+    /// `server CPU per request`, of a model that is compared with none.
+    alone: &'static str,
     /// `least server CPU per request`.
     lowest: &'static str,
     metric: Metric,
@@ -60,6 +62,7 @@ struct Quantity {
 
 const CPU: Quantity = Quantity {
     best: "cheapest per request",
+    alone: "server CPU per request",
     lowest: "least server CPU per request in this run",
     metric: COST,
     unit: "µs of server CPU",
@@ -70,6 +73,7 @@ const CPU: Quantity = Quantity {
 
 const RATE: Quantity = Quantity {
     best: "most requests per second",
+    alone: "requests per second",
     lowest: "most requests per second in this run",
     metric: THROUGHPUT,
     unit: "per second",
@@ -157,9 +161,10 @@ impl Speaker<'_> {
                 named(&best),
                 named(&nearest)
             ),
+            Standing::Alone(only) => format!("{}, nothing compared: {}", of.alone, named(&only)),
             Standing::Nothing(why) => return format!("{}: no answer: {why}", of.best),
         };
-        format!("{claim}; n = {}", cell.trials_used)
+        format!("{claim}{}", words::trials(cell))
     }
 
     /// Who may be as good as the best.
@@ -192,8 +197,7 @@ impl Speaker<'_> {
     fn effect(&self, of: &Quantity, contrast: &Contrast) -> String {
         let baseline = &self.run.header.plan.baseline;
         let interval = contrast.pointwise;
-        let interval =
-            interval.map_or_else(String::new, |i| format!(" (95 % interval {})", range(i)));
+        let interval = interval.map_or_else(String::new, |i| format!(" ({})", shown(i, contrast)));
         let (ratio, than) = (ratio(contrast.ratio), of.than);
         format!("{ratio}× {than} {baseline}{interval}")
     }

@@ -9,7 +9,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Estimate, LatencyFigures
 use super::metrics::SWITCHES;
 use super::{COST, Kind, Kinds, LATENCY, THROUGHPUT, cost_contrast, is_open, models, read};
 use crate::figure::metric::Metric;
-use crate::number::{NONE, count, narrow, optional, percent, ratio};
+use crate::number::{NONE, optional, percent, ratio, tasks};
 use crate::results::{self, interval_text, percentile};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::words;
@@ -64,7 +64,7 @@ impl Detail {
             Detail::Cost => interval_text(read(&COST, arm), 1.0).into(),
             Detail::Ratio => ratio_entry(arm),
             Detail::Verdict => verdict(arm),
-            Detail::Switches => narrow(value(&SWITCHES)).into(),
+            Detail::Switches => optional(value(&SWITCHES)).into(),
             Detail::P50 => optional(value(&LATENCY[0])).into(),
             Detail::P99 => optional(value(&LATENCY[1])).into(),
         }
@@ -97,7 +97,7 @@ fn verdict(arm: &ArmAnalysis) -> Entry {
 }
 
 /// A verdict about what a request costs.
-fn judged(verdict: Verdict) -> &'static str {
+pub(crate) fn judged(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "CHEAPER",
         Verdict::Slower => "DEARER",
@@ -146,7 +146,7 @@ fn fill(run: &Run, kinds: &Kinds<'_>, cell: &CellAnalysis, details: &[Detail]) -
 /// Rows of a group.
 fn push(table: &mut Table, arms: &[&ArmAnalysis], details: &[Detail]) {
     for (i, arm) in arms.iter().enumerate() {
-        let remark = results::remark(arm).map(|remark| table.note(&remark));
+        let remark = results::remark_on(arm, cost_contrast(arm)).map(|remark| table.note(&remark));
         let entry = |detail: &Detail| match detail {
             Detail::Model => Entry { note: remark, ..detail.entry(arm) },
             other => other.entry(arm),
@@ -163,7 +163,8 @@ pub(crate) fn reading(run: &Run) -> String {
     format!(
         "server CPU: user and kernel time of all threads and children of the server over the \
          requests that it answered. ratio: that of {baseline} over the model's; above 1 the model \
-         is cheaper. p50, p99: from when a request was due to its reply."
+         is cheaper; the CPU time and the rate of a model are those of {baseline} and its ratio, \
+         but rates that were offered. p50, p99: from when a request was due to its reply."
     )
 }
 
@@ -202,10 +203,10 @@ pub(crate) fn lines(arm: &ArmAnalysis) -> Vec<String> {
     let saturated = server.saturated.map_or(NONE, |saturated| saturated.word());
     lines.push(format!(
         "busy: server {}, busiest thread of the client {}; saturated: {saturated}; at most {} at \
-         the server",
+         the server at once",
         busy(server.server_busy),
         busy(server.client_busy),
-        count(server.tasks_max, "thread or process"),
+        tasks(server.tasks_max),
     ));
     let limits = &server.limits;
     let all = [&limits.client_busy, &limits.client_late, &limits.rate_not_kept];

@@ -274,6 +274,24 @@ fn the_answer_in_words() {
 }
 
 #[test]
+fn what_is_judged_of_a_model_is_named_below_the_table_of_its_cost() {
+    let (run, analysis) = run();
+    let style = Style { colour: false, width: 200 };
+    let of = |cell: usize| -> Vec<String> {
+        let one = text::show(&run, &analysis, &analysis.cells[cell], &style);
+        let own = one.lines().skip_while(|line| *line != "poll").skip(1);
+        own.take_while(|line| !line.is_empty()).map(|line| line.trim().to_owned()).collect()
+    };
+    let closed = of(0);
+    assert!(closed[0].starts_with("by server CPU time: DEARER: "), "{closed:?}");
+    assert_eq!(closed[1], "by time:");
+    assert!(closed[2].starts_with("SLOWER: "), "{closed:?}");
+    let is_open = |cell: &CellAnalysis| cell.cell.server().is_some_and(|s| s.is_open_loop());
+    let open = of(analysis.cells.iter().position(is_open).expect("a rate"));
+    assert!(open[0].starts_with("DEARER: ") && !open.contains(&closed[1]), "{open:?}");
+}
+
+#[test]
 fn a_quick_run_is_indicative() {
     let (mut run, _) = run();
     run.header.plan.quick = true;

@@ -10,21 +10,30 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 use super::{COST, COUNTERS, Kind, Kinds, models, read};
 use crate::answers::{Kind as Sort, Sentence};
 use crate::figure::metric::Metric;
-use crate::number::{list, narrow};
+use crate::number::{list, optional};
 use crate::words;
 
 /// Models that a rank correlation needs at least: of four, one order in 24 is perfect by
 /// chance.
 const ENOUGH: usize = 5;
 
+/// How the units of counts end of which there are so many for each request.
+const PER_REQUEST: &str = "per request";
+
 /// One sentence for a cell; none with fewer than two models that were counted.
 pub(super) fn sentences(run: &Run, kinds: &Kinds<'_>, cell: &CellAnalysis) -> Vec<Sentence> {
     let subject = words::subject(&run.header, &cell.cell);
     let one = |(kind, view): (Option<Kind>, CellAnalysis)| {
-        let parts: Vec<String> =
-            COUNTERS.iter().filter_map(|(metric, ..)| against(&view, metric)).collect();
+        let said = |is_each: bool| -> Vec<String> {
+            let metrics = COUNTERS.iter().map(|(metric, ..)| metric);
+            let of = metrics.filter(|metric| metric.unit.ends_with(PER_REQUEST) == is_each);
+            of.filter_map(|metric| against(&view, metric)).collect()
+        };
+        let mut parts = said(false);
+        let each = said(true);
+        parts.extend((!each.is_empty()).then(|| format!("{PER_REQUEST}: {}", each.join("; "))));
         let kind = kind.map_or_else(String::new, |kind| format!(", {}", kind.name()));
-        let claim = format!("per request: {}.", parts.join("; "));
+        let claim = format!("at the server: {}.", parts.join("; "));
         (!parts.is_empty())
             .then(|| Sentence::about(run, Sort::Crossover, format!("{subject}{kind}"), &claim))
     };
@@ -54,8 +63,12 @@ fn against(cell: &CellAnalysis, metric: &Metric) -> Option<String> {
     if all.len() < 2 {
         return None;
     }
-    let name = metric.name.to_lowercase();
-    let value = |count: f64| narrow(Some(count));
+    let name = in_a_sentence(metric.name);
+    let unit = match metric.unit.strip_suffix(PER_REQUEST).map(str::trim_end) {
+        None | Some("") => String::new(),
+        Some(unit) => format!(" {unit}"),
+    };
+    let value = |count: f64| format!("{}{unit}", optional(Some(count)));
     if value(least.count) == value(most.count) {
         return Some(format!("{name} {} with each", value(least.count)));
     }
@@ -74,6 +87,17 @@ fn against(cell: &CellAnalysis, metric: &Metric) -> Option<String> {
         most.label,
         correlation.unwrap_or_default()
     ))
+}
+
+/// A name as it stands within a sentence: `IPC` and `CPUs utilized` stay as they are.
+fn in_a_sentence(name: &str) -> String {
+    let mut letters = name.chars();
+    match (letters.next(), letters.clone().next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second == ' ' => {
+            first.to_lowercase().chain(letters).collect()
+        }
+        _ => name.to_owned(),
+    }
 }
 
 /// Spearman's rank correlation of count and cost, equal counts with their mean rank; null
@@ -124,6 +148,13 @@ mod tests {
     fn of(pairs: &[(f64, f64)]) -> Option<f64> {
         let point = |&(count, cost): &(f64, f64)| Point { label: "", count, cost };
         correlation(&pairs.iter().map(point).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn abbreviations_stay_large() {
+        let said = ["CPUs utilized", "Time ready without a CPU", "IPC", "L1d misses"];
+        let expect = ["CPUs utilized", "time ready without a CPU", "IPC", "L1d misses"];
+        assert_eq!(said.map(in_a_sentence), expect);
     }
 
     /// By hand: ranks 1, 2.5, 2.5, 4 against 1, 3, 2, 4 give 4.5 / √(4.5 · 5).

@@ -6,7 +6,7 @@ use iolens_stats::analysis::Analysis;
 use super::{BOLD, DIM, Style, painted, push_answers, push_sentence};
 use crate::results::{self, files};
 use crate::wrap;
-use crate::{answers, copying};
+use crate::{alone, answers, copying};
 
 /// Sentences, then one table per curve.
 pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
@@ -30,7 +30,8 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     out.push('\n');
     let plan = &run.header.plan;
     let baseline = &plan.baseline;
-    let verdicts = match plan.quick {
+    let is_alone = alone::is_alone(&analysis.cells);
+    let verdicts = match plan.quick || is_alone {
         true => String::new(),
         false => format!(
             " Intervals are pointwise; verdicts use simultaneous ones over all {} contrasts.",
@@ -49,6 +50,10 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         }
     };
     let reading = match plan.copy() {
+        Some(_) if is_alone => "rate: over all of a cell's trials, with its interval.".to_owned(),
+        None if is_alone => {
+            format!("rate: over all of a cell's trials, with its interval. {apart}")
+        }
         Some(_) => copying::reading(run),
         None => format!(
             "ratio: time per block of {baseline} over the engine's; above 1 the engine is faster. \

@@ -2,6 +2,7 @@
 //! program.
 
 use iolens_model::file::Consumer;
+use iolens_model::shell::quoted;
 use iolens_model::tune::{Configuration, Record, Task};
 use iolens_model::units::Bytes;
 
@@ -13,15 +14,6 @@ pub fn baseline(task: Task) -> Configuration {
         Task::Copy => "read_write",
     };
     Configuration { engine: engine.to_owned(), block_bytes: 128 << 10, threads: 1, depth: 1 }
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+,:@%=".contains(c);
-    match !path.is_empty() && path.chars().all(plain) {
-        true => path.to_owned(),
-        false => format!("'{}'", path.replace('\'', r"'\''")),
-    }
 }
 
 /// A size as the command line takes it: `128KiB`.
@@ -87,10 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_and_sizes_are_as_a_shell_takes_them() {
-        assert_eq!(quoted("/a/b-c.bin"), "/a/b-c.bin");
-        assert_eq!(quoted("/a b/it's"), r"'/a b/it'\''s'");
-        assert_eq!(quoted(""), "''");
+    fn sizes_are_as_the_command_line_takes_them() {
         assert_eq!([size(4096), size(8 << 20), size(100)], ["4KiB", "8MiB", "100"]);
     }
 }

@@ -111,6 +111,20 @@ fn the_answer_in_words() {
 }
 
 #[test]
+fn one_call_over_another_is_of_what_they_were_measured_in_together() {
+    let (run, mut analysis) = run();
+    let ratio = "write_fsync over write_fdatasync 2.00 ";
+    let cell = &mut analysis.cells[0];
+    assert!(at_size(&run, cell).contains(ratio), "{}", at_size(&run, cell));
+    // Totals of one arm met another mood of the machine.
+    let arm = cell.arms.iter_mut().find(|arm| arm.arm.label == "write_fsync").expect("the arm");
+    arm.figures.as_mut().expect("figures").ns_per_message.value *= 10.0;
+    assert!(at_size(&run, cell).contains(ratio), "{}", at_size(&run, cell));
+    cell.pairs.clear();
+    assert!(!at_size(&run, cell).contains("over"), "they never met");
+}
+
+#[test]
 fn a_flush_that_cannot_be_one_is_said_to_be_none() {
     let (mut run, analysis) = run();
     let said = |run: &Run| -> String {

@@ -8,12 +8,15 @@ use iolens_model::latency::Histogram;
 use iolens_model::outcome::Status;
 use iolens_model::run::RunHeader;
 
+use super::unequal::Unequal;
 use super::{limits, pairs, remarks};
-use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, Limits};
+use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, GroupCheck, Limits};
 use crate::contrast::{Measured, Pair};
 use crate::figures;
+use crate::groups::Groups;
 use crate::interval::{Parts, count};
 use crate::latency;
+use crate::neighbours::Series;
 use crate::passes::Visits;
 use crate::quantity::Quantity;
 use crate::roster;
@@ -22,25 +25,10 @@ use crate::tracks::{Point, Track};
 use crate::values::{ArmValues, Refusal, TrialValues};
 use crate::verdict::Context;
 
-/// Multipliers for what is claimed against the baseline, and for that and all
-/// pairs together.
-pub(super) struct Tables {
-    contrasts: StudentTable,
-    pairs: StudentTable,
-}
-
-impl Tables {
-    /// For a run with so many contrasts, and so many other pairs.
-    pub(super) fn new(contrasts: u32, others: u32) -> Tables {
-        Tables {
-            contrasts: StudentTable::new(contrasts),
-            pairs: StudentTable::new(contrasts.saturating_add(others)),
-        }
-    }
-}
-
 /// The trials of one cell.
 pub(super) struct CellVisits<'a> {
+    /// Which arms share the primary ones.
+    pub(super) groups: Groups,
     /// Those that the plan's contrasts rest on.
     pub(super) primary: Visits<'a>,
     /// Isolated trials beside shared ones; null where they are the primary.
@@ -59,6 +47,8 @@ pub(super) struct Draft<'a> {
     pub(super) primary: Ratios,
     /// CPU time of the same trials; empty where none is compared.
     pub(super) cpu: Ratios,
+    /// What the copy of the baseline shows in each group; empty for all other arms.
+    checks: Vec<Check>,
     /// What decides, of isolated trials beside shared ones.
     pub(super) isolated: Option<Measured>,
     /// How the arm stands in the isolated trials beside the shared ones.
@@ -82,6 +72,11 @@ impl Ratios {
         let pairs: Vec<Pair> = pairs.into_iter().map(|(_, pair)| pair).collect();
         Ratios { measured: Measured::of(&pairs, table), typical }
     }
+
+    /// Of what meets no other arm.
+    fn alone(measured: Option<&Measured>) -> Ratios {
+        Ratios { measured: measured.cloned(), typical: Vec::new() }
+    }
 }
 
 /// What pairs the values of two arms: one trial, or in isolated plans one pass.
@@ -93,10 +88,49 @@ pub(super) enum Partner {
 
 impl Partner {
     /// Its pass.
-    pub(super) fn of_pass(self) -> Partner {
+    fn pass(self) -> u32 {
         match self {
-            Partner::Trial { pass, .. } | Partner::Pass(pass) => Partner::Pass(pass),
+            Partner::Trial { pass, .. } | Partner::Pass(pass) => pass,
         }
+    }
+
+    /// Its pass, whatever the trial.
+    pub(super) fn of_pass(self) -> Partner {
+        Partner::Pass(self.pass())
+    }
+}
+
+/// The copy of the baseline in one group: what is measured there is no surer than this.
+struct Check {
+    primary: Option<Measured>,
+    cpu: Option<Measured>,
+}
+
+impl Check {
+    /// Of a copy's trials in each group.
+    fn of_groups<'t>(
+        cell: &Cell,
+        copy: &Used<'t>,
+        groups: &Groups,
+        mut ratios: impl FnMut(&Used<'t>, Quantity) -> Ratios,
+    ) -> Vec<Check> {
+        let own = |group: usize| -> Used<'t> {
+            copy.iter().copied().filter(|(trial, _)| groups.is_of(trial, group)).collect()
+        };
+        let mut check = |used: &Used<'t>| Check {
+            primary: ratios(used, Quantity::of(cell)).measured,
+            cpu: Quantity::cpu_of(cell).and_then(|cpu| ratios(used, cpu).measured),
+        };
+        (0..groups.count()).map(|group| check(&own(group))).collect()
+    }
+
+    /// The widest of those with an interval, else any.
+    fn widest<'a>(
+        checks: &'a [Check],
+        of: impl Fn(&'a Check) -> Option<&'a Measured>,
+    ) -> Option<&'a Measured> {
+        let width = |measured: &&Measured| measured.typical.half_width().unwrap_or(-1.0);
+        checks.iter().filter_map(of).max_by(|a, b| width(a).total_cmp(&width(b)))
     }
 }
 
@@ -110,15 +144,44 @@ pub(super) struct Standing {
     pub(super) latest: Option<Refusal>,
 }
 
+/// The typical ln ratios of every contrast of the cell, by pass.
+pub(super) fn series(
+    header: &RunHeader,
+    cell: &Cell,
+    arms: &[Arm],
+    visits: &CellVisits<'_>,
+) -> Vec<Series> {
+    let alone = header.plan.measures_alone(cell);
+    let mut all = Vec::new();
+    for quantity in [Some(Quantity::of(cell)), Quantity::cpu_of(cell)].into_iter().flatten() {
+        for arm in arms {
+            let used = visits.primary.used(&arm.label);
+            let pairs = pairs_of(cell, arm, &visits.primary, &used, quantity, alone);
+            let values = pairs.into_iter().map(|(partner, pair)| (partner, pair.typical_ln));
+            all.push(by_pass(values));
+        }
+    }
+    all
+}
+
+/// Of a pass with several values, their mean.
+fn by_pass(values: impl Iterator<Item = (Partner, f64)>) -> Series {
+    let mut sums: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
+    for (partner, value) in values {
+        let sum = sums.entry(partner.pass()).or_default();
+        *sum = (sum.0 + value, sum.1 + 1.0);
+    }
+    sums.into_iter().map(|(pass, (sum, n))| (pass, sum / n)).collect()
+}
+
 /// The analysis of one cell, and the trials behind its usable arms.
 pub(super) fn analyse(
     header: &RunHeader,
     cell: &Cell,
     arms: &[Arm],
     visits: &CellVisits<'_>,
-    tables: &mut Tables,
+    table: &mut StudentTable,
 ) -> (CellAnalysis, Vec<Track>) {
-    let table = &mut tables.contrasts;
     let decides = Quantity::of(cell);
     let alone = header.plan.measures_alone(cell);
     let drafts: Vec<Draft<'_>> =
@@ -127,16 +190,19 @@ pub(super) fn analyse(
     let started = started.filter(|trial| trial.pass > 0 && trial.status != Status::Skipped).count();
     let used: BTreeSet<*const TrialValues> =
         drafts.iter().flat_map(|draft| &draft.used).map(|(trial, _)| &raw const **trial).collect();
+    let judge = Judge::of(header, cell, &drafts, &visits.groups);
     let analysed: Vec<ArmAnalysis> =
-        drafts.iter().map(|draft| arm_analysis(header, cell, draft, &drafts, table)).collect();
+        drafts.iter().map(|draft| arm_analysis(&judge, draft, table)).collect();
+    let checks = judge.checks(table);
     let analysis = CellAnalysis {
         cell: cell.clone(),
         trials_used: count(used.len()),
         trials_started: count(started),
-        notes: remarks::notes(header, cell, &drafts, &analysed),
+        notes: remarks::notes(header, cell, &drafts, &analysed, &checks),
+        checks,
         compared: decides,
-        pairs: pairs::of(&drafts, |draft| &draft.primary, &mut tables.pairs),
-        cpu_pairs: pairs::of(&drafts, |draft| &draft.cpu, &mut tables.pairs),
+        pairs: pairs::of(&drafts, |draft| &draft.primary, table),
+        cpu_pairs: pairs::of(&drafts, |draft| &draft.cpu, table),
         arms: analysed,
     };
     (analysis, drafts.iter().filter_map(|draft| track(cell, draft)).collect())
@@ -158,24 +224,33 @@ fn draft<'a>(
     table: &mut StudentTable,
 ) -> Draft<'a> {
     let mut ratios = |visits: &Visits<'a>, used: &Used<'a>, quantity: Quantity, isolated: bool| {
-        if !roster::has_contrast(arm) || !Quantity::all(cell).contains(&quantity) {
-            return Ratios::default();
-        }
-        let pairs = match isolated {
-            true => pairs_by_pass(visits, used, quantity),
-            false => pairs_by_trial(used, quantity),
-        };
-        Ratios::of(pairs, table)
+        Ratios::of(pairs_of(cell, arm, visits, used, quantity, isolated), table)
     };
     let decides = Quantity::of(cell);
     let used = visits.primary.used(&arm.label);
+    let mut primary = |used: &Used<'a>, quantity| ratios(&visits.primary, used, quantity, isolate);
+    let checks = match arm.role {
+        Role::SelfCheck => Check::of_groups(cell, &used, &visits.groups, &mut primary),
+        _ => Vec::new(),
+    };
+    let cpu = Quantity::cpu_of(cell);
+    let (of_primary, of_cpu) = match checks.as_slice() {
+        [] => {
+            (primary(&used, decides), cpu.map_or_else(Ratios::default, |cpu| primary(&used, cpu)))
+        }
+        // What stands for the copy in the cell.
+        checks => (
+            Ratios::alone(Check::widest(checks, |check| check.primary.as_ref())),
+            Ratios::alone(Check::widest(checks, |check| check.cpu.as_ref())),
+        ),
+    };
     let of_isolated = visits.isolated.as_ref().map(|visits| (visits, visits.used(&arm.label)));
     let draft = Draft {
         arm,
         standing: standing(&visits.primary, &arm.label, &used),
-        primary: ratios(&visits.primary, &used, decides, isolate),
-        cpu: Quantity::cpu_of(cell)
-            .map_or_else(Ratios::default, |cpu| ratios(&visits.primary, &used, cpu, isolate)),
+        primary: of_primary,
+        cpu: of_cpu,
+        checks,
         isolated: of_isolated
             .as_ref()
             .and_then(|(visits, used)| ratios(visits, used, decides, true).measured),
@@ -186,6 +261,25 @@ fn draft<'a>(
         limits: Limits::default(),
     };
     Draft { limits: limits::of(&draft), ..draft }
+}
+
+/// What each trial says of an arm against the baseline; nothing of an arm that is not
+/// compared, or of a quantity that is not.
+fn pairs_of(
+    cell: &Cell,
+    arm: &Arm,
+    visits: &Visits<'_>,
+    used: &[(&TrialValues, &ArmValues)],
+    quantity: Quantity,
+    isolated: bool,
+) -> Vec<(Partner, Pair)> {
+    if !roster::has_contrast(arm) || !Quantity::all(cell).contains(&quantity) {
+        return Vec::new();
+    }
+    match isolated {
+        true => pairs_by_pass(visits, used, quantity),
+        false => pairs_by_trial(used, quantity),
+    }
 }
 
 /// Each trial holds the arm and its baseline.
@@ -298,38 +392,40 @@ fn never(visits: &Visits<'_>, label: &str) -> Refusal {
     Refusal { status: Status::Skipped, reason: reason.to_owned() }
 }
 
-fn arm_analysis(
-    header: &RunHeader,
-    cell: &Cell,
-    draft: &Draft<'_>,
-    drafts: &[Draft<'_>],
-    table: &mut StudentTable,
-) -> ArmAnalysis {
-    let (decides, cpu) = (Quantity::of(cell), Quantity::cpu_of(cell));
+fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) -> ArmAnalysis {
+    let (decides, cpu) = (Quantity::of(judge.cell), Quantity::cpu_of(judge.cell));
     let refusal = draft.standing.refusal.as_ref();
     let isolated_refusal = draft.isolated_standing.as_ref().and_then(|s| s.refusal.as_ref());
-    let mut judged = |quantity: Option<Quantity>, of: Part, refusal: Option<&Refusal>| {
-        judged(header, quantity?, draft, drafts, of, refusal, table)
-    };
+    let (primary, of_cpu) = (draft.primary.measured.as_ref(), draft.cpu.measured.as_ref());
+    let (floor, cpu_floor) = (judge.floor(draft, decides), judge.floor(draft, Quantity::Cpu));
+    let copy = judge.copy.and_then(|copy| copy.isolated.as_ref());
     let arms = of_own_rate(&draft.used);
-    let latency: Option<Vec<&Histogram>> =
-        arms.iter().map(|arm| arm.outcome.latency.as_ref()).collect();
-    let facts = header.primitives.iter().find(|facts| facts.id == draft.arm.primitive);
+    let latency: Option<Vec<(u32, &Histogram)>> =
+        arms.iter().map(|(pass, arm)| Some((*pass, arm.outcome.latency.as_ref()?))).collect();
+    let of_arms: Vec<&ArmValues> = arms.iter().map(|(_, arm)| *arm).collect();
+    let facts = judge.header.primitives.iter().find(|facts| facts.id == draft.arm.primitive);
     ArmAnalysis {
         family: facts.and_then(|facts| facts.family),
         condition: facts.and_then(|facts| facts.condition),
         arm: draft.arm.clone(),
         status: refusal.map_or(Status::Ok, |refusal| refusal.status),
         reason: refusal.map(|refusal| refusal.reason.clone()),
-        contrast: judged(Some(decides), |draft| draft.primary.measured.as_ref(), refusal),
-        cpu_contrast: judged(cpu, |draft| draft.cpu.measured.as_ref(), refusal),
-        isolated: judged(Some(decides), |draft| draft.isolated.as_ref(), isolated_refusal),
+        contrast: judge.contrast(draft, Some(decides), primary, floor, refusal, table),
+        cpu_contrast: judge.contrast(draft, cpu, of_cpu, cpu_floor, refusal, table),
+        isolated: judge.contrast(
+            draft,
+            Some(decides),
+            draft.isolated.as_ref(),
+            copy,
+            isolated_refusal,
+            table,
+        ),
         figures: figures::of(&arms, table),
-        copies_sender: figures::copies(&arms, |outcome| outcome.copies_sender),
-        copies_end_to_end: figures::copies(&arms, |outcome| outcome.copies_end_to_end),
-        zerocopy: figures::zerocopy(&arms),
-        mapped_share: figures::mapped_share(&arms),
-        multishot: figures::multishot(&arms),
+        copies_sender: figures::copies(&of_arms, |outcome| outcome.copies_sender),
+        copies_end_to_end: figures::copies(&of_arms, |outcome| outcome.copies_end_to_end),
+        zerocopy: figures::zerocopy(&of_arms),
+        mapped_share: figures::mapped_share(&of_arms),
+        multishot: figures::multishot(&of_arms),
         latency: latency.and_then(|trials| latency::of(&trials, table)),
         server: figures::servers::of(&arms, draft.limits.clone(), table),
     }
@@ -337,36 +433,87 @@ fn arm_analysis(
 
 /// The trials that an arm's own figures are of: of servers that were offered two rates,
 /// those at the rate of its own kind. A mean of both would be a figure of neither.
-fn of_own_rate<'a>(used: &[(&TrialValues, &'a ArmValues)]) -> Vec<&'a ArmValues> {
-    let is_own =
-        |arm: &&ArmValues| arm.outcome.server.as_ref().is_none_or(|server| !server.at_others_rate);
-    let all: Vec<&ArmValues> = used.iter().map(|(_, arm)| *arm).collect();
-    let own: Vec<&ArmValues> = all.iter().copied().filter(is_own).collect();
+fn of_own_rate<'a>(used: &Used<'a>) -> Vec<(u32, &'a ArmValues)> {
+    let is_own = |(_, arm): &(u32, &ArmValues)| {
+        arm.outcome.server.as_ref().is_none_or(|server| !server.at_others_rate)
+    };
+    let all: Vec<(u32, &ArmValues)> = used.iter().map(|(trial, arm)| (trial.pass, *arm)).collect();
+    let own: Vec<(u32, &ArmValues)> = all.iter().copied().filter(is_own).collect();
     if own.is_empty() { all } else { own }
 }
 
-/// One of the contrasts of a draft.
-type Part = for<'a> fn(&'a Draft<'_>) -> Option<&'a Measured>;
+/// What all arms of a cell are judged beside.
+struct Judge<'a> {
+    header: &'a RunHeader,
+    cell: &'a Cell,
+    groups: &'a Groups,
+    baseline: Option<&'a Draft<'a>>,
+    /// The copy of the baseline.
+    copy: Option<&'a Draft<'a>>,
+}
 
-/// A contrast of an arm with its verdict, beside the self-check's of the same kind.
-fn judged(
-    header: &RunHeader,
-    quantity: Quantity,
-    draft: &Draft<'_>,
-    drafts: &[Draft<'_>],
-    of: Part,
-    refusal: Option<&Refusal>,
-    table: &mut StudentTable,
-) -> Option<Contrast> {
-    let with = |role: Role| drafts.iter().find(|draft| draft.arm.role == role);
-    let limits = with(Role::Baseline).map(|baseline| &baseline.limits);
-    let unranked = limits.and_then(|limits| limits::unranked(quantity, &draft.limits, limits));
-    let context = Context {
-        role: draft.arm.role,
-        delta: header.plan.delta,
-        floor: with(Role::SelfCheck).and_then(of).map(|measured| &measured.typical),
-        invalid: refusal.map(|refusal| refusal.reason.as_str()),
-        unranked: unranked.as_deref(),
-    };
-    Some(of(draft)?.clone().judged(&context, table))
+impl<'a> Judge<'a> {
+    fn of(
+        header: &'a RunHeader,
+        cell: &'a Cell,
+        drafts: &'a [Draft<'a>],
+        groups: &'a Groups,
+    ) -> Judge<'a> {
+        let with = |role: Role| drafts.iter().find(|draft| draft.arm.role == role);
+        let (baseline, copy) = (with(Role::Baseline), with(Role::SelfCheck));
+        Judge { header, cell, groups, baseline, copy }
+    }
+
+    /// The copy that shared the trials of an arm; the widest one for an arm of no group.
+    fn floor(&self, draft: &Draft<'_>, quantity: Quantity) -> Option<&'a Measured> {
+        let of = match quantity == Quantity::of(self.cell) {
+            true => |check: &'a Check| check.primary.as_ref(),
+            false => |check: &'a Check| check.cpu.as_ref(),
+        };
+        let checks = &self.copy?.checks;
+        let own = self.groups.of_label(&draft.arm.label).and_then(|group| checks.get(group));
+        own.map_or_else(|| Check::widest(checks, of), of)
+    }
+
+    /// A contrast with its verdict beside a floor.
+    fn contrast(
+        &self,
+        draft: &Draft<'_>,
+        quantity: Option<Quantity>,
+        measured: Option<&Measured>,
+        floor: Option<&Measured>,
+        refusal: Option<&Refusal>,
+        table: &mut StudentTable,
+    ) -> Option<Contrast> {
+        let limited = self.baseline.zip(quantity);
+        let limited = limited
+            .and_then(|(baseline, of)| limits::unranked(of, &draft.limits, &baseline.limits));
+        let delta = self.header.plan.delta;
+        let unequal = || Unequal::of(draft, self.baseline?)?.unranked(delta);
+        let unranked = limited.or_else(unequal);
+        let context = Context {
+            role: draft.arm.role,
+            delta,
+            floor: floor.map(|measured| &measured.typical),
+            invalid: refusal.map(|refusal| refusal.reason.as_str()),
+            unranked: unranked.as_deref(),
+        };
+        quantity?;
+        Some(measured?.clone().judged(&context, table))
+    }
+
+    /// The copy of the baseline in each group.
+    fn checks(&self, table: &mut StudentTable) -> Vec<GroupCheck> {
+        let Some(copy) = self.copy else { return Vec::new() };
+        let refusal = copy.standing.refusal.as_ref();
+        let mut judged = |of: Option<&Measured>, quantity: Option<Quantity>| {
+            self.contrast(copy, quantity, of, of, refusal, table)
+        };
+        let mut one = |(group, check): (usize, &Check)| GroupCheck {
+            arms: self.groups.labels(group).to_vec(),
+            contrast: judged(check.primary.as_ref(), Some(Quantity::of(self.cell))),
+            cpu_contrast: judged(check.cpu.as_ref(), Quantity::cpu_of(self.cell)),
+        };
+        copy.checks.iter().enumerate().map(&mut one).collect()
+    }
 }

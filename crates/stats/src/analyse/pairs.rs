@@ -1,7 +1,7 @@
 //! Two arms of which neither is the baseline, against each other: which of
 //! them is cheapest is a claim too, and overlapping intervals do not decide it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolens_model::arm::Role;
 
@@ -9,6 +9,7 @@ use super::cell::{Draft, Partner, Ratios};
 use crate::analysis::PairContrast;
 use crate::interval::Moments;
 use crate::student::StudentTable;
+use crate::values::ArmValues;
 
 /// Pairs of `compared` arms.
 pub(super) fn number_of(compared: usize) -> usize {
@@ -16,7 +17,8 @@ pub(super) fn number_of(compared: usize) -> usize {
 }
 
 /// All pairs of a cell by one quantity. The difference of two typical ln ratios of one
-/// trial has what the baseline's noise has in common taken out.
+/// trial has what the baseline's noise has in common taken out; arms of different groups
+/// share a pass, and each its own trial's baseline.
 pub(super) fn of<'a>(
     drafts: &'a [Draft<'a>],
     quantity: impl Fn(&'a Draft<'a>) -> &'a Ratios,
@@ -49,21 +51,18 @@ fn differences<'a>(
         both.collect::<Vec<f64>>()
     };
     let in_a_trial = together(|partner| partner);
-    match in_a_trial.is_empty() && asked(first).is_some() && asked(first) == asked(second) {
+    match in_a_trial.is_empty() && asked(first).len() == 1 && asked(first) == asked(second) {
         true => together(Partner::of_pass),
         false => in_a_trial,
     }
 }
 
-/// What a server was asked for: a rate, or null for as much as it can; nothing where the
-/// arm is no server. Servers that cannot stand ready together share no trial, but each
-/// has the baseline beside it; through that they are compared where they were asked for
-/// the same.
-fn asked(draft: &Draft<'_>) -> Option<Option<f64>> {
-    let servers = draft.used.iter().map(|(_, arm)| arm.outcome.server.as_ref());
-    let rates: Vec<Option<f64>> = servers.map(|s| s.map(|s| s.rate)).collect::<Option<_>>()?;
-    let first = *rates.first()?;
-    rates.iter().all(|rate| *rate == first).then_some(first)
+/// What an arm was asked for, each once: a server a rate, all others as much as they can. Arms
+/// that share no trial each have the baseline beside them; through that they are compared where
+/// they were asked for the same.
+fn asked(draft: &Draft<'_>) -> BTreeSet<Option<u64>> {
+    let rate = |arm: &ArmValues| arm.outcome.server.as_ref()?.rate.map(f64::to_bits);
+    draft.used.iter().map(|(_, arm)| rate(arm)).collect()
 }
 
 fn pair(

@@ -13,11 +13,14 @@ use iolens_model::run::RunHeader;
 
 use super::cell::{CellVisits, Draft};
 use super::limits;
-use crate::analysis::{ArmAnalysis, Contrast, Rejected, SelfCheck};
+use super::unequal::Unequal;
+use crate::analysis::{ArmAnalysis, Contrast, GroupCheck, Neighbours, Rejected, SelfCheck};
 use crate::gates::{Flag, Limit, TAPPED};
 use crate::interval::count;
 use crate::passes::{Passes, Visits};
+use crate::roster;
 use crate::self_check;
+use crate::student::StudentTable;
 use crate::values::{Refusal, TrialValues};
 use crate::wording::{percent, range, trials as trials_word};
 
@@ -78,11 +81,12 @@ pub(super) fn notes(
     cell: &Cell,
     drafts: &[Draft<'_>],
     arms: &[ArmAnalysis],
+    checks: &[GroupCheck],
 ) -> Vec<String> {
-    let mut notes = Vec::new();
+    let mut notes: Vec<String> =
+        checks.iter().filter_map(|check| self_check_note(check, checks.len())).collect();
     for (draft, arm) in drafts.iter().zip(arms) {
         let label = &draft.arm.label;
-        notes.extend(self_check_note(arm));
         let passes = draft.standing.passes_refused;
         if let (1.., Some(latest), None) = (passes, &draft.standing.latest, &draft.standing.refusal)
         {
@@ -90,6 +94,7 @@ pub(super) fn notes(
             notes.push(format!("{label}: not used in {passes} {plural}: {}", latest.reason));
         }
         notes.extend(flags(draft).into_iter().map(|note| format!("{label}: {note}")));
+        notes.extend(unequal_note(header, drafts, draft));
         notes.extend(copied_note(draft, arm));
         notes.extend(mapped_note(header, cell, arm));
         notes.extend(isolation_note(arm));
@@ -98,16 +103,25 @@ pub(super) fn notes(
 }
 
 /// Gate 17.
-fn self_check_note(arm: &ArmAnalysis) -> Option<String> {
-    let contrast = arm.contrast.as_ref()?;
-    let interval = contrast.pointwise.as_ref()?;
-    (arm.arm.role == Role::SelfCheck && self_check::excludes_one(contrast)).then(|| {
-        format!(
-            "gate 17 (self-check): the interval of {}, {}, excludes 1; one in twenty does by chance",
-            arm.arm.label,
-            range(interval)
-        )
-    })
+fn self_check_note(check: &GroupCheck, groups: usize) -> Option<String> {
+    let contrast = check.contrast.as_ref().filter(|contrast| self_check::excludes_one(contrast))?;
+    let beside = match groups {
+        1 => String::new(),
+        _ => format!(" beside {}", check.arms.join(", ")),
+    };
+    Some(format!(
+        "gate 17 (self-check): the interval of the baseline's second copy{beside}, {}, excludes 1; \
+         one in twenty does by chance",
+        range(contrast.pointwise.as_ref()?)
+    ))
+}
+
+/// What slices of another length than the baseline's may do to the ratio.
+fn unequal_note(header: &RunHeader, drafts: &[Draft<'_>], draft: &Draft<'_>) -> Option<String> {
+    let baseline = drafts.iter().find(|draft| draft.arm.role == Role::Baseline)?;
+    let is_compared = roster::has_contrast(draft.arm) && draft.standing.refusal.is_none();
+    let unequal = Unequal::of(draft, baseline).filter(|_| is_compared)?;
+    Some(format!("{}: {}", draft.arm.label, unequal.remark(header.plan.delta)?))
 }
 
 /// Gate 12: a zero-copy row that is none.
@@ -286,17 +300,31 @@ pub(super) fn warnings(
     if check.untrustworthy() {
         warnings.push(format!(
             "{} of {} self-checks exclude 1, chance allows {}: the run cannot be trusted",
-            check.excluding_one, check.cells, check.bound
+            check.excluding_one, check.counted, check.bound
         ));
     }
     if check.judged > 0 {
         warnings.push(format!(
             "{} of {} self-checks differ from the baseline by more than δ: the run cannot be trusted",
-            check.judged, check.cells
+            check.judged, check.counted
         ));
     }
     warnings.extend(once(trials));
     warnings
+}
+
+/// That trials resemble those of the passes before them, where it matters.
+pub(super) fn neighbours(found: &Neighbours) -> Option<String> {
+    let half = |mut table: StudentTable| Some(table.multipliers(found.passes)?.pointwise);
+    let wider = half(StudentTable::of_neighbours(1, Some(found)))? / half(StudentTable::new(1))?;
+    found.matters.then(|| {
+        format!(
+            "trials resemble those of the pass before: the ratios of {} contrasts over {} passes \
+             have an autocorrelation of {:.2}, where 0 is chance. All intervals of the run are \
+             {wider:.1} times as wide for it",
+            found.contrasts, found.passes, found.lag1
+        )
+    })
 }
 
 /// What is the same in every trial, said once, in the order of appearance.

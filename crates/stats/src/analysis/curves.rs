@@ -75,7 +75,8 @@ pub struct Crossing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CrossoverShape {
-    /// The first is ahead at small sizes and the second at large ones.
+    /// The first is ahead at small sizes and the second at large ones; at some sizes it may
+    /// be unknown who is.
     Crosses,
     /// The first is ahead at every size.
     FirstThroughout,
@@ -87,8 +88,8 @@ pub enum CrossoverShape {
     UnknownThenSecond,
     /// Neither is ahead by more than δ at any size that can be told.
     NeitherAnywhere,
-    /// The order changes more than once, or the second is ahead at small
-    /// sizes: no band says that.
+    /// The order changes more than once, or sizes at which one is ahead lie among others at
+    /// which nobody is: no band says that.
     Mixed,
 }
 
@@ -241,6 +242,22 @@ pub struct Unexpected {
     pub candidates: u32,
     /// Whether that interval leaves 1 out by more than δ; if not, nothing is unexpected.
     pub beyond_interval: bool,
+}
+
+/// How much the values of contrasts resemble those of the passes before them (METHOD 2.8).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Neighbours {
+    /// Autocorrelation from one pass to the next, pooled over the contrasts, 0 by chance.
+    pub lag1: f64,
+    /// Variance of a mean over the passes, over that of a mean of independent values.
+    pub inflation: f64,
+    /// Passes.
+    pub passes: u32,
+    /// Contrasts that are pooled.
+    pub contrasts: u32,
+    /// Whether that is more than chance gives and widens intervals: all of the run are then
+    /// wider by it.
+    pub matters: bool,
 }
 
 /// Slope of single-arm figures over the run's time (METHOD 2.8).

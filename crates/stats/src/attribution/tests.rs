@@ -42,6 +42,7 @@ fn end(arm: &str, sends: bool, stacks: &[(&str, u64)]) -> ProfileEnd {
         time_ns: 2_000_000 * samples.total(),
         // A sample stands for a millisecond.
         task_clock_ns: Some(1_000_000 * samples.total()),
+        run_delay_ns: Some(250_000 * samples.total()),
         ..Counts::default()
     };
     ProfileEnd {
@@ -100,6 +101,7 @@ fn shares_are_those_of_the_samples() {
     assert!((share(sender, Class::User) - 0.8).abs() < 1e-12);
     assert!((sender.coverage - 1.0).abs() < 1e-12);
     assert_eq!(sender.busy_share, Some(0.5), "half of the wall time on a CPU");
+    assert_eq!(sender.waiting_share, Some(0.125), "time without a CPU is not idle");
     // 100 ms of CPU time over 1000 messages.
     assert!((sender.cpu_ns_per_message.value - 100_000.0).abs() < 1e-6);
     let copy = sender.class(Class::CopyFromUser).unwrap();

@@ -4,7 +4,7 @@ use iolens_model::arm::{Arm, Role};
 use iolens_model::outcome::Status;
 
 use super::{Absolute, ArmChange, Change, Own};
-use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
+use crate::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict};
 use crate::claim::{Claim, Known};
 use crate::quantity::Quantity;
 use crate::roster::has_contrast;
@@ -96,19 +96,22 @@ impl<'a> Standing<'a> {
     /// Its ratio on the logarithm.
     fn known_ratio(&self) -> Option<Known> {
         let contrast = self.contrast?;
-        let error = contrast.sd_ln.map(|sd| sd / f64::from(contrast.n).sqrt());
+        let error = error(contrast.n, contrast.pointwise);
         Some(Known { n: contrast.n, mean: contrast.ratio.ln(), error })
     }
 
     /// Messages for each of what it takes by itself, on the logarithm: more is better.
     fn known_own(&self) -> Option<Known> {
         let own = self.own?;
-        let error = own.interval.and_then(|interval| {
-            let t = quantile(own.n.checked_sub(1)?, 0.975)?;
-            Some(interval.half_width().ln_1p() / t)
-        });
-        Some(Known { n: own.n, mean: -own.value.ln(), error })
+        Some(Known { n: own.n, mean: -own.value.ln(), error: error(own.n, own.interval) })
     }
+}
+
+/// The standard error of a logarithm from its 95 % interval over so many trials, so that
+/// whatever widened that one is in it.
+fn error(n: u32, interval: Option<Interval>) -> Option<f64> {
+    let t = quantile(n.checked_sub(1)?, 0.975)?;
+    Some(interval?.half_width().ln_1p() / t)
 }
 
 /// What an arm takes of a quantity for each message, ns.

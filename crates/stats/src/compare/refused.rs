@@ -4,6 +4,7 @@ use std::fmt;
 
 use iolens_model::arm::Role;
 use iolens_model::run::RunHeader;
+use iolens_model::shell;
 
 use super::{Side, common_cells, labels};
 use crate::analysis::Analysis;
@@ -93,7 +94,7 @@ fn cells(header: &RunHeader, analysis: &Analysis) -> String {
     };
     let command = match header.command.is_empty() {
         true => String::new(),
-        false => format!(" (`{}`)", header.command.join(" ")),
+        false => format!(" (`{}`)", shell::join(&header.command)),
     };
     format!("{}{more}{command}", cells.join("; "))
 }

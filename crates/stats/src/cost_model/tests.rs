@@ -98,6 +98,23 @@ fn the_interval_is_that_of_the_fits_of_single_passes() {
     assert!(!model.fixed_is_upper_bound);
 }
 
+/// From 4 KiB on a message costs 150 ns more: a is 1500 ns at the small sizes, and the fit
+/// takes it for less, while passes agree to a thousandth.
+#[test]
+fn the_interval_of_a_holds_what_the_line_misses() {
+    let mut normal = Normal::seeded(72);
+    let stepped = |n: f64| 1500.0 + 0.1 * n + if n >= 4096.0 { 150.0 } else { 0.0 };
+    let mut pass = || lns(stepped).iter().map(|ln| ln + 0.001 * normal.draw()).collect();
+    let passes: Vec<Vec<f64>> = (0..12).map(|_| pass()).collect();
+    let model = model(&passes, &sizes()).expect("a model");
+    assert!(model.is_affine(), "{}", model.worst_residual);
+    let interval = model.fixed_ns.interval.expect("an interval");
+    assert!((model.fixed_ns.value / 1500.0 - 1.0).abs() > 0.01, "{:?}", model.fixed_ns);
+    assert!(interval.contains(1500.0), "{:?}", model.fixed_ns);
+    let interval = model.per_byte_ns.interval.expect("an interval");
+    assert!(interval.contains(0.1), "{:?}", model.per_byte_ns);
+}
+
 #[test]
 fn a_curve_that_starts_above_a_quarter_of_the_half_size_bounds_a_from_above() {
     let model = model(&[lns(|n| 10.0 + 0.1 * n)], &sizes()).expect("a model");

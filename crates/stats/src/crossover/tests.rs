@@ -37,25 +37,56 @@ fn of_order(order: &str) -> Crossover {
 
 #[test]
 fn the_order_along_the_sizes_gives_band_and_shape() {
-    let check = |order: &str, shape, to: Option<u64>, from: Option<u64>| {
+    use CrossoverShape as S;
+    let check = |order: &str, shape, names: [&str; 2], to: Option<u64>, from: Option<u64>| {
         let found = of_order(order);
         assert_eq!(found.shape, shape, "{order}");
+        assert_eq!([found.first.as_str(), found.second.as_str()], names, "{order}");
         let band = (found.first_ahead_to, found.second_ahead_from);
         assert_eq!(band, (to.map(Bytes), from.map(Bytes)), "{order}");
     };
-    check("<<~>>", CrossoverShape::Crosses, Some(256), Some(4096));
-    check("<>", CrossoverShape::Crosses, Some(64), Some(256));
-    check("<~<~>", CrossoverShape::Crosses, Some(64), Some(16384));
-    check("<<<", CrossoverShape::FirstThroughout, Some(1024), None);
-    check(">>>", CrossoverShape::SecondThroughout, None, Some(64));
-    check("<<~", CrossoverShape::FirstThenUnknown, Some(256), None);
-    check("~~>", CrossoverShape::UnknownThenSecond, None, Some(1024));
-    check("~~~", CrossoverShape::NeitherAnywhere, None, None);
-    check(">>~<", CrossoverShape::Mixed, None, None);
-    check("<><>", CrossoverShape::Mixed, Some(64), Some(4096));
-    check("<~<", CrossoverShape::Mixed, Some(64), None);
-    check("<>~", CrossoverShape::Mixed, Some(64), None);
-    check("~<", CrossoverShape::Mixed, None, None);
+    let (ab, ba) = (["a", "b"], ["b", "a"]);
+    check("<<~>>", S::Crosses, ab, Some(256), Some(4096));
+    check("<>", S::Crosses, ab, Some(64), Some(256));
+    // The first is ahead again after a hole: the band begins there.
+    check("<~<~>", S::Crosses, ab, Some(1024), Some(16384));
+    // A tie or noise at an end does not take the crossing away.
+    check("<>~", S::Crosses, ab, Some(64), Some(256));
+    check("~<>", S::Crosses, ab, Some(256), Some(1024));
+    check("~<~>", S::Crosses, ab, Some(256), Some(4096));
+    // The other one may be ahead at the small sizes.
+    check("><", S::Crosses, ba, Some(64), Some(256));
+    check(">>~<", S::Crosses, ba, Some(256), Some(4096));
+    check("~>~<~", S::Crosses, ba, Some(256), Some(4096));
+    check("~<", S::UnknownThenSecond, ba, None, Some(256));
+    check(">~", S::FirstThenUnknown, ba, Some(64), None);
+    check("<<<", S::FirstThroughout, ab, Some(1024), None);
+    check(">>>", S::SecondThroughout, ab, None, Some(64));
+    check("<<~", S::FirstThenUnknown, ab, Some(256), None);
+    check("~~>", S::UnknownThenSecond, ab, None, Some(1024));
+    check("~~~", S::NeitherAnywhere, ab, None, None);
+    check("<><>", S::Mixed, ab, Some(64), Some(4096));
+    check("<~<", S::Mixed, ab, Some(64), None);
+}
+
+#[test]
+fn what_crosses_once_can_be_confirmed_whatever_the_shape() {
+    for (order, from, to) in
+        [("<>~", 64, 256), ("~<>", 256, 1024), ("~<~>", 256, 4096), (">>~<", 256, 4096)]
+    {
+        assert_eq!(of_order(order).band(), Some([Bytes(from), Bytes(to)]), "{order}");
+    }
+    for order in ["<><>", "<~<", "~~~", "<<<"] {
+        assert_eq!(of_order(order).band(), None, "{order}");
+    }
+}
+
+#[test]
+fn the_ratios_belong_to_the_order_of_the_names() {
+    let (one, other) = (of_order("<>"), of_order("><"));
+    for (a, b) in one.points.iter().zip(&other.points) {
+        assert!((a.ratio / b.ratio - 1.0).abs() < 1e-12, "{a:?} {b:?}");
+    }
 }
 
 #[test]
@@ -182,26 +213,35 @@ proptest! {
     ) {
         let (one, less) =
             (crossover(points(&values), delta), crossover(points(&values), delta + more));
-        prop_assert!(less.first_ahead_to <= one.first_ahead_to);
-        if let Some(from) = less.second_ahead_from {
-            prop_assert!(one.second_ahead_from.is_some_and(|before| before <= from));
+        if one.shape == CrossoverShape::Crosses && less.shape == CrossoverShape::Crosses {
+            prop_assert_eq!(&one.first, &less.first);
+            prop_assert!(less.first_ahead_to <= one.first_ahead_to);
+            prop_assert!(less.second_ahead_from >= one.second_ahead_from);
         }
         if one.shape == CrossoverShape::NeitherAnywhere {
             prop_assert_eq!(less.shape, CrossoverShape::NeitherAnywhere);
         }
     }
 
-    /// No end of a band where an interval reaches within δ.
+    /// An end of a band is where one is ahead by more than δ, and between the ends of a
+    /// crossing nobody is.
     #[test]
-    fn an_overlap_is_never_a_band(values in any_points()) {
+    fn an_overlap_is_never_an_end_of_a_band(values in any_points()) {
         let found = crossover(points(&values), DELTA);
+        let crosses = found.shape == CrossoverShape::Crosses;
+        let (to, from) = (found.first_ahead_to, found.second_ahead_from);
         for point in &found.points {
             let interval = point.simultaneous.unwrap();
-            if found.first_ahead_to.is_some_and(|to| point.size <= to) {
-                prop_assert!(interval.high < 1.0 / (1.0 + DELTA));
+            let (above, below) = (interval.low > 1.0 + DELTA, interval.high < 1.0 / (1.0 + DELTA));
+            if to.is_some_and(|to| point.size == to || (!crosses && point.size < to)) {
+                prop_assert!(below);
             }
-            if found.second_ahead_from.is_some_and(|from| point.size >= from) {
-                prop_assert!(interval.low > 1.0 + DELTA);
+            if from.is_some_and(|from| point.size == from || (!crosses && point.size > from)) {
+                prop_assert!(above);
+            }
+            let band = to.zip(from).filter(|_| crosses);
+            if band.is_some_and(|(to, from)| to < point.size && point.size < from) {
+                prop_assert!(!above && !below);
             }
         }
     }

@@ -19,25 +19,27 @@ use crate::values::{ArmValues, Sums};
 
 /// One used trial of a server.
 struct Visit<'a> {
+    pass: u32,
     sums: Sums,
     arm: &'a ServerArm,
     offered: &'a Offered,
 }
 
 impl<'a> Visit<'a> {
-    fn of(arm: &'a ArmValues) -> Option<Visit<'a>> {
+    fn of(pass: u32, arm: &'a ArmValues) -> Option<Visit<'a>> {
         let server = arm.outcome.server.as_deref()?;
-        Some(Visit { sums: arm.sums(), arm: server, offered: arm.offered.as_deref()? })
+        Some(Visit { pass, sums: arm.sums(), arm: server, offered: arm.offered.as_deref()? })
     }
 }
 
 /// The figures of a server; null without a used trial, or where it is none.
 pub(crate) fn of(
-    arms: &[&ArmValues],
+    arms: &[(u32, &ArmValues)],
     limits: Limits,
     table: &mut StudentTable,
 ) -> Option<ServerFigures> {
-    let visits: Vec<Visit<'_>> = arms.iter().map(|arm| Visit::of(arm)).collect::<Option<_>>()?;
+    let visits: Vec<Visit<'_>> =
+        arms.iter().map(|(pass, arm)| Visit::of(*pass, arm)).collect::<Option<_>>()?;
     let per_s = |count: u64, v: &Visit<'_>| Some(parts(count, v.offered.window_ns as f64 / 1e9));
     let is_open = visits.iter().all(|v| v.arm.rate.is_some());
     let server_busy = some(&visits, table, server_busy);
@@ -115,7 +117,7 @@ fn times(
     of: fn(&ServerArm) -> &Histogram,
     table: &mut StudentTable,
 ) -> Option<crate::analysis::LatencyFigures> {
-    latency::of(&visits.iter().map(|v| of(v.arm)).collect::<Vec<_>>(), table)
+    latency::of(&visits.iter().map(|v| (v.pass, of(v.arm))).collect::<Vec<_>>(), table)
 }
 
 /// Of the trials that have it.
@@ -124,8 +126,8 @@ fn some(
     table: &mut StudentTable,
     part: impl Fn(&Visit<'_>) -> Option<Parts>,
 ) -> Option<Estimate> {
-    let measured: Vec<Parts> = visits.iter().filter_map(part).collect();
-    estimate_of(measured, table)
+    let measured = visits.iter().filter_map(|visit| Some((visit.pass, part(visit)?)));
+    estimate_of(measured.collect(), table)
 }
 
 /// What one end spent.
@@ -134,12 +136,14 @@ fn end(
     of: fn(&Sums) -> Option<&Counts>,
     table: &mut StudentTable,
 ) -> EndFigures {
-    let ends: Vec<&Counts> = visits.iter().filter_map(|v| of(&v.sums)).collect();
+    let ends: Vec<(u32, &Counts)> =
+        visits.iter().filter_map(|v| Some((v.pass, of(&v.sums)?))).collect();
     let mut spent = |count: fn(&Counts) -> Option<u64>| {
-        let counted = ends.iter().filter_map(|end| Some((count(end)?, end.messages)));
-        let counted: Vec<(u64, u64)> = counted.collect();
-        let of = counted.iter().map(|&(count, messages)| parts(count, messages)).collect();
-        let total = counted.iter().map(|(count, _)| count).sum();
+        let counted =
+            ends.iter().filter_map(|&(pass, end)| Some((pass, count(end)?, end.messages)));
+        let counted: Vec<(u32, u64, u64)> = counted.collect();
+        let of = counted.iter().map(|&(pass, count, of)| (pass, parts(count, of))).collect();
+        let total = counted.iter().map(|(_, count, _)| count).sum();
         Some(Spent { total, per_request: estimate_of(of, table)? })
     };
     let mut figures = EndFigures {
@@ -168,7 +172,9 @@ fn end(
         ..EndFigures::default()
     };
     let mut ratio = |over: fn(&Counts) -> Option<u64>, under: &dyn Fn(&Counts) -> Option<u64>| {
-        let of = ends.iter().filter_map(|end| Some(parts(over(end)?, under(end)?.number())));
+        let of = ends
+            .iter()
+            .filter_map(|&(pass, end)| Some((pass, parts(over(end)?, under(end)?.number()))));
         estimate_of(of.collect(), table)
     };
     figures.cpus_utilized = ratio(|c| c.task_clock_ns, &|c| Some(c.time_ns));

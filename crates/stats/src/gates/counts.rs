@@ -106,12 +106,18 @@ pub(super) fn mapped_bytes(case: &Case<'_>) -> Check {
 }
 
 /// Threads cannot use more CPU than there was time. A server, and its client, may have
-/// more threads than are asked for; they cannot use more than their processors have.
+/// more threads than are asked for, and so may io_uring, whose threads the kernel starts;
+/// they cannot use more than their processors have.
 pub(super) fn cpu_time(case: &Case<'_>) -> Check {
     let wall_ns = case.sums.tx.time_ns.max(case.sums.rx.time_ns);
+    let threads = case.trial.cell.threads.max(1);
     let (unit, [sender, receiver]) = match parallel(case) {
         Some(cpus) => ("processors", cpus),
-        None => ("threads", [case.trial.cell.threads.max(1); 2]),
+        None if has_kernel_threads(case) => {
+            let all = u32::try_from(case.header.host.cpus.len()).unwrap_or(u32::MAX);
+            ("processors", [all.max(threads); 2])
+        }
+        None => ("threads", [threads; 2]),
     };
     let ends =
         [("sending", Some(&case.sums.tx), sender), ("receiving", case.sums.received(), receiver)];
@@ -124,6 +130,12 @@ pub(super) fn cpu_time(case: &Case<'_>) -> Check {
         }
     }
     Check::Pass
+}
+
+/// Whether the kernel has threads of its own for the arm, which run on any processor: that
+/// is what a ring is for.
+fn has_kernel_threads(case: &Case<'_>) -> bool {
+    case.outcome.arm.primitive.starts_with("uring")
 }
 
 /// The slices of all arms follow one another inside the trial, and the time
@@ -252,6 +264,16 @@ mod tests {
             slice.rx.as_mut().unwrap().task_clock_ns = Some(slice.tx.time_ns * 2);
         });
         check_gate(cpu_time, &receiver, Some("ns of CPU at the receiving end"));
+    }
+
+    #[test]
+    fn threads_of_the_kernels_may_use_other_processors() {
+        let mut twice = one_arm_trial(|slice| slice.tx.task_clock_ns = Some(slice.tx.time_ns * 2));
+        twice.trials[0].arms[0].arm.primitive = "uring_fixed".to_owned();
+        twice.header.host.cpus = vec![0, 1];
+        check_gate(cpu_time, &twice, None);
+        twice.header.host.cpus = vec![0];
+        check_gate(cpu_time, &twice, Some("with 1 processors"));
     }
 
     #[test]

@@ -192,6 +192,8 @@ pub(super) fn migrations(case: &Case<'_>) -> Check {
         ("sending", &trial.tx, Some(&case.sums.tx)),
         ("receiving", &trial.rx, case.sums.received()),
     ];
+    let mut unknown = Vec::new();
+    let mut known = 0;
     for (name, facts, counts) in ends {
         let (Some(facts), Some(counts)) = (facts, counts) else { continue };
         let pinned = facts.is_pinned();
@@ -200,14 +202,25 @@ pub(super) fn migrations(case: &Case<'_>) -> Check {
             Some(moves) if pinned && moves > 0 => {
                 return Check::Invalid(format!("{moves} migrations at the pinned {name} end"));
             }
-            Some(_) => {}
-            None => {
-                let why = why_not(facts, "migrations");
-                return Check::Flag(Flag::Once(format!("migrations not measured: {why}").into()));
-            }
+            Some(_) => known += 1,
+            None => unknown.push((name, why_not(facts, "migrations"))),
         }
     }
-    Check::Pass
+    let is_served = trial.cell.server().is_some();
+    let whose = |name| match (known, is_served, name) {
+        // Nobody's are known, and there is nothing to take it for.
+        (0, ..) => "",
+        (_, true, "sending") => " of the server",
+        (_, true, _) => " of the client",
+        (_, false, "sending") => " at the sending end",
+        (_, false, _) => " at the receiving end",
+    };
+    match unknown.first() {
+        Some((name, why)) => Check::Flag(Flag::Once(
+            format!("migrations{} not measured: {why}", whose(*name)).into(),
+        )),
+        None => Check::Pass,
+    }
 }
 
 fn why_not<'a>(facts: &'a EndFacts, metric: &str) -> &'a str {
@@ -256,7 +269,7 @@ mod tests {
     use iolens_model::run::Run;
 
     use super::*;
-    use crate::fixture::{check_gate, one_arm_trial};
+    use crate::fixture::{check_gate, one_arm_trial, said_once};
     use iolens_model::reading::Reading;
 
     /// Two threads on eight CPUs, all at work for this share of each slice.
@@ -403,6 +416,13 @@ mod tests {
         run.trials[0].tx.as_mut().unwrap().not_measured =
             vec![NotMeasured { metric: "migrations".into(), why: "no sched file".into() }];
         check_gate(migrations, &run, Some("flag"));
+        let said = |run: &_| said_once(migrations, run);
+        assert_eq!(said(&run), "migrations at the sending end not measured: no sched file");
+        let neither = one_arm_trial(|slice| {
+            slice.tx.migrations = None;
+            slice.rx.as_mut().unwrap().migrations = None;
+        });
+        assert_eq!(said(&neither), "migrations not measured: no reason was stored");
     }
 
     #[test]

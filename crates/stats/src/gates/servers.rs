@@ -173,7 +173,7 @@ pub(super) fn workers(case: &Case<'_>) -> Check {
     let Some((least, most)) = served(case).and_then(|served| served.arm.tasks_asked) else {
         return Check::Pass;
     };
-    // Counted at the end of each slice; where all have gone by then nobody saw them.
+    // At once: one for each connection is there for as long as that.
     let seen = served(case).map_or(0, |served| served.arm.tasks_max);
     if seen >= least && most.is_none_or(|most| seen <= most) {
         return Check::Pass;

@@ -5,6 +5,8 @@
 //! A round visits all of its arms once, in random order, and arms are only ever
 //! compared within rounds: what made a round slow has made all of it slow.
 
+#[cfg(test)]
+mod finals;
 mod fit;
 mod grid;
 mod halving;
@@ -32,3 +34,9 @@ pub const SHARE_ENDS: f64 = 1.1;
 
 /// Rounds of a final, at least.
 pub const ROUNDS_MIN: u32 = 12;
+
+/// Comparisons that are judged together in a final of so many arms: which two of them it
+/// is that are compared, the winner and each of the others, is chosen from the same rounds.
+fn pairs_of(arms: usize) -> u32 {
+    crate::interval::count(arms * arms.saturating_sub(1) / 2)
+}

@@ -11,7 +11,7 @@ use crate::student::StudentTable;
 pub struct Ratio {
     /// Geometric mean over the rounds that have both.
     pub value: f64,
-    /// Its 95 % t interval; null under two rounds.
+    /// Its 95 % t interval, for all ratios that are judged together; null under two rounds.
     pub interval: Option<Interval>,
     /// Its 90 % interval, which equivalence is judged by.
     pub interval90: Option<Interval>,
@@ -20,22 +20,29 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Of logarithms, one for each round.
-    fn of(logarithms: &[f64]) -> Option<Ratio> {
+    /// Of logarithms, one for each round, judged together with so many others (at least
+    /// itself).
+    fn of(logarithms: &[f64], together: u32) -> Option<Ratio> {
         let moments = Moments::of(logarithms)?;
-        let mut table = StudentTable::new(1);
+        let mut table = StudentTable::new(together);
         Some(Ratio {
             value: moments.mean.exp(),
-            interval: moments.interval(&mut table, |t| t.pointwise),
+            interval: moments.interval(&mut table, |t| t.simultaneous),
             interval90: moments.interval(&mut table, |t| t.pointwise90),
             n: moments.n,
         })
     }
 
-    /// Whether it is above 1 beyond doubt.
+    /// Whether it is above 1 by more than what matters, beyond doubt.
     #[must_use]
-    pub fn is_above(&self) -> bool {
-        self.interval.is_some_and(|interval| interval.low > 1.0)
+    pub fn is_above(&self, delta: f64) -> bool {
+        self.interval.is_some_and(|interval| interval.low > 1.0 + delta)
+    }
+
+    /// Whether it is below 1 by more than what matters, beyond doubt.
+    #[must_use]
+    pub fn is_below(&self, delta: f64) -> bool {
+        self.interval.is_some_and(|interval| interval.high < 1.0 / (1.0 + delta))
     }
 
     /// Whether both are the same but for a difference that does not matter.
@@ -91,45 +98,57 @@ impl Rounds {
     #[must_use]
     pub fn rate(&self, arm: usize, scale: f64) -> Option<Ratio> {
         let values: Vec<f64> = self.of(arm).map(|(_, ln)| scale.ln() - ln).collect();
-        Ratio::of(&values)
+        Ratio::of(&values, 1)
     }
 
     /// Rate of `arm` over that of `other`, in the rounds that have both.
     #[must_use]
     pub fn ratio(&self, arm: usize, other: usize) -> Option<Ratio> {
+        self.ratio_of_many(arm, other, 1)
+    }
+
+    /// As [`Self::ratio`], one of so many that are judged together.
+    #[must_use]
+    pub fn ratio_of_many(&self, arm: usize, other: usize, together: u32) -> Option<Ratio> {
         let at = |round: usize| self.times[other].get(round).copied().flatten();
         let differences: Vec<f64> =
             self.of(arm).filter_map(|(round, ln)| Some(at(round)? - ln)).collect();
-        Ratio::of(&differences)
+        Ratio::of(&differences, together)
     }
 
     /// Arms by their mean advantage over the rounds that they were in, best first, with
     /// the advantage of each: the logarithm of a ratio to the round's mean.
     #[must_use]
     pub fn standing(&self) -> Vec<(usize, f64)> {
+        let means = self.means();
         let mut all: Vec<(usize, f64)> = (0..self.arms())
-            .filter_map(|arm| Some((arm, Moments::of(&self.advantages(arm))?.mean)))
+            .filter_map(|arm| Some((arm, Moments::of(&self.advantages(arm, &means))?.mean)))
             .collect();
         all.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         all
     }
 
-    /// By how much an arm was faster than its round, in logarithms.
-    fn advantages(&self, arm: usize) -> Vec<f64> {
-        self.of(arm)
-            .map(|(round, ln)| {
-                let values: Vec<f64> =
-                    self.times.iter().filter_map(|times| *times.get(round)?).collect();
-                values.iter().sum::<f64>() / values.len() as f64 - ln
-            })
-            .collect()
+    /// The mean of each round, in logarithms, over the arms that it has.
+    fn means(&self) -> Vec<f64> {
+        let rounds = self.times.iter().map(Vec::len).max().unwrap_or(0);
+        let mean = |round: usize| {
+            let known = || self.times.iter().filter_map(|times| *times.get(round)?);
+            known().sum::<f64>() / known().count() as f64
+        };
+        (0..rounds).map(mean).collect()
+    }
+
+    /// By how much an arm was faster than its rounds, in logarithms.
+    fn advantages(&self, arm: usize, means: &[f64]) -> Vec<f64> {
+        self.of(arm).map(|(round, ln)| means[round] - ln).collect()
     }
 
     /// Lower ends of the one-sided 95 % intervals of these advantages. Few rounds know
     /// little of their own spread: half of the variance is that of all arms together.
     pub(super) fn lower_bounds(&self) -> Vec<(usize, f64)> {
+        let means = self.means();
         let moments: Vec<(usize, Moments)> = (0..self.arms())
-            .filter_map(|arm| Some((arm, Moments::of(&self.advantages(arm))?)))
+            .filter_map(|arm| Some((arm, Moments::of(&self.advantages(arm, &means))?)))
             .collect();
         let variances: Vec<f64> =
             moments.iter().filter_map(|(_, of)| Some(of.sd?.powi(2))).collect();
@@ -158,9 +177,10 @@ mod tests {
         }
         let ratio = rounds.ratio(0, 1).expect("a ratio");
         assert!((ratio.value - 2.0).abs() < 1e-12 && ratio.n == 4);
-        assert!(ratio.is_above() && !ratio.is_equivalent(0.03));
+        assert!(ratio.is_above(0.03) && !ratio.is_equivalent(0.03));
+        assert!(rounds.ratio(1, 0).is_some_and(|ratio| ratio.is_below(0.03)));
         let same = rounds.ratio(0, 0).expect("a ratio");
-        assert!(same.is_equivalent(0.03) && !same.is_above());
+        assert!(same.is_equivalent(0.03) && !same.is_above(0.03));
         assert_eq!(rounds.ratio(0, 2), None, "an arm that was never there");
         assert_eq!(rounds.time(2), None);
         assert_eq!(rounds.standing().iter().map(|(arm, _)| *arm).collect::<Vec<_>>(), [0, 1]);
@@ -174,6 +194,6 @@ mod tests {
         assert_eq!(rounds.ratio(0, 1), None);
         rounds.put(1, 0, 3.0);
         let one = rounds.ratio(0, 1).expect("a ratio");
-        assert!((one.value - 3.0).abs() < 1e-12 && one.interval.is_none() && !one.is_above());
+        assert!((one.value - 3.0).abs() < 1e-12 && one.interval.is_none() && !one.is_above(0.03));
     }
 }

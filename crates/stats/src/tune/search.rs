@@ -11,8 +11,7 @@ use super::fit::fit;
 use super::grid::{Axes, grid, neighbours};
 use super::halving::{UNIT_BYTES, extents, keep_third, rungs};
 use super::paired::Rounds;
-use super::{BOUND_SHARE, DELTA, ROUNDS_MIN, SHARE_ENDS};
-use crate::analysis::Interval;
+use super::{DELTA, ROUNDS_MIN, SHARE_ENDS, pairs_of};
 
 /// A trial to be done.
 #[derive(Debug, Clone, Copy)]
@@ -123,12 +122,24 @@ pub fn rematch<F: Field>(
     best: &Configuration,
     field: &mut F,
 ) -> Result<Found, F::Broken> {
+    only_final(plan, std::slice::from_ref(best), field)
+}
+
+/// A final alone, between these and the plan's others.
+///
+/// Errors: what the field ends it with.
+pub(super) fn only_final<F: Field>(
+    plan: &Plan,
+    best: &[Configuration],
+    field: &mut F,
+) -> Result<Found, F::Broken> {
     let mut search = Search { plan, field, round: 0, trial: Cost::default(), left_out: 0 };
     if !search.pilot()? {
         return Ok(Found { finalists: Vec::new(), stop: Stop::Budget, left_out: 0 });
     }
     let limit = search.limits()?;
-    search.last(&vec![(best.clone(), 0.0)], limit)
+    let standing = best.iter().map(|one| (one.clone(), 0.0)).collect();
+    search.last(&standing, limit)
 }
 
 /// What a trial takes: so much always, and so much for each byte.
@@ -393,6 +404,7 @@ impl<F: Field> Search<'_, F> {
         }
         let ours = works.len();
         works.extend(self.plan.rivals.iter().cloned());
+        let compared = works.len();
         let bound = self.plan.limit.map(|kind| {
             works.push(Work::Limit { kind, threads });
             works.len() - 1
@@ -412,9 +424,11 @@ impl<F: Field> Search<'_, F> {
             if race.done < ROUNDS_MIN && !late {
                 continue;
             }
-            let (stop, is_enough) = settled(&race.rounds, ours, bound);
-            if is_enough || self.until(1.0) <= 0.0 {
-                break stop.unwrap_or(Stop::Budget);
+            if is_precise(&race.rounds, ours, pairs_of(compared), bound) {
+                break Stop::Precision;
+            }
+            if self.until(1.0) <= 0.0 {
+                break Stop::Budget;
             }
         };
         Ok(Found { finalists: works, stop, left_out: self.left_out })
@@ -446,25 +460,24 @@ impl Race {
     }
 }
 
-/// What is clear by now, and whether more rounds would change nothing: the first `ours` of
-/// the arms are ours, `bound` is the limit, the share of which is a result too.
-fn settled(rounds: &Rounds, ours: usize, bound: Option<usize>) -> (Option<Stop>, bool) {
+/// Whether all that a final is for is known well enough: how the best of the first `ours`
+/// arms compares with each of the others among them, and where there is a `bound`, what
+/// share of it that is. Only widths are looked at: a final that ended as soon as something
+/// looks different would find a difference between arms that are alike.
+fn is_precise(rounds: &Rounds, ours: usize, together: u32, bound: Option<usize>) -> bool {
     let mut standing = rounds.standing().into_iter().map(|(arm, _)| arm);
-    let Some(best) = standing.find(|&arm| arm < ours) else { return (None, false) };
-    let share = bound.and_then(|bound| rounds.ratio(best, bound)?.interval);
-    if share.is_some_and(|share| share.low >= BOUND_SHARE) {
-        return (Some(Stop::Bound), true);
-    }
-    let others = (0..ours).filter(|&arm| arm != best);
-    let ratios: Vec<_> = others.filter_map(|arm| rounds.ratio(best, arm)).collect();
-    let is_clear = |ratio: &super::Ratio| ratio.is_above() || ratio.is_equivalent(DELTA);
-    if !ratios.iter().all(is_clear) {
-        return (None, false);
-    }
-    let is_tie = ratios.iter().any(|ratio| ratio.is_equivalent(DELTA));
-    let is_known = |share: Interval| share.high <= share.low * SHARE_ENDS;
-    let stop = if is_tie { Stop::Equivalent } else { Stop::Decided };
-    (Some(stop), bound.is_none() || share.is_some_and(is_known))
+    let Some(best) = standing.find(|&arm| arm < ours) else { return false };
+    let is_narrow =
+        |ratio: super::Ratio| ratio.interval.is_some_and(|interval| interval.half_width() <= DELTA);
+    // An arm that failed in its first round has no ratio, and no round gives it one.
+    let mut ratios = (0..ours)
+        .filter(|&arm| arm != best)
+        .filter_map(|arm| rounds.ratio_of_many(best, arm, together));
+    let is_known = |share: super::Ratio| {
+        share.interval.is_some_and(|share| share.high <= share.low * SHARE_ENDS)
+    };
+    ratios.all(is_narrow)
+        && bound.is_none_or(|bound| rounds.ratio(best, bound).is_some_and(is_known))
 }
 
 #[cfg(test)]
@@ -486,11 +499,20 @@ mod tests {
 
     #[test]
     fn a_final_goes_on_until_the_share_of_the_bound_is_known() {
-        assert_eq!(settled(&after(12), 2, Some(2)), (Some(Stop::Decided), false));
-        assert_eq!(settled(&after(12), 2, None), (Some(Stop::Decided), true));
-        assert_eq!(settled(&after(80), 2, Some(2)), (Some(Stop::Decided), true));
+        assert!(!is_precise(&after(12), 2, 1, Some(2)));
+        assert!(is_precise(&after(12), 2, 1, None));
+        assert!(is_precise(&after(80), 2, 1, Some(2)));
         let share = after(80).ratio(0, 2).and_then(|ratio| ratio.interval);
         let share = share.expect("an interval");
         assert!(share.high <= share.low * SHARE_ENDS && share.low < 0.5 && share.high > 0.5);
+    }
+
+    #[test]
+    fn a_difference_however_clear_does_not_end_a_final() {
+        // What was the bound is now one of ours: twice as fast, give or take a fifth.
+        let twice = after(12).ratio(2, 0).and_then(|ratio| ratio.interval).expect("an interval");
+        assert!(twice.low > 1.5, "clear: {twice:?}");
+        assert!(!is_precise(&after(12), 3, 3, None));
+        assert!(is_precise(&after(400), 3, 3, None));
     }
 }

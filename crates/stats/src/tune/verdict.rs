@@ -7,7 +7,7 @@ use iolens_model::units::Bytes;
 use serde::Serialize;
 
 use super::paired::{Ratio, Rounds};
-use super::{BOUND_SHARE, DELTA};
+use super::{BOUND_SHARE, DELTA, pairs_of};
 use crate::analysis::Interval;
 
 /// The winner against something else in the final.
@@ -49,7 +49,7 @@ pub struct Verdict {
     pub cpu_s_per_gib: Option<f64>,
     /// The others.
     pub against: Vec<Against>,
-    /// Configurations that it was not told apart from.
+    /// Configurations that are not slower by more than [`DELTA`] beyond doubt than the fastest.
     pub tied: Vec<Configuration>,
     /// All limits, the binding one first.
     pub limits: Vec<Share>,
@@ -127,19 +127,22 @@ pub fn verdict(record: &Record) -> Option<Verdict> {
     let ours =
         |arm: usize| last.configuration(arm).is_some_and(|one| way_of(one) != Some(Way::Shared));
     let best = last.rounds.standing().into_iter().map(|(arm, _)| arm).find(|&arm| ours(arm))?;
+    let compared = last.works.iter().filter(|work| !matches!(work, Work::Limit { .. })).count();
+    let against =
+        |one: usize, other: usize| last.rounds.ratio_of_many(one, other, pairs_of(compared));
     let not_beaten = |&arm: &usize| {
-        arm == best || last.rounds.ratio(best, arm).is_some_and(|ratio| !ratio.is_above())
+        arm == best || against(best, arm).is_some_and(|ratio| !ratio.is_above(DELTA))
     };
     let equals: Vec<usize> =
         (0..last.works.len()).filter(|&arm| ours(arm)).filter(not_beaten).collect();
     let arm = choose(&last, &equals, &record.candidates).unwrap_or(best);
     let winner = last.configuration(arm)?.clone();
-    let against = (0..last.works.len()).filter(|&other| other != arm).filter_map(|other| {
+    let others = (0..last.works.len()).filter(|&other| other != arm).filter_map(|other| {
         Some(Against {
             work: last.works[other].clone(),
             bytes_per_s: 1e9 / last.rounds.time(other)?,
             cpu_s_per_gib: last.cpu_s_per_gib(other),
-            ratio: last.rounds.ratio(arm, other)?,
+            ratio: against(arm, other)?,
         })
     });
     let mut limits = limits(record, &last, arm, &winner);
@@ -149,7 +152,7 @@ pub fn verdict(record: &Record) -> Option<Verdict> {
         way: way_of(&winner)?,
         bytes_per_s: last.rounds.rate(arm, 1e9)?,
         cpu_s_per_gib: last.cpu_s_per_gib(arm),
-        against: against.collect(),
+        against: others.collect(),
         tied: equals
             .iter()
             .filter(|&&other| other != arm)

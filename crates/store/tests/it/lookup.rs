@@ -85,3 +85,51 @@ fn the_list_counts_cells_and_trials() {
     let headers = ["0000000a", "0000000b"].map(|id| store.load(id).expect("it loads").header);
     assert_eq!(store.headers().expect("it reads"), headers);
 }
+
+#[test]
+fn a_damaged_run_says_so_and_the_others_are_there() {
+    let directory = tempfile::tempdir().expect("a directory for the test");
+    let path = directory.path().join("results.db");
+    let mut store = Store::open(&path).expect("it opens");
+    for id in ["0000000a", "0000000b", "0000000c", "0000000d"] {
+        store.begin_run(&sample::header(id)).expect("it begins");
+        store.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
+        store.end_run(id, &sample::end()).expect("it ends");
+    }
+    let edited = rusqlite::Connection::open(&path).expect("it opens");
+    edited
+        .execute_batch(
+            "UPDATE run_end SET stopped_by = 'x' WHERE run = 1; \
+             UPDATE run SET host_json = '{' WHERE run = 2; \
+             UPDATE run SET id = '/etc/victim' WHERE run = 3",
+        )
+        .expect("it is edited");
+    let runs = store.runs().expect("it lists");
+    let ended: Vec<(&str, &str)> = runs.iter().map(|run| (&*run.id, run.ended())).collect();
+    assert_eq!(ended[..3].iter().map(|run| run.1).collect::<Vec<_>>(), ["damaged"; 3], "{runs:?}");
+    assert_eq!((runs[3].id.as_str(), &runs[3].damaged), ("0000000d", &None));
+    assert!(runs[2].damaged.as_deref().is_some_and(|why| why.contains("its id is not one")));
+    let known = store.headers().expect("it reads");
+    assert_eq!(known.iter().map(|header| &*header.id).collect::<Vec<_>>(), ["0000000d"]);
+    let refused = store.header("/etc/victim").expect_err("it is no id").to_string();
+    assert!(refused.contains("its id is not one"), "{refused}");
+
+    let mut other = Store::open(&directory.path().join("other.db")).expect("it opens");
+    let source = iolens_store::Source::open(&path).expect("it opens");
+    let how = iolens_store::Importing {
+        host: Some("stranger"),
+        here: &sample::header("0000000f").host,
+        now_unix_ns: 7,
+    };
+    let imported = other.import(&source, &how).expect("the others come in");
+    let came: Vec<&str> = imported
+        .iter()
+        .filter(|run| run.fate == iolens_store::Fate::Imported)
+        .map(|run| &*run.id)
+        .collect();
+    assert_eq!(came, ["0000000d"], "{imported:?}");
+
+    let gone = ["0000000a", "0000000b", "/etc/victim"].map(str::to_owned);
+    store.remove(&gone).expect("they go by their ids");
+    assert_eq!(store.run_ids().expect("it lists"), ["0000000d"]);
+}

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use iolens_model::outcome::TrialOutcome;
-use iolens_store::{APPLICATION_ID, SCHEMA_VERSION, Store, StoreError};
+use iolens_store::{APPLICATION_ID, SCHEMA_VERSION, Source, Store, StoreError};
 use rusqlite::Connection;
 
 use crate::{sample, skip};
@@ -45,6 +45,54 @@ fn a_text_file_is_refused_and_untouched() {
     check_refused_untouched(&path, "not an SQLite database");
     fs::write(&path, "short").expect("it writes");
     check_refused_untouched(&path, "not an SQLite database");
+}
+
+#[test]
+fn a_file_that_defines_more_than_tables_is_refused_and_untouched() {
+    let directory = scratch();
+    let path = directory.path().join("results.db");
+    let with = |sql: &str, part: &str| {
+        let _ = fs::remove_file(&path);
+        Store::open(&path).expect("it opens");
+        let other = Connection::open(&path).expect("it opens");
+        other.execute_batch(sql).expect("it is defined");
+        other.pragma_update(None, "journal_mode", "delete").expect("no log stays");
+        drop(other);
+        check_refused_untouched(&path, part);
+        let imported = Source::open(&path).expect_err("it is not imported").to_string();
+        assert!(imported.contains(part), "{imported}");
+    };
+    let endless = "DROP TABLE profile_end; CREATE VIEW profile_end AS \
+                   WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) \
+                   SELECT x AS profile, x AS seq FROM n";
+    with(endless, "it defines a view");
+    let trigger = "CREATE TRIGGER t AFTER INSERT ON run BEGIN SELECT 1; END";
+    with(trigger, "it defines a trigger");
+    with("ALTER TABLE run ADD COLUMN x INTEGER AS (1 + 1)", "it defines a computed column");
+    with("CREATE INDEX i ON run (id || id)", "it defines an index of an expression");
+}
+
+#[test]
+fn what_lies_beside_a_file_is_neither_followed_nor_waited_for() {
+    for suffix in ["-wal", "-journal"] {
+        let directory = scratch();
+        let path = directory.path().join("results.db");
+        drop(Store::open(&path).expect("it opens"));
+        let log = directory.path().join(format!("results.db{suffix}"));
+        let elsewhere = directory.path().join("elsewhere");
+        fs::write(&elsewhere, "precious").expect("it writes");
+        std::os::unix::fs::symlink(&elsewhere, &log).expect("a link is made");
+        check_refused_untouched(&path, "beside it is no regular file");
+        fs::remove_file(&log).expect("it goes");
+        let made = std::process::Command::new("mkfifo").arg(&log).status().expect("coreutils");
+        assert!(made.success());
+        for refused in [Store::open(&path), Store::open_read_only(&path)] {
+            let message = refused.expect_err("nobody waits").to_string();
+            assert!(message.contains("beside it is no regular file"), "{message}");
+        }
+        let imported = Source::open(&path).expect_err("nobody waits").to_string();
+        assert!(imported.contains("beside it is no regular file"), "{imported}");
+    }
 }
 
 #[test]
@@ -207,4 +255,14 @@ fn a_run_begins_once_and_before_its_trials() {
     header.calibration.empty_call_ns = f64::NAN;
     let refused = store.begin_run(&header).expect_err("JSON has no NaN");
     assert!(matches!(refused, StoreError::NotStorable { .. }), "{refused:?}");
+}
+
+#[test]
+fn an_empty_file_is_not_one_that_does_not_exist() {
+    let directory = scratch();
+    let path = directory.path().join("results.db");
+    fs::write(&path, "").expect("it writes");
+    let message = Store::open_read_only(&path).expect_err("nothing is in it").to_string();
+    assert!(message.contains("the file is empty") && message.contains("--db"), "{message}");
+    assert!(!message.contains("does not exist"), "{message}");
 }

@@ -48,6 +48,7 @@ pub(crate) fn header(id: &str) -> RunHeader {
             harness_slice_ns: 900.0,
             receipt_round_trip_ns: Some(22_000.0),
             memcpy_hot_bytes_per_s: 4e10,
+            spread: None,
             memcpy_cold_bytes_per_s: 1e10,
             memcpy_hot_all_bytes_per_s: 7e10,
             memcpy_cold_all_bytes_per_s: 1.1e10,

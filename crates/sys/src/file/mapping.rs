@@ -141,6 +141,19 @@ impl Mapping {
         }
     }
 
+    /// Asks for huge pages (`MADV_HUGEPAGE`): a fault in it reads as much of the file into the
+    /// page cache at once, in one piece where the file system can.
+    ///
+    /// Errors: `EINVAL` from a kernel without transparent huge pages.
+    pub fn prefer_huge_pages(&self) -> Result<(), Errno> {
+        let start = self.start.as_ptr().cast();
+        // SAFETY: the range is the mapping, and what it maps stays the same.
+        match unsafe { libc::madvise(start, self.bytes, libc::MADV_HUGEPAGE) } {
+            0 => Ok(()),
+            _ => Err(Errno::last()),
+        }
+    }
+
     /// Where a range begins that lies within the mapping.
     #[inline]
     pub(super) fn at(&self, range: &Range<usize>) -> *const u8 {

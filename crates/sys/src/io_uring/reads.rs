@@ -19,12 +19,14 @@ use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode};
 
 use super::{LAST_WAIT, OpenError, SUBMISSIONS_MIN, setup};
+use crate::clock;
 use crate::errno::Errno;
 use crate::pages::{PAGE_BYTES, PageKind, Pages};
 
 /// How long the kernel's thread that takes requests looks for more before it
-/// sleeps, in ms: longer than a thread of ours takes to look at a block.
-const POLL_IDLE_MS: u32 = 50;
+/// sleeps, in ms, the shortest that can be asked for: longer than a thread of ours
+/// takes to look at most blocks, and soon over where no more is to come.
+const POLL_IDLE_MS: u32 = 1;
 
 /// What a ring is to be like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,6 +181,26 @@ impl ReadRing {
             calls += 1;
         }
         Ok(calls)
+    }
+
+    /// Waits until the kernel's thread that takes requests looks for none any more, where
+    /// there is one; with nothing under way that is soon.
+    ///
+    /// Errors: `ETIMEDOUT` when it still does after a second, which is a thousand times as
+    /// long as it was asked to.
+    pub fn idle(&mut self) -> Result<(), Errno> {
+        if !self.wishes.poll_thread {
+            return Ok(());
+        }
+        let until_ns = clock::monotonic_ns() + 1_000_000_000;
+        while !self.uring.submission().need_wakeup() {
+            if clock::monotonic_ns() > until_ns {
+                return Err(Errno::ETIMEDOUT);
+            }
+            // It may want this very CPU.
+            std::thread::yield_now();
+        }
+        Ok(())
     }
 
     /// A slot whose request has ended, and what came of it; never waits.

@@ -44,6 +44,7 @@ struct Bare {
     blocks: u64,
     bytes: u64,
     calls: u64,
+    seeks: u64,
 }
 
 fn open<'a>(setup: Setup<'a>) -> Result<Box<dyn Reader + 'a>, String> {
@@ -55,9 +56,19 @@ fn open<'a>(setup: Setup<'a>) -> Result<Box<dyn Reader + 'a>, String> {
     let buffer = Pages::new(block, PageKind::Plain)
         .map_err(|errno| format!("cannot have a buffer of {block} bytes: {errno}"))?;
     let file = setup.subject.reopen(Caching::Buffered)?;
-    seek(file.as_fd(), part.start).map_err(|errno| format!("cannot seek: {errno}"))?;
-    let offset = part.start;
-    Ok(Box::new(Bare { file, buffer, block, part, offset, blocks: 0, bytes: 0, calls: 0 }))
+    let offset = part.start + setup.first * part.block_bytes;
+    seek(file.as_fd(), offset).map_err(|errno| format!("cannot seek: {errno}"))?;
+    Ok(Box::new(Bare {
+        file,
+        buffer,
+        block,
+        part,
+        offset,
+        blocks: 0,
+        bytes: 0,
+        calls: 0,
+        seeks: 0,
+    }))
 }
 
 impl Reader for Bare {
@@ -70,6 +81,7 @@ impl Reader for Bare {
                     seek(self.file.as_fd(), self.part.start)?;
                     self.offset = self.part.start;
                     self.calls += 1;
+                    self.seeks += 1;
                 }
                 let n = read(self.file.as_fd(), &mut self.buffer[..self.block])?;
                 self.calls += 1;
@@ -86,8 +98,8 @@ impl Reader for Bare {
     }
 
     fn tally(&self) -> Tally {
-        let Bare { blocks, bytes, calls, .. } = *self;
-        Tally { blocks, bytes, calls, ..Tally::default() }
+        let Bare { blocks, bytes, calls, seeks, .. } = *self;
+        Tally { blocks, bytes, calls, seeks, ..Tally::default() }
     }
 
     fn digest(&self) -> Digest {

@@ -199,7 +199,8 @@ fn read_parts(
 ) -> Result<Outcome, String> {
     let Wish { loops, pattern, seed, depth, consumer, .. } = *wish;
     let blocks = |part: Part| part.blocks().saturating_mul(u64::from(loops));
-    let open = |part| entry.start(Setup { subject, part, pattern, seed, depth, consumer });
+    let open =
+        |part| entry.start(Setup { subject, part, pattern, first: 0, seed, depth, consumer });
     let shares = together(parts, open, |mut reader, part| {
         let (span, failure) = timed(|| reader.run(&Budget::messages(blocks(part), 1)));
         let (tally, digest, facts) = (reader.tally(), reader.digest(), reader.facts());

@@ -58,6 +58,7 @@ impl<K: Call> Fetch for Called<K> {
             if self.position != place.offset {
                 seek(fd, place.offset)?;
                 sink.tally.calls += 1;
+                sink.tally.seeks += 1;
             }
             self.position = place.offset + place.bytes as u64;
         }

@@ -21,12 +21,25 @@ pub struct Setup<'a> {
     pub part: Part,
     /// Their order.
     pub pattern: Pattern,
+    /// Block of the part with which a sequential order begins, from 0.
+    pub first: u64,
     /// What a random order follows from.
     pub seed: u64,
     /// Reads under way at once, for an engine that can have several.
     pub depth: u32,
     /// What becomes of the bytes.
     pub consumer: Consumer,
+}
+
+impl Setup<'_> {
+    /// Blocks up to the end of the part, from where its order begins: that of a random one has
+    /// no place.
+    pub(crate) fn blocks_to_end(&self) -> u64 {
+        match self.pattern {
+            Pattern::Sequential => self.part.blocks() - self.first,
+            Pattern::Random => self.part.blocks(),
+        }
+    }
 }
 
 /// What a thread has read since it was opened.
@@ -39,6 +52,8 @@ pub struct Tally {
     /// System calls that read, or tried to; those that move the position, and that
     /// map and unmap, among them.
     pub calls: u64,
+    /// Of them, those that only move the position (lseek(2)).
+    pub seeks: u64,
     /// Reads that brought less than was asked for; the last read of a file that has
     /// no whole block left asks for no more than there is.
     pub short_reads: u64,
@@ -57,6 +72,7 @@ impl Tally {
             blocks: self.blocks - earlier.blocks,
             bytes: self.bytes - earlier.bytes,
             calls: self.calls - earlier.calls,
+            seeks: self.seeks - earlier.seeks,
             short_reads: self.short_reads - earlier.short_reads,
             interrupted: self.interrupted - earlier.interrupted,
             would_block: self.would_block - earlier.would_block,
@@ -70,6 +86,7 @@ impl Tally {
             blocks: self.blocks + other.blocks,
             bytes: self.bytes + other.bytes,
             calls: self.calls + other.calls,
+            seeks: self.seeks + other.seeks,
             short_reads: self.short_reads + other.short_reads,
             interrupted: self.interrupted + other.interrupted,
             would_block: self.would_block + other.would_block,
@@ -85,6 +102,13 @@ pub trait Reader: Send {
     /// Errors: the first call that failed for good; `ENODATA` where the file ends
     /// that was longer when it was opened. The tally has what came before it.
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno>;
+
+    /// Waits until nothing of the kernel's goes on for it, between slices.
+    ///
+    /// Errors: `ETIMEDOUT` when something still does.
+    fn idle(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
 
     /// What was read so far.
     fn tally(&self) -> Tally;
@@ -137,6 +161,11 @@ pub(crate) trait Fetch: Send {
     fn facts(&self) -> Vec<Fact> {
         Vec::new()
     }
+
+    /// As [`Reader::idle`].
+    fn idle(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
 }
 
 /// An engine with all that its loop is compiled for.
@@ -161,6 +190,10 @@ impl<F: Fetch, C: Consume, W: Walk> Reader for Reading<F, C, W> {
 
     fn facts(&self) -> Vec<Fact> {
         self.fetch.facts()
+    }
+
+    fn idle(&mut self) -> Result<(), Errno> {
+        self.fetch.idle()
     }
 }
 
@@ -200,7 +233,9 @@ fn with_walk<'a, F: Fetch + 'a, C: Consume + 'a>(
 ) -> Box<dyn Reader + 'a> {
     let sink = Sink { consumer, tally: Tally::default() };
     match setup.pattern {
-        Pattern::Sequential => Box::new(Reading { fetch, walk: Sequential::of(setup.part), sink }),
+        Pattern::Sequential => {
+            Box::new(Reading { fetch, walk: Sequential::at(setup.part, setup.first), sink })
+        }
         Pattern::Random => {
             Box::new(Reading { fetch, walk: Random::of(setup.part, setup.seed), sink })
         }

@@ -44,7 +44,7 @@ struct Mapped<P> {
     mapping: Option<Mapping>,
     /// Where in the file the mapping begins: the page that the range begins in.
     base: u64,
-    /// Blocks that are left of this round.
+    /// Blocks that are left up to the end of the part.
     left: u64,
     /// Up to where the mapping is populated, for who reads in order.
     populated: usize,
@@ -60,7 +60,7 @@ pub(crate) fn open<P: Faults + 'static>(setup: Setup<'_>) -> Result<Box<dyn Read
         part: setup.part,
         mapping: None,
         base: setup.part.start / PAGE_BYTES as u64 * PAGE_BYTES as u64,
-        left: setup.part.blocks(),
+        left: setup.blocks_to_end(),
         populated: 0,
         in_order: setup.pattern == Pattern::Sequential,
         faults: std::marker::PhantomData,

@@ -157,4 +157,8 @@ impl Fetch for Ringed {
         }
         Ok(())
     }
+
+    fn idle(&mut self) -> Result<(), Errno> {
+        self.ring.idle()
+    }
 }

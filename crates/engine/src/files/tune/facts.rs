@@ -146,7 +146,7 @@ fn crossing_ns() -> f64 {
 
 /// Share of a cached file that a mapping of all of it maps with huge pages: those
 /// parts whose folios in the page cache are as large.
-fn huge_mapped_share(subject: &Subject, root: &Root) -> Option<f64> {
+pub(super) fn huge_mapped_share(subject: &Subject, root: &Root) -> Option<f64> {
     const MOST: u64 = 4 << 30;
     let bytes = subject.bytes().min(MOST);
     let file = subject.reopen_unnoticed().ok()?;

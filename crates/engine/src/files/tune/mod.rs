@@ -2,6 +2,7 @@
 //! before it is timed, memory as a bound, programs of others, and what happened to
 //! the machine meanwhile.
 
+pub mod cure;
 pub mod facts;
 pub mod limit;
 pub mod program;

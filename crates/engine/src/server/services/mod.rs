@@ -109,6 +109,7 @@ fn nothing_behind(rest: Option<&str>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::{self, Expected};
 
     /// What a service answers to some requests.
     pub(super) fn replies(spec: &str, requests: &[&str]) -> Vec<String> {
@@ -142,6 +143,34 @@ mod tests {
         check("oracle:5ms,stall=1s", "stall=1.4s@100");
         check("oracle:5ms,slow=1s/0", "slow=");
         check("oracle:5ms,often", "slow=");
+    }
+
+    /// What a service of ours replies is right for the clients of ours, `load` and `run server`,
+    /// that were told the same words.
+    #[test]
+    fn every_service_goes_through_every_client() {
+        const WORDS: [&str; 7] = [
+            "burn:5",
+            "echo",
+            "oracle:1us",
+            "payload:64",
+            "top2",
+            "top2:cached:1s",
+            "top2:interval",
+        ];
+        for entry in SERVICES {
+            let id = |word: &&str| word.split(':').next() == Some(entry.id);
+            assert!(WORDS.iter().any(id), "{} is not tried", entry.id);
+        }
+        for word in WORDS {
+            let expected = Expected::of_service(word, b"text").unwrap();
+            let texts = replies(word, &["17 text", "18 text"]);
+            let lines: Vec<String> =
+                (17..).zip(texts).map(|(id, text)| format!("{id} {text}\n")).collect();
+            let read = load::replies(lines.iter().map(String::as_bytes), &expected);
+            let right: Vec<_> = read.iter().map(|(id, is_right, _)| (*id, *is_right)).collect();
+            assert_eq!(right, [(Some(17), true), (Some(18), true)], "{word}: {lines:?}");
+        }
     }
 
     #[test]

@@ -12,10 +12,15 @@ use iolens_model::units::Nanos;
 use super::Analysed;
 use crate::args::Compare;
 use crate::commands::run::{How, check_again, conducted, new_id, random};
-use crate::commands::stored;
+use crate::commands::{again, stored};
 use crate::failure::{Failure, INTERRUPTED};
 use crate::request::Request;
-use crate::{output, places, runner};
+use crate::{output, places, runner, sysctls};
+
+/// What no number of trials takes away.
+const RELINKED: &str = "linking one source anew can change its speed by some percent (4.6 % was \
+                        seen), as code then lies elsewhere: a small difference need not come from \
+                        what was changed";
 
 /// Measures the plan of `RUN_A` with this build and with `program`, and returns both runs
 /// with what they say.
@@ -25,14 +30,20 @@ pub(super) fn measured(
     typed: &[String],
 ) -> Result<[Analysed; 2], Failure> {
     let database = places::existing_database(args.result.db.as_deref())?;
-    let plan = plan(args)?;
-    let (program, build) = other_build(program)?;
+    let header = stored::header(args.result.db.as_deref(), &args.run_a)?;
+    let plan = plan(args, &header)?;
     let host = host::read(&host::Root::real());
+    again::admit("rerun", &header, &plan, &host, &args.rerun.allow)?;
     refuse_apart(&plan)?;
+    sysctls::check(&plan)?;
+    let (program, build) = other_build(program)?;
     check_again(&plan, &host)?;
     let mut look = runner::first_look(&plan, &host);
     look.trials *= 2;
-    output::note(&format!("each trial is measured twice, in turn: B is {build}"));
+    output::note(&format!(
+        "each trial is measured twice, in turn, from fresh copies of the programs: B is {build}"
+    ));
+    output::note(RELINKED);
     let request = Request { plan, name: None, notes: Vec::new() };
     let (wait, progress) = (args.rerun.wait, args.rerun.progress);
     let how = How { typed, database: &database, wait, progress, perf: None };
@@ -59,8 +70,7 @@ pub(super) fn measured(
 }
 
 /// The plan of a stored run, with another order of trials and time for two builds.
-fn plan(args: &Compare) -> Result<Plan, Failure> {
-    let header = stored::header(args.result.db.as_deref(), &args.run_a)?;
+fn plan(args: &Compare, header: &RunHeader) -> Result<Plan, Failure> {
     if header.plan.server().is_some_and(|axes| !axes.goals().is_empty()) {
         return Err(Failure::usage(format!(
             "run {} searches for rates, and a search of one build decides what comes next for it \
@@ -69,7 +79,7 @@ fn plan(args: &Compare) -> Result<Plan, Failure> {
         )));
     }
     let budget = args.rerun.budget.unwrap_or(Nanos(header.plan.budget.0.saturating_mul(2)));
-    Ok(Plan { seed: random() >> 16, budget, ..header.plan })
+    Ok(Plan { seed: random() >> 16, budget, ..header.plan.clone() })
 }
 
 /// A program that is another build, where it is, and which.

@@ -69,7 +69,12 @@ pub(crate) fn say(notes: Vec<String>) {
 /// What an interrupt leaves.
 fn interrupted(job: &Job) -> &'static str {
     let overwrites = match job {
-        Job::Read(_) | Job::Size(_) | Job::Facts(_) | Job::Limit(_) | Job::Program(_) => {
+        Job::Read(_)
+        | Job::Size(_)
+        | Job::Facts(_)
+        | Job::Limit(_)
+        | Job::Program(_)
+        | Job::Cure(_) => {
             return "interrupted, with nothing to show";
         }
         Job::Write(wish) => wish.overwrite,

@@ -5,7 +5,9 @@ use std::fmt::Write;
 
 use iolens_engine::files::moved::Moved;
 use iolens_engine::files::residency::Residency;
+use iolens_model::transfer::Cpu;
 use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_report::rates;
 
 /// Where the values stand, behind the names.
 const INDENT: usize = 14;
@@ -39,10 +41,7 @@ pub(super) fn bytes_per_s(bytes: u64, time: Nanos) -> Option<f64> {
 /// `812 MiB/s`, or `2.31 GiB/s` from 1 GiB/s on.
 pub(super) fn rate(bytes: u64, time: Nanos) -> String {
     match bytes_per_s(bytes, time) {
-        Some(rate) if rate >= Bytes::GIB as f64 => {
-            format!("{} GiB/s", three_digits(rate / Bytes::GIB as f64))
-        }
-        Some(rate) => format!("{} MiB/s", three_digits(rate / Bytes::MIB as f64)),
+        Some(rate) => rates::rate(rate),
         None => "none, as no time passed".to_owned(),
     }
 }
@@ -93,10 +92,10 @@ pub(super) fn sync(time: Nanos, sync_time: Nanos, bytes: u64) -> String {
     format!("{:.6} seconds more, {both} with them", sync_time.as_seconds())
 }
 
-/// `12.1 ms user, 300 ms system`.
+/// `312 ms, 12.1 ms of it user and 300 ms system`.
 pub(super) fn cpu(cpu: Option<(Nanos, Nanos)>) -> String {
     match cpu {
-        Some((user, system)) => format!("{user} user, {system} system"),
+        Some((user, system)) => Cpu { user, system }.in_words(""),
         None => "unknown: getrusage(2) failed".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use iolens_engine::files::read::consume::Consumer;
 use iolens_engine::files::read::drive::Tally;
 use iolens_engine::files::read::engines::{self, ENGINES};
 use iolens_engine::files::residency::Residency;
-use iolens_model::units::{Bytes, Nanos, three_digits};
+use iolens_model::units::{Bytes, three_digits};
 use iolens_report::json::SCHEMA;
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
     let tally = &done.tally;
     let mut rows = vec![
         ("bytes", amount(tally.bytes, wish.loops, done.file_bytes)),
-        ("blocks", tally.blocks.to_string()),
+        ("blocks", blocks(tally.blocks, wish)),
         ("calls", calls(tally)),
         ("seconds", format!("{:.6}", done.time.as_seconds())),
         ("rate", page::rate(tally.bytes, done.time)),
@@ -109,16 +109,23 @@ fn text(args: &FileRead, wish: &Wish, done: &Reading) -> String {
             None => "unknown: /proc/self/io does not say".to_owned(),
         },
     ));
-    rows.push((
-        "CPU time",
-        match done.cpu {
-            Some((user, system)) => cpu(user, system),
-            None => "unknown: getrusage(2) failed".to_owned(),
-        },
-    ));
+    rows.push(("CPU time", page::cpu(done.cpu)));
     rows.push(("file system", done.file_system.clone()));
     rows.extend(done.facts.iter().map(|(name, value)| (name.as_str(), value.clone())));
     page::page(&headline, &rows, &done.notes)
+}
+
+/// Blocks that were asked for, over all loops; null for as many as there are.
+fn blocks_asked(wish: &Wish) -> Option<u64> {
+    wish.count.map(|count| count.saturating_mul(u64::from(wish.loops)))
+}
+
+/// `1024`, or `1024 of the 4096 asked for: the file has no more`.
+fn blocks(read: u64, wish: &Wish) -> String {
+    match blocks_asked(wish).filter(|&asked| read < asked) {
+        Some(asked) => format!("{read} of the {asked} asked for: the file has no more"),
+        None => read.to_string(),
+    }
 }
 
 /// `1048576 (1 MiB), all of the file`.
@@ -131,29 +138,20 @@ fn amount(bytes: u64, loops: u32, file_bytes: u64) -> String {
     }
 }
 
-/// The sum, and its parts where they mean something: the kernel divides it by where
-/// the ticks of its clock found the process.
-fn cpu(user: Nanos, system: Nanos) -> String {
-    const PARTS_MIN: Nanos = Nanos(100 * Nanos::MILLISECOND.0);
-    let sum = Nanos(user.0 + system.0);
-    match sum < PARTS_MIN {
-        true => sum.to_string(),
-        false => format!("{sum}, {user} of it user and {system} system"),
-    }
-}
-
-/// `257, 3.98 KiB per call`, and what went otherwise than usual.
+/// `257, 3.98 KiB per call`, and what else was called or went otherwise than usual.
 fn calls(tally: &Tally) -> String {
-    let mut text = tally.calls.to_string();
-    if tally.calls > 0 {
-        let each = tally.bytes as f64 / tally.calls as f64;
+    let reads = tally.calls - tally.seeks;
+    let mut text = reads.to_string();
+    if reads > 0 {
+        let each = tally.bytes as f64 / reads as f64;
         let each = match each {
             small if small < 1024.0 => format!("{} B", three_digits(small)),
-            _ => Bytes(tally.bytes / tally.calls).to_string(),
+            _ => Bytes(tally.bytes / reads).to_string(),
         };
         text.push_str(&format!(", {each} per call"));
     }
     let unusual = [
+        (tally.seeks, "more moved the position (lseek)"),
         (tally.short_reads, "cut short"),
         (tally.interrupted, "interrupted (EINTR)"),
         (tally.would_block, "would have had to wait (EAGAIN)"),
@@ -196,7 +194,9 @@ fn object(args: &FileRead, wish: &Wish, done: &Reading) -> Value {
         "consumer": wish.consumer,
         "bytes": done.tally.bytes,
         "blocks": done.tally.blocks,
+        "blocks_asked": blocks_asked(wish),
         "calls": done.tally.calls,
+        "seeks": done.tally.seeks,
         "short_reads": done.tally.short_reads,
         "interrupted": done.tally.interrupted,
         "would_block": done.tally.would_block,

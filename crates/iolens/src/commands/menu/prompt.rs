@@ -11,6 +11,9 @@ use iolens_engine::terminal::Keys;
 use crate::menu::{Choice, Value};
 use crate::output;
 
+/// What Ctrl-D sends.
+const END_OF_INPUT: char = '\u{4}';
+
 /// Columns where the terminal does not tell.
 const COLUMNS: usize = 80;
 
@@ -173,13 +176,43 @@ impl Prompt {
 
     /// A typed line; none at the end of input, or where Esc was typed.
     fn line(&self, prompt: &str) -> io::Result<Option<String>> {
-        let mut term = &self.term;
-        term.write_all(prompt.as_bytes())?;
-        term.flush()?;
+        self.print(prompt)?;
+        if self.draws {
+            let typed = self.keys_of_a_line();
+            self.term.write_line("")?;
+            return typed;
+        }
         let mut typed = String::new();
         let read = io::stdin().lock().read_line(&mut typed)?;
         let left = read == 0 || typed.starts_with('\u{1b}');
         Ok((!left).then_some(typed))
+    }
+
+    /// The same, key by key: the terminal itself would print Esc as `^[` and wait for Enter.
+    fn keys_of_a_line(&self) -> io::Result<Option<String>> {
+        let keys = Keys::of_stdin()?;
+        let mut typed = String::new();
+        loop {
+            keys.wait()?;
+            match self.term.read_key_raw()? {
+                Key::Enter => return Ok(Some(typed)),
+                Key::Escape => return Ok(None),
+                Key::Char(END_OF_INPUT) if typed.is_empty() => return Ok(None),
+                Key::CtrlC => return Err(io::ErrorKind::Interrupted.into()),
+                Key::Backspace if typed.pop().is_some() => self.term.clear_chars(1)?,
+                Key::Char(c) if !c.is_control() => {
+                    typed.push(c);
+                    self.print(c.encode_utf8(&mut [0; 4]))?;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn print(&self, text: &str) -> io::Result<()> {
+        let mut term = &self.term;
+        term.write_all(text.as_bytes())?;
+        term.flush()
     }
 }
 

@@ -96,6 +96,11 @@ impl Ground {
         (self.candidates, self.pruned, self.file_bytes) = (candidates, pruned, file_bytes);
     }
 
+    /// Trials since the last ones were handed over.
+    pub(super) fn take_trials(&mut self) -> Vec<Trial> {
+        std::mem::take(&mut self.trials)
+    }
+
     pub(super) fn candidates(&self) -> &[Candidate] {
         &self.candidates
     }

@@ -1,6 +1,7 @@
 //! `iolens tune`: the search of [`iolens_stats::tune`] over trials of worker
 //! processes; nothing is stored but where `-o` says.
 
+mod cure;
 mod ground;
 mod prepare;
 mod replay;
@@ -70,8 +71,11 @@ fn check(asked: &Asked<'_>) -> Result<(), Failure> {
              programs that use it pay for too\n  say so with --evict, or take --cache as-is",
         ));
     }
-    if how.evict && how.cache != CacheWish::Cold {
-        return Err(Failure::usage("--evict is for --cache cold, which needs it"));
+    if how.evict && how.cache != CacheWish::Cold && asked.task == Task::Copy {
+        return Err(Failure::usage(
+            "--evict is for --cache cold, which needs it, and for `tune read`, which reads a file \
+             that is cached in small pieces anew",
+        ));
     }
     if let Some(path) = how.output.as_ref().filter(|path| !how.overwrite && path.exists()) {
         return Err(exists(path));
@@ -169,6 +173,7 @@ fn finish(asked: &Asked<'_>, begun: Begun, found: Found) -> Result<Record, Failu
         device_bytes_per_s: None,
         stop,
         proof: None,
+        cure: None,
         duration,
         stolen: seen.stolen,
         was_throttled: seen.was_throttled,
@@ -176,6 +181,7 @@ fn finish(asked: &Asked<'_>, begun: Begun, found: Found) -> Result<Record, Failu
     };
     ground.tell(&mut record);
     if let Some(verdict) = verdict(&record) {
+        cure::tried(asked, &mut ground, &mut record, &verdict.winner)?;
         record.proof = prepare::proof(&mut ground, &record, &verdict.winner)?;
     }
     if let Some(proof) = record.proof.as_ref().filter(|proof| proof.winner != proof.plain) {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use iolens_model::tune::{Record, Work};
 use iolens_report::tune::{self as report, Replay};
-use iolens_stats::tune::{Verdict, rematch, verdict};
+use iolens_stats::tune::{DELTA, Verdict, rematch, verdict};
 
 use super::{Asked, prepare};
 use crate::failure::{FOUND, Failure};
@@ -59,7 +59,7 @@ fn read(path: &Path) -> Result<Record, Failure> {
 fn is_so(then: &Verdict, now: &Verdict) -> bool {
     let is_there = now.winner == then.winner || now.tied.contains(&then.winner);
     let beats = |verdict: &Verdict, work: &Work| {
-        verdict.against.iter().any(|other| other.work == *work && other.ratio.is_above())
+        verdict.against.iter().any(|other| other.work == *work && other.ratio.is_above(DELTA))
     };
     let engines = then.against.iter().filter(|other| other.work.configuration().is_some());
     let plain = engines.filter(|other| now.against.iter().any(|now| now.work == other.work));

@@ -1,4 +1,4 @@
-//! What need not be probed: the work of slices that is fixed, found well enough, or known
+//! What need not be probed: the work of slices that is recalled, found well enough, or known
 //! of another cell.
 
 use iolens_engine::work;
@@ -8,9 +8,9 @@ use iolens_model::server::LoadLevel;
 use super::{CellState, GroupArm};
 
 impl CellState {
-    /// Whether the work of every arm of a group is fixed.
-    pub(crate) fn is_fixed(&self, group: usize) -> bool {
-        self.groups[group].arms.iter().all(|arm| arm.is_fixed)
+    /// Whether an earlier session has found the work of every arm of a group.
+    pub(crate) fn is_recalled(&self, group: usize) -> bool {
+        self.groups[group].arms.iter().all(|arm| arm.is_recalled)
     }
 
     /// Whether a probe has told all of a group's work: none of its slices would be more
@@ -36,8 +36,9 @@ impl CellState {
     /// Takes over what was found of a cell of servers that differs in its load alone: the
     /// probes of both are a closed loop. Whether that is known of every arm.
     pub(crate) fn take_over(&mut self, other: &CellState) -> bool {
-        let is_fixed = (0..self.groups.len()).any(|group| self.is_fixed(group));
-        if is_fixed || self.cell.server().is_none() || closed(&self.cell) != closed(&other.cell) {
+        let is_recalled = (0..self.groups.len()).any(|group| self.is_recalled(group));
+        if is_recalled || self.cell.server().is_none() || closed(&self.cell) != closed(&other.cell)
+        {
             return false;
         }
         let found = |own: &GroupArm| {
@@ -186,7 +187,7 @@ mod tests {
         };
         let cell = CellState::new(&plan, plan.cells()[0].clone(), &host);
         let mut cell = cell.towards(Some(&far));
-        let probe = cell.probe(&plan, (0, None), Nanos(500_000), &mut Pcg64Mcg::seed_from_u64(1));
+        let probe = cell.probe(&plan, (0, None), 4, &mut Pcg64Mcg::seed_from_u64(1));
         assert!(probe.slices.iter().all(|slice| slice.work == Work::Messages(4)));
         let bytes = probe.slices.len() as u64 * 4 * (256 << 10);
         let at_four_megabits = Nanos(bytes * 2000);

@@ -56,6 +56,7 @@ prop_compose! {
             harness_slice_ns: slice,
             receipt_round_trip_ns: (slice > 1e4).then_some(slice),
             memcpy_hot_bytes_per_s: hot,
+            spread: None,
             memcpy_cold_bytes_per_s: cold,
             memcpy_hot_all_bytes_per_s: hot_all,
             memcpy_cold_all_bytes_per_s: cold_all,

@@ -124,7 +124,7 @@ impl Entry {
         }
         let part = Part { block_bytes: TRIED_BYTES, start: 0, end };
         let (pattern, consumer) = (Pattern::Sequential, Consumer::None);
-        let setup = Setup { subject, part, pattern, seed: 0, depth: 1, consumer };
+        let setup = Setup { subject, part, pattern, first: 0, seed: 0, depth: 1, consumer };
         let mut reader = self.start(setup)?;
         let read = reader.run(&Budget::messages(1, 1));
         let failed = |errno| format!("cannot read {}: {errno}", subject.name());

@@ -5,7 +5,7 @@
 //! Needs: io_uring with `IORING_SETUP_DEFER_TASKRUN`.
 //! Compared with: `pread`, which has one read under way; `uring_fixed`.
 //! Does not show: reads that the kernel gives to threads of its own (io-wq), but in
-//! the CPU time of the process.
+//! the CPU time, which has theirs.
 
 use iolens_model::kernel::KernelVersion;
 use iolens_model::tune::Way;

@@ -5,8 +5,8 @@
 //! Needs: io_uring, and a CPU that has nothing else to do.
 //! Compared with: `uring`, which makes a call.
 //! Does not show: the kernel's thread in the calls. Its time is in the CPU time of the
-//! process; it runs on any CPU, whatever taskset(1) says, and looks for more requests
-//! for 50 ms before it sleeps.
+//! slice; it runs on any CPU, whatever taskset(1) says, and looks for more requests for
+//! 1 ms before it sleeps, which is waited for before the next slice.
 
 use iolens_model::kernel::KernelVersion;
 use iolens_model::tune::Way;

@@ -1,0 +1,142 @@
+//! Threads that the kernel runs for threads of ours: io_uring gives what it cannot do at
+//! once to workers (`iou-wrk-…`, io_uring/io-wq.c), and `IORING_SETUP_SQPOLL` has a thread
+//! that takes requests (`iou-sqp-…`, io_uring/sqpoll.c). They are threads of the process,
+//! and their CPU time is in no clock of ours. One arm works at a time, so what all of them
+//! spend within a slice is that arm's. (The number in their names is a thread's that opened
+//! a ring, but as the first process namespace numbers it.)
+
+use std::fs;
+use std::os::linux::fs::MetadataExt;
+
+use iolens_sys::usage;
+
+const TASKS: &str = "/proc/self/task";
+
+/// How the names of such threads begin.
+const PREFIX: &str = "iou-";
+
+/// The kernel's threads that work for this process.
+#[derive(Debug)]
+pub(super) struct Helpers {
+    /// Threads of the process, each looked at once.
+    threads: Vec<Thread>,
+    /// How many there were when they were listed.
+    listed: u64,
+    spent: Spent,
+}
+
+#[derive(Debug)]
+struct Thread {
+    tid: u32,
+    /// Its CPU time so far; null for one that is no helper.
+    cpu_ns: Option<u64>,
+}
+
+/// What they have spent so far, and how many have ended with what nobody read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Spent {
+    cpu_ns: u64,
+    ended: u64,
+}
+
+impl Spent {
+    /// CPU time since `before`; null where one of them has ended since.
+    pub(super) fn since(&self, before: &Spent) -> Option<u64> {
+        (self.ended == before.ended).then(|| self.cpu_ns - before.cpu_ns)
+    }
+}
+
+impl Helpers {
+    /// Those of this process.
+    ///
+    /// Errors: why its threads cannot be listed.
+    pub(super) fn open() -> Result<Helpers, String> {
+        let mut helpers = Helpers { threads: Vec::new(), listed: 0, spent: Spent::default() };
+        match helpers.read() {
+            Some(_) => Ok(helpers),
+            None => Err(format!("cannot list {TASKS}")),
+        }
+    }
+
+    /// What they have spent so far. Where no thread came or went since the last time and
+    /// none of them is there, this is one system call.
+    pub(super) fn read(&mut self) -> Option<Spent> {
+        // Two names of the folder are its own.
+        let count = fs::metadata(TASKS).ok()?.st_nlink();
+        let has_some = self.threads.iter().any(|thread| thread.cpu_ns.is_some());
+        if has_some || count != self.listed {
+            self.list()?;
+            self.listed = count;
+            self.add_up();
+        }
+        Some(self.spent)
+    }
+
+    fn list(&mut self) -> Option<()> {
+        let mut tids = Vec::with_capacity(self.threads.len() + 1);
+        for entry in fs::read_dir(TASKS).ok()? {
+            tids.push(entry.ok()?.file_name().to_str()?.parse::<u32>().ok()?);
+        }
+        let spent = &mut self.spent;
+        self.threads.retain(|thread| {
+            let is_there = tids.contains(&thread.tid);
+            spent.ended += u64::from(!is_there && thread.cpu_ns.is_some());
+            is_there
+        });
+        for tid in tids {
+            if self.threads.iter().all(|thread| thread.tid != tid) {
+                let cpu_ns = is_one(tid).then_some(0);
+                self.threads.push(Thread { tid, cpu_ns });
+            }
+        }
+        Some(())
+    }
+
+    fn add_up(&mut self) {
+        let spent = &mut self.spent;
+        self.threads.retain_mut(|Thread { tid, cpu_ns }| {
+            let Some(earlier_ns) = cpu_ns else { return true };
+            let Ok(now_ns) = usage::cpu_ns_of_thread(*tid) else {
+                spent.ended += 1;
+                return false;
+            };
+            spent.cpu_ns += now_ns.saturating_sub(std::mem::replace(earlier_ns, now_ns));
+            true
+        });
+    }
+}
+
+/// Whether a thread is one of them; one that has ended already is none.
+fn is_one(tid: u32) -> bool {
+    fs::read_to_string(format!("{TASKS}/{tid}/comm")).is_ok_and(|name| name.starts_with(PREFIX))
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_sys::process;
+
+    use super::*;
+
+    #[test]
+    fn one_that_has_ended_leaves_no_number() {
+        let before = Spent { cpu_ns: 5, ended: 0 };
+        assert_eq!(Spent { cpu_ns: 12, ended: 0 }.since(&before), Some(7));
+        assert_eq!(Spent { cpu_ns: 12, ended: 1 }.since(&before), None);
+    }
+
+    #[test]
+    fn threads_of_ours_are_no_helpers() {
+        let (sender, receiver) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || {
+            let own = process::thread_id();
+            receiver.recv().map_or(own, |()| 0)
+        });
+        let helpers = Helpers::open().unwrap();
+        drop(sender);
+        let tid = other.join().unwrap();
+        let found = |thread: &&Thread| [tid, process::thread_id()].contains(&thread.tid);
+        let ours: Vec<&Thread> = helpers.threads.iter().filter(found).collect();
+        assert_eq!(ours.len(), 2, "{helpers:?}");
+        assert!(ours.iter().all(|thread| thread.cpu_ns.is_none()), "{helpers:?}");
+    }
+}

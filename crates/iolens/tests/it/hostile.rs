@@ -1,0 +1,205 @@
+//! Databases, files and processes of somebody who means harm: what they say is data.
+
+use iolens_engine::host::{Root, read};
+use iolens_model::copy::{CopyAxes, CopySync, External};
+use iolens_model::file::CacheState;
+use iolens_model::host::HostFacts;
+use iolens_model::plan::{Axes, Passes, Plan};
+use iolens_model::run::RunHeader;
+use iolens_model::units::Bytes;
+use iolens_store::Store;
+
+use crate::harness::Place;
+use crate::sample;
+
+const ID: &str = "ab000001";
+
+/// A run that copies with a program of its own, which leaves a mark when it is started.
+fn with_a_program(place: &Place, host: HostFacts) -> RunHeader {
+    let mark = place.path("ran");
+    let touch = "/usr/bin/touch".to_owned();
+    let argv = [touch, mark.display().to_string(), "{src}".to_owned(), "{dst}".to_owned()];
+    let axes = CopyAxes {
+        block: vec![Bytes(4096)],
+        cache: vec![CacheState::Warm],
+        sync: vec![CopySync::None],
+        file: None,
+        dir: None,
+        evict: false,
+        external: vec![External { name: "x".to_owned(), argv: argv.into() }],
+    };
+    let known = sample::header(ID);
+    let plan = Plan {
+        axes: Axes::Copy(axes),
+        primitives: vec!["read_write".to_owned(), "x".to_owned()],
+        baseline: "read_write".to_owned(),
+        sizes: vec![Bytes(4096)],
+        passes: Passes { minimum: 1, maximum: 1 },
+        quick: true,
+        ..known.plan
+    };
+    RunHeader { plan, host, ..known }
+}
+
+fn here() -> HostFacts {
+    read(&Root::real())
+}
+
+/// A database with this run and one trial of it.
+fn database(place: &Place, name: &str, header: &RunHeader) -> String {
+    let path = place.path(name);
+    let mut store = Store::open(&path).unwrap();
+    store.begin_run(header).unwrap();
+    store.append_trial(ID, &sample::trial(1, 0)).unwrap();
+    store.end_run(ID, &sample::end()).unwrap();
+    path.display().to_string()
+}
+
+/// Runs a line that must be refused with these words, and starts no program of the plan.
+#[track_caller]
+fn refused(place: &Place, line: &str, part: &str) {
+    let done = place.run(line);
+    assert!(matches!(done.code, Some(2 | 4)), "{line}: {:?} {}", done.code, done.stderr);
+    assert!(done.stderr.contains(part), "{line}: no `{part}` in {}", done.stderr);
+    assert!(!place.path("ran").exists(), "{line} ran a program of the stored plan");
+}
+
+fn this_build() -> String {
+    std::env::var("IOLENS_TEST_BIN").unwrap_or_else(|_| env!("CARGO_BIN_EXE_iolens").to_owned())
+}
+
+#[test]
+fn a_program_of_a_stored_plan_is_not_run_without_consent() {
+    let place = Place::new();
+    let own = database(&place, "own.db", &with_a_program(&place, here()));
+    let iolens = this_build();
+    for line in [
+        format!("compare {ID} --rerun {iolens} --db {own}"),
+        format!("explain {ID} --db {own}"),
+        format!("confirm {ID} --db {own}"),
+    ] {
+        refused(&place, &line, "--allow external");
+    }
+    let measured = place
+        .run(&format!("compare {ID} --rerun {iolens} --db {own} --allow external --progress none"));
+    assert!(place.path("ran").exists(), "with consent it is run: {}", measured.stderr);
+}
+
+#[test]
+fn a_run_of_another_machine_is_measured_nowhere_else() {
+    let place = Place::new();
+    let foreign = RunHeader {
+        host: HostFacts { facts: Vec::new(), ..here() },
+        ..with_a_program(&place, here())
+    };
+    let foreign = database(&place, "foreign.db", &foreign);
+    let iolens = this_build();
+    let rerun = format!("compare {ID} --rerun {iolens} --allow external");
+    refused(&place, &format!("{rerun} --db {foreign}"), "another machine");
+    refused(&place, &format!("explain {ID} --db {foreign} --allow external"), "another machine");
+    refused(&place, &format!("confirm {ID} --db {foreign} --allow external"), "another machine");
+
+    let imported = place.run(&format!("import {foreign} --host stranger"));
+    assert_eq!(imported.code, Some(0), "{}", imported.stderr);
+    refused(&place, &rerun, "it was measured on stranger");
+}
+
+#[test]
+fn a_stored_plan_is_checked_like_a_typed_one() {
+    let place = Place::new();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let zero_size = Plan { sizes: vec![Bytes(0)], ..header.plan.clone() };
+    let zero_threads = Plan { threads: vec![0], ..header.plan.clone() };
+    let unknown = Plan { primitives: vec!["nosuch".to_owned()], ..header.plan.clone() };
+    let iolens = this_build();
+    for (name, plan) in [("a", zero_size), ("b", zero_threads), ("c", unknown)] {
+        let db = database(&place, name, &RunHeader { plan, ..header.clone() });
+        let line = format!("compare {ID} --rerun {iolens} --db {db}");
+        refused(&place, &line, "its plan cannot be measured");
+        assert!(!place.run(&format!("explain {ID} --db {db}")).stderr.contains("panicked"));
+    }
+}
+
+#[test]
+fn an_id_that_is_a_path_names_no_page() {
+    let place = Place::new();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let db = database(&place, "foreign.db", &header);
+    let victim = place.path("victim");
+    let page = victim.with_extension("html");
+    std::fs::write(&page, "precious").unwrap();
+    let edited = rusqlite::Connection::open(&db).unwrap();
+    edited.execute("UPDATE run SET id = ?", [victim.display().to_string()]).unwrap();
+    for line in [
+        format!("report last --db {db}"),
+        format!("show last --db {db}"),
+        format!("explain last --db {db}"),
+    ] {
+        refused(&place, &line, "its id is not one");
+    }
+    let listed = place.run(&format!("runs --db {db}")).stdout;
+    assert!(listed.contains("damaged"), "{listed}");
+    let removed = place.run(&format!("rm last --yes --db {db}"));
+    assert_eq!(removed.code, Some(0), "{}", removed.stderr);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "precious");
+}
+
+#[test]
+fn a_planted_link_is_not_where_a_page_goes() {
+    let place = Place::new();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let db = database(&place, "results.db", &header);
+    let (target, reports) = (place.path("target"), place.path("reports"));
+    std::fs::write(&target, "precious").unwrap();
+    std::fs::create_dir(&reports).unwrap();
+    let page = reports.join(format!("{ID}.html"));
+    std::os::unix::fs::symlink(&target, &page).unwrap();
+    assert_eq!(place.run(&format!("report last --db {db}")).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+    assert!(page.symlink_metadata().unwrap().is_file(), "the page replaced the link");
+
+    std::fs::remove_dir_all(&reports).unwrap();
+    let elsewhere = place.path("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join(format!("{ID}.html")), "precious").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &reports).unwrap();
+    refused(&place, &format!("report last --db {db}"), "cannot write");
+    place.run(&format!("rm last --yes --db {db}"));
+    let kept = std::fs::read_to_string(elsewhere.join(format!("{ID}.html"))).unwrap();
+    assert_eq!(kept, "precious");
+}
+
+#[test]
+fn what_stands_in_the_place_of_the_lock_stops_nothing_but_runs() {
+    let place = Place::new();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let db = database(&place, "results.db", &header);
+    let lock = place.path("iolens.lock");
+    let made = std::process::Command::new("mkfifo").arg(&lock).status().unwrap();
+    assert!(made.success());
+    let held = std::fs::File::options().read(true).write(true).open(&lock).unwrap();
+    held.lock().unwrap();
+    assert_eq!(place.run(&format!("runs --db {db}")).code, Some(0));
+    refused(&place, &format!("rm last --yes --db {db}"), "it is no regular file");
+}
+
+#[test]
+fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
+    let place = Place::new();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let db = database(&place, "results.db", &header);
+    let lock = place.path("iolens.lock");
+    std::fs::write(&lock, "\x1b]0;owned\x07\x1b[2J").unwrap();
+    let held = std::fs::File::options().read(true).write(true).open(&lock).unwrap();
+    held.lock().unwrap();
+    let busy = place.run(&format!("rm last --yes --db {db}")).stderr;
+    assert!(busy.contains("owned") && !busy.contains('\x1b'), "{busy:?}");
+    drop(held);
+    let edited = rusqlite::Connection::open(&db).unwrap();
+    edited.execute("UPDATE run_end SET stopped_by = ?", ["\x1b]0;owned\x07"]).unwrap();
+    for line in ["runs", "show last", "report last", "export last"] {
+        let done = place.run(&format!("{line} --db {db}"));
+        let said = done.stdout + &done.stderr;
+        assert!(!said.contains('\x1b') && !said.contains('\x07'), "{line}: {said:?}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The headline of a curve: which arm at which of its sizes, one sentence.
+
+use iolens_model::cell::Cell;
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
+
+use super::{Kind, Sentence, conditional};
+use crate::number::{list, ratio};
+use crate::standing::{Candidate, Standing, standing};
+use crate::{alone, words};
+
+/// One sentence per curve of several sizes.
+pub(super) fn headlines(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
+    let curves = crate::results::curves(analysis);
+    let several = curves.into_iter().filter(|(_, cells)| cells.len() > 1);
+    several.map(|(curve, cells)| headline(run, analysis, &curve, &cells)).collect()
+}
+
+fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) -> Sentence {
+    if let Some(claim) = alone::over_sizes(run, analysis, curve, cells) {
+        let subject = words::curve(&run.header, curve);
+        return Sentence::about(run, Kind::Headline, subject, &format!("{claim}."));
+    }
+    let mut segments: Vec<Segment> = Vec::new();
+    for cell in cells {
+        let standing = standing(cell, analysis.delta);
+        let segment = Segment::of(&standing, cell.cell.size);
+        match segments.last_mut() {
+            Some(known) if known.said == segment.said => known.extend(segment),
+            _ => segments.push(segment),
+        }
+    }
+    let baseline = &run.header.plan.baseline;
+    let mut parts: Vec<String> = segments.iter().map(|segment| segment.words(baseline)).collect();
+    parts.extend(conditional::over(cells, baseline));
+    let claim = format!("{}.", parts.join("; "));
+    Sentence::about(run, Kind::Headline, words::curve(&run.header, curve), &claim)
+}
+
+/// `, 1.06× to 1.20× send_staged`; nothing without ratios.
+pub(super) fn effect_over(ratios: &[f64], baseline: &str) -> String {
+    let low = ratios.iter().copied().reduce(f64::min).map(ratio);
+    let high = ratios.iter().copied().reduce(f64::max).map(ratio);
+    match (low, high) {
+        (Some(low), Some(high)) if low != high => format!(", {low}× to {high}× {baseline}"),
+        (Some(low), _) => format!(", {low}× {baseline}"),
+        _ => String::new(),
+    }
+}
+
+/// What can be said of a size, but for who is lowest where that is open.
+#[derive(PartialEq)]
+enum Said {
+    /// One sentence without its sizes.
+    Sure(String),
+    /// Any of these may be cheapest.
+    Open(Vec<String>),
+    /// As [`Said::Open`], with more of them than can be read: who is lowest.
+    Many(String),
+}
+
+/// Arms that a sentence about several sizes names at most as not separated.
+const NAMED: usize = 3;
+
+/// Neighbouring sizes of which the same can be said.
+struct Segment {
+    said: Said,
+    first: Bytes,
+    last: Bytes,
+    /// The arms with the lowest time at these sizes, and their ratios.
+    lowest: Vec<String>,
+    ratios: Vec<f64>,
+    /// How many others are not separated from it.
+    others: (usize, usize),
+}
+
+impl Segment {
+    fn of(standing: &Standing, size: Bytes) -> Segment {
+        let said = match standing {
+            Standing::Cheapest { best, .. } => Said::Sure(format!("{} is cheapest", best.shown())),
+            Standing::Tie { best, others } => {
+                Said::Sure(format!("{} tie", labels(best, others).join(" and ")))
+            }
+            Standing::Unseparated { best, others } if others.len() > NAMED => {
+                Said::Many(best.shown())
+            }
+            Standing::Unseparated { best, others } => Said::Open(labels(best, others)),
+            Standing::NoInterval { best, .. } => {
+                Said::Sure(format!("{} is lowest (no interval)", best.shown()))
+            }
+            Standing::Alone(only) => Said::Sure(format!("{} is alone", only.shown())),
+            Standing::Nothing(_) => Said::Sure("no comparison".to_owned()),
+        };
+        let lowest = Vec::from_iter(standing.best().map(|best| best.shown()));
+        // Of a tie no ratio is said: which of the two it is of would be chance.
+        let tie = matches!(standing, Standing::Tie { .. });
+        let contrast = standing.best().and_then(|best| best.contrast).filter(|_| !tie);
+        let ratios = Vec::from_iter(contrast.map(|contrast| contrast.ratio));
+        let others = match standing {
+            Standing::Unseparated { others, .. } => others.len(),
+            _ => 0,
+        };
+        Segment { said, first: size, last: size, lowest, ratios, others: (others, others) }
+    }
+
+    fn extend(&mut self, next: Segment) {
+        self.last = next.last;
+        self.ratios.extend(next.ratios);
+        self.others = (self.others.0.min(next.others.0), self.others.1.max(next.others.1));
+        for arm in next.lowest {
+            if !self.lowest.contains(&arm) {
+                self.lowest.push(arm);
+            }
+        }
+    }
+
+    fn words(&self, baseline: &str) -> String {
+        let span = match self.first == self.last {
+            true => format!("at {}", self.first),
+            false => format!("from {} to {}", self.first, self.last),
+        };
+        let effect = effect_over(&self.ratios, baseline);
+        let rivals = match &self.said {
+            Said::Sure(text) => return format!("{text} {span}{effect}"),
+            Said::Many(lowest) => {
+                let others = match self.others {
+                    (least, most) if least == most => most.to_string(),
+                    (least, most) => format!("{least} to {most}"),
+                };
+                return format!(
+                    "{lowest} is lowest {span}{effect}, not separated from {others} others"
+                );
+            }
+            Said::Open(all) => all.iter().filter(|arm| !self.lowest.contains(arm)),
+        };
+        let rivals: Vec<String> = rivals.cloned().collect();
+        let lowest = self.lowest.join(" or ");
+        match rivals.as_slice() {
+            [] => format!("{lowest} is lowest {span}{effect}, not separated from each other"),
+            rivals => {
+                format!("{lowest} is lowest {span}{effect}, not separated from {}", list(rivals))
+            }
+        }
+    }
+}
+
+/// Labels in a fixed order, so that neighbouring sizes can be said together.
+fn labels(best: &Candidate, others: &[Candidate]) -> Vec<String> {
+    let mut all: Vec<String> = std::iter::once(best).chain(others).map(Candidate::shown).collect();
+    all.sort_unstable();
+    all
+}

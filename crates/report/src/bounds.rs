@@ -1,0 +1,184 @@
+//! What memory allows, as it was measured before the run, and what a rate is of it. A rate
+//! above a bound shows that the bound is none: somebody else had the memory while it was taken.
+
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{Estimate, Interval};
+
+use crate::number::percent;
+use crate::rates::rate;
+
+/// A copy moves each byte in, the line that it is written to in, and that one out.
+const COPY_SLACK: f64 = 3.0;
+
+const COPY: &str = "memory copy";
+
+/// Pieces of a bound that differ by more than this were not all undisturbed.
+const SPREAD_MAX: f64 = 0.10;
+
+/// A rate that nothing should exceed.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Bound {
+    /// `memory copy out of cache`.
+    pub(crate) name: String,
+    pub(crate) bytes_per_s: f64,
+    /// How many times this rate who does less may have: a copy in memory brings what it writes
+    /// there into the caches and out again too, which who reads into a buffer that stays in
+    /// cache does not.
+    slack: f64,
+    /// By which share the middle one of the pieces is slower than the best, which counts;
+    /// null where that was not looked at.
+    pub(crate) spread: Option<f64>,
+}
+
+impl Bound {
+    /// `12 % of the memory copy in cache (10.1 GiB/s)`, or that it is no bound.
+    pub(crate) fn of(&self, found: &Estimate) -> String {
+        let told = format!("{} ({}{})", self.name, rate(self.bytes_per_s), self.mark());
+        match self.standing(found) {
+            Standing::Below(share) => format!("{} of the {told}", percent(share)),
+            Standing::At => format!("as fast as the {told}"),
+            Standing::Above if found.value <= self.slack * self.bytes_per_s => {
+                format!("faster than the {told}, which writes as much to memory besides")
+            }
+            Standing::Above => format!("faster than the {told}, which {NO_BOUND}"),
+        }
+    }
+
+    /// Where a rate stands to it.
+    pub(crate) fn standing(&self, found: &Estimate) -> Standing {
+        standing(found.value / self.bytes_per_s, found.interval, self.bytes_per_s)
+    }
+
+    /// `memory copy in cache: 10.1 GiB/s`, and what is wrong with it.
+    pub(crate) fn told(&self) -> String {
+        format!("{}: {}{}", self.name, rate(self.bytes_per_s), self.mark())
+    }
+
+    /// `, a bound taken …` where its pieces differ.
+    pub(crate) fn mark(&self) -> String {
+        let wide = self.spread.filter(|spread| *spread > SPREAD_MAX);
+        wide.map_or_else(String::new, |spread| {
+            format!(", the best of pieces of which the middle one is {} slower", percent(spread))
+        })
+    }
+}
+
+/// What is said of a bound that was exceeded.
+pub(crate) const NO_BOUND: &str = "was taken while the machine was busy and is no bound";
+
+/// Where a rate stands to a bound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Standing {
+    /// It is this share of it.
+    Below(f64),
+    /// Its interval holds it.
+    At,
+    /// It is above it, which cannot be.
+    Above,
+}
+
+/// Where a share of a bound stands; the interval is that of the rate, in units of which the
+/// bound has `unit`.
+pub(crate) fn standing(share: f64, interval: Option<Interval>, unit: f64) -> Standing {
+    match interval {
+        _ if share <= 1.0 => Standing::Below(share),
+        Some(interval) if interval.low <= unit => Standing::At,
+        _ => Standing::Above,
+    }
+}
+
+/// What memory allows who reads: measured with one thread and with as many as the calibration
+/// had; for a number between there is none. In or out of the last-level cache, as the file
+/// fits it or does not.
+pub(crate) fn rooflines(run: &Run, threads: u32) -> Vec<Bound> {
+    let file = run.header.file.as_ref().map(|file| file.bytes.0);
+    of_memory(run, threads, file.is_some_and(|file| fits_cache(run, file)))
+}
+
+/// What memory allows who copies a file of a size, which has a second one as large to
+/// write: in or out of the last-level cache, as both fit it or do not.
+pub(crate) fn copy_limit(run: &Run, threads: u32, file: Bytes) -> Option<Bound> {
+    let fits = fits_cache(run, file.0.saturating_mul(2));
+    of_memory(run, threads, fits).into_iter().find(|bound| bound.name.starts_with(COPY))
+}
+
+/// Whether the last-level cache has room for so many bytes.
+fn fits_cache(run: &Run, bytes: u64) -> bool {
+    run.header.host.llc.value().is_some_and(|llc| bytes <= llc.0)
+}
+
+fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
+    let c = &run.header.calibration;
+    if threads > 1 && threads < c.threads {
+        return Vec::new();
+    }
+    let pick = |hot: f64, cold: f64| if fits { hot } else { cold };
+    let (scan, copy, spread) = match threads {
+        1 => (
+            c.costs.as_ref().map(|c| pick(c.scan_hot_bytes_per_s, c.scan_cold_bytes_per_s)),
+            pick(c.memcpy_hot_bytes_per_s, c.memcpy_cold_bytes_per_s),
+            c.spread.map(|spread| spread.one),
+        ),
+        _ => (
+            c.costs.as_ref().map(|c| pick(c.scan_hot_all_bytes_per_s, c.scan_cold_all_bytes_per_s)),
+            pick(c.memcpy_hot_all_bytes_per_s, c.memcpy_cold_all_bytes_per_s),
+            c.spread.map(|spread| spread.all),
+        ),
+    };
+    let place = if fits { "in cache" } else { "out of cache" };
+    let copies = run.header.plan.copy().is_some();
+    let named = |what: &str, bytes_per_s: f64, spread: Option<f64>| Bound {
+        name: format!("{what} {place}"),
+        bytes_per_s,
+        slack: if what == COPY && !copies { COPY_SLACK } else { 1.0 },
+        spread,
+    };
+    // Who writes looks at nothing.
+    let scan = scan.filter(|_| run.header.plan.write().is_none());
+    let of_scan = spread.map(|spread| pick(spread.scan_hot, spread.scan_cold));
+    let of_copy = spread.map(|spread| pick(spread.copy_hot, spread.copy_cold));
+    let scan = scan.map(|scan| named("memory scan", scan, of_scan)).into_iter();
+    let both = scan.chain([named(COPY, copy, of_copy)]);
+    both.filter(|bound| bound.bytes_per_s > 0.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(rate: f64, half: f64, spread: f64) -> String {
+        of(1.0, rate, half, spread)
+    }
+
+    fn of(slack: f64, rate: f64, half: f64, spread: f64) -> String {
+        let (name, spread) = ("memory copy".to_owned(), Some(spread));
+        let bound = Bound { name, bytes_per_s: 1e10, slack, spread };
+        let interval = Some(Interval { low: rate - half, high: rate + half });
+        bound.of(&Estimate { value: rate, interval, n: 3 })
+    }
+
+    #[test]
+    fn a_share_above_a_bound_is_never_a_plain_share() {
+        assert_eq!(said(5e9, 1e8, 0.02), "50 % of the memory copy (9.31 GiB/s)");
+        assert_eq!(said(1.01e10, 2e8, 0.02), "as fast as the memory copy (9.31 GiB/s)");
+        assert_eq!(
+            said(4.36e10, 2e8, 0.02),
+            "faster than the memory copy (9.31 GiB/s), which was taken while the machine was \
+             busy and is no bound"
+        );
+    }
+
+    #[test]
+    fn who_reads_may_be_faster_than_a_copy_by_what_that_writes() {
+        let text = of(COPY_SLACK, 1.6e10, 1e8, 0.02);
+        assert!(text.ends_with("which writes as much to memory besides"), "{text}");
+        assert!(of(COPY_SLACK, 4.36e10, 1e8, 0.02).ends_with("is no bound"));
+    }
+
+    #[test]
+    fn a_bound_whose_pieces_differ_is_marked() {
+        assert!(said(5e9, 1e8, 0.34).contains("the middle one is 34 % slower"));
+        assert!(!said(5e9, 1e8, 0.09).contains("middle"));
+    }
+}

@@ -1,0 +1,206 @@
+//! Cells with several groups of arms: one trial for each in a pass, on a machine that is not
+//! the same in each.
+
+use iolens_model::arm::Role;
+use iolens_model::run::Run;
+
+use super::{analyse, analyse_for_both};
+use crate::analysis::{Analysis, ArmAnalysis, Interval, Verdict};
+use crate::fixture::{self, ArmTime};
+use crate::simulation::Normal;
+use crate::student::StudentTable;
+
+const PASSES: u32 = 10;
+
+fn arm<'a>(analysis: &'a Analysis, label: &str) -> &'a ArmAnalysis {
+    let arms = &analysis.cells[0].arms;
+    arms.iter().find(|arm| arm.arm.label == label).expect("an arm of this label")
+}
+
+/// An arm of a group, and how much of the baseline's time it takes.
+type Member = (&'static str, f64);
+
+/// Passes of two groups. The machine is slower by a fifth in the second one, and slower by a
+/// tenth in every other pass. `stray` says by how much a pass makes an arm stray, of which
+/// group, in parts.
+fn run(groups: [&[Member]; 2], mut stray: impl FnMut(u32, usize, &str) -> f64) -> Run {
+    let labels = groups.iter().flat_map(|group| group.iter()).map(|(label, _)| *label);
+    let mut run = fixture::run(fixture::plan(&Vec::from_iter(
+        [&["base"][..], &labels.collect::<Vec<_>>()].concat(),
+    )));
+    let cell = run.header.plan.cells().remove(0);
+    for pass in 1..=PASSES {
+        for (position, group) in groups.iter().enumerate() {
+            let mood = 500.0 * [1.0, 1.2][position] * [1.0, 1.1][(pass % 2) as usize];
+            let mut time = |label: &'static str, role, share: f64| {
+                let ns = mood * share * (1.0 + stray(pass, position, label));
+                ArmTime::new(label, role, &[ns; 4])
+            };
+            let mut arms = vec![time("base", Role::Baseline, 1.0)];
+            arms.extend(group.iter().map(|&(label, share)| time(label, Role::Compared, share)));
+            arms.push(time("base (A/A)", Role::SelfCheck, 1.0));
+            let mut trial = fixture::trial(pass, &cell, &arms);
+            trial.position = u32::try_from(position).expect("two");
+            run.trials.push(trial);
+        }
+    }
+    run
+}
+
+/// Every copy strays by as much as the other's, to the other side, so that over both groups
+/// together they hardly stray at all.
+fn opposite() -> Run {
+    run([&[("a", 0.8)], &[("b", 0.5)]], |pass, group, label| {
+        let side = if group == 0 { 1.0 } else { -1.0 };
+        let by = 0.02 + 0.01 * f64::from(pass % 3);
+        match label {
+            "base (A/A)" => side * by,
+            "base" => 0.0,
+            "a" => 0.001 * f64::from(pass % 2),
+            _ => 0.001 * f64::from(pass % 3),
+        }
+    })
+}
+
+/// By hand: 2 %, 3 % and 4 % in turn over ten passes, so mean 0.029, sd 0.0085 to first order.
+/// Over both groups together the mean is 0 and the half-width 1.5 %.
+#[test]
+fn the_floor_is_that_of_a_group() {
+    let analysis = analyse(&opposite());
+    let check = arm(&analysis, "base (A/A)").contrast.as_ref().expect("a contrast");
+    assert_eq!(check.n, PASSES);
+    assert!((check.ratio - 1.0).abs() > 0.02, "{check:?}");
+    assert_eq!((analysis.self_check.excluding_one, analysis.self_check.bound), (2, 1));
+}
+
+/// A copy that is off by 5 % to either side in turn: half-width 2.262 · 0.0527 / √10 = 3.8 %. The
+/// two groups' together, as if those were 20 trials: 2.5 %, with which arms would be equivalent
+/// at δ = 3 %.
+#[test]
+fn no_arm_is_equivalent_where_its_own_groups_copy_strays_more() {
+    let alternating = |pass: u32, group: usize, label: &str| match label {
+        "base (A/A)" => 0.05 * if pass as usize % 2 == group { 1.0 } else { -1.0 },
+        "base" => 0.0,
+        _ => 0.001 * (f64::from(pass % 2) - 0.5),
+    };
+    let analysis = analyse(&run([&[("a", 1.0)], &[("b", 1.0)]], alternating));
+    let floor = analysis.self_check.floor_widest.expect("a floor");
+    assert!((floor - 0.0383).abs() < 2e-3, "{floor}");
+    for label in ["a", "b"] {
+        let contrast = arm(&analysis, label).contrast.as_ref().expect("a contrast");
+        assert_eq!(contrast.verdict, Verdict::Inconclusive, "{label}: {}", contrast.reason);
+        assert!(contrast.reason.contains("too noisy for δ"), "{}", contrast.reason);
+    }
+}
+
+/// Each arm is judged beside the copy that shared its trials: the second group's is quiet.
+#[test]
+fn an_arm_is_judged_beside_its_own_groups_floor() {
+    let noisy = |pass: u32, group: usize, label: &str| match (label, group) {
+        ("base (A/A)", 0) => 0.05 * if pass.is_multiple_of(2) { 1.0 } else { -1.0 },
+        ("base", _) => 0.0,
+        _ => 0.001 * (f64::from(pass % 2) - 0.5),
+    };
+    let analysis = analyse(&run([&[("a", 1.0)], &[("b", 1.0)]], noisy));
+    let verdict = |label: &str| arm(&analysis, label).verdict();
+    assert_eq!(verdict("a"), Some(Verdict::Inconclusive));
+    assert_eq!(verdict("b"), Some(Verdict::Equivalent));
+    // What stands for the cell is the widest of its groups.
+    let check = arm(&analysis, "base (A/A)").contrast.as_ref().expect("a contrast");
+    assert!(check.half_width().is_some_and(|half| half > 0.03), "{check:?}");
+}
+
+#[test]
+fn a_baseline_in_two_groups_has_an_interval_over_passes() {
+    let analysis = analyse(&opposite());
+    let time = arm(&analysis, "base").figures.as_ref().expect("figures").ns_per_message;
+    assert_eq!(time.n, PASSES);
+    // A tenth more in every other pass is all that is left: sd 0.0502, t 2.262, √10.
+    let half = time.interval.expect("an interval").half_width();
+    assert!((half - 0.0366).abs() < 1e-3, "{half}");
+}
+
+/// Arms of two groups differ by 3.0 / 1.1, each known to a percent; both trials of a pass have a
+/// baseline, through which they meet.
+#[test]
+fn arms_of_two_groups_are_compared_through_their_baselines() {
+    let mut normal = Normal::seeded(25);
+    let run = run([&[("a", 1.0 / 1.1)], &[("b", 1.0 / 3.0)]], |_, _, _| 0.01 * normal.draw());
+    let analysis = analyse(&run);
+    let pairs = &analysis.cells[0].pairs;
+    let [pair] = &pairs[..] else { panic!("{pairs:?}") };
+    assert_eq!((pair.n, pair.first.as_str()), (PASSES, "a"));
+    let interval = pair.interval_of("b").expect("an interval");
+    assert!(interval.contains(3.0 / 1.1) && interval.low > 2.6, "{interval:?}");
+    assert_eq!(arm(&analysis, "b").verdict(), Some(Verdict::Faster));
+}
+
+/// The second group's machine is slower by a fifth, so that its totals would stand below those of
+/// the first: what is shown has the order of the ratios.
+#[test]
+fn what_is_shown_has_the_order_of_the_ratios() {
+    let groups: [&[Member]; 2] = [&[("a", 0.97)], &[("b", 0.95)]];
+    let stray =
+        |pass, _, label: &str| if label == "base" { 0.0 } else { 1e-4 * f64::from(pass % 2) };
+    let analysis = analyse(&run(groups, stray));
+    let time = |analysis: &Analysis, label: &str| {
+        arm(analysis, label).figures.as_ref().expect("figures").ns_per_message.value
+    };
+    assert!(time(&analysis, "b") > time(&analysis, "base"), "totals of different trials");
+    let shown = analysis.shown();
+    assert!((time(&shown, "b") / time(&shown, "base") - 0.95).abs() < 1e-3);
+    assert!((time(&shown, "a") / time(&shown, "base") - 0.97).abs() < 1e-3);
+    assert_eq!(time(&shown, "base"), time(&analysis, "base"));
+    assert_eq!(analysis.cells[0].compared_trials(), Some((PASSES, PASSES)));
+}
+
+/// Two arms with their pair, and the copy in each of two groups; who asks by CPU time too has all
+/// of them twice.
+#[test]
+fn everything_that_is_claimed_shares_one_count() {
+    let run = opposite();
+    assert_eq!(analyse(&run).contrasts, 2 + 1 + 2);
+    assert_eq!(analyse_for_both(&run).contrasts, 10);
+    let analysis = analyse(&run);
+    let pair = analysis.cells[0].pairs[0].simultaneous.expect("an interval");
+    let contrast = arm(&analysis, "a").contrast.as_ref().expect("a contrast");
+    let width = |interval: Interval, sd: f64| (interval.high / interval.low).ln() / sd;
+    let of_contrast = width(contrast.simultaneous.expect("one"), contrast.sd_ln.expect("a spread"));
+    let table = &mut StudentTable::new(5);
+    let t = table.multipliers(PASSES).expect("multipliers").simultaneous;
+    assert!((of_contrast - 2.0 * t / f64::from(PASSES).sqrt()).abs() < 1e-9, "{of_contrast}");
+    assert!(pair.low < pair.high);
+}
+
+/// Five equal arms on a machine that strays by a percent, 3000 runs of them: how often anything at
+/// all is called different, where contrasts and pairs share one count and where each had its own.
+#[test]
+fn contrasts_and_pairs_together_err_in_one_run_of_twenty() {
+    const RUNS: u32 = 3000;
+    let labels = ["a", "b", "c", "d", "e"];
+    let mut run = fixture::run(fixture::plan(&["base", "a", "b", "c", "d", "e"]));
+    let cell = run.header.plan.cells().remove(0);
+    let (mut normal, own) = (Normal::seeded(251), &mut StudentTable::new(5));
+    let (mut together, mut apart) = (0, 0);
+    for _ in 0..RUNS {
+        run.trials.clear();
+        for pass in 1..=12 {
+            let mut arms = vec![ArmTime::new("base", Role::Baseline, &[500.0])];
+            arms.extend(labels.map(|label| {
+                ArmTime::new(label, Role::Compared, &[500.0 * (0.01 * normal.draw()).exp()])
+            }));
+            run.trials.push(fixture::trial(pass, &cell, &arms));
+        }
+        let cell = analyse(&run).cells.remove(0);
+        let is_off = |interval: Option<Interval>| !interval.expect("an interval").contains(1.0);
+        let contrasts: Vec<_> = cell.arms.iter().filter_map(|arm| arm.contrast.as_ref()).collect();
+        let pairs = cell.pairs.iter().any(|pair| is_off(pair.simultaneous));
+        together += u32::from(pairs || contrasts.iter().any(|c| is_off(c.simultaneous)));
+        let half = own.multipliers(12).expect("multipliers").simultaneous / 12f64.sqrt();
+        let with_own = contrasts.iter().any(|c| c.ratio.ln().abs() > half * c.sd_ln.expect("sd"));
+        apart += u32::from(pairs || with_own);
+    }
+    let share = |hits: u32| 100.0 * f64::from(hits) / f64::from(RUNS);
+    println!("one count: {:.2} %, one each: {:.2} %", share(together), share(apart));
+    assert!(share(together) <= 5.0 && share(apart) > 5.0, "{together} {apart}");
+}

@@ -1,0 +1,102 @@
+//! What is shown of costs beside ratios: the baseline's mean times the ratio. Totals of arms
+//! that share no trial met the machine in different moods, and rare long slices change totals
+//! and not the typical ratio; so a table of totals may contradict its own ratios. Exports have
+//! the totals as they were counted.
+
+use iolens_model::arm::Role;
+use iolens_model::outcome::Status;
+
+use crate::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
+use crate::extremes;
+use crate::quantity::Quantity;
+
+impl Analysis {
+    /// The same with the costs that are shown.
+    #[must_use]
+    pub fn shown(&self) -> Analysis {
+        let cells: Vec<CellAnalysis> = self.cells.iter().map(CellAnalysis::shown).collect();
+        Analysis { extremes: extremes::of(&cells), cells, ..self.clone() }
+    }
+}
+
+impl CellAnalysis {
+    /// The same with what is compared of each arm as the baseline's mean times its ratio, and
+    /// the ratio's interval around it. Arms without a ratio keep their totals.
+    #[must_use]
+    pub fn shown(&self) -> CellAnalysis {
+        let baseline = self.arms.iter().find(|arm| arm.arm.role == Role::Baseline);
+        let Some(baseline) = baseline.filter(|arm| arm.status == Status::Ok) else {
+            return self.clone();
+        };
+        let arm = |arm: &ArmAnalysis| match arm.status {
+            Status::Ok => self.arm_shown(arm, baseline),
+            _ => arm.clone(),
+        };
+        CellAnalysis { arms: self.arms.iter().map(arm).collect(), ..self.clone() }
+    }
+
+    fn arm_shown(&self, arm: &ArmAnalysis, baseline: &ArmAnalysis) -> ArmAnalysis {
+        let mut shown = arm.clone();
+        if let Some(contrast) = &arm.contrast {
+            by(self.compared, contrast, baseline, &mut shown);
+        }
+        if let Some((cpu, contrast)) = Quantity::cpu_of(&self.cell).zip(arm.cpu_contrast.as_ref()) {
+            by(cpu, contrast, baseline, &mut shown);
+        }
+        shown
+    }
+}
+
+/// Sets what follows from one contrast.
+fn by(quantity: Quantity, contrast: &Contrast, baseline: &ArmAnalysis, shown: &mut ArmAnalysis) {
+    let cost = |own: &mut Estimate, base: Estimate| *own = times(base, contrast, Sense::Cost);
+    let rate = |own: &mut Estimate, base: Estimate| *own = times(base, contrast, Sense::Rate);
+    let servers = shown.server.as_mut().zip(baseline.server.as_ref());
+    let figures = shown.figures.as_mut().zip(baseline.figures.as_ref());
+    match quantity {
+        Quantity::Time => {
+            if let Some((own, base)) = figures {
+                cost(&mut own.ns_per_message, base.ns_per_message);
+                let both = own.ns_per_byte.as_mut().zip(base.ns_per_byte);
+                both.into_iter().for_each(|(own, base)| cost(own, base));
+                let goodput = own.goodput_bits_per_s.as_mut().zip(base.goodput_bits_per_s);
+                let read = own.read_bytes_per_s.as_mut().zip(base.read_bytes_per_s);
+                goodput.into_iter().chain(read).for_each(|(own, base)| rate(own, base));
+            }
+            if let Some((own, base)) = servers {
+                rate(&mut own.requests_per_s, base.requests_per_s);
+            }
+        }
+        Quantity::Cpu => {
+            let both = figures.and_then(|(own, base)| {
+                own.cpu_ns_per_message.as_mut().zip(base.cpu_ns_per_message)
+            });
+            both.into_iter().for_each(|(own, base)| cost(own, base));
+        }
+        Quantity::ServerCpu => {
+            let both = servers.and_then(|(own, base)| {
+                own.server.task_clock_ns.as_mut().zip(base.server.task_clock_ns)
+            });
+            both.into_iter().for_each(|(own, base)| cost(&mut own.per_request, base.per_request));
+        }
+    }
+}
+
+/// Whether less or more is better.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sense {
+    Cost,
+    Rate,
+}
+
+fn times(base: Estimate, contrast: &Contrast, sense: Sense) -> Estimate {
+    let of = |ratio: f64| match sense {
+        Sense::Cost => base.value / ratio,
+        Sense::Rate => base.value * ratio,
+    };
+    let interval = contrast.pointwise.map(|Interval { low, high }| match sense {
+        Sense::Cost => Interval { low: of(high), high: of(low) },
+        Sense::Rate => Interval { low: of(low), high: of(high) },
+    });
+    Estimate { value: of(contrast.ratio), interval, n: contrast.n }
+}

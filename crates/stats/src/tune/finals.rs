@@ -1,0 +1,193 @@
+//! Finals between arms that are equally fast: how often one of them is told apart from the
+//! others all the same.
+//!
+//! Run with `--nocapture` to read the rates.
+
+use iolens_model::file::Consumer;
+use iolens_model::tune::{
+    CacheWish, Candidate, Configuration, Facts, Record, SCHEMA, Stage, Task, Trial, Way, Wishes,
+};
+use iolens_model::units::Nanos;
+
+use super::search::only_final;
+use super::*;
+use crate::simulation::Normal;
+
+const FINALS: u32 = 4000;
+
+/// Nanoseconds of a trial, on average.
+const TRIAL_NS: u64 = 1_000_000;
+
+/// A machine on which all arms take the same time but for chance.
+struct Equal {
+    normal: Normal,
+    sd: f64,
+    elapsed_ns: u64,
+    trials: Vec<Trial>,
+}
+
+impl Field for Equal {
+    type Broken = ();
+
+    fn visit(&mut self, visit: Visit<'_>) -> Result<Option<Nanos>, ()> {
+        self.elapsed_ns += TRIAL_NS;
+        let time_ns = whole(TRIAL_NS as f64 * (self.sd * self.normal.draw()).exp()).max(1);
+        self.trials.push(Trial {
+            work: visit.work.clone(),
+            stage: visit.stage,
+            round: visit.round,
+            extent: visit.extent,
+            time_ns: Some(time_ns),
+            cpu_ns: None,
+            calls: None,
+            resident_before_share: None,
+            resident_after_share: None,
+            device_bytes: None,
+            failure: None,
+        });
+        Ok(Some(Nanos(time_ns)))
+    }
+
+    fn shuffle(&mut self, _arms: &mut [usize]) {}
+
+    fn elapsed(&mut self) -> Nanos {
+        Nanos(self.elapsed_ns)
+    }
+
+    fn begins(&mut self, _stage: Stage, _arms: usize, _bytes: u64) {}
+}
+
+fn engine(id: &str) -> Configuration {
+    Configuration { engine: id.to_owned(), block_bytes: 128 << 10, threads: 1, depth: 1 }
+}
+
+fn candidates(ids: &[&str]) -> Vec<Candidate> {
+    let candidate = |id: &&str| Candidate {
+        engine: (*id).to_owned(),
+        way: Way::Called,
+        has_depth: false,
+        is_shared: true,
+        calls: String::new(),
+        locked_bytes_max: None,
+    };
+    ids.iter().map(candidate).collect()
+}
+
+fn record(candidates: Vec<Candidate>, found: &Found, field: Equal) -> Record {
+    Record {
+        cure: None,
+        schema: SCHEMA,
+        build: String::new(),
+        began_ns: 0,
+        wishes: Wishes {
+            task: Task::Read,
+            cache: CacheWish::AsIs,
+            consumer: Consumer::Scan,
+            threads_max: 1,
+            budget: Nanos(0),
+            seed: 1,
+            bytes_max: None,
+        },
+        facts: Facts {
+            file: String::new(),
+            file_bytes: 1 << 20,
+            changed_ns: None,
+            file_system: String::new(),
+            device: String::new(),
+            direct_alignment_bytes: None,
+            resident_share: None,
+            huge_mapped_share: None,
+            folder: None,
+            kernel: String::new(),
+            cpu: String::new(),
+            cpus: 1,
+            memory_bytes: None,
+            cgroup_cpus: None,
+            hypervisor: None,
+            crossing_ns: 0.0,
+            warnings: Vec::new(),
+        },
+        candidates,
+        pruned: Vec::new(),
+        programs: Vec::new(),
+        trials: field.trials,
+        device_bytes_per_s: None,
+        stop: found.stop,
+        proof: None,
+        duration: Nanos(field.elapsed_ns),
+        stolen: None,
+        was_throttled: false,
+        notes: Vec::new(),
+    }
+}
+
+/// Shares of finals in which any arm, or the plain one, is told apart from the winner.
+struct Told {
+    any: u32,
+    plain: u32,
+}
+
+/// Finals of so many arms, of which the last is the plain one, of at most so many rounds.
+fn finals(arms: usize, sd: f64, rounds: u32, seed: u64) -> Told {
+    let ids = ["mmap", "pread", "uring", "read"];
+    let ids = &ids[ids.len() - arms..];
+    let (plain, best) = ids.split_last().expect("some arms");
+    let best: Vec<Configuration> = best.iter().map(|id| engine(id)).collect();
+    let trials = u64::from(rounds) * arms as u64;
+    let plan = Plan {
+        candidates: candidates(ids),
+        axes: Axes {
+            block_least: 128 << 10,
+            block_most: 128 << 10,
+            threads_max: 1,
+            depths: vec![1],
+            depth_max: 1,
+        },
+        baseline: engine(plain),
+        rivals: Vec::new(),
+        limit: None,
+        bytes: 1 << 20,
+        bytes_least: 1 << 20,
+        // Two trials come before the final.
+        budget: Nanos((trials + 2) * TRIAL_NS),
+    };
+    let mut told = Told { any: 0, plain: 0 };
+    for nth in 0..FINALS {
+        let seed = seed.wrapping_mul(1_000_003).wrapping_add(u64::from(nth));
+        let normal = Normal::seeded(seed);
+        let mut field = Equal { normal, sd, elapsed_ns: 0, trials: Vec::new() };
+        let found = only_final(&plan, &best, &mut field).expect("nothing breaks it");
+        let verdict = verdict(&record(plan.candidates.clone(), &found, field)).expect("a winner");
+        let alike = |one: &Configuration| *one == verdict.winner || verdict.tied.contains(one);
+        told.any += u32::from(verdict.tied.len() + 1 < arms);
+        told.plain += u32::from(!alike(&plan.baseline));
+    }
+    told
+}
+
+#[test]
+fn equal_arms_are_told_apart_in_few_finals() {
+    let settings = [
+        (4, 0.02, 12),
+        (4, 0.05, 12),
+        (4, 0.05, 60),
+        (4, 0.10, 200),
+        (2, 0.05, 60),
+        // Chance so large that what matters is nothing beside it.
+        (4, 0.50, 12),
+    ];
+    let mut worst: f64 = 0.0;
+    for (seed, (arms, sd, rounds)) in (81..).zip(settings) {
+        let told = finals(arms, sd, rounds, seed);
+        let percent = |finals: u32| f64::from(finals) * 100.0 / f64::from(FINALS);
+        println!(
+            "{arms} equal arms, sd {:.0} % a round, at most {rounds} rounds: told apart any \
+             {:.2} %, the plain one {:.2} % of {FINALS} finals",
+            sd * 100.0,
+            percent(told.any),
+            percent(told.plain)
+        );
+        worst = worst.max(percent(told.any));
+    }
+    assert!(worst <= 5.0, "{worst} %");
+}
