@@ -170,8 +170,12 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     let rates = |place: &Place| {
         let rows = place.json("export last --format json --rows phases");
         let rows = rows["phases"].as_array().unwrap().clone();
-        assert!(rows.iter().all(|row| row["status"] == "ok"), "{rows:?}");
-        assert!(rows.iter().all(|row| row["requests_due"] == row["requests_ok"]), "{rows:?}");
+        for row in &rows {
+            // A busy machine may leave a phase that the gates refuse.
+            let refused = row["reason"].as_str().is_some_and(|why| why.starts_with("gate "));
+            assert!(row["status"] == "ok" || row["status"] == "invalid" && refused, "{row:?}");
+            assert_eq!(row["requests_due"], row["requests_ok"], "{row:?}");
+        }
         rows.iter().map(|row| row["rate_per_s"].as_f64()).collect::<Vec<_>>()
     };
     let before = rates(&place);
