@@ -4,15 +4,25 @@ use crate::harness::Place;
 
 const ARMS: &str = "--primitives send_staged,sendmsg_iov";
 
-/// A place with one run of a message of 1 KiB in three fields.
+/// A place with one run of a message of 1 KiB in three fields, which can be believed: beside other
+/// tests a run may not be, says so, and is measured again elsewhere.
 fn with_a_run() -> Place {
-    let place = Place::new();
-    let done = place.run(&format!(
-        "run net --sizes 1KiB --fields 3 --threads 1 --topologies loopback --quick --passes 3 \
+    let run = format!(
+        "run net --sizes 1KiB --fields 3 --threads 1 --topologies loopback --quick --passes 5 \
          --rounds 3 --progress none {ARMS}"
-    ));
-    assert_eq!(done.code, Some(0), "{}", done.stderr);
-    place
+    );
+    let stored = format!("ask --size 1KiB --fields 3 --topology loopback {ARMS} --stored");
+    for _ in 0..4 {
+        let place = Place::new();
+        let done = place.run(&run);
+        assert_eq!(done.code, Some(0), "{}", done.stderr);
+        let answer = place.run(&stored);
+        if answer.code == Some(0) {
+            return place;
+        }
+        assert!(answer.stderr.contains("without usable numbers of it: "), "{}", answer.stderr);
+    }
+    panic!("no run of four can be believed");
 }
 
 #[test]
