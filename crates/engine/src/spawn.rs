@@ -5,6 +5,7 @@
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{Read, Seek};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use iolens_model::shell;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
-use iolens_sys::{detach, signal, storage};
+use iolens_sys::{detach, inherit, signal, storage};
 
 use crate::trial::Launch;
 
@@ -36,18 +37,32 @@ pub fn opened(path: &Path) -> Result<(), String> {
         .map_err(|e| format!("cannot open {}: {program}: {}", path.display(), Errno::from(e)))
 }
 
-/// Starts a worker, with these variables besides those of this process.
+/// Says to a worker which descriptor is its end of a pair of sockets.
+pub(crate) const SOCKET_VARIABLE: &str = "IOLENS_SOCKET";
+
+/// Starts a worker, with these variables besides those of this process, and with this socket if
+/// there is one.
 ///
 /// Errors: what was started and what the system said.
-pub(crate) fn spawn(launch: &Launch, environment: &[(&str, &str)]) -> Result<Spawned, String> {
+pub(crate) fn spawn(
+    launch: &Launch,
+    environment: &[(&str, &str)],
+    socket: Option<OwnedFd>,
+) -> Result<Spawned, String> {
     let program = launch.program.display();
-    let mut child = Command::new(&launch.program)
+    let mut command = Command::new(&launch.program);
+    command
         .args(&launch.arguments)
         .envs(environment.iter().copied())
+        .env_remove(SOCKET_VARIABLE)
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|e| format!("cannot start {program}: {}", Errno::from(e)))?;
+        .stdout(Stdio::piped());
+    if let Some(socket) = socket {
+        command.env(SOCKET_VARIABLE, socket.as_raw_fd().to_string());
+        inherit::leave_open(&mut command, socket);
+    }
+    let mut child =
+        command.spawn().map_err(|e| format!("cannot start {program}: {}", Errno::from(e)))?;
     match (child.stdin.take(), child.stdout.take()) {
         (Some(stdin), Some(stdout)) => Ok(Spawned { child, stdin, stdout }),
         _ => Err(format!("{program} was started without its pipes")),

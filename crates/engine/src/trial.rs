@@ -66,7 +66,7 @@ pub fn run_with(
 /// Errors: what was started and what became of it, or which protocol it speaks.
 pub fn build_of(launch: &Launch) -> Result<String, String> {
     let mut workers = Workers::none(None, None);
-    let said = workers.start("other", Side::Tx, launch).and_then(|()| workers.greet());
+    let said = workers.start("other", Side::Tx, launch, None).and_then(|()| workers.greet());
     match said {
         Ok(builds) => builds.into_iter().next().ok_or_else(|| "no worker said hello".to_owned()),
         Err(Trouble::Failed { what, .. }) => Err(what),

@@ -22,6 +22,7 @@ pub mod fault;
 pub mod fifo;
 pub mod file;
 pub mod fork;
+pub mod inherit;
 pub mod io_uring;
 pub mod kin;
 pub mod last_word;

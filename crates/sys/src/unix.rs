@@ -1,6 +1,6 @@
-//! Stream sockets of `AF_UNIX` (unix(7)): between two processes that may stand
-//! in different network namespaces, and with which one hands descriptors to the
-//! other. No name of them is ever in the file system.
+//! Pairs of stream sockets of `AF_UNIX` (unix(7)): between two processes that may stand in
+//! different network namespaces, and with which one hands descriptors to the other. They have no
+//! name, so that nobody else can connect to them.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind,
-    connect, getsockname, listen, recvmsg, sendmsg, socket_with, socketpair, sockopt,
+    SendAncillaryMessage, SendFlags, SocketFlags, SocketType, recvmsg, sendmsg, socketpair,
+    sockopt,
 };
 
 use crate::errno::Errno;
@@ -18,49 +18,6 @@ use crate::tcp::{SetupError, limit_waits, step};
 
 /// Most descriptors that go along with one message.
 pub const DESCRIPTORS_MAX: usize = 2;
-
-/// A socket without a name. It belongs to the network namespace in which it is
-/// made, wherever its process goes, and so does a name that it gets later.
-///
-/// Errors: the step that failed.
-pub fn socket() -> Result<OwnedFd, SetupError> {
-    let opened = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None);
-    step("open a Unix socket", opened)
-}
-
-/// Gives a socket an abstract name of the kernel's choosing ("autobind") and
-/// waits for connections; the name.
-///
-/// Errors: the step that failed.
-pub fn listen_at_any_name(fd: BorrowedFd<'_>, limit: Duration) -> Result<Vec<u8>, SetupError> {
-    step("give a Unix socket a name", bind(fd, &SocketAddrUnix::new_unnamed()))?;
-    step("listen on a Unix socket", listen(fd, 64))?;
-    limit_waits(fd, limit)?;
-    let address = step("read the name of a Unix socket", getsockname(fd))?;
-    let address = SocketAddrUnix::try_from(address).map_err(|e| SetupError {
-        tried: "read the name of a Unix socket".into(),
-        errno: e.into(),
-    })?;
-    Ok(address.abstract_name().unwrap_or_default().to_vec())
-}
-
-/// Takes the next connection, waiting no longer than the limit.
-///
-/// Errors: `EAGAIN` when nobody came.
-pub fn accept(fd: BorrowedFd<'_>, limit: Duration) -> Result<OwnedFd, SetupError> {
-    let fd = step("accept a Unix connection", accept_with(fd, SocketFlags::CLOEXEC))?;
-    limit_waits(fd.as_fd(), limit)?;
-    Ok(fd)
-}
-
-/// Connects a socket to one with an abstract name.
-///
-/// Errors: `ECONNREFUSED` where nobody listens.
-pub fn connect_to(fd: BorrowedFd<'_>, name: &[u8], limit: Duration) -> Result<(), SetupError> {
-    limit_waits(fd, limit)?;
-    let address = step("name a Unix socket", SocketAddrUnix::new_abstract_name(name))?;
-    step("connect to a Unix socket", connect(fd, &address))
-}
 
 /// Both ends of a connection, with these buffers and time limits.
 ///
@@ -117,29 +74,18 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(20);
 
     #[test]
-    fn descriptors_go_to_whoever_knows_the_name() {
-        let (door, caller) = (socket().unwrap(), socket().unwrap());
-        let name = listen_at_any_name(door.as_fd(), LIMIT).unwrap();
-        assert!(!name.is_empty());
-        connect_to(caller.as_fd(), &name, LIMIT).unwrap();
-        let answering = accept(door.as_fd(), LIMIT).unwrap();
+    fn descriptors_go_from_one_end_to_the_other() {
+        let (near, far) = pair(4096, LIMIT).unwrap();
         let (read, write) = pipe::open(4096).unwrap();
-        send_with(caller.as_fd(), b"pipe", &[read.as_fd()]).unwrap();
+        send_with(near.as_fd(), b"pipe", &[read.as_fd()]).unwrap();
         let mut bytes = [0; 4];
-        let (got, descriptors) = receive_with(answering.as_fd(), &mut bytes).unwrap();
+        let (got, descriptors) = receive_with(far.as_fd(), &mut bytes).unwrap();
         assert_eq!((got, &bytes, descriptors.len()), (4, b"pipe", 1));
         calls::write(write.as_fd(), b"through").unwrap();
         let mut buffer = [0; 16];
         assert_eq!(calls::read(descriptors[0].as_fd(), &mut buffer), Ok(7));
-        drop(caller);
-        let (got, descriptors) = receive_with(answering.as_fd(), &mut bytes).unwrap();
+        drop(near);
+        let (got, descriptors) = receive_with(far.as_fd(), &mut bytes).unwrap();
         assert_eq!((got, descriptors.len()), (0, 0));
-    }
-
-    #[test]
-    fn nobody_listens_at_a_name_that_nobody_has() {
-        let fd = socket().unwrap();
-        let error = connect_to(fd.as_fd(), b"iolens-nobody", LIMIT).unwrap_err().to_string();
-        assert!(error.starts_with("cannot connect to a Unix socket: ECONNREFUSED"), "{error}");
     }
 }

@@ -17,16 +17,20 @@ const CELLS: usize = 20;
 /// As many as the processors of the machine that the promise is about.
 const BUSY: usize = 2;
 
+/// Longer than the run.
+const LOOP_MINUTES: u64 = 20;
+
 /// A loop that wants a processor for itself, and says when it has begun.
 const LOOP: &str = "echo on; while :; do :; done";
 
 pub(crate) fn check(bench: &Bench) -> Judged {
-    let loops = (0..BUSY).map(|_| Job::new("sh").args(&["-c", LOOP]).start());
+    let loops =
+        (0..BUSY).map(|_| Job::new("sh").args(&["-c", LOOP]).limit_minutes(LOOP_MINUTES).start());
     let loops = loops.collect::<Result<Vec<Running>, String>>()?;
     let answer = bench.iolens_json("equal-time", &RUN.split_whitespace().collect::<Vec<_>>(), 6);
-    for running in loops {
-        running.kill()?;
-    }
+    // All of them end, whatever becomes of one.
+    let ended: Vec<_> = loops.into_iter().map(Running::kill).collect();
+    ended.into_iter().collect::<Result<Vec<_>, String>>()?;
     let json = answer?.json;
     let (passes, evidence) = judge(&results::arms(&json), &notes(&json));
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })

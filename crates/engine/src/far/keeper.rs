@@ -164,7 +164,7 @@ impl<W: Write + Send + 'static> Keeper<W> {
             Launch { program: PathBuf::from(OWN_PROGRAM), arguments: vec!["worker".to_owned()] };
         let environment: Vec<(&str, &str)> =
             environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        let Spawned { child, mut stdin, mut stdout } = spawn(&launch, &environment)?;
+        let Spawned { child, mut stdin, mut stdout } = spawn(&launch, &environment, None)?;
         let (orders, to_write) = channel::<Vec<u8>>();
         // A worker that does not read holds nobody up.
         std::thread::spawn(move || {

@@ -130,7 +130,8 @@ pub fn run(
     interrupts: &Interrupts,
     mut note: impl FnMut(&str),
 ) -> Result<Done, Trouble> {
-    let Spawned { child, mut stdin, mut stdout } = spawn(launch, &[]).map_err(Trouble::Failed)?;
+    let Spawned { child, mut stdin, mut stdout } =
+        spawn(launch, &[], None).map_err(Trouble::Failed)?;
     let mut worker = Worker(child);
     // One that has gone already is heard of where its answer ends.
     let _ = write_frame(&mut stdin, job);

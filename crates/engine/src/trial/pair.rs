@@ -1,15 +1,18 @@
 //! The two workers of a trial, or the one of a trial that has no other end.
 
+use std::os::fd::OwnedFd;
+
 use iolens_model::axes::{Direction, Topology};
 use iolens_model::outcome::Environment;
 use iolens_model::trial::Trial;
-use iolens_sys::clock;
 use iolens_sys::signal::Interrupts;
+use iolens_sys::{clock, unix};
 
 use super::Launch;
 use super::workers::{Trouble, Workers, failed, token};
 use crate::far::{self, Far};
 use crate::stage::sink;
+use crate::worker::link;
 use crate::worker::protocol::{EndReport, FromWorker, Peer, Side, StageStep, Task, ToWorker};
 
 /// The workers of a trial, the sending one first, or alone where nobody receives.
@@ -19,6 +22,9 @@ pub(crate) struct Pair<'a> {
 
 const TX: usize = 0;
 const RX: usize = 1;
+
+/// Room for what is on its way from one end to the other.
+const BUFFER_BYTES: usize = 64 << 10;
 
 impl<'a> Pair<'a> {
     /// Starts the workers of a trial and checks that they speak our protocol.
@@ -37,11 +43,12 @@ impl<'a> Pair<'a> {
         if trial.hosts.is_none() && trial.cell.topology().is_some_and(Topology::is_apart) {
             return Err(failed(far::NOT_NAMED));
         }
+        let mut sockets = sockets(trial)?;
         for &side in sides {
             let name = if trial.cell.net().is_some() { side.word() } else { "measuring" };
             match there == Some(side) {
                 true => workers.start_there(name, side)?,
-                false => workers.start(name, side, launch)?,
+                false => workers.start(name, side, launch, sockets.pop())?,
             }
         }
         workers.greet()?;
@@ -115,6 +122,17 @@ impl<'a> Pair<'a> {
         self.workers.stage(RX, StageStep::Join { pid, user_namespace }, deadline_ns)?;
         Ok(())
     }
+}
+
+/// What the ends of a trial inherit: a socket each to the other one, where one of them hands
+/// lanes over; no others can reach it.
+fn sockets(trial: &Trial) -> Result<Vec<OwnedFd>, Trouble> {
+    if !link::is_handed_over(trial) {
+        return Ok(Vec::new());
+    }
+    let (near, far) = unix::pair(BUFFER_BYTES, link::stall_limit(trial))
+        .map_err(|error| failed(error.to_string()))?;
+    Ok(vec![near, far])
 }
 
 /// The receiving end as the sending one reaches it, where that is on another machine: it may

@@ -57,9 +57,9 @@ pub(crate) fn conduct(
     let (mut workers, root) = (Workers::none(None, interrupts), Root::real());
     let before = watched(&mut workers, trial, &root)?;
     for arm in &trial.arms {
-        workers.start(&format!("`{}` server's", arm.label), Side::Tx, launch)?;
+        workers.start(&format!("`{}` server's", arm.label), Side::Tx, launch, None)?;
     }
-    workers.start("client's", Side::Rx, launch)?;
+    workers.start("client's", Side::Rx, launch, None)?;
     workers.greet()?;
     let deadline_ns = clock::monotonic_ns() + trial.trial_limit.0;
     let mut cast = Cast { workers, trial, deadline_ns, root, before, idle: Vec::new() };

@@ -3,7 +3,7 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Read;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::mpsc::{Sender, channel};
 
@@ -136,8 +136,12 @@ impl Worker {
 }
 
 /// Starts a worker on this machine.
-fn start_here(launch: &Launch, environment: &[(&str, &str)]) -> Result<Stands, Trouble> {
-    let Spawned { child, stdin, stdout } = spawn(launch, environment).map_err(failed)?;
+fn start_here(
+    launch: &Launch,
+    environment: &[(&str, &str)],
+    socket: Option<OwnedFd>,
+) -> Result<Stands, Trouble> {
+    let Spawned { child, stdin, stdout } = spawn(launch, environment, socket).map_err(failed)?;
     Ok(Stands::Here { child, orders: Some(writer(stdin)), stdout })
 }
 
@@ -164,11 +168,18 @@ impl<'a> Workers<'a> {
         Workers { workers: Vec::new(), far, lost: None, interrupts, random: token() }
     }
 
-    /// Starts one more. `name` is what messages call it, `end` what others find it by.
-    pub(crate) fn start(&mut self, name: &str, end: Side, launch: &Launch) -> Result<(), Trouble> {
+    /// Starts one more. `name` is what messages call it, `end` what others find it by, `socket`
+    /// what it has of a pair with another worker.
+    pub(crate) fn start(
+        &mut self,
+        name: &str,
+        end: Side,
+        launch: &Launch,
+        socket: Option<OwnedFd>,
+    ) -> Result<(), Trouble> {
         let padding = self.padding();
         let environment = [(PADDING_VARIABLE, padding.as_str()), (END_VARIABLE, end.short())];
-        let stands = start_here(launch, &environment)?;
+        let stands = start_here(launch, &environment, socket)?;
         self.workers.push(Worker::new(name.to_owned(), stands));
         Ok(())
     }

@@ -31,8 +31,6 @@ pub struct Peer {
     pub tcp: SocketAddr,
     /// By MPTCP; null where no arm needs it.
     pub mptcp: Option<SocketAddr>,
-    /// The abstract name of its Unix socket; null where no arm needs one.
-    pub unix: Option<Vec<u8>>,
 }
 
 /// Lanes by arm and thread. Arms that send nothing have them too: the receiving
@@ -187,9 +185,21 @@ fn transport_of_place(trial: &Trial, place: usize) -> Transport {
     if place < trial.arms.len() { transport(trial, place) } else { Transport::Tcp }
 }
 
-/// Whether a place needs this process's Unix socket.
+/// Whether the sending end makes both ends of such a lane and hands one of them over.
 fn is_local(transport: Transport) -> bool {
     matches!(transport, Transport::UnixStream | Transport::Pipe)
+}
+
+/// Whether a trial has lanes that are handed over: its ends then inherit a pair of sockets,
+/// which no stranger can reach.
+pub(crate) fn is_handed_over(trial: &Trial) -> bool {
+    (0..trial.arms.len()).any(|arm| is_local(transport(trial, arm)))
+}
+
+/// This end of the inherited pair.
+fn own_end(inherited: Option<&OwnedFd>) -> Result<BorrowedFd<'_>, Failure> {
+    let missing = || Failure::cause("this end was started without a socket to the other one");
+    inherited.map(AsFd::as_fd).ok_or_else(missing)
 }
 
 /// What a connection says first: that it is one of ours, and its place.

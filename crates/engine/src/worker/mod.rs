@@ -27,7 +27,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use iolens_model::trial::Trial;
-use iolens_sys::{poll, process, signal, unix};
+use iolens_sys::{inherit, poll, process, signal};
 
 use self::crew::Crew;
 use self::gate::Latch;
@@ -39,6 +39,7 @@ use self::protocol::{
 use crate::files::arm::{self, Ground};
 use crate::files::copy::site::Site;
 use crate::perf_control::{Listener, PerfControl};
+use crate::spawn::SOCKET_VARIABLE;
 use crate::stage::{self, Place};
 
 /// Ties this process to its parent; to be called first thing in a worker.
@@ -78,9 +79,7 @@ pub fn serve(
     let mut buffer = FrameBuffer::default();
     let go = Arc::new(Latch::default());
     let mut turns = None;
-    // Made here, before this process moves into another network namespace: both
-    // ends can reach each other with it, wherever they go.
-    let unix = Arc::new(unix::socket().ok());
+    let inherited = Arc::new(inherited_socket());
     while let Some(message) = read_frame::<ToWorker>(&mut control, &mut buffer)? {
         match message {
             ToWorker::Hello { protocol } => check_version(protocol)?,
@@ -90,10 +89,11 @@ pub fn serve(
             })?,
             ToWorker::Prepare(task) => {
                 let (say, go, perf) = (say.clone(), Arc::clone(&go), perf.clone());
-                let unix = Arc::clone(&unix);
+                let inherited = Arc::clone(&inherited);
                 // Not on this thread, which must hear when control ends.
                 std::thread::spawn(move || {
-                    let last = conduct(&task, unix.as_ref().as_ref(), perf.as_ref(), &say, &go);
+                    let inherited = inherited.as_ref().as_ref();
+                    let last = conduct(&task, inherited, perf.as_ref(), &say, &go);
                     // If nobody listens any more, there is nobody to tell.
                     let _ = say(&last);
                 });
@@ -110,16 +110,22 @@ pub fn serve(
     Ok(())
 }
 
+/// The socket to the other end that this process was started with, if it was.
+fn inherited_socket() -> Option<OwnedFd> {
+    let number = std::env::var(SOCKET_VARIABLE).ok()?.parse().ok()?;
+    inherit::unix_socket(number).ok()
+}
+
 /// This end from its connections to its last word.
 fn conduct(
     task: &Task,
-    unix: Option<&OwnedFd>,
+    inherited: Option<&OwnedFd>,
     perf: Option<&PerfControl>,
     say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
     go: &Latch,
 ) -> FromWorker {
     let place = Place::of(&task.trial, task.side);
-    match take_part(task, unix, perf, place, say, go) {
+    match take_part(task, inherited, perf, place, say, go) {
         Ok(mut report) => {
             if let Some(place) = place {
                 place.describe(&mut report.facts);
@@ -138,7 +144,7 @@ fn conduct(
 /// Connects, waits for the word to go, and runs every slice.
 fn take_part(
     task: &Task,
-    unix: Option<&OwnedFd>,
+    inherited: Option<&OwnedFd>,
     perf: Option<&PerfControl>,
     place: Option<Place>,
     say: &(impl Fn(&FromWorker) -> io::Result<()> + Sync),
@@ -147,7 +153,7 @@ fn take_part(
     let links = match place {
         Some(place) => {
             place.wait_until_usable(link::stall_limit(&task.trial))?;
-            connect(task, unix, place, say)?
+            connect(task, inherited, place, say)?
         }
         None => Links::none(),
     };
@@ -189,22 +195,22 @@ fn check_version(protocol: u32) -> io::Result<()> {
 /// Connects this end.
 fn connect(
     task: &Task,
-    unix: Option<&OwnedFd>,
+    inherited: Option<&OwnedFd>,
     place: Place,
     say: &impl Fn(&FromWorker) -> io::Result<()>,
 ) -> Result<Links, Failure> {
     let (trial, address) = (&task.trial, place.address());
     match (task.side, &task.peer) {
         (Side::Rx, _) => {
-            let doors = Doors::open(trial, address, unix)?;
+            let doors = Doors::open(trial, address)?;
             let peer = doors.peer()?;
             say(&FromWorker::Listening { peer }).map_err(|e| Failure {
                 consequence: true,
                 ..Failure::cause(format!("cannot answer the coordinator: {e}"))
             })?;
-            link::accept(trial, doors, task.token, address)
+            link::accept(trial, doors, task.token, address, inherited)
         }
-        (Side::Tx, Some(peer)) => link::connect(trial, peer, task.token, address, unix),
+        (Side::Tx, Some(peer)) => link::connect(trial, peer, task.token, address, inherited),
         (Side::Tx, None) => Err(Failure::cause("the sending end was not told whom to connect to")),
     }
 }

@@ -1,5 +1,8 @@
 //! Databases, files and processes of somebody who means harm: what they say is data.
 
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixStream};
+
 use iolens_engine::host::{Root, read};
 use iolens_model::copy::{CopyAxes, CopySync, External};
 use iolens_model::file::CacheState;
@@ -202,4 +205,38 @@ fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
         let said = done.stdout + &done.stderr;
         assert!(!said.contains('\x1b') && !said.contains('\x07'), "{line}: {said:?}");
     }
+}
+
+/// Connects to every socket of a name that the kernel chose (autobind, unix(7)), says nothing and
+/// stays, until it is told to stop.
+fn silent_caller(stop: &std::sync::atomic::AtomicBool) -> Vec<UnixStream> {
+    let mut held = Vec::new();
+    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+        let listed = std::fs::read_to_string("/proc/net/unix").unwrap();
+        let names = listed.lines().filter_map(|line| line.rsplit_once('@').map(|(_, name)| name));
+        for name in names.filter(|name| name.len() == 5) {
+            let address = SocketAddr::from_abstract_name(name).unwrap();
+            held.extend(UnixStream::connect_addr(&address));
+        }
+    }
+    held
+}
+
+#[test]
+fn who_connects_to_every_nameless_socket_fails_no_trial() {
+    let place = Place::new();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let run = std::thread::scope(|scope| {
+        scope.spawn(|| silent_caller(&stop));
+        let run = place.run(
+            "run net --primitives send,unix_stream,pipe --baseline send --sizes 1KiB --threads 1 \
+             --topologies loopback --rounds 2 --slice 5ms --passes 2 --json",
+        );
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        run
+    });
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let rows = place.json("export last --format json --rows cells");
+    let arms: Vec<_> = rows["cells"].as_array().unwrap().iter().map(|row| &row["status"]).collect();
+    assert!(!arms.is_empty() && arms.iter().all(|status| **status == "ok"), "{arms:?}");
 }

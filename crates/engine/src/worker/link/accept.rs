@@ -11,7 +11,7 @@ use iolens_sys::{poll, socket, tcp, unix};
 
 use super::{
     GREETING_BYTES, Lane, Links, Peer, Ports, failed, hear_port, is_local, options, own_address,
-    place_in, places, say_port, stall_limit, transport_of_place,
+    own_end, place_in, places, say_port, stall_limit, transport_of_place,
 };
 use crate::inflight::Deadline;
 use crate::worker::protocol::Failure;
@@ -19,22 +19,16 @@ use crate::worker::protocol::Failure;
 const STRANGERS_MAX: usize = 64;
 
 /// What the receiving end is reached through.
-pub(crate) struct Doors<'a> {
+pub(crate) struct Doors {
     tcp: tcp::Listener,
     mptcp: Option<tcp::Listener>,
-    unix: Option<(BorrowedFd<'a>, Vec<u8>)>,
 }
 
-impl<'a> Doors<'a> {
-    /// Opens those that the trial needs. `unix` is a socket of the network
-    /// namespace that both ends began in.
+impl Doors {
+    /// Opens those that the trial needs.
     ///
     /// Errors: what was tried and what the system said.
-    pub(crate) fn open(
-        trial: &Trial,
-        address: IpAddr,
-        unix: Option<&'a OwnedFd>,
-    ) -> Result<Doors<'a>, Failure> {
+    pub(crate) fn open(trial: &Trial, address: IpAddr) -> Result<Doors, Failure> {
         let connections = places(trial) * trial.cell.threads as usize;
         let options = options(trial);
         let needs = |wanted: fn(Transport) -> bool| {
@@ -45,13 +39,7 @@ impl<'a> Doors<'a> {
             listen(trial, address, &options, connections)
         };
         let mptcp = needs(|transport| transport == Transport::Mptcp).then(|| open(true));
-        let named = match unix.filter(|_| needs(is_local)) {
-            Some(fd) => {
-                Some((fd.as_fd(), unix::listen_at_any_name(fd.as_fd(), options.stall_limit)?))
-            }
-            None => None,
-        };
-        Ok(Doors { tcp: open(false)?, mptcp: mptcp.transpose()?, unix: named })
+        Ok(Doors { tcp: open(false)?, mptcp: mptcp.transpose()? })
     }
 
     /// Where they are.
@@ -61,7 +49,6 @@ impl<'a> Doors<'a> {
         Ok(Peer {
             tcp: self.tcp.address()?,
             mptcp: self.mptcp.as_ref().map(tcp::Listener::address).transpose()?,
-            unix: self.unix.as_ref().map(|(_, name)| name.clone()),
         })
     }
 }
@@ -87,24 +74,24 @@ fn listen(
     }
 }
 
-/// Takes all lanes of the receiving end, which stands at `address`.
+/// Takes all lanes of the receiving end, which stands at `address`. `inherited` is its end of a
+/// pair of sockets whose other end the sending one has.
 ///
 /// Errors: what was tried and what the system said; also when too many strangers
 /// came.
 pub(crate) fn accept(
     trial: &Trial,
-    doors: Doors<'_>,
+    doors: Doors,
     token: u64,
     address: IpAddr,
+    inherited: Option<&OwnedFd>,
 ) -> Result<Links, Failure> {
     let mut taken = Taken::none(trial, token);
     taken.connections(&doors.tcp, |t| !is_local(t) && t != Transport::Mptcp)?;
     if let Some(mptcp) = &doors.mptcp {
         taken.connections(mptcp, |t| t == Transport::Mptcp)?;
     }
-    if let Some((door, _)) = doors.unix {
-        taken.handed_over(door)?;
-    }
+    taken.handed_over(inherited)?;
     let strangers = taken.strangers as u64;
     let mut by_place: Vec<Vec<Lane>> =
         taken.by_place.into_iter().map(|lanes| lanes.into_iter().flatten().collect()).collect();
@@ -199,29 +186,21 @@ impl<'a> Taken<'a> {
     }
 
     /// Takes what the sending end has made and hands over.
-    fn handed_over(&mut self, door: BorrowedFd<'_>) -> Result<(), Failure> {
+    fn handed_over(&mut self, inherited: Option<&OwnedFd>) -> Result<(), Failure> {
         let trial = self.trial;
-        let mut missing = self.expected(is_local);
-        while missing > 0 {
-            let giver = unix::accept(door, stall_limit(trial))?;
-            // A stranger gives nothing that has a place here.
-            while missing > 0 {
-                let Some((greeting, fds)) = received(giver.as_fd())? else { break };
-                let Some((place, slot)) = self.slot(&greeting) else { break };
-                let mut fds = fds.into_iter();
-                let transport = transport_of_place(trial, place);
-                *slot = match (transport, fds.next(), fds.next()) {
-                    (Transport::Pipe, Some(back), Some(read)) => {
-                        Some(Lane::beside(transport, read, back))
-                    }
-                    (_, Some(fd), None) => Some(Lane::connection(transport, fd)),
-                    _ => return Err(Failure::cause("the sending end handed over too little")),
-                };
-                missing -= 1;
-            }
-            if missing > 0 {
-                self.note_stranger()?;
-            }
+        for _ in 0..self.expected(is_local) {
+            let (greeting, fds) = received(own_end(inherited)?)?;
+            let nonsense = || Failure::cause("the sending end hands over what has no place here");
+            let (place, slot) = self.slot(&greeting).ok_or_else(nonsense)?;
+            let mut fds = fds.into_iter();
+            let transport = transport_of_place(trial, place);
+            *slot = match (transport, fds.next(), fds.next()) {
+                (Transport::Pipe, Some(back), Some(read)) => {
+                    Some(Lane::beside(transport, read, back))
+                }
+                (_, Some(fd), None) => Some(Lane::connection(transport, fd)),
+                _ => return Err(Failure::cause("the sending end handed over too little")),
+            };
         }
         Ok(())
     }
@@ -298,18 +277,19 @@ fn next_to_speak(
 /// A greeting with what came along.
 type HandedOver = ([u8; GREETING_BYTES], Vec<OwnedFd>);
 
-/// Receives one greeting with its descriptors; nothing at the end, or where it is
-/// no greeting.
-fn received(fd: BorrowedFd<'_>) -> Result<Option<HandedOver>, Failure> {
+/// Receives one greeting with its descriptors.
+fn received(fd: BorrowedFd<'_>) -> Result<HandedOver, Failure> {
     let mut greeting = [0; GREETING_BYTES];
     loop {
         // Bytes with descriptors are never merged with others (unix(7)).
-        match unix::receive_with(fd, &mut greeting) {
-            Ok((GREETING_BYTES, fds)) => return Ok(Some((greeting, fds))),
-            Ok(_) => return Ok(None),
-            Err(Errno::EINTR) => {}
-            Err(errno) => return Err(failed("take what the sending end hands over", errno)),
-        }
+        let errno = match unix::receive_with(fd, &mut greeting) {
+            Ok((GREETING_BYTES, fds)) => return Ok((greeting, fds)),
+            Ok((0, _)) => Errno::ECONNRESET,
+            Ok(_) => Errno::EBADMSG,
+            Err(Errno::EINTR) => continue,
+            Err(errno) => errno,
+        };
+        return Err(failed("take what the sending end hands over", errno));
     }
 }
 

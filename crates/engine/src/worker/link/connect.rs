@@ -12,15 +12,15 @@ use iolens_sys::{socket, tcp, udp, unix};
 use super::lane::open_pipe;
 use super::{
     GREETING_BYTES, Lane, Links, Peer, Ports, failed, greeting, hear_port, is_local, options,
-    own_address, places, say_port, transport_of_place,
+    own_address, own_end, places, say_port, transport_of_place,
 };
 use crate::stage::sink;
 use crate::worker::protocol::Failure;
 
 const GREET: &str = "greet the receiving end";
 
-/// Makes all lanes of the sending end, which stands at `address`. `unix` is a
-/// socket of the network namespace that both ends began in.
+/// Makes all lanes of the sending end, which stands at `address`. `inherited` is its end of a
+/// pair of sockets whose other end the receiving one has.
 ///
 /// Errors: what was tried and what the system said.
 pub(crate) fn connect(
@@ -28,17 +28,13 @@ pub(crate) fn connect(
     peer: &Peer,
     token: u64,
     address: IpAddr,
-    unix: Option<&OwnedFd>,
+    inherited: Option<&OwnedFd>,
 ) -> Result<Links, Failure> {
     let connector = Connector { trial, peer, token, options: options(trial) };
     let mut by_place: Vec<Vec<Lane>> = (0..places(trial)).map(|_| Vec::new()).collect();
-    if let Some(name) = &peer.unix {
-        let unix = unix.ok_or_else(|| Failure::cause("there is no Unix socket to connect"))?;
-        unix::connect_to(unix.as_fd(), name, connector.options.stall_limit)?;
-    }
     for place in trial.arms_as_they_run().into_iter().chain(trial.arms.len()..places(trial)) {
         for thread in 0..trial.cell.threads {
-            by_place[place].push(connector.lane(place, thread, unix)?);
+            by_place[place].push(connector.lane(place, thread, inherited)?);
         }
     }
     let signals = by_place.split_off(trial.arms.len()).into_iter().flatten();
@@ -83,12 +79,17 @@ struct Connector<'a> {
 }
 
 impl Connector<'_> {
-    fn lane(&self, place: usize, thread: u32, unix: Option<&OwnedFd>) -> Result<Lane, Failure> {
+    fn lane(
+        &self,
+        place: usize,
+        thread: u32,
+        inherited: Option<&OwnedFd>,
+    ) -> Result<Lane, Failure> {
         let transport = transport_of_place(self.trial, place);
         let greeting = greeting(self.token, place, thread);
-        match unix.filter(|_| is_local(transport)) {
-            Some(unix) => self.hand_over(transport, &greeting, unix.as_fd()),
-            None => self.dial(transport, &greeting),
+        match is_local(transport) {
+            true => self.hand_over(transport, &greeting, own_end(inherited)?),
+            false => self.dial(transport, &greeting),
         }
     }
 
@@ -111,12 +112,12 @@ impl Connector<'_> {
         &self,
         transport: Transport,
         greeting: &[u8; GREETING_BYTES],
-        unix: BorrowedFd<'_>,
+        own_end: BorrowedFd<'_>,
     ) -> Result<Lane, Failure> {
         let tcp::Options { buffer_bytes, stall_limit, .. } = self.options;
         let (near, far) = unix::pair(buffer_bytes, stall_limit)?;
         let sent = |fds: &[BorrowedFd<'_>]| {
-            unix::send_with(unix, greeting, fds).map_err(|errno| failed(GREET, errno))
+            unix::send_with(own_end, greeting, fds).map_err(|errno| failed(GREET, errno))
         };
         if transport == Transport::Pipe {
             let (read, write) = open_pipe(buffer_bytes)?;

@@ -20,12 +20,13 @@ fn trial(primitive: &str) -> Trial {
 
 /// Both ends of a trial, the sending one after `strangers` have been at the door.
 fn met<T>(trial: &Trial, strangers: impl FnOnce(SocketAddr) -> T) -> (Links, Links, T) {
-    let doors = Doors::open(trial, HERE, None).unwrap();
+    let doors = Doors::open(trial, HERE).unwrap();
     let peer = doors.peer().unwrap();
     let came = strangers(peer.tcp);
+    let (near, far) = unix::pair(4096, stall_limit(trial)).unwrap();
     std::thread::scope(|scope| {
-        let tx = scope.spawn(|| connect(trial, &peer, TOKEN, HERE, None).unwrap());
-        let rx = accept(trial, doors, TOKEN, HERE).unwrap();
+        let tx = scope.spawn(|| connect(trial, &peer, TOKEN, HERE, Some(&near)).unwrap());
+        let rx = accept(trial, doors, TOKEN, HERE, Some(&far)).unwrap();
         (tx.join().unwrap(), rx, came)
     })
 }
@@ -50,6 +51,36 @@ fn who_says_a_part_of_a_greeting_or_goes_is_a_stranger() {
         [half, other]
     });
     assert_eq!(rx.strangers(), Some(3));
+}
+
+#[test]
+fn what_stays_on_this_machine_has_no_door() {
+    for primitive in ["unix_stream", "pipe"] {
+        let trial = trial(primitive);
+        let (tx, rx, ()) = met(&trial, |_| ());
+        assert_eq!((tx.of_arm(0).len(), rx.of_arm(0).len()), (1, 1), "{primitive}");
+        let doors = Doors::open(&trial, HERE).unwrap();
+        let why = accept(&trial, doors, TOKEN, HERE, None).unwrap_err();
+        assert!(why.what.contains("without a socket to the other one"), "{}", why.what);
+    }
+}
+
+/// Who had the other end has gone, or speaks of a trial that is not this one.
+#[test]
+fn a_sending_end_that_goes_or_errs_ends_the_trial() {
+    let trial = trial("unix_stream");
+    let said = |what: &[u8]| {
+        let (near, far) = unix::pair(4096, stall_limit(&trial)).unwrap();
+        if !what.is_empty() {
+            unix::send_with(near.as_fd(), what, &[]).unwrap();
+        }
+        drop(near);
+        let doors = Doors::open(&trial, HERE).unwrap();
+        accept(&trial, doors, TOKEN, HERE, Some(&far)).unwrap_err()
+    };
+    assert!(said(b"").consequence, "whoever has gone is the cause");
+    assert!(said(b"short").what.contains("EBADMSG"));
+    assert!(said(&[0; GREETING_BYTES]).what.contains("has no place here"));
 }
 
 /// Datagrams of others move no byte, and are counted: before a port has its peer and after.
