@@ -5,7 +5,7 @@ use std::fs;
 use super::{Bench, Judged, Outcome, handicap, results};
 
 /// Comparisons, each of a run of its own.
-const COMPARISONS: u32 = 8;
+const COMPARISONS: u32 = 20;
 
 /// What a build is compared with: a copy of itself.
 const COPY: &str = "copy-of-iolens";

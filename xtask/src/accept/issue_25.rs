@@ -53,8 +53,8 @@ pub(crate) const LINES: &[Line] = &[
     Line {
         issue: 25,
         id: "g",
-        promise: "a build measured in turn with a copy of itself differs from it in none of eight \
-                  comparisons",
+        promise: "a build measured in turn with a copy of itself differs from it in none of \
+                  twenty comparisons",
         check: fresh_copies::check,
     },
 ];

@@ -15,10 +15,14 @@ const RINGS: [&str; 4] =
     ["file uring_sqpoll", "write uring_fixed", "copy uring_copy", "net uring_send"];
 
 const RUN: &str = "run write --primitives write,uring_fixed --baseline write --sizes 256KiB \
-                   --threads 1 --destination existing --quick --passes 5 --json";
+                   --threads 1 --destination new --quick --passes 5 --json";
 
-/// Of what the process spends, with the making of the blocks in it, the study shows so much.
+/// How much dearer the ring is in the study, of how much dearer it is in a process of its own: a
+/// study that leaves its threads out shows it as the cheaper one.
 const SHARE_MIN: f64 = 0.5;
+
+/// Processes of each engine; the one that spent least was disturbed least.
+const PROCESSES: u32 = 3;
 
 pub(super) fn check(bench: &Bench) -> Judged {
     let done = Job::cargo(&TEST).limit_minutes(30).run()?;
@@ -37,8 +41,8 @@ pub(super) fn check(bench: &Bench) -> Judged {
     let (shown, whole) = (shown(bench)?, [whole(bench, "write")?, whole(bench, "uring_fixed")?]);
     let ratio = |[write, ring]: [f64; 2]| ring / write;
     evidence.push(format!(
-        "run write: {:.3} ns/B with write, {:.3} with uring_fixed, {:.2} times; `file write` of \
-         the whole process: {:.3} and {:.3}, {:.2} times",
+        "run write: {:.3} ns/B with write, {:.3} with uring_fixed, {:.2} times; system time of \
+         whole processes of `file write`: {:.3} and {:.3}, {:.2} times",
         shown[0],
         shown[1],
         ratio(shown),
@@ -62,15 +66,20 @@ fn shown(bench: &Bench) -> Result<[f64; 2], String> {
     Ok([of("write")?, of("uring_fixed")?])
 }
 
-/// CPU time of a whole process that writes with an engine, per byte.
+/// System time of whole processes that write with an engine, per byte: that of one which was
+/// disturbed least. Their user time is that of making the blocks.
 fn whole(bench: &Bench, engine: &str) -> Result<f64, String> {
     let line = format!(
         "file write whole-{engine} --engine {engine} --block 256KiB --count 2048 --overwrite --json"
     );
     let args: Vec<&str> = line.split_whitespace().collect();
-    let json = bench.iolens_json("thread-cpu", &args, 2)?.json;
-    let number = |key: &str| {
-        json[key].as_f64().ok_or_else(|| format!("`iolens {line}` says nothing of {key}"))
-    };
-    Ok((number("cpu_user_ns")? + number("cpu_system_ns")?) / number("bytes")?)
+    let mut least = f64::INFINITY;
+    for _ in 0..PROCESSES {
+        let json = bench.iolens_json("thread-cpu", &args, 2)?.json;
+        let number = |key: &str| {
+            json[key].as_f64().ok_or_else(|| format!("`iolens {line}` says nothing of {key}"))
+        };
+        least = least.min(number("cpu_system_ns")? / number("bytes")?);
+    }
+    Ok(least)
 }
