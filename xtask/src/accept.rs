@@ -22,10 +22,12 @@ mod fresh_copies;
 mod fuzzing;
 mod groups;
 mod handicap;
+mod hostile;
 mod hosts;
 mod iperf;
 mod issue_2;
 mod issue_25;
+mod issue_26;
 mod issue_3;
 mod issue_4;
 mod issue_5;
@@ -95,7 +97,8 @@ struct Line {
 fn all_lines() -> impl Iterator<Item = &'static Line> {
     let first = issue_2::LINES.iter().chain(issue_3::LINES).chain(issue_4::LINES);
     let later = issue_5::LINES.iter().chain(issue_6::LINES).chain(issue_7::LINES);
-    first.chain(later).chain(issue_8::LINES).chain(issue_9::LINES).chain(issue_25::LINES)
+    let last = issue_8::LINES.iter().chain(issue_9::LINES);
+    first.chain(later).chain(last).chain(issue_25::LINES).chain(issue_26::LINES)
 }
 
 /// Runs the lines of an issue, one line, or all there are.
