@@ -6,6 +6,10 @@
 //! more in a short one: where slices differ, ratios hold the difference. So an arm is held
 //! against the baseline within rounds, where the machine's mood is the same for both, and over
 //! several trials, since a bad state of an arm can last for a whole one.
+//!
+//! Where trials disagree, an arm keeps the baseline's work as far as they leave room for that.
+//! On a crowded machine a slice takes as long as the scheduler's turns, whatever is in it: less
+//! work in the same time would be a difference that is none of the arm's.
 
 use iolens_engine::work;
 use iolens_model::arm::{Arm, ArmOutcome, Role};
@@ -16,13 +20,18 @@ use iolens_model::units::Nanos;
 use super::super::servers;
 use super::{CellState, Group, GroupArm};
 
-/// Latest trials that decide how long a message takes, probes to begin with: one that met an
-/// arm in a bad state is outvoted.
+/// Latest trials that decide how long a message takes, probes to begin with.
 const TRIALS: usize = 3;
 
 /// Slices have drifted apart where one lasts for more than so many times the other. Less is
 /// what trials differ by, and would be followed in vain.
 const APART: f64 = 1.25;
+
+/// Quantiles of Student's t for 95 % intervals of two and of three trials.
+const STUDENT_T: [f64; TRIALS - 1] = [12.706, 4.303];
+
+/// A slice lasts for no more than so many times the baseline's, as far as is known.
+const LONGEST: f64 = 4.0;
 
 impl Group {
     fn baseline(&self) -> Option<&GroupArm> {
@@ -69,8 +78,8 @@ impl CellState {
         for arm in state.arms.iter_mut().filter(|arm| arm.arm.role != Role::Baseline) {
             let ratios = probes.iter().filter_map(|p| Group::ln_ratio(p, &arm.arm, baseline_ns));
             arm.latest = ratios.collect();
-            if let Some(ln) = work::median(arm.latest.clone()).filter(|_| !arm.is_recalled) {
-                (arm.message_ns, arm.is_probed) = (baseline_ns * ln.exp(), true);
+            if let Some(range) = Range::of(&arm.latest).filter(|_| !arm.is_recalled) {
+                (arm.message_ns, arm.is_probed) = (baseline_ns * range.nearest().exp(), true);
             }
         }
         self.learn_rate(group);
@@ -164,14 +173,45 @@ impl CellState {
 
 impl GroupArm {
     /// Makes its slices as long as the baseline's, a message of which counts as so long, if
-    /// they have drifted apart.
+    /// the latest trials leave no doubt that they have drifted apart.
     fn keep_equal(&mut self, baseline_ns: f64) {
         let enough = Some(&self.latest).filter(|latest| latest.len() >= TRIALS);
-        let Some(ln) = enough.and_then(|latest| work::median(latest.clone())) else { return };
-        let message_ns = baseline_ns * ln.exp();
-        if !(1.0 / APART..=APART).contains(&(message_ns / self.message_ns)) {
-            (self.message_ns, self.copies) = (message_ns, None);
+        let Some(range) = enough.and_then(|latest| Range::of(latest)) else { return };
+        if !range.has_room_for((self.message_ns / baseline_ns).ln()) {
+            (self.message_ns, self.copies) = (baseline_ns * range.nearest().exp(), None);
         }
+    }
+}
+
+/// Where trials put an arm's time per message over the baseline's, ln.
+#[derive(Debug, Clone, Copy)]
+struct Range {
+    mean: f64,
+    half_width: f64,
+}
+
+impl Range {
+    /// A 95 % interval of at most [`TRIALS`] trials; one alone is taken at its word.
+    fn of(ratios: &[f64]) -> Option<Range> {
+        let n = ratios.len() as f64;
+        let mean = ratios.iter().sum::<f64>() / n;
+        let square = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>();
+        let half_width = match ratios.len() {
+            0 => return None,
+            1 => 0.0,
+            trials => STUDENT_T[trials.min(TRIALS) - 2] * (square / (n - 1.0) / n).sqrt(),
+        };
+        Some(Range { mean, half_width })
+    }
+
+    /// The value in it that is nearest to the baseline's.
+    fn nearest(&self) -> f64 {
+        let width = self.half_width.min(LONGEST.ln());
+        0.0_f64.clamp(self.mean - width, self.mean + width)
+    }
+
+    fn has_room_for(&self, ln: f64) -> bool {
+        (ln - self.mean).abs() <= self.half_width + APART.ln()
     }
 }
 
