@@ -190,12 +190,12 @@ pub fn measured_message_ns(trial: &TrialOutcome, arm: usize) -> Option<f64> {
 }
 
 /// How many times as long a message of an arm takes as one of another arm of the same trial,
-/// ln: the median over the rounds that count. What slows both in a round is not in it.
+/// ln, in each round that counts. What slows both in a round is not in it.
 #[must_use]
-pub fn measured_ln_ratio(trial: &TrialOutcome, arm: usize, to: usize) -> Option<f64> {
+pub fn measured_ln_ratios(trial: &TrialOutcome, arm: usize, to: usize) -> Vec<f64> {
     let others: BTreeMap<u32, f64> = measured(trial, to).collect();
     let ratio = |(round, ns): (u32, f64)| Some((ns / others.get(&round)?).ln());
-    median(measured(trial, arm).filter_map(ratio).collect())
+    measured(trial, arm).filter_map(ratio).collect()
 }
 
 /// The middle of some values, or of the two that are in the middle; null without any.

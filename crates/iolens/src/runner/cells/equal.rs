@@ -30,6 +30,10 @@ const APART: f64 = 1.25;
 /// Quantiles of Student's t for 95 % intervals of two and of three trials.
 const STUDENT_T: [f64; TRIALS - 1] = [12.706, 4.303];
 
+/// What single rounds differ by, in their standard deviations, is no reason for other work: a
+/// state may last for all rounds of some trials, and turns of the scheduler come out even.
+const DEVIATIONS: f64 = 2.0;
+
 /// A slice lasts for no more than so many times the baseline's, as far as is known.
 const LONGEST: f64 = 4.0;
 
@@ -39,13 +43,14 @@ impl Group {
     }
 
     /// Of an arm of a trial, how many times as long a message takes as one of the baseline,
-    /// ln: within rounds where that is in the trial too, and else beside `baseline_ns`.
-    fn ln_ratio(trial: &TrialOutcome, arm: &Arm, baseline_ns: f64) -> Option<f64> {
+    /// ln: in each round where that is in the trial too, and else beside `baseline_ns`.
+    fn ln_ratios(trial: &TrialOutcome, arm: &Arm, baseline_ns: f64) -> Option<Vec<f64>> {
         let index = place(trial, arm)?;
-        match trial.arms.iter().position(|found| found.arm.role == Role::Baseline) {
-            Some(baseline) => work::measured_ln_ratio(trial, index, baseline),
-            None => Some((work::measured_message_ns(trial, index)? / baseline_ns).ln()),
-        }
+        let ratios = match trial.arms.iter().position(|found| found.arm.role == Role::Baseline) {
+            Some(baseline) => work::measured_ln_ratios(trial, index, baseline),
+            None => vec![(work::measured_message_ns(trial, index)? / baseline_ns).ln()],
+        };
+        (!ratios.is_empty()).then_some(ratios)
     }
 }
 
@@ -76,7 +81,7 @@ impl CellState {
         }
         let baseline_ns = baseline.message_ns;
         for arm in state.arms.iter_mut().filter(|arm| arm.arm.role != Role::Baseline) {
-            let ratios = probes.iter().filter_map(|p| Group::ln_ratio(p, &arm.arm, baseline_ns));
+            let ratios = probes.iter().filter_map(|p| Group::ln_ratios(p, &arm.arm, baseline_ns));
             arm.latest = ratios.collect();
             if let Some(range) = Range::of(&arm.latest).filter(|_| !arm.is_recalled) {
                 (arm.message_ns, arm.is_probed) = (baseline_ns * range.nearest().exp(), true);
@@ -110,8 +115,8 @@ impl CellState {
         state.baseline_ns = now.or(state.baseline_ns);
         let beside_ns = state.baseline_ns.unwrap_or(of_slices_ns);
         for arm in state.arms.iter_mut().filter(|arm| arm.arm.role != Role::Baseline) {
-            let Some(ln) = Group::ln_ratio(trial, &arm.arm, beside_ns) else { continue };
-            arm.latest.push(ln);
+            let Some(ratios) = Group::ln_ratios(trial, &arm.arm, beside_ns) else { continue };
+            arm.latest.push(ratios);
             let old = arm.latest.len().saturating_sub(TRIALS);
             arm.latest.drain(..old);
             arm.keep_equal(of_slices_ns);
@@ -191,15 +196,19 @@ struct Range {
 }
 
 impl Range {
-    /// A 95 % interval of at most [`TRIALS`] trials; one alone is taken at its word.
-    fn of(ratios: &[f64]) -> Option<Range> {
-        let n = ratios.len() as f64;
-        let mean = ratios.iter().sum::<f64>() / n;
-        let square = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>();
-        let half_width = match ratios.len() {
-            0 => return None,
+    /// Of the rounds of at most [`TRIALS`] trials: a 95 % interval over these, or what rounds
+    /// differ by where that is more. One trial alone is taken at its word.
+    fn of(trials: &[Vec<f64>]) -> Option<Range> {
+        let middles = trials.iter().filter_map(|rounds| work::median(rounds.clone()));
+        let middles: Vec<f64> = middles.collect();
+        let (mean, deviation) = moments(&middles)?;
+        let half_width = match middles.len() {
             1 => 0.0,
-            trials => STUDENT_T[trials.min(TRIALS) - 2] * (square / (n - 1.0) / n).sqrt(),
+            n => {
+                let of_trials = STUDENT_T[n.min(TRIALS) - 2] * deviation / (n as f64).sqrt();
+                let (_, deviation) = moments(&trials.concat())?;
+                of_trials.max(DEVIATIONS * deviation)
+            }
         };
         Some(Range { mean, half_width })
     }
@@ -213,6 +222,14 @@ impl Range {
     fn has_room_for(&self, ln: f64) -> bool {
         (ln - self.mean).abs() <= self.half_width + APART.ln()
     }
+}
+
+/// Mean and standard deviation, which is 0 of one value.
+fn moments(values: &[f64]) -> Option<(f64, f64)> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let square = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    (!values.is_empty()).then(|| (mean, (square / (n - 1.0).max(1.0)).sqrt()))
 }
 
 /// How long a slice of this trial's cell has to be: it ends with a word from the other end,
