@@ -153,7 +153,7 @@ pub(super) fn series(
 ) -> Vec<Series> {
     let alone = header.plan.measures_alone(cell);
     let mut all = Vec::new();
-    for quantity in [Some(Quantity::of(cell)), Quantity::cpu_of(cell)].into_iter().flatten() {
+    for &quantity in Quantity::all(cell) {
         for arm in arms {
             let used = visits.primary.used(&arm.label);
             let pairs = pairs_of(cell, arm, &visits.primary, &used, quantity, alone);

@@ -69,6 +69,8 @@ impl CellState {
     /// Takes from probes of a group what a message of each arm takes.
     pub(crate) fn learn(&mut self, group: usize, probes: &[TrialOutcome]) {
         self.target = probes.iter().map(least_slice).fold(self.target, Nanos::max);
+        // A rate is taken from what requests take, and slices by a schedule are equal anyway.
+        let is_exact = self.open_loop().is_some();
         let state = &mut self.groups[group];
         let own_ns = |arm: &Arm| {
             let of_probe = |probe| work::measured_message_ns(probe, place(probe, arm)?);
@@ -84,7 +86,8 @@ impl CellState {
             let ratios = probes.iter().filter_map(|p| Group::ln_ratios(p, &arm.arm, baseline_ns));
             arm.latest = ratios.collect();
             if let Some(range) = Range::of(&arm.latest).filter(|_| !arm.is_recalled) {
-                (arm.message_ns, arm.is_probed) = (baseline_ns * range.nearest().exp(), true);
+                let ln = if is_exact { range.mean } else { range.nearest() };
+                (arm.message_ns, arm.is_probed) = (baseline_ns * ln.exp(), true);
             }
         }
         self.learn_rate(group);
@@ -197,13 +200,14 @@ struct Range {
 
 impl Range {
     /// Of the rounds of at most [`TRIALS`] trials: a 95 % interval over these, or what rounds
-    /// differ by where that is more. One trial alone is taken at its word.
+    /// differ by where that is more. One trial alone decides no more than where others look:
+    /// where a slice lasts for as long whatever is in it, they would find it confirmed.
     fn of(trials: &[Vec<f64>]) -> Option<Range> {
         let middles = trials.iter().filter_map(|rounds| work::median(rounds.clone()));
         let middles: Vec<f64> = middles.collect();
         let (mean, deviation) = moments(&middles)?;
         let half_width = match middles.len() {
-            1 => 0.0,
+            1 => LONGEST.ln(),
             n => {
                 let of_trials = STUDENT_T[n.min(TRIALS) - 2] * deviation / (n as f64).sqrt();
                 let (_, deviation) = moments(&trials.concat())?;

@@ -36,6 +36,9 @@ struct Simulated {
 /// A machine on which the arms of this label are so many times as slow.
 type Slow = (&'static str, f64);
 const WELL: Slow = ("", 1.0);
+/// One on which slices last for a turn of the scheduler, whatever is in them.
+const CROWDED: Slow = ("", f64::NAN);
+const TURN_NS: u64 = 3_800_000;
 
 impl Simulated {
     fn new() -> Simulated {
@@ -79,7 +82,10 @@ fn outcome(trial: &Trial, (label, times): Slow) -> TrialOutcome {
         let mood = [1.0, 1.6, 0.8][slice.round as usize % 3];
         let slow = if trial.arms[slice.arm].label == label { times } else { 1.0 };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a time")]
-        let time_ns = (mood * slow * MESSAGE_NS * messages as f64 + OVERHEAD_NS) as u64;
+        let time_ns = match times.is_nan() {
+            true => TURN_NS,
+            false => (mood * slow * MESSAGE_NS * messages as f64 + OVERHEAD_NS) as u64,
+        };
         SliceOutcome {
             seq: u32::try_from(seq).unwrap(),
             round: slice.round,
@@ -165,6 +171,17 @@ fn slices_that_have_drifted_apart_are_corrected() {
         assert!(!is_equal(lengths[0]), "{lengths:?}");
         // Three trials agree, from the next one on.
         assert!(lengths[3..].iter().all(|&length| is_equal(length)), "{lengths:?}");
+    }
+}
+
+/// A first look that was wrong is not confirmed by slices that last as long with any work.
+#[test]
+fn turns_of_the_scheduler_confirm_nothing() {
+    for first in [("write", 2.0), ("write", 0.4), ("send (A/A)", 3.0)] {
+        let mut run = Simulated::probed([first, CROWDED, CROWDED, CROWDED]);
+        for length in [(); 4].map(|()| length(&run.pass(CROWDED), first.0)) {
+            assert!((0.99..1.01).contains(&length), "{first:?}: {length}");
+        }
     }
 }
 
