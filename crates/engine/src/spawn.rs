@@ -10,11 +10,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 use iolens_model::shell;
 use iolens_sys::errno::Errno;
 use iolens_sys::launch::Program;
-use iolens_sys::{detach, inherit, signal, storage};
+use iolens_sys::{detach, file, inherit, signal, storage};
 
 use crate::trial::Launch;
 
@@ -92,23 +93,40 @@ pub(crate) fn spawn_apart(
     }
 }
 
-/// Runs a program of others to its end, in the C locale; what it said on its standard
-/// error.
+/// A program that takes longer to read or copy a file than this has stopped.
+const RUN_LIMIT: Duration = Duration::from_secs(60 * 60);
+
+/// Runs a program of others to its end, in the C locale; the last that it said on its standard
+/// error. It ends with the calling thread.
 ///
 /// Errors: what was started, how it ended and what it said.
 pub(crate) fn run_to_end(arguments: &[String]) -> Result<String, String> {
-    let (program, rest) = arguments.split_first().ok_or("no program is named")?;
-    let output = Command::new(program)
-        .args(rest)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .output()
-        .map_err(|e| format!("cannot start {program}: {}", Errno::from(e)))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    match output.status.success() {
+    run_within(arguments, RUN_LIMIT)
+}
+
+fn run_within(arguments: &[String], limit: Duration) -> Result<String, String> {
+    let name = arguments.first().ok_or("no program is named")?;
+    let errors = file::in_folder(&std::env::temp_dir())
+        .map_err(|errno| format!("cannot make a file for the errors of {name}: {errno}"))?;
+    let copy = errors.try_clone().map_err(|e| {
+        format!("cannot duplicate the file for the errors of {name}: {}", Errno::from(e))
+    })?;
+    let cannot = |errno: Errno| format!("cannot start {name}: {errno}");
+    let argv: Vec<Vec<u8>> = arguments.iter().map(|word| word.as_bytes().to_vec()).collect();
+    let mut program =
+        Program::with(&find(name)?, &argv, copy, &[("LC_ALL", "C")]).map_err(cannot)?;
+    let command = || shell::join(arguments);
+    let ended = program.run_within(limit).map_err(|errno| match errno {
+        Errno::ETIMEDOUT => {
+            format!("`{}` was killed: it had not ended after {} s", command(), limit.as_secs())
+        }
+        errno => cannot(errno),
+    })?;
+    let status = ExitStatus::from_raw(ended.status);
+    let said = last_words(&errors).unwrap_or_default().trim().to_owned();
+    match status.success() {
         true => Ok(said),
-        false => Err(format!("`{}` {}: {said}", shell::join(arguments), describe(output.status))),
+        false => Err(format!("`{}` {}: {said}", command(), describe(status))),
     }
 }
 
@@ -152,16 +170,21 @@ pub(crate) fn obituary(status: ExitStatus, errors: &File) -> String {
 }
 
 /// The last line of what a program has said, without what was not meant to be read.
-pub(crate) fn last_line(mut errors: &File) -> Option<String> {
+pub(crate) fn last_line(errors: &File) -> Option<String> {
+    let text = last_words(errors)?;
+    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
+    let shown = line.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+    Some(shown.collect())
+}
+
+/// The end of what a program has said; null where that cannot be read.
+fn last_words(mut errors: &File) -> Option<String> {
     let bytes = errors.metadata().ok()?.len();
     let from = bytes.saturating_sub(ERRORS_BYTES_MAX);
     errors.seek(std::io::SeekFrom::Start(from)).ok()?;
     let mut text = Vec::new();
     errors.take(ERRORS_BYTES_MAX).read_to_end(&mut text).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-    let shown = line.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
-    Some(shown.collect())
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// How a process ended, in words.
@@ -175,5 +198,65 @@ pub(crate) fn describe(status: ExitStatus) -> String {
         (Some(signal), _) => format!("was killed by signal {signal}"),
         (None, Some(code)) => format!("exited with status {code}"),
         (None, None) => "ended".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolens_sys::clock;
+    use iolens_sys::fork::{self, Patience};
+
+    use super::*;
+
+    fn run(script: &str, limit: Duration) -> Result<String, String> {
+        let words = ["sh", "-c", script].map(str::to_owned);
+        run_within(&words, limit)
+    }
+
+    #[test]
+    fn what_a_program_says_is_kept_from_its_end_alone() {
+        let long = Duration::from_secs(60);
+        let script = "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i+1)); done >&2; \
+                      echo $LC_ALL >&2";
+        let said = run(script, long).unwrap();
+        assert!(said.len() as u64 <= ERRORS_BYTES_MAX && said.ends_with("line 1999\nC"), "{said}");
+        assert_eq!(
+            run("echo why >&2; exit 3", long),
+            Err("`sh -c 'echo why >&2; exit 3'` exited with status 3: why".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_killed() {
+        let why = run("cat /dev/zero >/dev/null & wait", Duration::ZERO).unwrap_err();
+        assert!(why.ends_with("was killed: it had not ended after 0 s"), "{why}");
+    }
+
+    /// Nobody is left to kill it, or to want what it does.
+    #[test]
+    fn a_program_ends_with_who_waits_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("id");
+        let script = format!("echo $$ >{}; exec tail -f /dev/null", place.display());
+        let words = ["sh", "-c", &script].map(str::to_owned);
+        let waits = fork::start(|| u8::from(run_to_end(&words).is_err())).unwrap();
+        let id = loop {
+            let text = std::fs::read_to_string(&place).unwrap_or_default();
+            match text.strip_suffix('\n') {
+                Some(id) => break id.to_owned(),
+                None => std::thread::yield_now(),
+            }
+        };
+        fork::kill(waits).unwrap();
+        while !matches!(fork::ended(Patience::Waits), Ok(Some(_))) {}
+        let lives = || {
+            let stat = std::fs::read_to_string(format!("/proc/{id}/stat"));
+            stat.is_ok_and(|stat| !stat.contains(") Z "))
+        };
+        let deadline_ns = clock::monotonic_ns() + 20_000_000_000;
+        while lives() && clock::monotonic_ns() < deadline_ns {
+            std::thread::yield_now();
+        }
+        assert!(!lives());
     }
 }

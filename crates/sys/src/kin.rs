@@ -75,18 +75,27 @@ pub fn switches(root: &Root, thread: u32) -> Option<[u64; 2]> {
     Some([number("voluntary_ctxt_switches")?, number("nonvoluntary_ctxt_switches")?])
 }
 
-/// The addresses on which somebody waits for connections, from the text of
+/// A socket on which somebody waits for connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Listening {
+    /// Where.
+    pub address: SocketAddr,
+    /// The socket's number, as descriptors show it.
+    pub inode: u64,
+}
+
+/// The sockets on which somebody waits for connections, from the text of
 /// /proc/net/tcp or /proc/net/tcp6.
 ///
 /// Source: proc_pid_net(5); net/ipv4/tcp_ipv4.c, get_tcp4_sock: words of the address are
 /// numbers of this machine's byte order.
 #[must_use]
-pub fn tcp_listeners(text: &str) -> Vec<SocketAddr> {
+pub fn tcp_listeners(text: &str) -> Vec<Listening> {
     /// `TCP_LISTEN`, include/net/tcp_states.h.
     const LISTEN: &str = "0A";
     let of_line = |line: &str| {
-        let fields: Vec<&str> = line.split_whitespace().take(4).collect();
-        let [_, local, _, LISTEN] = fields[..] else { return None };
+        let fields: Vec<&str> = line.split_whitespace().take(10).collect();
+        let [_, local, _, LISTEN, .., inode] = fields[..] else { return None };
         let (words, port) = local.split_once(':')?;
         let word = |at: usize| {
             let digits = words.get(8 * at..8 * at + 8)?;
@@ -103,9 +112,56 @@ pub fn tcp_listeners(text: &str) -> Vec<SocketAddr> {
             }
             _ => return None,
         };
-        Some(SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?))
+        let address = SocketAddr::new(ip, u16::from_str_radix(port, 16).ok()?);
+        Some(Listening { address, inode: inode.parse().ok()? })
     };
     text.lines().filter_map(of_line).collect()
+}
+
+/// Whether a process or one that it started has a socket; null where that cannot be known:
+/// somebody's descriptors may not be read, or the kernel does not tell who started whom.
+///
+/// Source: proc_pid_fd(5).
+#[must_use]
+pub fn has_socket(root: &Root, pid: u32, inode: u64) -> Option<bool> {
+    let tree = Tree::below(root, pid);
+    let mut is_known = root.read("proc/thread-self/children").is_ok();
+    for &pid in &tree.processes {
+        match holds(root, pid, inode) {
+            Some(true) => return Some(true),
+            // What has gone meanwhile has no descriptors.
+            None => is_known &= root.names(&format!("proc/{pid}/task")).is_empty(),
+            Some(false) => {}
+        }
+    }
+    is_known.then_some(false)
+}
+
+/// A process of this machine that has a socket, with its name; null where none of those has it
+/// whose descriptors may be read.
+#[must_use]
+pub fn holder(root: &Root, inode: u64) -> Option<(u32, String)> {
+    let all = root.names("proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let pid = all.into_iter().find(|&pid| holds(root, pid, inode) == Some(true))?;
+    Some((pid, root.read(&format!("proc/{pid}/comm")).ok()?))
+}
+
+/// Whether a process has a socket; null where its descriptors may not be read.
+fn holds(root: &Root, pid: u32, inode: u64) -> Option<bool> {
+    let wanted = format!("socket:[{inode}]");
+    let folder = format!("proc/{pid}/fd");
+    std::fs::read_dir(root.path(&folder)).ok()?;
+    let mut is_known = true;
+    for fd in root.names(&folder) {
+        let path = format!("{folder}/{fd}");
+        match std::fs::read_link(root.path(&path)) {
+            Ok(target) if target.to_str() == Some(&*wanted) => return Some(true),
+            Ok(_) => {}
+            // It was closed meanwhile.
+            Err(e) => is_known &= e.kind() == std::io::ErrorKind::NotFound,
+        }
+    }
+    is_known.then_some(false)
 }
 
 #[cfg(test)]
@@ -147,9 +203,15 @@ mod tests {
             let Ok(listener) = TcpListener::bind(ip) else { continue };
             let address = listener.local_addr().unwrap();
             let text = root.read(&format!("proc/self/net/{file}")).unwrap();
-            assert!(tcp_listeners(&text).contains(&address), "{address}");
+            let found = tcp_listeners(&text).into_iter().find(|found| found.address == address);
+            let inode = found.unwrap_or_else(|| panic!("{address}")).inode;
+            let own = std::process::id();
+            assert_eq!(has_socket(&root, own, inode), Some(true));
+            let name = root.read("proc/self/comm").unwrap();
+            assert_eq!(holder(&root, inode), Some((own, name)));
         }
         let other = "  sl  local_address rem_address   st\n   0: 0100007F:1F90 00000000:0000 01\n";
         assert_eq!(tcp_listeners(other), []);
+        assert_eq!(holder(&root, u64::MAX), None);
     }
 }

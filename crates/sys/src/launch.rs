@@ -15,13 +15,17 @@
 
 use std::ffi::{CString, OsString, c_char, c_int, c_void};
 use std::fs::File;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use rustix::process::{Pid, PidfdFlags, WaitId, WaitIdOptions, getpid, pidfd_open, waitid};
+
+use crate::clock::monotonic_ns;
 use crate::errno::Errno;
+use crate::poll::is_readable;
 
 /// Stack of a child until it executes, in 16-byte units: a few calls deep.
 const STACK_UNITS: usize = (64 << 10) / 16;
@@ -69,11 +73,26 @@ impl Program {
     ///
     /// Errors: `EINVAL` for a text with a zero byte in it, and open(2) of /dev/null.
     pub fn new(path: &Path, argv: &[Vec<u8>], errors: File) -> Result<Program, Errno> {
+        Program::with(path, argv, errors, &[])
+    }
+
+    /// As [`Self::new`], with these variables in place of this process's.
+    ///
+    /// Errors: as [`Self::new`].
+    pub fn with(
+        path: &Path,
+        argv: &[Vec<u8>],
+        errors: File,
+        environment: &[(&str, &str)],
+    ) -> Result<Program, Errno> {
         let word = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::EINVAL);
         let null = File::options().read(true).write(true).open("/dev/null")?;
         let mut words = argv.iter().map(|text| word(text)).collect::<Result<Vec<_>, _>>()?;
         let arguments = words.len();
-        for (name, value) in std::env::vars_os() {
+        let is_ours = |name: &OsString| environment.iter().all(|&(other, _)| *name != *other);
+        let ours = std::env::vars_os().filter(|(name, _)| is_ours(name));
+        let given = environment.iter().map(|&(name, value)| (name.into(), value.into()));
+        for (name, value) in ours.chain(given) {
             let (name, value): (OsString, OsString) = (name, value);
             words.push(word(&[&name.into_vec()[..], b"=", &value.into_vec()[..]].concat())?);
         }
@@ -96,8 +115,24 @@ impl Program {
     ///
     /// Errors: why it was not started: of clone(2), or of execve(2).
     pub fn run(&mut self) -> Result<Ended, Errno> {
-        let pid = self.start(0, false)?;
+        let pid = self.start(&Parent::this(), 0, false)?;
         wait(pid)
+    }
+
+    /// Starts it and waits for its end, at most so long: then it is killed, with what it has
+    /// started and is in its process group. It is killed as well if the calling thread ends
+    /// first.
+    ///
+    /// Errors: as [`Self::run`]; `ETIMEDOUT` for one that was killed; of pidfd_open(2).
+    pub fn run_within(&mut self, limit: Duration) -> Result<Ended, Errno> {
+        let pid = self.start(&Parent::this(), 0, true)?;
+        let begun = Begun { pid, ended: Mutex::new(None) };
+        let has_ended = begun.ends_within(limit);
+        if has_ended != Ok(true) {
+            begun.kill();
+        }
+        let ended = begun.wait()?;
+        if has_ended? { Ok(ended) } else { Err(Errno::ETIMEDOUT) }
     }
 
     /// Starts it and does not wait, in a process group of its own. It is killed if the
@@ -108,24 +143,25 @@ impl Program {
     ///
     /// Errors: as [`Self::run`].
     pub fn begin(&mut self) -> Result<Begun, Errno> {
-        let pid = match self.start(libc::CLONE_NEWPID, true) {
+        let parent = Parent::this();
+        let pid = match self.start(&parent, libc::CLONE_NEWPID, true) {
             // EPERM without rights, ENOSPC and EUSERS beyond limits, EINVAL without the
             // kernel's option: whatever it was, one without a namespace tells of the rest.
-            Err(_) => self.start(0, true)?,
+            Err(_) => self.start(&parent, 0, true)?,
             Ok(pid) => pid,
         };
         Ok(Begun { pid, ended: Mutex::new(None) })
     }
 
-    fn start(&mut self, apart: c_int, leads: bool) -> Result<libc::pid_t, Errno> {
+    fn start(&mut self, parent: &Parent, apart: c_int, leads: bool) -> Result<libc::pid_t, Errno> {
         let null = self.null.as_raw_fd();
         let mut job = Job {
             path: self.path.as_ptr(),
             argv: self.argv.as_ptr(),
             envp: self.envp.as_ptr(),
             files: [null, null, self.errors.as_raw_fd()],
-            // SAFETY: getpid(2) takes nothing and cannot fail.
-            parent: if apart == 0 { unsafe { libc::getpid() } } else { 0 },
+            parent: if apart == 0 { parent.id } else { 0 },
+            parent_fd: parent.fd.as_ref().map_or(-1, AsRawFd::as_raw_fd),
             leads,
             mask: no_signals(),
             errno: 0,
@@ -179,7 +215,6 @@ impl Begun {
     ///
     /// Errors: of waitid(2) and wait4(2), which are not documented for a child of ours.
     pub fn wait(&self) -> Result<Ended, Errno> {
-        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
         let pid = Pid::from_raw(self.pid).ok_or(Errno::ESRCH)?;
         // It keeps its id until it is waited for below, where nobody kills it any more.
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
@@ -193,6 +228,20 @@ impl Begun {
                 // It has ended, and with it what it left in its group.
                 let _ = crate::fork::kill_group(self.id());
                 Ok(*ended.insert(wait(self.pid)?))
+            }
+        }
+    }
+
+    /// Whether it ends within so long; it is not waited for.
+    fn ends_within(&self, limit: Duration) -> Result<bool, Errno> {
+        let pid = Pid::from_raw(self.pid).ok_or(Errno::ESRCH)?;
+        let fd = pidfd_open(pid, PidfdFlags::empty())?;
+        let limit_ns = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = monotonic_ns().saturating_add(limit_ns);
+        loop {
+            match is_readable(fd.as_fd(), deadline_ns.saturating_sub(monotonic_ns())) {
+                Err(Errno::EINTR) => {}
+                result => return result,
             }
         }
     }
@@ -217,6 +266,21 @@ impl Begun {
     }
 }
 
+/// Who starts a child.
+struct Parent {
+    id: libc::pid_t,
+    /// Readable from its end, also within another pid namespace, where every parent's id is 0;
+    /// null where the system has no such thing (Linux 5.3).
+    fd: Option<OwnedFd>,
+}
+
+impl Parent {
+    fn this() -> Parent {
+        let id = getpid();
+        Parent { id: id.as_raw_nonzero().get(), fd: pidfd_open(id, PidfdFlags::empty()).ok() }
+    }
+}
+
 /// What the child needs, all of it made before.
 struct Job {
     path: *const c_char,
@@ -226,6 +290,8 @@ struct Job {
     files: [RawFd; 3],
     /// The id of the parent as the child sees it: 0 from within another pid namespace.
     parent: libc::pid_t,
+    /// As [`Parent::fd`]; -1 for none.
+    parent_fd: RawFd,
     /// Whether it is to lead a process group.
     leads: bool,
     /// The signals that the caller blocks.
@@ -246,7 +312,7 @@ extern "C" fn child(job: *mut c_void) -> c_int {
         }
         let dies = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         // Whose parent had ended before is told of no end.
-        let has_parent = libc::getppid() == (*job).parent;
+        let has_parent = libc::getppid() == (*job).parent && !has_ended((*job).parent_fd);
         let mut ready = dies == 0 && has_parent;
         ready = ready && (!(*job).leads || libc::setpgid(0, 0) == 0);
         for (to, &from) in (0..).zip(&(*job).files) {
@@ -261,6 +327,14 @@ extern "C" fn child(job: *mut c_void) -> c_int {
         (&raw mut (*job).errno).write_volatile(if errno == 0 { libc::ESRCH } else { errno });
         libc::_exit(127)
     }
+}
+
+/// Whether a process has ended, by its descriptor; false where there is none.
+fn has_ended(fd: RawFd) -> bool {
+    let mut polled = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one struct, which lives on this stack; the call is async-signal-safe, and leaves
+    // out what has a negative number.
+    unsafe { libc::poll(&raw mut polled, 1, 0) > 0 }
 }
 
 fn no_signals() -> libc::sigset_t {
@@ -387,6 +461,46 @@ mod tests {
         while started.is_some_and(lives) {
             assert!(!apart, "it ended with it");
             std::thread::yield_now();
+        }
+    }
+
+    fn program(script: &str, environment: &[(&str, &str)]) -> (Program, File) {
+        let errors = crate::file::in_folder(&std::env::temp_dir()).unwrap();
+        let words = ["sh", "-c", script].map(|word| word.as_bytes().to_vec());
+        let copy = errors.try_clone().unwrap();
+        (Program::with("/bin/sh".as_ref(), &words, copy, environment).unwrap(), errors)
+    }
+
+    #[test]
+    fn one_that_takes_too_long_is_killed() {
+        let (mut program, _) = program("cat /dev/zero >/dev/null & wait", &[]);
+        let limit = Duration::from_millis(1);
+        assert_eq!(program.run_within(limit), Err(Errno::ETIMEDOUT));
+        let (mut program, mut errors) = self::program("echo $PATH $MINE >&2", &[("MINE", "yes")]);
+        let ended = program.run_within(Duration::from_secs(60)).unwrap();
+        assert!(ExitStatus::from_raw(ended.status).success());
+        let mut text = String::new();
+        errors.rewind().unwrap();
+        errors.read_to_string(&mut text).unwrap();
+        assert!(text.ends_with("yes\n"), "{text}");
+    }
+
+    /// In a pid namespace of its own the id of a parent tells nothing.
+    #[test]
+    fn one_whose_parent_has_ended_is_not_started() {
+        let child = crate::fork::start(|| 0).unwrap();
+        let id = Pid::from_raw(child.cast_signed()).unwrap();
+        let fd = pidfd_open(id, PidfdFlags::empty()).unwrap();
+        let (mut program, _) = program("exit 0", &[]);
+        while !matches!(crate::fork::ended(crate::fork::Patience::Waits), Ok(Some(_))) {}
+        let parent = Parent { fd: Some(fd), ..Parent::this() };
+        for apart in [0, libc::CLONE_NEWPID] {
+            let started = program.start(&parent, apart, false);
+            let refused = if apart == 0 { Errno::ESRCH } else { Errno::EPERM };
+            match started {
+                Err(errno) if errno == Errno::ESRCH || errno == refused => {}
+                started => panic!("{started:?}"),
+            }
         }
     }
 

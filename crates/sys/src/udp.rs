@@ -128,20 +128,38 @@ pub fn address(fd: BorrowedFd<'_>) -> Result<SocketAddr, SetupError> {
     step(tried, getsockname(fd).and_then(SocketAddr::try_from))
 }
 
-/// Throws away what has arrived; how many datagrams it was.
+/// Memory that the kernel charges for a datagram, at least: the headers of its buffer
+/// (`SKB_TRUESIZE`, include/linux/skbuff.h) are more than that on every machine.
+const CHARGED_MIN: usize = 512;
+
+/// Throws away what has arrived; how many datagrams it was. A flood does not keep it: what its
+/// queue could hold at once is the most that it takes, and what comes meanwhile is for the next
+/// call.
 ///
 /// Errors: see recv(2).
 pub fn drain(fd: BorrowedFd<'_>) -> Result<usize, Errno> {
+    // A datagram that does not fit is cut, and gone all the same.
+    let next = || recv(fd, &mut [0u8; 1][..], RecvFlags::DONTWAIT).map(drop);
+    counted(waiting_max(fd)?, || next().map_err(Errno::from))
+}
+
+/// How often there was one more.
+fn counted(most: usize, mut next: impl FnMut() -> Result<(), Errno>) -> Result<usize, Errno> {
     let mut datagrams = 0;
-    loop {
-        // A datagram that does not fit is cut, and gone all the same.
-        match recv(fd, &mut [0u8; 1][..], RecvFlags::DONTWAIT) {
-            Ok(_) => datagrams += 1,
-            Err(e) if Errno::from(e) == Errno::EAGAIN => return Ok(datagrams),
-            Err(e) if Errno::from(e) == Errno::EINTR => {}
-            Err(e) => return Err(e.into()),
+    while datagrams < most {
+        match next() {
+            Ok(()) => datagrams += 1,
+            Err(Errno::EAGAIN) => break,
+            Err(Errno::EINTR) => {}
+            Err(errno) => return Err(errno),
         }
     }
+    Ok(datagrams)
+}
+
+/// Datagrams that a socket's queue can hold, at most: the last one may go beyond its limit.
+fn waiting_max(fd: BorrowedFd<'_>) -> Result<usize, Errno> {
+    Ok(sockopt::socket_recv_buffer_size(fd)? / CHARGED_MIN + 1)
 }
 
 /// Where messages go that name it themselves.
@@ -349,6 +367,24 @@ mod tests {
         }
         socket::send(sender.as_fd(), &[7; 250]).unwrap();
         assert_eq!(drain(receiver.as_fd()), Ok(3));
+        assert_eq!(drain(receiver.as_fd()), Ok(0));
+    }
+
+    #[test]
+    fn a_flood_keeps_nobody() {
+        let mut came = 0;
+        let flood = || {
+            came += 1;
+            if came <= 200 { Ok(()) } else { Err(Errno::EAGAIN) }
+        };
+        assert_eq!(counted(100, flood), Ok(100));
+        // The kernel makes the smallest buffer of it that it has, and all of that is taken.
+        let receiver = bound(any(), 1, Duration::from_secs(20)).unwrap();
+        let to = SocketAddr::from(([127, 0, 0, 1], port(receiver.as_fd()).unwrap()));
+        let sender = std::net::UdpSocket::bind(any()).unwrap();
+        (0..1000).for_each(|_| drop(sender.send_to(&[], to)));
+        let taken = drain(receiver.as_fd()).unwrap();
+        assert!((1..=waiting_max(receiver.as_fd()).unwrap()).contains(&taken), "{taken}");
         assert_eq!(drain(receiver.as_fd()), Ok(0));
     }
 }

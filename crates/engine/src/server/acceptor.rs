@@ -164,15 +164,7 @@ impl Reserve {
             Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS => {
                 Ok(self.close_one(listener, waiting, tally))
             }
-            // Of the connection that was to be taken, also those that its network
-            // passes on (accept(2)).
-            Errno::EINTR
-            | Errno::ECONNABORTED
-            | Errno::ENETUNREACH
-            | Errno::ENOPROTOOPT
-            | Errno::EOPNOTSUPP
-            | Errno::EPERM
-            | Errno::ETIMEDOUT => Ok(After::Next),
+            errno if is_of_one_connection(errno) => Ok(After::Next),
             errno => Err(errno),
         }
     }
@@ -220,6 +212,21 @@ impl Reserve {
         fill(files);
         After::Next
     }
+}
+
+/// Whether an error of accept(2) is about the connection that was to be taken: also those that
+/// its network passes on.
+pub(super) fn is_of_one_connection(errno: Errno) -> bool {
+    matches!(
+        errno,
+        Errno::EINTR
+            | Errno::ECONNABORTED
+            | Errno::ENETUNREACH
+            | Errno::ENOPROTOOPT
+            | Errno::EOPNOTSUPP
+            | Errno::EPERM
+            | Errno::ETIMEDOUT
+    )
 }
 
 /// Takes descriptors until there are enough, or no more.

@@ -192,18 +192,8 @@ impl Server {
     /// Errors: what the model needs and was refused; nobody listens any more.
     pub fn start(self) -> Result<Running, String> {
         let (begun, hears) = sync_channel(1);
-        let failed = |what: &str, errno: Errno| format!("cannot {what}: {errno}");
-        let context = Arc::new(Context {
-            tallies: Tallies::new().map_err(|e| failed("get memory for counts", e))?,
-            offer: self.offer,
-            address: self.address,
-            live: Live::default(),
-            reserve: Arc::new(Reserve::new()),
-            stop: Event::new().map_err(|e| failed("make an eventfd", e))?,
-            ended: Event::new().map_err(|e| failed("make an eventfd", e))?,
-            begun: Mutex::new(Some(begun)),
-            failure: Mutex::new(None),
-        });
+        let failed = |what: &str, errno: Errno| cannot(what)(errno);
+        let context = Arc::new(Context::of(self.offer, self.address, begun)?);
         let copies: std::io::Result<Vec<OwnedFd>> =
             self.listeners.iter().map(OwnedFd::try_clone).collect();
         let copies = copies.map_err(|e| failed("duplicate a socket", e.into()))?;
@@ -329,6 +319,21 @@ impl Running {
 }
 
 impl Context {
+    /// Errors: what it needs and was refused.
+    fn of(offer: Offer, address: SocketAddr, begun: SyncSender<()>) -> Result<Context, String> {
+        Ok(Context {
+            tallies: Tallies::new().map_err(cannot("get memory for counts"))?,
+            offer,
+            address,
+            live: Live::default(),
+            reserve: Arc::new(Reserve::new()),
+            stop: Event::new().map_err(cannot("make an eventfd"))?,
+            ended: Event::new().map_err(cannot("make an eventfd"))?,
+            begun: Mutex::new(Some(begun)),
+            failure: Mutex::new(None),
+        })
+    }
+
     /// Runs the model to its end.
     fn run(self: &Arc<Context>, listeners: Vec<OwnedFd>) {
         let pinned = match &self.offer.cpus {

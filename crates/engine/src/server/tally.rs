@@ -21,7 +21,8 @@ const COMMON: usize = 0;
 const TASK: usize = 0;
 const CONNECTIONS: usize = 1;
 const REQUESTS: usize = 2;
-const MISHAPS: usize = 3;
+const WAITS: usize = 3;
+const MISHAPS: usize = 4;
 
 const _: () = assert!(MISHAPS + Mishap::ALL.len() <= ROW);
 
@@ -164,6 +165,18 @@ impl Tally {
         self.place(TASK).store(id.into(), Ordering::Relaxed);
     }
 
+    /// Says whether the owner waits for a connection: it is one of [`Tallies::idle`] then, and is
+    /// counted out by others when it ends without a word.
+    #[inline]
+    pub(super) fn set_waits(&self, waits: bool) {
+        self.place(WAITS).store(waits.into(), Ordering::SeqCst);
+    }
+
+    /// Whether it said so.
+    pub(super) fn waits(&self) -> bool {
+        self.place(WAITS).load(Ordering::SeqCst) != 0
+    }
+
     /// A connection was taken.
     #[inline]
     pub(super) fn connection(&self) {
@@ -208,6 +221,7 @@ impl Tally {
 impl Drop for Tally {
     fn drop(&mut self) {
         self.set_task(0);
+        self.set_waits(false);
         let mut free = self.tallies.free.lock().unwrap_or_else(PoisonError::into_inner);
         free.given_back.push(self.row);
     }

@@ -21,6 +21,17 @@ fn offer(model: &'static models::Entry, workers: u32) -> Offer {
     }
 }
 
+/// What a model is run with, without a thread of its own, and a listener.
+pub(super) fn context(
+    model: &'static models::Entry,
+    workers: u32,
+    begun: SyncSender<()>,
+) -> (Arc<Context>, OwnedFd) {
+    let mut server = Server::open(offer(model, workers)).unwrap();
+    let context = Context::of(server.offer, server.address, begun).unwrap();
+    (Arc::new(context), server.listeners.remove(0))
+}
+
 /// Asks once, on a connection of its own.
 fn ask(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).unwrap();

@@ -7,8 +7,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 use iolens_model::copy::External;
+use iolens_model::outcome::ArmFact;
 use iolens_sys::errno::Errno;
-use iolens_sys::kin::{self, Tree};
+use iolens_sys::kin::{self, Listening, Tree};
 use iolens_sys::launch::Begun;
 use iolens_sys::proc::Root;
 use iolens_sys::{clock, file};
@@ -79,60 +80,117 @@ impl Program {
     /// Waits until it listens where it is to.
     ///
     /// Errors: it does not, or it has ended.
-    pub(super) fn wait_until_it_listens(&self) -> Result<(), Failure> {
-        let (name, address) = (&self.name, self.address);
-        let deadline_ns = clock::monotonic_ns() + LISTEN_LIMIT_NS;
+    pub(super) fn wait_until_it_listens(&self) -> Result<Owner, Failure> {
+        self.wait_for(LISTEN_LIMIT_NS)
+    }
+
+    fn wait_for(&self, limit_ns: u64) -> Result<Owner, Failure> {
+        let deadline_ns = clock::monotonic_ns() + limit_ns;
         loop {
-            let elsewhere = match self.listens() {
-                Listens::There => return Ok(()),
-                Listens::Elsewhere(ip) => Some(ip),
-                Listens::Nowhere => None,
-            };
+            let found = self.listens();
+            if let Listens::There(owner) = found {
+                return Ok(owner);
+            }
             if let Some(how) = self.failure() {
-                return Err(Failure::cause(format!("{how} before it listened on {address}")));
+                let who = self.stranger(found).map(|who| format!(": {who}")).unwrap_or_default();
+                let address = self.address;
+                return Err(Failure::cause(format!("{how} before it listened on {address}{who}")));
             }
             let now_ns = clock::monotonic_ns();
             if now_ns >= deadline_ns {
-                let port = address.port();
-                return Err(Failure::cause(match elsewhere {
-                    Some(ip) => format!(
-                        "`{name}` listens on {ip}, where its client cannot reach it, and not on \
-                         {address}: let it listen on all addresses, or on {{address}}, which \
-                         stands for the right one in --external"
-                    ),
-                    None => format!(
-                        "`{name}` did not listen on port {port} within {} s of its start: {{port}} \
-                         in --external stands for the port that it must listen on",
-                        LISTEN_LIMIT_NS / 1_000_000_000
-                    ),
-                }));
+                return Err(Failure::cause(self.does_not_listen(found, limit_ns)));
             }
             clock::sleep_until_ns(now_ns + LOOK_NS);
         }
     }
 
-    /// Where somebody listens on its port.
+    /// Why its client cannot reach it.
+    fn does_not_listen(&self, found: Listens, limit_ns: u64) -> String {
+        let (name, address) = (&self.name, self.address);
+        if let Some(who) = self.stranger(found) {
+            return format!(
+                "`{name}` does not listen on {address}: {who}. Try again, which takes another \
+                 port; a program that hands its socket to others, as a daemon does, must stay in \
+                 the foreground"
+            );
+        }
+        match found {
+            Listens::Elsewhere(ip) => format!(
+                "`{name}` listens on {ip}, where its client cannot reach it, and not on \
+                 {address}: let it listen on all addresses, or on {{address}}, which \
+                 stands for the right one in --external"
+            ),
+            _ => format!(
+                "`{name}` did not listen on port {port} within {} s of its start: {{port}} \
+                 in --external stands for the port that it must listen on",
+                limit_ns / 1_000_000_000,
+                port = address.port(),
+            ),
+        }
+    }
+
+    /// Who has its port in its place.
+    fn stranger(&self, found: Listens) -> Option<String> {
+        let Listens::Stranger(inode) = found else { return None };
+        let port = self.address.port();
+        Some(match kin::holder(&self.root, inode) {
+            Some((pid, name)) => format!("process {pid} ({name}) listens on port {port}"),
+            None => format!("a process that it did not start listens on port {port}"),
+        })
+    }
+
+    /// Where it listens on its port, or who else does.
     fn listens(&self) -> Listens {
         let read = |file: &str| self.root.read(&format!("proc/self/net/{file}"));
         let text = |file: &str| read(file).unwrap_or_default();
         let all = [text("tcp"), text("tcp6")];
         let mut found = Listens::Nowhere;
-        for listener in all.iter().flat_map(|text| kin::tcp_listeners(text)) {
-            if listener.port() != self.address.port() {
+        for Listening { address, inode } in all.iter().flat_map(|text| kin::tcp_listeners(text)) {
+            if address.port() != self.address.port() {
                 continue;
             }
-            if listener.ip().is_unspecified() || listener.ip() == self.address.ip() {
-                return Listens::There;
+            let is_its_own = kin::has_socket(&self.root, self.id(), inode);
+            let is_reached = address.ip().is_unspecified() || address.ip() == self.address.ip();
+            match (is_reached, is_its_own) {
+                (true, Some(true)) => return Listens::There(Owner::Known),
+                (true, None) => found = Listens::There(Owner::Unknown),
+                (true, Some(false)) if found == Listens::Nowhere => {
+                    found = Listens::Stranger(inode);
+                }
+                (false, Some(true) | None) if found == Listens::Nowhere => {
+                    found = Listens::Elsewhere(address.ip());
+                }
+                _ => {}
             }
-            found = Listens::Elsewhere(listener.ip());
         }
         found
     }
 }
 
+/// Whether it is known that the program itself listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The socket is one of its descriptors.
+    Known,
+    /// Its descriptors may not be read: somebody listens on its port.
+    Unknown,
+}
+
+impl Owner {
+    /// What a reader of the arm's numbers should know of it.
+    pub(super) fn fact(self, arm: usize) -> Option<ArmFact> {
+        let value = "not known to be the program: who has the socket may not be read in /proc";
+        let value = value.to_owned();
+        (self == Owner::Unknown).then(|| ArmFact { arm, name: "who listens".to_owned(), value })
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Listens {
-    There,
+    There(Owner),
     Elsewhere(IpAddr),
+    /// Who listens has this socket, which the program has not.
+    Stranger(u64),
     Nowhere,
 }
 
@@ -176,6 +234,18 @@ mod tests {
              127.0.0.1:{port}"
         );
         assert_eq!(told, expect);
+    }
+
+    #[test]
+    fn a_stranger_on_its_port_is_not_measured() {
+        let program = program(&["tail", "-f", "/dev/null"]).unwrap();
+        let _stranger = TcpListener::bind(program.address()).unwrap();
+        let why = program.wait_for(0).unwrap_err().what;
+        let port = program.address().port();
+        let who = format!("process {} (", std::process::id());
+        assert!(why.contains(&who) && why.contains(&format!("listens on port {port}")), "{why}");
+        program.stop();
+        program.watch();
     }
 
     #[test]

@@ -196,7 +196,7 @@ fn be_program(
     let program = Program::start(external, place.address())?;
     family.is_program(program.id());
     let (address, stopping) = (program.address(), AtomicBool::new(false));
-    std::thread::scope(|scope| {
+    let owner = std::thread::scope(|scope| {
         scope.spawn(|| {
             let how = program.watch();
             if !stopping.load(Ordering::SeqCst) {
@@ -205,10 +205,11 @@ fn be_program(
                 let _ = say(&FromWorker::Failed { failure });
             }
         });
-        let served = program.wait_until_it_listens().and_then(|()| {
+        let served = program.wait_until_it_listens().and_then(|owner| {
             say(&FromWorker::Serving { address }).map_err(|_| gone())?;
             let settled = Settled { tasks: 0, limit: trial.stall_limit };
-            take_turns((setting, settled), &mut family, &program, (turns, say))
+            take_turns((setting, settled), &mut family, &program, (turns, say))?;
+            Ok(owner)
         });
         stopping.store(true, Ordering::SeqCst);
         program.stop();
@@ -216,6 +217,7 @@ fn be_program(
     })?;
     let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);
     place.describe(&mut facts);
+    facts.arm_facts.extend(owner.fact(task.arm));
     let served = Served {
         model: external.name.clone(),
         service: setting.service.clone(),

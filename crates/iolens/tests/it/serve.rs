@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::harness::{Finished, Place, Running, is_alive, started};
+use crate::harness::{Finished, Place, Running, is_alive, send_signal, started};
 use crate::skip;
 
 mod limits;
@@ -520,6 +520,24 @@ fn prefork_makes_more_when_all_are_busy() {
     drop(clients);
     let served = serving.stop();
     assert_eq!((number(&served, "requests"), mishaps(&served)), (9, vec![]));
+}
+
+/// Those that wait may be killed by others, and tell nobody.
+#[test]
+fn prefork_makes_more_when_those_that_wait_were_killed() {
+    let place = Place::new();
+    let serving = Serving::start(&place, "prefork --workers 2");
+    for round in 0..2 {
+        for pid in family(serving.pid()) {
+            send_signal(pid, "KILL");
+            while is_alive(pid) {
+                std::thread::yield_now();
+            }
+        }
+        let mut client = serving.connect();
+        assert_eq!(client.ask("1 a"), "1 a", "{round}");
+    }
+    serving.stop();
 }
 
 #[test]

@@ -105,6 +105,8 @@ pub struct ServerRing {
     /// Requests whose last completion has not come.
     under_way: usize,
     rearms: u64,
+    /// What is told next: a request that could not be made again.
+    later: Option<Completion>,
 }
 
 impl std::fmt::Debug for ServerRing {
@@ -139,6 +141,7 @@ impl ServerRing {
             listener,
             under_way: 0,
             rearms: 0,
+            later: None,
         };
         for id in 0..buffers.count {
             ring.entries.provide(id, &ring.memory);
@@ -174,12 +177,13 @@ impl ServerRing {
     ///
     /// Errors: of io_uring_enter(2); `ENOTCONN` for a slot without connection.
     pub fn receive(&mut self, slot: u32) -> Result<(), Errno> {
-        let of = self.slots.get_mut(slot as usize).filter(|of| !of.receives && !of.closes);
+        let of = self.slots.get(slot as usize).filter(|of| !of.receives && !of.closes);
         let of = of.ok_or(Errno::ENOTCONN)?;
         let socket = of.socket.as_ref().ok_or(Errno::ENOTCONN)?;
         let entry = opcode::RecvMulti::new(Fd(socket.as_raw_fd()), GROUP).build();
-        of.receives = true;
-        self.push(entry, RECEIVE, slot)
+        self.push(entry, RECEIVE, slot)?;
+        self.slots[slot as usize].receives = true;
+        Ok(())
     }
 
     /// Asks for nothing more of a connection: [`Completion::ReceiveEnded`] with
@@ -196,7 +200,7 @@ impl ServerRing {
     /// Errors: of io_uring_enter(2); `EBUSY` for a connection with a send under
     /// way, `ENOTCONN` for a slot without one.
     pub fn send(&mut self, slot: u32, bytes: Vec<u8>) -> Result<(), Errno> {
-        let of = self.slots.get_mut(slot as usize).ok_or(Errno::ENOTCONN)?;
+        let of = self.slots.get(slot as usize).ok_or(Errno::ENOTCONN)?;
         let socket = of.socket.as_ref().ok_or(Errno::ENOTCONN)?;
         if of.sends.is_some() {
             return Err(Errno::EBUSY);
@@ -204,8 +208,10 @@ impl ServerRing {
         let length = u32::try_from(bytes.len()).map_err(|_| Errno::EMSGSIZE)?;
         let (fd, flags) = (Fd(socket.as_raw_fd()), libc::MSG_NOSIGNAL | libc::MSG_WAITALL);
         let entry = opcode::Send::new(fd, bytes.as_ptr(), length).flags(flags).build();
-        of.sends = Some(bytes);
-        self.push(entry, SEND, slot)
+        self.push(entry, SEND, slot)?;
+        // They stay where they are on the heap, which is where the entry points to.
+        self.slots[slot as usize].sends = Some(bytes);
+        Ok(())
     }
 
     /// Ends a connection, when what is under way on it has ended too.
@@ -244,6 +250,11 @@ impl ServerRing {
     /// The next thing that has come; never waits.
     #[inline]
     pub fn completed(&mut self) -> Option<Completion> {
+        if self.later.is_some()
+            && let Some(completion) = self.told_later()
+        {
+            return Some(completion);
+        }
         loop {
             let entry = self.uring.completion().next()?;
             let ends = !cqueue::more(entry.flags());
@@ -301,13 +312,27 @@ impl ServerRing {
         slot
     }
 
+    /// What is left to tell, unless its connection was closed meanwhile.
+    #[cold]
+    fn told_later(&mut self) -> Option<Completion> {
+        let completion = self.later.take()?;
+        match completion {
+            Completion::ReceiveEnded { slot, .. }
+                if self.slots[slot as usize].closes || self.socket(slot).is_none() =>
+            {
+                None
+            }
+            completion => Some(completion),
+        }
+    }
+
     fn accepted(&mut self, result: i32, ends: bool) -> Option<Completion> {
         if result < 0 {
             return Some(Completion::AcceptEnded(Errno::from_raw(-result)));
         }
         if ends {
             self.rearms += 1;
-            let _ = self.accept();
+            self.later = self.accept().err().map(Completion::AcceptEnded);
         }
         // SAFETY: the kernel has just made this descriptor, for this completion.
         let socket = unsafe { OwnedFd::from_raw_fd(result) };
@@ -339,7 +364,10 @@ impl ServerRing {
             (Ok(1..), Some(filled)) => {
                 if ends {
                     self.rearms += 1;
-                    let _ = self.receive(slot);
+                    self.later = self
+                        .receive(slot)
+                        .err()
+                        .map(|errno| Completion::ReceiveEnded { slot, result: Err(errno) });
                 }
                 Some(Completion::Received { slot, filled })
             }

@@ -15,7 +15,7 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
-use io_uring::{IoUring, opcode};
+use io_uring::{EnterFlags, IoUring, opcode};
 
 use super::{LAST_WAIT, OpenError, setup};
 use crate::errno::Errno;
@@ -30,7 +30,7 @@ pub enum Way {
     Write,
 }
 
-/// One request.
+/// One request, see [`TransferRing::queue`].
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// Which way.
@@ -147,7 +147,9 @@ impl TransferRing {
         Ok(())
     }
 
-    /// Queues a request, which is handed over with the next [`Self::submit`].
+    /// Queues a request, which is handed over with the next [`Self::submit`]. The file stays
+    /// open until then: the entry has its number alone, and whatever file has that number
+    /// by then is read or written.
     ///
     /// Errors: `EBUSY` for a slot that has one, `EINVAL` for bytes beyond the memory.
     #[inline]
@@ -166,8 +168,7 @@ impl TransferRing {
         };
         let entry = entry.user_data(slot as u64);
         // SAFETY: the entry points into the ring's memory, which it keeps to itself
-        // from now on: see the note of the module. A descriptor that is closed
-        // meanwhile is answered with an error.
+        // from now on: see the note of the module.
         unsafe { self.uring.submission().push(&entry) }.map_err(|_| Errno::EBUSY)?;
         self.busy[slot] = true;
         self.under_way += 1;
@@ -195,24 +196,33 @@ impl TransferRing {
         Some(Ended { slot, result })
     }
 
-    /// Ends what is under way; whether the kernel may still use the memory.
+    /// Requests that the kernel has, and has not ended.
+    fn handed_over(&mut self) -> usize {
+        self.under_way.saturating_sub(self.uring.submission().len())
+    }
+
+    /// Ends what is under way; whether the kernel may still use the memory. What is only
+    /// queued is never handed over: its file may be closed by now.
     fn end(&mut self) -> bool {
         while self.ended().is_some() {}
-        if self.under_way == 0 {
+        if self.handed_over() == 0 {
             return false;
         }
         let limit = Timespec::from(LAST_WAIT);
         // Whether there was anything left to cancel shows in the completions.
         let _ = self.uring.submitter().register_sync_cancel(Some(limit), CancelBuilder::any());
         let args = SubmitArgs::new().timespec(&limit);
-        while self.under_way > 0 {
-            let waited = self.uring.submitter().submit_with_args(1, &args);
+        let flags = (EnterFlags::GETEVENTS | EnterFlags::EXT_ARG).bits();
+        while self.handed_over() > 0 {
+            // SAFETY: with `EXT_ARG` the argument is a `SubmitArgs`, which lives on this stack
+            // with all that it points to.
+            let waited = unsafe { self.uring.submitter().enter(0, 1, flags, Some(&args)) };
             while self.ended().is_some() {}
             if waited.is_err_and(|e| e.raw_os_error() != Some(libc::EINTR)) {
                 break;
             }
         }
-        self.under_way > 0
+        self.handed_over() > 0
     }
 }
 
@@ -240,6 +250,8 @@ mod tests {
     use std::io::Write;
     use std::os::fd::AsFd;
     use std::os::unix::fs::FileExt;
+
+    use rustix::io::fcntl_dupfd_cloexec;
 
     use super::*;
     use crate::file;
@@ -280,6 +292,31 @@ mod tests {
         let mut bytes = [9; 8];
         assert_eq!(other.read_at(&mut bytes, 0).unwrap(), 7);
         assert_eq!(&bytes[..7], b"\x00456789");
+    }
+
+    /// The number of a file that is closed is given to another one.
+    #[test]
+    fn what_is_only_queued_is_written_nowhere_when_the_ring_goes() {
+        let name = "what_is_only_queued_is_written_nowhere_when_the_ring_goes";
+        let Some(mut ring) = ring(name) else { return };
+        let [meant, other] = [(); 2].map(|()| file::in_folder(&std::env::temp_dir()).unwrap());
+        // Numbers that no other test of this process is given.
+        const NUMBERS: i32 = 700;
+        let file = fcntl_dupfd_cloexec(&meant, NUMBERS).unwrap();
+        let number = file.as_raw_fd();
+        // One that the kernel has, and that ends when it is cancelled.
+        let (silent, _open) = std::io::pipe().unwrap();
+        let read = Request { way: Way::Read, file: meant.as_fd(), offset: 0, from: 0, bytes: 5 };
+        ring.queue(0, &Request { file: silent.as_fd(), ..read }).unwrap();
+        ring.queue(1, &read).unwrap();
+        assert_eq!(await_end(&mut ring), Ended { slot: 1, result: Ok(0) });
+        ring.queue(1, &Request { way: Way::Write, file: file.as_fd(), ..read }).unwrap();
+        assert_eq!(ring.under_way(), 2);
+        drop(file);
+        let file = fcntl_dupfd_cloexec(&other, NUMBERS).unwrap();
+        assert_eq!(file.as_raw_fd(), number);
+        drop(ring);
+        assert_eq!([meant, other].map(|file| file.metadata().unwrap().len()), [0, 0]);
     }
 
     #[test]

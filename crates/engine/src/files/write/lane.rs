@@ -161,9 +161,10 @@ pub(super) trait Put: Send {
 
 /// An engine with all that its loop is compiled for.
 struct Writing<'a, P, W> {
+    /// Goes before the file: it may have requests about it.
+    put: P,
     /// Of the engine's own, with its flags.
     file: OwnedFd,
-    put: P,
     /// As it was before the first block.
     fresh: W,
     /// As it was before the last slice.

@@ -53,6 +53,9 @@ const DOCS: Docs = Docs {
          is in the first requests.",
 };
 
+/// Time between two looks whether children have ended by themselves, which tell nobody.
+const LOOK_NS: u64 = 1_000_000_000;
+
 /// The children, and what they tell their parent by.
 struct Family<'a> {
     context: &'a Context,
@@ -77,11 +80,13 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
     }
     let result = first.and_then(|()| {
         while !context.is_stopping() {
-            match poll::readable(&[family.wanted.as_fd(), context.stop.as_fd()], u64::MAX) {
+            match poll::readable(&[family.wanted.as_fd(), context.stop.as_fd()], LOOK_NS) {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(cannot("wait for children")(errno)),
             }
-            if family.wanted.take() && !context.is_stopping() && family.grow().is_err() {
+            family.reap();
+            let is_short = family.wanted.take() || family.nobody_waits();
+            if is_short && !context.is_stopping() && family.grow().is_err() {
                 tally.mishap(Mishap::NoTask);
             }
         }
@@ -96,11 +101,11 @@ impl Family<'_> {
     ///
     /// Errors: there is not even one.
     fn grow(&mut self) -> Result<(), String> {
-        self.reap();
         for index in 0..self.context.offer.workers {
             let mut hands = self.context.hands()?;
             // Counted before it is there, so that it cannot be asked for twice.
             self.context.tallies.idle().fetch_add(1, Ordering::SeqCst);
+            hands.answers.tally.set_waits(true);
             let started = fork::start(|| {
                 hands.answers.tally.set_task(process::id());
                 serve(self.context, &mut self.acceptor, &self.wanted, &mut hands);
@@ -120,11 +125,23 @@ impl Family<'_> {
         Ok(())
     }
 
-    /// Takes note of those that have ended, which none does by itself.
+    /// Takes note of those that have ended, which none does by itself: they wait for nothing
+    /// any more.
     fn reap(&mut self) {
         while let Ok(Some(ended)) = fork::ended(Patience::Looks) {
-            self.children.retain(|(id, _)| *id != ended.id);
+            let idle = self.context.tallies.idle();
+            self.children.retain(|(id, tally)| {
+                if *id == ended.id && tally.waits() {
+                    idle.fetch_sub(1, Ordering::SeqCst);
+                }
+                *id != ended.id
+            });
         }
+    }
+
+    /// Whether no child waits for a connection, by what each of them says.
+    fn nobody_waits(&self) -> bool {
+        !self.children.iter().any(|(_, tally)| tally.waits())
     }
 
     fn end(&mut self) {
@@ -148,12 +165,15 @@ fn serve(context: &Context, acceptor: &mut Acceptor, wanted: &Event, hands: &mut
     while let Ok(taken) = acceptor.take(&hands.answers.tally) {
         match taken {
             Taken::Connection(socket) => {
+                // First, and last below: who is killed between is never counted out twice.
+                hands.answers.tally.set_waits(false);
                 if idle.fetch_sub(1, Ordering::SeqCst) == 1 {
                     wanted.set();
                 }
                 blocking::serve(socket.as_fd(), hands);
                 drop(socket);
                 idle.fetch_add(1, Ordering::SeqCst);
+                hands.answers.tally.set_waits(true);
             }
             Taken::None => {}
             Taken::Over => return,

@@ -19,7 +19,7 @@ use crate::server::acceptor::{Acceptor, BURST, Taken};
 use crate::server::conversation::Wants;
 use crate::server::ready::{Peer, Peers, Until, number};
 use crate::server::tally::Tally;
-use crate::server::{Context, NEVER, cannot};
+use crate::server::{Context, Hands, NEVER, cannot};
 
 /// The registry entry.
 pub(super) static ENTRY: Entry = Entry {
@@ -85,11 +85,13 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
         let added = pool.epoll.add(fd, number(fd) as u64, Trigger::Readable);
         added.map_err(cannot("watch a descriptor"))?;
     }
-    // So that what cannot be made is known now.
-    drop(context.hands()?);
+    // So that what cannot be made is known now, and no thread ends without a word.
+    let hands = (0..context.offer.workers).map(|_| context.hands());
+    let hands = hands.collect::<Result<Vec<_>, String>>()?;
     std::thread::scope(|scope| {
-        for _ in 0..context.offer.workers {
-            let started = std::thread::Builder::new().spawn_scoped(scope, || pool.work());
+        for hands in hands {
+            let work = || pool.work(hands);
+            let started = std::thread::Builder::new().spawn_scoped(scope, work);
             if let Err(error) = started {
                 pool.end();
                 return Err(format!("cannot start a thread: {error}"));
@@ -150,8 +152,8 @@ impl Pool<'_> {
     }
 
     /// What the threads do that serve.
-    fn work(&self) {
-        let Ok(mut hands) = self.context.hands() else { return };
+    fn work(&self, mut hands: Hands) {
+        hands.answers.tally.set_task(process::thread_id());
         while let Some(mut peer) = self.next() {
             let trigger = match peer.serve(&mut hands, Until::OneCall) {
                 Wants::Nothing => continue,
@@ -201,5 +203,34 @@ impl Pool<'_> {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+    use crate::server::tests::context;
+
+    /// A server whose threads have all ended would take connections and answer nobody.
+    #[test]
+    fn threads_that_cannot_serve_are_why_it_does_not_begin() {
+        let (begun, hears) = sync_channel(1);
+        let (context, listener) = context(&ENTRY, 4, begun);
+        let mut tallies: Vec<Tally> = std::iter::from_fn(|| context.tallies.take()).collect();
+        // Enough to see that one can be made.
+        tallies.truncate(tallies.len() - 2);
+        let result = std::thread::scope(|scope| {
+            let running = scope.spawn(|| {
+                let result = run(&context, vec![listener]);
+                context.begin_sender();
+                result
+            });
+            let has_begun = hears.recv().is_ok();
+            context.end();
+            (has_begun, running.join().unwrap())
+        });
+        assert_eq!(result, (false, Err("there are too many threads or processes".to_owned())));
     }
 }

@@ -17,7 +17,7 @@ use iolens_sys::io_uring::{Buffers, Completion, ServerRing};
 use iolens_sys::tcp;
 
 use super::{Docs, Entry, never_waits, only};
-use crate::server::acceptor::{After, Reserve};
+use crate::server::acceptor::{After, Reserve, is_of_one_connection};
 use crate::server::conversation::{Conversation, Wants, Wire};
 use crate::server::{Context, Hands, NEVER, RECEIVE_BYTES, cannot};
 use crate::uring::refusal;
@@ -105,7 +105,7 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
             Err(errno) => return Err(cannot("wait for completions")(errno)),
         }
         while let Some(completion) = this.ring.completed() {
-            this.take(completion).map_err(cannot("hand requests over"))?;
+            this.take(completion)?;
         }
     }
     Ok(())
@@ -113,8 +113,8 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
 
 impl UringLoop {
     #[inline]
-    fn take(&mut self, completion: Completion) -> Result<(), Errno> {
-        match completion {
+    fn take(&mut self, completion: Completion) -> Result<(), String> {
+        let done = match completion {
             Completion::Received { slot, filled } => {
                 let Some(peer) = self.peers.get_mut(slot as usize) else { return Ok(()) };
                 let bytes = self.ring.bytes(&filled);
@@ -130,10 +130,11 @@ impl UringLoop {
                 self.enter(slot)
             }
             Completion::ReceiveEnded { slot, result } => self.receive_ended(slot, result),
-            Completion::AcceptEnded(errno) => self.cannot_accept(errno),
+            Completion::AcceptEnded(errno) => return self.cannot_accept(errno),
             Completion::Waits => self.accept_one(),
             Completion::Stop => Ok(()),
-        }
+        };
+        done.map_err(cannot("hand requests over"))
     }
 
     fn enter(&mut self, slot: u32) -> Result<(), Errno> {
@@ -241,16 +242,17 @@ impl UringLoop {
         Ok(())
     }
 
-    /// The request that takes connections has ended. Without a descriptor the next
-    /// one would end at once, so somebody has to come before it is made.
+    /// The request that takes connections has ended.
     #[cold]
-    fn cannot_accept(&mut self, errno: Errno) -> Result<(), Errno> {
-        match errno {
-            Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS => self.ring.watch(),
-            // Nobody listens any more.
-            Errno::EINVAL | Errno::ECANCELED => Ok(()),
-            _ => self.ring.accept(),
-        }
+    fn cannot_accept(&mut self, errno: Errno) -> Result<(), String> {
+        let is_stopping = self.hands.answers.tally.tallies().is_stopping();
+        let done = match Next::after(errno, is_stopping) {
+            Next::Again => self.ring.accept(),
+            Next::Watch => self.ring.watch(),
+            Next::Over => Ok(()),
+            Next::Fails => Err(errno),
+        };
+        done.map_err(cannot("take connections"))
     }
 
     /// Somebody waits to be taken.
@@ -263,6 +265,32 @@ impl UringLoop {
             self.enter(slot)?;
         }
         self.ring.accept()
+    }
+}
+
+/// What follows when the request that takes connections has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Another one.
+    Again,
+    /// Somebody has to come before it is made: it would end at once.
+    Watch,
+    /// Nothing: nobody listens any more.
+    Over,
+    /// The end of the server: another one would end in the same way, again and again.
+    Fails,
+}
+
+impl Next {
+    fn after(errno: Errno, is_stopping: bool) -> Next {
+        match errno {
+            _ if is_stopping => Next::Over,
+            Errno::EMFILE | Errno::ENFILE | Errno::ENOMEM | Errno::ENOBUFS | Errno::EAGAIN => {
+                Next::Watch
+            }
+            errno if is_of_one_connection(errno) => Next::Again,
+            _ => Next::Fails,
+        }
     }
 }
 
@@ -301,5 +329,20 @@ impl Wire for RingWire<'_> {
 
     fn finish(&mut self) {
         *self.finishes = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_of_accepting_that_is_not_known_is_no_loop_and_not_silent() {
+        let after = |errno| Next::after(errno, false);
+        assert_eq!(after(Errno::EMFILE), Next::Watch);
+        assert_eq!(after(Errno::ECONNABORTED), Next::Again);
+        for errno in [Errno::EINVAL, Errno::ECANCELED, Errno::EBADF, Errno::EIO] {
+            assert_eq!((after(errno), Next::after(errno, true)), (Next::Fails, Next::Over));
+        }
     }
 }

@@ -213,10 +213,19 @@ fn nobody_came(trial: &Trial, error: tcp::SetupError) -> Failure {
     Failure { consequence: failure.consequence || is_told_there, ..failure }
 }
 
+/// Connections that are closed in one go. A queue holds no more where nobody has raised
+/// net.core.somaxconn, and a flood refills it as fast as it is emptied.
+const TURNED_AWAY_MAX: u64 = 4096;
+
 /// Closes the connections that wait at a door; how many they were.
 pub(super) fn turn_away(door: &tcp::Listener) -> u64 {
+    counted(|| poll::is_readable(door.as_fd(), 0) == Ok(true) && door.accept().is_ok())
+}
+
+/// How often there was one more.
+fn counted(mut one_more: impl FnMut() -> bool) -> u64 {
     let mut strangers = 0;
-    while poll::is_readable(door.as_fd(), 0) == Ok(true) && door.accept().is_ok() {
+    while strangers < TURNED_AWAY_MAX && one_more() {
         strangers += 1;
     }
     strangers

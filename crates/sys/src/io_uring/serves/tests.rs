@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::IntoRawFd;
+use std::os::unix::net::UnixStream;
 
 use super::*;
 use crate::event::Event;
@@ -148,7 +150,71 @@ fn a_ring_that_is_dropped_closes_what_it_has() {
     assert!(matches!(client.read(&mut [0; 4]), Ok(0) | Err(_)));
 }
 
+/// What cannot be handed over is said, and may be asked for again.
+#[test]
+fn a_request_that_cannot_be_made_is_told_and_marks_nothing() {
+    let stop = Event::new().unwrap();
+    let buffers = Buffers { count: 2, bytes: 16 };
+    let test = "a_request_that_cannot_be_made_is_told_and_marks_nothing";
+    let Some((mut ring, mut client)) = open(test, &stop, buffers) else { return };
+    let slot = accepted(&mut ring);
+    let (other, _) = UnixStream::pair().unwrap();
+    // The kernel takes requests of the ring's own thread alone (`EEXIST`).
+    let refused = Some(Errno::from_raw(libc::EEXIST));
+    ring.fill();
+    elsewhere(&mut ring, move |ring| {
+        assert_eq!(ring.receive(slot).err(), refused);
+        assert_eq!(ring.send(slot, b"never".to_vec()).err(), refused);
+        let taken = ring.accepted(OwnedFd::from(other).into_raw_fd(), true);
+        assert!(matches!(taken, Some(Completion::Accepted(_))), "{taken:?}");
+        let ended = ring.completed();
+        assert!(
+            matches!(ended, Some(Completion::AcceptEnded(errno)) if Some(errno) == refused),
+            "{ended:?}"
+        );
+        let came = ring.received(slot, Ok(1), Some(0), true);
+        assert!(matches!(came, Some(Completion::Received { .. })), "{came:?}");
+        let ended = ring.completed();
+        assert!(
+            matches!(&ended, Some(Completion::ReceiveEnded { slot: of, result })
+                if *of == slot && result.err() == refused),
+            "{ended:?}"
+        );
+    });
+    ring.receive(slot).unwrap();
+    ring.send(slot, b"pong!".to_vec()).unwrap();
+    let mut reply = [0; 5];
+    ring.wait().unwrap();
+    client.read_exact(&mut reply).unwrap();
+    assert_eq!(&reply, b"pong!");
+    ring.close(slot);
+    ring.later = Some(Completion::ReceiveEnded { slot, result: Err(Errno::EBUSY) });
+    assert!(ring.told_later().is_none(), "it was closed");
+}
+
+/// Has another thread use the ring.
+fn elsewhere(ring: &mut ServerRing, work: impl FnOnce(&mut ServerRing) + Send) {
+    struct Lent<'a>(&'a mut ServerRing);
+    // SAFETY: this thread waits until the other one has ended; nothing of the ring is tied to
+    // a thread but the kernel's side, which refuses others with an error.
+    unsafe impl Send for Lent<'_> {}
+    let lent = Lent(ring);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let lent = lent;
+            work(lent.0);
+        });
+    });
+}
+
 impl ServerRing {
+    /// Queues as many requests as there is room for, which are about nothing.
+    fn fill(&mut self) {
+        while !self.uring.submission().is_full() {
+            self.stop_receiving(u32::MAX).unwrap();
+        }
+    }
+
     /// Hands over what was asked for.
     fn wait_for_nothing(&mut self) {
         self.uring.submit().unwrap();

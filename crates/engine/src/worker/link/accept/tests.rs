@@ -119,3 +119,14 @@ fn a_watched_port_is_shared_with_nobody() {
     let at = SocketAddr::new(HERE, udp::port(fd.as_fd()).unwrap());
     assert!(std::net::UdpSocket::bind(at).is_err());
 }
+
+/// Who floods a door does not keep the worker at it.
+#[test]
+fn a_flood_of_connections_ends() {
+    let mut came = 0;
+    let counted = counted(|| {
+        came += 1;
+        came <= 2 * TURNED_AWAY_MAX
+    });
+    assert_eq!(counted, TURNED_AWAY_MAX);
+}
