@@ -10,6 +10,7 @@
 
 mod keeper;
 mod launcher;
+pub mod lines;
 mod session;
 pub mod wire;
 
