@@ -8,6 +8,7 @@
 //!      └────────── worker ══ data ══════════┘
 //! ```
 
+mod answers;
 mod keeper;
 mod launcher;
 pub mod lines;
