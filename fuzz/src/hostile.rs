@@ -54,12 +54,18 @@ pub fn import(bytes: &[u8]) {
     }
 }
 
-/// A plan of a stored run that is to be measured again.
+/// A plan of a stored run that is to be measured again, and behind a NUL what is changed in it.
 pub fn stored_plan(bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
-    match iolens::stored_plan(&text) {
-        Ok(plan) => drop(serde_json::to_string(&plan).expect("what was read can be written")),
-        Err(message) => assert!(!message.is_empty()),
+    let (plan, edits) = bytes.split_at(bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()));
+    let mut text = String::from_utf8_lossy(plan).into_owned();
+    let mut choices = Choices(edits.get(1..).unwrap_or_default());
+    while !choices.0.is_empty() {
+        if let Value::Text(edited) = changed(Value::Text(text.clone()), &mut choices) {
+            text = edited;
+        }
+    }
+    if let Err(message) = iolens::stored_plan(&text) {
+        assert!(!message.is_empty());
     }
 }
 

@@ -98,6 +98,11 @@ fn no_description_of_a_machine_makes_it_panic() {
 #[test]
 fn no_stored_plan_makes_it_panic() {
     check("fuzz/seeds/stored", 60, hostile::stored_plan);
+    let plans = seeds("fuzz/seeds/stored");
+    let config = ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() };
+    proptest!(config, |(which in any::<Index>(), edits in vec(any::<u8>(), 1..12))| {
+        hostile::stored_plan(&[which.get(&plans), &[0][..], &edits].concat());
+    });
 }
 
 #[test]
