@@ -7,10 +7,12 @@ use std::io::Cursor;
 use std::path::Path;
 
 use iolens_audit::bounds::Bounds;
+use iolens_engine::far::lines::Lines;
 use iolens_engine::far::wire::{self, Frames, FromKeeper, ToKeeper};
+use iolens_engine::journal::Journal;
 use iolens_engine::load::Expected;
 use iolens_engine::worker::protocol::{FrameBuffer, FromWorker, ToWorker, read_frame, write_frame};
-use iolens_engine::{host, load, registry};
+use iolens_engine::{host, load, registry, sysctl};
 use iolens_model::run::Run;
 use iolens_report::text::Style;
 use iolens_report::{csv, html, json, text};
@@ -49,6 +51,21 @@ pub fn import(bytes: &[u8]) {
         if let Ok(run) = store.load(&id) {
             show(run, Shown::Text);
         }
+    }
+}
+
+/// A plan of a stored run that is to be measured again, and behind a NUL what is changed in it.
+pub fn stored_plan(bytes: &[u8]) {
+    let (plan, edits) = bytes.split_at(bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len()));
+    let mut text = String::from_utf8_lossy(plan).into_owned();
+    let mut choices = Choices(edits.get(1..).unwrap_or_default());
+    while !choices.0.is_empty() {
+        if let Value::Text(edited) = changed(Value::Text(text.clone()), &mut choices) {
+            text = edited;
+        }
+    }
+    if let Err(message) = iolens::stored_plan(&text) {
+        assert!(!message.is_empty());
     }
 }
 
@@ -107,6 +124,51 @@ fn keeper(bytes: &[u8]) {
             }
         }
     }
+}
+
+/// What comes from behind a launcher before there are frames: lines of a shell and of others.
+pub fn bootstrap(bytes: &[u8]) {
+    let read = |size: usize| {
+        let (mut lines, mut said) = (Lines::default(), Vec::new());
+        for piece in bytes.chunks(size) {
+            lines.extend(piece);
+            loop {
+                match lines.take() {
+                    Ok(Some(line)) => said.push(line),
+                    Ok(None) => break,
+                    // Nothing is read after that.
+                    Err(odd) => return (said, Some(odd), Vec::new()),
+                }
+            }
+        }
+        (said, None, lines.rest())
+    };
+    let at_once = read(bytes.len().max(1));
+    assert!(at_once.0.iter().all(|line| !line.contains('\n')));
+    assert_eq!(read(7), at_once);
+}
+
+/// The journal of sysctls, and the machine of who puts back what stands in it: the texts are
+/// separated by NUL.
+pub fn journal(bytes: &[u8]) {
+    const FILES: [&str; 4] = [
+        "run/iolens.journal",
+        "proc/sys/kernel/random/boot_id",
+        "proc/7/stat",
+        "proc/sys/net/core/high_order_alloc_disable",
+    ];
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    for (file, text) in FILES.iter().zip(bytes.split(|byte| *byte == 0)) {
+        let path = folder.path().join(file);
+        std::fs::create_dir_all(path.parent().expect("it has one")).expect("it can be made");
+        std::fs::write(path, text).expect("it can be written");
+    }
+    let outside = folder.path().join("proc/7/stat");
+    let before = std::fs::read(&outside).ok();
+    let journal = Journal::at(host::Root::at(folder.path()));
+    assert!(sysctl::sweep(&journal).iter().all(|said| !said.is_empty()));
+    // Nothing else is ever written, whatever a journal says.
+    assert_eq!(std::fs::read(&outside).ok(), before);
 }
 
 /// What a server answers: the first byte says what is expected, the second how

@@ -8,8 +8,10 @@
 //!      └────────── worker ══ data ══════════┘
 //! ```
 
+mod answers;
 mod keeper;
 mod launcher;
+pub mod lines;
 mod session;
 pub mod wire;
 

@@ -36,11 +36,16 @@ pub(crate) struct Owner {
     start_ticks: u64,
     /// `kernel.random.boot_id`.
     boot_id: String,
+    /// The inode of its PID namespace, in which `pid` is its id. Earlier builds wrote none down,
+    /// nor does one without /proc/self/ns: then it is taken for the one of who looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pid_namespace: Option<u64>,
 }
 
 /// What has become of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
+    /// Or it cannot be told: it is of another PID namespace, whose processes cannot be seen.
     Alive,
     Dead,
     /// Dead, and what it had changed too: the machine was started since.
@@ -57,12 +62,16 @@ impl Owner {
         let stat = root.read("proc/self/stat")?;
         let (_, start_ticks) = proc::process_start(&stat)
             .ok_or_else(|| format!("/proc/self/stat tells no start time: `{stat}`"))?;
-        Ok(Owner { pid: process::id(), start_ticks, boot_id: root.read(BOOT_ID)? })
+        let (pid, pid_namespace) = (process::id(), pid_namespace(root));
+        Ok(Owner { pid, start_ticks, boot_id: root.read(BOOT_ID)?, pid_namespace })
     }
 
     pub(crate) fn fate(&self, root: &Root) -> Fate {
         if root.read(BOOT_ID).is_ok_and(|boot_id| boot_id != self.boot_id) {
             return Fate::OfAnotherBoot;
+        }
+        if self.is_elsewhere(root) {
+            return Fate::Alive;
         }
         let stat = root.read(&format!("proc/{}/stat", self.pid)).unwrap_or_default();
         match proc::process_start(&stat) {
@@ -72,6 +81,16 @@ impl Owner {
             _ => Fate::Dead,
         }
     }
+
+    /// Whether it is of another PID namespace than who looks.
+    pub(crate) fn is_elsewhere(&self, root: &Root) -> bool {
+        self.pid_namespace.is_some() && self.pid_namespace != pid_namespace(root)
+    }
+}
+
+/// The inode of this process's PID namespace: `pid:[4026531836]`, see namespaces(7).
+fn pid_namespace(root: &Root) -> Option<u64> {
+    root.link("proc/self/ns/pid")?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
 }
 
 impl fmt::Display for Owner {
@@ -98,7 +117,8 @@ impl Journal {
     }
 
     /// The journal of the machine that `root` shows.
-    pub(crate) fn at(root: Root) -> Journal {
+    #[must_use]
+    pub fn at(root: Root) -> Journal {
         let file = root.path(FOLDER).join(FILE);
         Journal { root, file }
     }
@@ -213,6 +233,28 @@ pub(crate) mod tests {
         assert_eq!(owner.fate(&machine.root()), Fate::Dead);
         machine.write(BOOT_ID, "boot-2\n");
         assert_eq!(owner.fate(&machine.root()), Fate::OfAnotherBoot);
+    }
+
+    #[test]
+    fn an_owner_of_another_pid_namespace_is_left_alone() {
+        const NAMESPACE: &str = "proc/self/ns/pid";
+        let machine = machine();
+        machine.link(NAMESPACE, "pid:[4026531836]");
+        let owner = Owner::own(&machine.root()).unwrap();
+        let text = serde_json::to_string(&owner).unwrap();
+        machine.remove(&format!("proc/{}/stat", process::id()));
+        assert_eq!(owner.fate(&machine.root()), Fate::Dead);
+        machine.remove(NAMESPACE);
+        machine.link(NAMESPACE, "pid:[4026532201]");
+        assert_eq!(owner.fate(&machine.root()), Fate::Alive, "ids there are not those here");
+        machine.write(BOOT_ID, "boot-2\n");
+        assert_eq!(owner.fate(&machine.root()), Fate::OfAnotherBoot);
+        machine.write(BOOT_ID, "boot-1\n");
+        // One that an earlier build wrote says nothing of namespaces.
+        let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
+        earlier.as_object_mut().unwrap().remove("pid_namespace");
+        let earlier: Owner = serde_json::from_value(earlier).unwrap();
+        assert_eq!(earlier.fate(&machine.root()), Fate::Dead);
     }
 
     #[test]

@@ -44,6 +44,10 @@ mod skip;
 mod small;
 mod spawn;
 pub mod stage;
+#[cfg(test)]
+#[allow(unreachable_pub, reason = "the fuzz target uses it")]
+#[path = "../../../fuzz/src/lock.rs"]
+mod strange_lock;
 mod stream;
 mod surroundings;
 mod symbols;

@@ -111,3 +111,39 @@ pub fn sweep() {
 fn unusable(path: &Path, why: &dyn fmt::Display) -> String {
     format!("cannot lock {}: {why}", path.display())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::strange_lock::lock_file;
+
+    /// The seeds of the fuzzer.
+    const SEEDS: [&[u8]; 3] = [
+        include_bytes!("../../../fuzz/seeds/lock/held"),
+        include_bytes!("../../../fuzz/seeds/lock/lines"),
+        include_bytes!("../../../fuzz/seeds/lock/locks"),
+    ];
+
+    #[test]
+    fn the_seeds_of_a_lock_file_are_said_in_a_line() {
+        SEEDS.iter().for_each(|seed| lock_file(seed));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: 64,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+        #[test]
+        fn no_lock_file_makes_it_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..400),
+            which in 0_usize..3,
+            at in 0_usize..100,
+        ) {
+            let seed = SEEDS[which];
+            lock_file(&[&seed[..at.min(seed.len())], &bytes].concat());
+        }
+    }
+}

@@ -98,6 +98,14 @@ pub fn change(
     let notes = sweep_held(&journal);
     if let Some(record) = journal.load()? {
         return Err(match record.owner.fate(journal.root()) {
+            Fate::Alive if record.owner.is_elsewhere(journal.root()) => format!(
+                "an iolens of another PID namespace, such as that of a container, has changed {} \
+                 and puts it back when it ends; whether it lives cannot be told from here\n  wait \
+                 for it, or, if it is gone, put back what it changed (`{}`) and remove {}",
+                list(&record.sysctls),
+                remedy(&record.sysctls),
+                journal.place()
+            ),
             Fate::Alive => format!(
                 "another iolens ({}) has changed {} and puts it back when it ends: wait for that",
                 record.owner,

@@ -135,6 +135,18 @@ pub fn understands<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<(), S
     Args::try_parse_from(words).map(|_| ()).map_err(|e| e.to_string())
 }
 
+/// A plan as it is stored, with the checks that it meets before it is measured again.
+///
+/// # Errors
+/// What is no plan, or why it cannot be measured here.
+pub fn stored_plan(text: &str) -> Result<Plan, String> {
+    let plan: Plan = serde_json::from_str(text).map_err(|e| e.to_string())?;
+    request::check_stored(&plan)
+        .and_then(|()| runner::check(&plan, &host::limits(&host::Root::real())))
+        .map_err(|failure| failure.message)?;
+    Ok(plan)
+}
+
 /// The plan that a file with this text asks for, up to whether this machine has the
 /// memory and the descriptors for it. Nothing is measured, and topologies are not tried.
 ///

@@ -8,6 +8,7 @@ use iolens_engine::host::Root;
 use iolens_model::axes::{IpVersion, Study, Topology};
 use iolens_model::plan::Plan;
 use iolens_model::run::FarFacts;
+use iolens_model::secret;
 
 use crate::args;
 use crate::failure::Failure;
@@ -25,8 +26,12 @@ pub(crate) fn meant(asked: Wishes, flags: &Wishes, peer: &args::Peer) -> Wishes 
 }
 
 /// The other machine of a plan, reached, and what is known of it; nothing where the plan has
-/// none.
-pub(crate) fn reached(plan: &Plan, asked: &args::Peer) -> Result<Option<(Far, FarFacts)>, Failure> {
+/// none. A run that is gone on with, or looked at anew, had reached it `before`.
+pub(crate) fn reached(
+    plan: &Plan,
+    asked: &args::Peer,
+    before: Option<&FarFacts>,
+) -> Result<Option<(Far, FarFacts)>, Failure> {
     let is_apart = plan.topologies().iter().any(|topology| topology.is_apart());
     let Some(net) = plan.net().filter(|_| is_apart) else {
         return match &asked.peer {
@@ -38,7 +43,7 @@ pub(crate) fn reached(plan: &Plan, asked: &args::Peer) -> Result<Option<(Far, Fa
             ))),
         };
     };
-    let launcher = asked.peer.clone().ok_or_else(|| Failure::usage(NOT_NAMED))?;
+    let launcher = asked.peer.clone().ok_or_else(|| not_named(before))?;
     let name = launcher.to_string();
     let mut far = Far::new(way(launcher, asked)?);
     let reached = far
@@ -57,6 +62,19 @@ pub(crate) fn reached(plan: &Plan, asked: &args::Peer) -> Result<Option<(Far, Fa
         near_findings: doctor::findings(&Root::real()),
     };
     Ok(Some((far, facts)))
+}
+
+/// A stored launcher is data, and may lack its secrets: it is shown and never started.
+fn not_named(before: Option<&FarFacts>) -> Failure {
+    let Some(FarFacts { launcher, .. }) = before else { return Failure::usage(NOT_NAMED) };
+    let secret = match secret::is_redacted(std::slice::from_ref(launcher)) {
+        true => format!(
+            ", with a secret where {} stands: that is not stored, and has to be typed again",
+            secret::HIDDEN
+        ),
+        false => String::new(),
+    };
+    Failure::usage(format!("{NOT_NAMED}\n  the run reached it with `{launcher}`{secret}"))
 }
 
 fn way(launcher: Launcher, asked: &args::Peer) -> Result<Way, Failure> {

@@ -28,6 +28,7 @@ pub mod profile;
 pub mod reading;
 pub mod run;
 pub mod search;
+pub mod secret;
 pub mod served;
 pub mod server;
 pub mod shell;

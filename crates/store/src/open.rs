@@ -1,8 +1,9 @@
 //! Opening a file of results: ours or nobody's, never somebody else's.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -36,7 +37,9 @@ impl Store {
             let failed = |source| StoreError::Directory { path: directory.to_owned(), source };
             fs::create_dir_all(directory).map_err(failed)?;
         }
-        identify(path)?;
+        if identify(path)? == Identity::Nothing {
+            make_private(path);
+        }
         let mut store =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         store.refuse_read_only()?;
@@ -111,6 +114,15 @@ impl Store {
             other => other.map_err(self.failed("switch to WAL")),
         }
     }
+}
+
+/// Makes an empty file for its user alone: a command line in it may say more than is meant for
+/// others. SQLite gives its logs the mode of the file.
+fn make_private(path: &Path) {
+    const MODE: u32 = 0o600;
+    let mut options = OpenOptions::new();
+    // What cannot be made here is SQLite's to refuse.
+    let _ = options.write(true).create(true).truncate(false).mode(MODE).open(path);
 }
 
 /// What stands at a path.

@@ -4,7 +4,7 @@ use super::process::{Finished, Job};
 use super::{Bench, Judged, Outcome};
 
 /// Targets, each with what its seeds are, from the root of the workspace.
-const TARGETS: [(&str, Option<&str>); 10] = [
+const TARGETS: [(&str, Option<&str>); 14] = [
     ("plan", Some("plans")),
     ("arguments", Some("fuzz/seeds/arguments")),
     ("tables", Some("crates/audit/fixtures")),
@@ -13,6 +13,10 @@ const TARGETS: [(&str, Option<&str>); 10] = [
     ("import", Some("fuzz/seeds/import")),
     ("host", Some("fuzz/seeds/host")),
     ("kernel", Some("fuzz/seeds/kernel")),
+    ("stored", Some("fuzz/seeds/stored")),
+    ("bootstrap", Some("fuzz/seeds/bootstrap")),
+    ("lock", Some("fuzz/seeds/lock")),
+    ("journal", Some("fuzz/seeds/journal")),
     // Both make their database themselves; the bytes say what is done to it.
     ("pages", None),
     ("rows", None),

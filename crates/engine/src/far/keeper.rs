@@ -12,12 +12,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use iolens_sys::errno::Errno;
 use iolens_sys::proc::Root;
 use iolens_sys::{addresses, poll};
 
+use super::answers::Answers;
 use super::wire::{self, FarEnd, Frames, FromKeeper, NOBODY, PIECE_BYTES, ToKeeper};
 use crate::doctor;
 use crate::environment::Before;
@@ -34,8 +35,8 @@ const SSH_CONNECTION: &str = "SSH_CONNECTION";
 /// This program, also where its file has been removed.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
-/// Answers of one side, from several threads.
-type Answers<W> = Arc<Mutex<W>>;
+/// How long the last answers may take when the conversation has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A worker of this machine.
 struct Kept {
@@ -56,12 +57,45 @@ pub fn keep(
     answers: impl Write + Send + 'static,
     remove: Option<&Path>,
 ) -> io::Result<()> {
+    keep_within(wire::SILENCE_LIMIT_NS, control, answers, remove)
+}
+
+/// The same with how long nothing may be heard.
+fn keep_within(
+    silence_limit_ns: u64,
+    control: File,
+    answers: impl Write + Send + 'static,
+    remove: Option<&Path>,
+) -> io::Result<()> {
     if let Some(folder) = remove {
         remove_own(folder);
     }
-    let answers = Arc::new(Mutex::new(answers));
-    say(&answers, &FromKeeper::Hello { protocol: PROTOCOL_VERSION, build: BUILD.to_owned() })?;
-    let mut keeper = Keeper { answers, workers: BTreeMap::new(), lock: None };
+    let answers = Answers::to(answers);
+    let ended = obey_all(silence_limit_ns, control, &answers);
+    if !matches!(ended, Ok(Ended::Unheard)) {
+        answers.settle(LAST_WORDS);
+    }
+    ended.and_then(|ended| match ended {
+        Ended::Told => Ok(()),
+        Ended::Unheard => Err(io::Error::other(format!(
+            "nothing was heard for {} s",
+            silence_limit_ns / 1_000_000_000
+        ))),
+    })
+}
+
+/// How a conversation ended.
+enum Ended {
+    Told,
+    /// Nothing was heard for too long.
+    Unheard,
+}
+
+/// Does what is told. It waits for nothing but the next word: nobody who hears none of our
+/// answers holds it up. Its workers are gone when it returns.
+fn obey_all(silence_limit_ns: u64, control: File, answers: &Answers) -> io::Result<Ended> {
+    answers.say(&FromKeeper::Hello { protocol: PROTOCOL_VERSION, build: BUILD.to_owned() })?;
+    let mut keeper = Keeper { answers: answers.clone(), workers: BTreeMap::new(), lock: None };
     let (mut control, mut frames) = (control, Frames::default());
     let mut piece = vec![0; PIECE_BYTES];
     loop {
@@ -71,14 +105,14 @@ pub fn keep(
                 worker => keeper.pass_on(worker, body),
             }
         }
-        match poll::is_readable(control.as_fd(), wire::SILENCE_LIMIT_NS) {
+        match poll::is_readable(control.as_fd(), silence_limit_ns) {
             Ok(true) => {}
-            Ok(false) => return Err(io::Error::other("nothing was heard for a minute")),
+            Ok(false) => return Ok(Ended::Unheard),
             Err(Errno::EINTR) => continue,
             Err(errno) => return Err(io::Error::other(errno.to_string())),
         }
         match control.read(&mut piece) {
-            Ok(0) => return Ok(()),
+            Ok(0) => return Ok(Ended::Told),
             Ok(n) => frames.extend(&piece[..n]),
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
@@ -95,14 +129,14 @@ fn remove_own(folder: &Path) {
     }
 }
 
-struct Keeper<W> {
-    answers: Answers<W>,
+struct Keeper {
+    answers: Answers,
     workers: BTreeMap<u32, Kept>,
     /// The lock of this machine, where whoever is at the other end has another one.
     lock: Option<MachineLock>,
 }
 
-impl<W> Drop for Keeper<W> {
+impl Drop for Keeper {
     fn drop(&mut self) {
         for kept in self.workers.values_mut() {
             kept.orders = None;
@@ -112,7 +146,7 @@ impl<W> Drop for Keeper<W> {
     }
 }
 
-impl<W: Write + Send + 'static> Keeper<W> {
+impl Keeper {
     fn obey(&mut self, word: ToKeeper) -> io::Result<()> {
         match word {
             ToKeeper::Hello { protocol: PROTOCOL_VERSION, boot } => {
@@ -122,7 +156,7 @@ impl<W: Write + Send + 'static> Keeper<W> {
                     Ok(()) => FromKeeper::Here { end },
                     Err(what) => FromKeeper::Refused { what },
                 };
-                say(&self.answers, &answer)
+                self.answers.say(&answer)
             }
             ToKeeper::Hello { protocol, .. } => Err(io::Error::other(format!(
                 "the other machine speaks protocol {protocol}, this iolens (build {BUILD}) speaks \
@@ -130,11 +164,11 @@ impl<W: Write + Send + 'static> Keeper<W> {
             ))),
             ToKeeper::Start { worker, environment } => match self.start(worker, &environment) {
                 Ok(()) => Ok(()),
-                Err(what) => say(&self.answers, &FromKeeper::Failed { worker, what }),
+                Err(what) => self.answers.say(&FromKeeper::Failed { worker, what }),
             },
             ToKeeper::Alive => Ok(()),
             ToKeeper::End { worker } => match self.workers.remove(&worker) {
-                Some(kept) => say(&self.answers, &ended(worker, kept)),
+                Some(kept) => self.answers.say(&ended(worker, kept)),
                 None => Ok(()),
             },
         }
@@ -174,7 +208,7 @@ impl<W: Write + Send + 'static> Keeper<W> {
                 }
             }
         });
-        let answers = Arc::clone(&self.answers);
+        let answers = self.answers.clone();
         std::thread::spawn(move || {
             let mut piece = vec![0; PIECE_BYTES];
             loop {
@@ -182,9 +216,8 @@ impl<W: Write + Send + 'static> Keeper<W> {
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                     read => read.unwrap_or(0),
                 };
-                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
                 // Nothing is the end. If nobody hears it, the control stream has ended too.
-                if wire::write(&mut *answers, worker, &piece[..read]).is_err() || read == 0 {
+                if answers.pass_on(worker, &piece[..read]).is_err() || read == 0 {
                     return;
                 }
             }
@@ -213,10 +246,6 @@ fn ended(worker: u32, mut kept: Kept) -> FromKeeper {
     };
     let environment = Box::new(kept.before.after(&Root::real()));
     FromKeeper::Ended { worker, how, environment }
-}
-
-fn say<W: Write>(answers: &Answers<W>, word: &FromKeeper) -> io::Result<()> {
-    wire::say(&mut *answers.lock().unwrap_or_else(PoisonError::into_inner), word)
 }
 
 /// Which boot of which machine this is.
@@ -252,6 +281,35 @@ mod tests {
         assert_eq!(at("192.0.2.1 51234 192.0.2.2 22").as_deref(), Some("192.0.2.2"));
         assert_eq!(at("fe80::1%eth0 1 fe80::2%eth0 22").as_deref(), Some("fe80::2"));
         assert_eq!((at(""), at("UNKNOWN 65535 UNKNOWN 65535")), (None, None));
+    }
+
+    /// A writer whose reader has gone without a word: a write waits for ever.
+    struct Stalled(std::sync::mpsc::Receiver<()>);
+
+    impl Write for Stalled {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let _ = self.0.recv();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_keeper_that_nobody_hears_or_tells_anything_ends() {
+        // Neither ends before the test does.
+        let (_link, stalled) = channel();
+        let (control, _orders) = io::pipe().unwrap();
+        let (end, ended) = channel();
+        std::thread::spawn(move || {
+            let control = File::from(std::os::fd::OwnedFd::from(control));
+            let _ = end.send(keep_within(50_000_000, control, Stalled(stalled), None));
+        });
+        let ended = ended.recv_timeout(Duration::from_secs(10));
+        let why = ended.expect("it waits for its own words to be taken").unwrap_err();
+        assert!(why.to_string().starts_with("nothing was heard for "), "{why}");
     }
 
     #[test]

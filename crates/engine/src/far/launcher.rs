@@ -7,7 +7,7 @@ use std::fs::File;
 
 use iolens_sys::file;
 
-use iolens_model::shell;
+use iolens_model::{secret, shell};
 
 use crate::spawn::{self, Spawned};
 
@@ -55,8 +55,21 @@ impl Launcher {
     }
 }
 
+/// As it is stored and shown: without its secrets.
 impl fmt::Display for Launcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&shell::join(&self.words))
+        f.write_str(&shell::join(secret::redacted(&self.words)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Launcher;
+
+    #[test]
+    fn a_launcher_is_shown_without_its_secrets() {
+        let words = ["sshpass", "-p", "hush", "ssh", "a host"].map(String::from).to_vec();
+        let launcher = Launcher::new(words).unwrap();
+        assert_eq!(launcher.to_string(), "sshpass -p '***' ssh 'a host'");
     }
 }

@@ -20,6 +20,7 @@ use serde::Serialize;
 
 use super::keeper;
 use super::launcher::Launcher;
+use super::lines::{Lines, Odd};
 use super::wire::{self, FarEnd, Frames, FromKeeper, ToKeeper};
 use crate::spawn::{self, Spawned};
 use crate::trial::Trouble;
@@ -29,17 +30,11 @@ use crate::worker::protocol::{BUILD, PROTOCOL_VERSION};
 /// is read by it as data.
 const SCRIPT: &str = include_str!("start.sh");
 
-/// What our lines begin with. Others may come before them: a banner, a message of the day.
-const MARK: &str = "iolens-far: ";
-
 /// Without a byte in either direction for so long, nothing comes of it any more.
 const SILENCE_LIMIT_NS: u64 = 60_000_000_000;
 
 /// How long a launcher may take to end when its output has ended.
 const LAST_WORDS_NS: u64 = 1_000_000_000;
-
-/// Bytes of others' lines that are passed over.
-const BANNER_BYTES_MAX: usize = 1 << 20;
 
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -78,8 +73,7 @@ pub(super) struct Session {
     is_through: bool,
     stdout: ChildStdout,
     errors: File,
-    /// What has come and is no line or frame yet.
-    bytes: Vec<u8>,
+    lines: Lines,
     frames: Frames,
 }
 
@@ -149,7 +143,7 @@ impl Session {
             is_through: false,
             stdout,
             errors,
-            bytes: Vec::new(),
+            lines: Lines::default(),
             frames: Frames::default(),
         })
     }
@@ -196,30 +190,25 @@ impl Session {
 
     /// The next line that is ours, without its mark.
     fn line(&mut self, interrupts: Option<&Interrupts>) -> Result<String, Trouble> {
-        let mut passed = 0;
         loop {
-            while let Some(end) = memchr::memchr(b'\n', &self.bytes) {
-                let line: Vec<u8> = self.bytes.drain(..=end).collect();
-                let line = String::from_utf8_lossy(&line[..end]).into_owned();
-                match line.strip_prefix(MARK) {
-                    Some(said) if said.ends_with('\r') => return Err(self.trouble(
-                        "has a terminal in its way, which changes bytes: leave out what asks for \
-                         one, such as -t",
-                    )),
-                    Some(said) => {
-                        self.is_through = true;
-                        return Ok(said.to_owned());
-                    }
-                    None => passed += line.len(),
+            match self.lines.take() {
+                Ok(Some(said)) => {
+                    self.is_through = true;
+                    return Ok(said);
                 }
-            }
-            if passed + self.bytes.len() > BANNER_BYTES_MAX {
-                return Err(self.trouble("says much, and nothing that is ours"));
+                Ok(None) => {}
+                Err(Odd::Terminal) => return Err(self.trouble(
+                    "has a terminal in its way, which changes bytes: leave out what asks for one, \
+                     such as -t",
+                )),
+                Err(Odd::Much) => {
+                    return Err(self.trouble("says much, and nothing that is ours"));
+                }
             }
             self.wait(interrupts)?;
             let mut piece = vec![0; PIECE_BYTES];
             let read = self.read(&mut piece)?;
-            self.bytes.extend_from_slice(&piece[..read]);
+            self.lines.extend(&piece[..read]);
         }
     }
 
@@ -237,7 +226,7 @@ impl Session {
     /// The next frame, if it is here.
     pub(super) fn frame(&mut self) -> Result<Option<(u32, Vec<u8>)>, Trouble> {
         // What came behind the last line.
-        let rest = std::mem::take(&mut self.bytes);
+        let rest = self.lines.rest();
         self.frames.extend(&rest);
         self.frames.take().map_err(|e| self.nonsense(&e))
     }
@@ -419,40 +408,103 @@ fn each_piece(mut file: File, see: &mut impl FnMut(&[u8]) -> io::Result<()>) -> 
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::{BufRead, BufReader, Write};
-    use std::process::{Command, Stdio};
+    use std::path::Path;
+    use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+    use std::time::{Duration, SystemTime};
 
     use super::SCRIPT;
+
+    /// A shell that reads the script, and makes its folder in `place`.
+    struct Shell {
+        child: Child,
+        orders: ChildStdin,
+        answers: BufReader<ChildStdout>,
+    }
+
+    impl Shell {
+        fn start(place: &Path) -> Shell {
+            let mut child = Command::new("/bin/sh")
+                .env("TMPDIR", place)
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut orders = child.stdin.take().unwrap();
+            let answers = BufReader::new(child.stdout.take().unwrap());
+            orders.write_all(SCRIPT.as_bytes()).unwrap();
+            let mut shell = Shell { child, orders, answers };
+            // A shell may read ahead: what is data is sent when it asks.
+            shell.hear("iolens-far: Linux");
+            shell.orders.write_all(b"\n").unwrap();
+            shell.hear("iolens-far: send");
+            shell
+        }
+
+        fn hear(&mut self, what: &str) {
+            let mut line = String::new();
+            while !line.contains(what) {
+                line.clear();
+                let read = self.answers.read_line(&mut line).unwrap();
+                assert!(read > 0, "it ended before `{what}`");
+            }
+        }
+
+        /// Nothing more is said to it.
+        fn end(self) {
+            let Shell { mut child, orders, answers } = self;
+            drop((orders, answers));
+            child.wait().unwrap();
+        }
+    }
 
     #[test]
     fn a_program_that_came_in_part_is_not_run() {
         let folder = tempfile::tempdir().unwrap();
         let mark = folder.path().join("ran");
         let program = format!("#!/bin/sh\ntouch {}\n", mark.display());
-        let mut shell = Command::new("/bin/sh")
-            .env("TMPDIR", folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut orders = shell.stdin.take().unwrap();
-        let mut answers = BufReader::new(shell.stdout.take().unwrap());
-        let mut hear = |what: &str| {
-            let mut line = String::new();
-            while !line.contains(what) {
-                line.clear();
-                assert!(answers.read_line(&mut line).unwrap() > 0, "it ended before `{what}`");
-            }
-        };
-        // A shell may read ahead: what is data is sent when it asks.
-        orders.write_all(SCRIPT.as_bytes()).unwrap();
-        hear("iolens-far: Linux");
-        orders.write_all(b"\n").unwrap();
-        hear("iolens-far: send");
+        let Shell { mut child, mut orders, answers } = Shell::start(folder.path());
         write!(orders, "{}\n{program}", program.len() + 1).unwrap();
         drop(orders);
-        hear("iolens-far: cut off");
-        shell.wait().unwrap();
+        let said: Vec<String> = answers.lines().map(Result::unwrap).collect();
+        assert_eq!(said, ["iolens-far: cut off"]);
+        child.wait().unwrap();
         assert!(!mark.exists(), "a part of a program was run");
+    }
+
+    #[test]
+    fn a_start_that_was_killed_long_ago_is_swept_and_nothing_else() {
+        let (place, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
+        let age = |path: &Path| File::open(path).unwrap().set_modified(long_ago).unwrap();
+        let plant = |name: &str| {
+            let folder = place.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            std::fs::write(folder.join("iolens"), "a part").unwrap();
+            folder
+        };
+        for name in ["iolens.oldold", "iolens.another", "other.oldold"] {
+            let folder = plant(name);
+            age(&folder.join("iolens"));
+            age(&folder);
+        }
+        plant("iolens.young1");
+        // Its folder is old, and something still comes.
+        age(&plant("iolens.slow12"));
+        let theirs = elsewhere.path().join("iolens");
+        std::fs::write(&theirs, "theirs").unwrap();
+        age(&theirs);
+        age(elsewhere.path());
+        std::os::unix::fs::symlink(elsewhere.path(), place.path().join("iolens.linked")).unwrap();
+        Shell::start(place.path()).end();
+        let names =
+            std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut left: Vec<_> = names.collect();
+        left.sort();
+        let expect =
+            ["iolens.another", "iolens.linked", "iolens.slow12", "iolens.young1", "other.oldold"];
+        assert_eq!(left, expect);
+        assert!(theirs.exists());
     }
 }

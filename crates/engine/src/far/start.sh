@@ -7,7 +7,13 @@ if [ -n "$program" ]; then
     exec "$program" worker --keep
 fi
 umask 077
-folder=$(mktemp -d "${TMPDIR:-/tmp}/iolens.XXXXXX") || { printf 'iolens-far: no room\n'; exit 1; }
+place=${TMPDIR:-/tmp}
+# What is ours and nothing was done with for an hour was left by a start that was killed.
+for old in "$place"/iolens.??????; do
+    [ -n "$(find "$old" -prune -type d -user "$(id -u)" -mmin +60 2>/dev/null)" ] || continue
+    [ -n "$(find "$old" ! -mmin +60 2>/dev/null)" ] || rm -rf "$old"
+done
+folder=$(mktemp -d "$place/iolens.XXXXXX") || { printf 'iolens-far: no room\n'; exit 1; }
 trap 'rm -rf "$folder"' 0
 trap 'exit 1' 1 2 13 15
 printf 'iolens-far: send\n'

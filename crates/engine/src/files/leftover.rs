@@ -24,7 +24,9 @@ use crate::journal::{Fate, Owner};
 #[derive(Debug, Clone)]
 pub struct Leftovers {
     root: Root,
-    folder: PathBuf,
+    /// The first of these that is this user's alone, or can be made so; records of earlier
+    /// processes may be in any of them.
+    folders: Vec<PathBuf>,
 }
 
 /// What is written down of one file.
@@ -35,6 +37,12 @@ struct Record {
     /// The name that it has while it is written; absolute.
     path: PathBuf,
 }
+
+/// What a folder of records is called.
+const FOLDER: &str = "iolens-partial";
+
+/// Root's alone, and does not outlive a boot.
+const RUN: &str = "/run";
 
 /// How often a record is written where its folder goes meanwhile.
 const TRIES: u32 = 100;
@@ -51,26 +59,32 @@ pub struct Leftover {
 }
 
 impl Leftovers {
-    /// Those of this user: in `XDG_RUNTIME_DIR`, which does not outlive a boot, or in
-    /// a folder of the user's below /tmp. Tests bring a folder of their own.
+    /// Those of this user: in `XDG_RUNTIME_DIR`, which does not outlive a boot, for root in
+    /// /run, or in a folder of the user's below /tmp. Tests bring a folder of their own.
     #[must_use]
     pub fn here() -> Leftovers {
         let variable = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
         };
-        let folder = crate::lock::stated_folder()
-            .or_else(|| variable("XDG_RUNTIME_DIR"))
-            .map(|folder| folder.join("iolens-partial"))
-            .unwrap_or_else(|| {
-                PathBuf::from(format!("/tmp/iolens-partial-{}", process::effective_uid()))
-            });
-        Leftovers::in_folder(&folder)
+        if let Some(folder) = crate::lock::stated_folder() {
+            return Leftovers::in_folder(&folder.join(FOLDER));
+        }
+        let user = process::effective_uid();
+        let mut folders: Vec<PathBuf> =
+            variable("XDG_RUNTIME_DIR").iter().map(|folder| folder.join(FOLDER)).collect();
+        if user == 0 && is_only_of(0, Path::new(RUN)).is_ok() {
+            folders.push(Path::new(RUN).join(FOLDER));
+        }
+        // Others may make a folder of any name in /tmp before we do.
+        folders.extend(numbered(&Path::new("/tmp").join(format!("{FOLDER}-{user}"))));
+        Leftovers { root: Root::real(), folders }
     }
 
-    /// Those that are kept in a folder, which need not be there yet.
+    /// Those that are kept in a folder, which need not be there yet, or beside it where it is
+    /// somebody else's.
     #[must_use]
     pub fn in_folder(folder: &Path) -> Leftovers {
-        Leftovers { root: Root::real(), folder: folder.to_owned() }
+        Leftovers { root: Root::real(), folders: numbered(folder).collect() }
     }
 
     /// Makes a file beside `path`, written down before.
@@ -109,7 +123,7 @@ impl Leftovers {
     /// Writes down the passing name of a file; where, and the name.
     fn write_down(&self, path: &Path) -> Result<(PathBuf, PathBuf), String> {
         let cannot = |what: &dyn std::fmt::Display| {
-            let folder = self.folder.display();
+            let folder = self.folders[0].display();
             format!("cannot write down in {folder} that a file is being made: {what}")
         };
         let absolute = std::path::absolute(path).map_err(|e| cannot(&Errno::from(e)))?;
@@ -119,50 +133,42 @@ impl Leftovers {
         let owner = Owner::own(&self.root).map_err(|why| cannot(&why))?;
         let record = Record { owner, path: passing.clone() };
         let text = serde_json::to_string(&record).map_err(|e| cannot(&e))?;
-        let place = self.folder.join(number);
-        for tries_left in (0..TRIES).rev() {
-            self.open_folder().map_err(|why| cannot(&why))?;
+        for _ in 0..TRIES {
+            let place = self.open_folder().map_err(|why| cannot(&why))?.join(&number);
             match durable::write(&place, &text) {
-                Ok(()) => break,
+                Ok(()) => return Ok((place, passing)),
                 // Whoever had the last record in it has just removed the folder.
-                Err(Errno::ENOENT) if tries_left > 0 => {}
+                Err(Errno::ENOENT) => {}
                 Err(errno) => return Err(cannot(&errno)),
             }
         }
-        Ok((place, passing))
+        Err(cannot(&Errno::ENOENT))
     }
 
     /// The folder, made if need be, which must be this user's alone.
-    fn open_folder(&self) -> Result<(), String> {
-        match std::fs::DirBuilder::new().mode(0o700).create(&self.folder) {
-            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
-                return Err(Errno::from(e).to_string());
-            }
-            _ => {}
-        }
-        self.check_folder()
-    }
-
-    fn check_folder(&self) -> Result<(), String> {
-        let about = std::fs::symlink_metadata(&self.folder);
-        let about = about.map_err(|e| Errno::from(e).to_string())?;
-        let is_ours =
-            about.is_dir() && about.uid() == process::effective_uid() && about.mode() & 0o022 == 0;
-        if is_ours { Ok(()) } else { Err("it is not this user's alone".to_owned()) }
+    ///
+    /// Errors: why the first of them is not.
+    fn open_folder(&self) -> Result<&Path, String> {
+        let mut opened = self.folders.iter().map(|folder| made(folder).map(|()| folder.as_path()));
+        let first = opened.next().unwrap_or_else(|| Err("no folder is named".to_owned()));
+        first.or_else(|why| opened.find_map(Result::ok).ok_or(why))
     }
 
     /// Removes what killed processes of this user left, and says so, a sentence for
     /// each file.
     #[must_use]
     pub fn sweep(&self) -> Vec<String> {
-        if self.check_folder().is_err() {
-            return Vec::new();
-        }
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return Vec::new() };
-        let said = entries.flatten().filter_map(|entry| self.sweep_one(&entry.path())).collect();
-        // One that is empty was left by an earlier version, or by one that was killed here.
-        let _ = std::fs::remove_dir(&self.folder);
-        said
+        let user = process::effective_uid();
+        let ours = self.folders.iter().filter(|folder| is_only_of(user, folder).is_ok());
+        ours.flat_map(|folder| {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let said: Vec<String> =
+                entries.filter_map(|entry| self.sweep_one(&entry.path())).collect();
+            // One that is empty was left by an earlier version, or by one that was killed here.
+            let _ = std::fs::remove_dir(folder);
+            said
+        })
+        .collect()
     }
 
     fn sweep_one(&self, place: &Path) -> Option<String> {
@@ -193,6 +199,34 @@ impl Leftovers {
         strike_out(place);
         said
     }
+}
+
+/// A folder and those beside it that are used where it is somebody else's.
+fn numbered(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    const BESIDE: u32 = 32;
+    let beside = |number: u32| {
+        let mut name = folder.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    std::iter::once(folder.to_owned()).chain((1..=BESIDE).map(beside).collect::<Vec<_>>())
+}
+
+/// Makes a folder for this user alone, if it is not there.
+///
+/// Errors: what the system said, or whose it is.
+fn made(folder: &Path) -> Result<(), String> {
+    match std::fs::DirBuilder::new().mode(0o700).create(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(Errno::from(e).to_string()),
+        _ => is_only_of(process::effective_uid(), folder),
+    }
+}
+
+/// Whether what stands there is a folder of this user's, in which nobody else may write.
+fn is_only_of(user: u32, folder: &Path) -> Result<(), String> {
+    let about = std::fs::symlink_metadata(folder).map_err(|e| Errno::from(e).to_string())?;
+    let is_ours = about.is_dir() && about.uid() == user && about.mode() & 0o022 == 0;
+    if is_ours { Ok(()) } else { Err("it is not this user's alone".to_owned()) }
 }
 
 /// Removes a record, and the folder with its last one: what is empty need not stay.
@@ -275,7 +309,7 @@ mod tests {
         let (ours, path) = (leftovers(folder.path()), folder.path().join("wanted"));
         let (mut file, leftover) = ours.make_beside(&path).unwrap();
         file.write_all(b"abc").unwrap();
-        assert_eq!(names(&ours.folder).len(), 1);
+        assert_eq!(names(&ours.folders[0]).len(), 1);
         assert!(ours.sweep().is_empty(), "its owner lives");
         leftover.move_to(&path).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "abc");
@@ -284,12 +318,12 @@ mod tests {
         let (_, other) = ours.make_beside(&path).unwrap();
         assert_eq!(names(folder.path()).len(), 4);
         drop(given_up);
-        assert_eq!(names(&ours.folder).len(), 1, "the other one's record stays");
+        assert_eq!(names(&ours.folders[0]).len(), 1, "the other one's record stays");
         drop(other);
         let (_, taken) = ours.make_beside(&path).unwrap();
         assert_eq!(taken.move_to(&path), Err(Errno::EEXIST));
         assert_eq!(names(folder.path()), ["wanted"]);
-        std::fs::create_dir(&ours.folder).unwrap();
+        std::fs::create_dir(&ours.folders[0]).unwrap();
         assert!(ours.sweep().is_empty());
         assert_eq!(names(folder.path()), ["wanted"], "an empty one is swept");
     }
@@ -310,13 +344,13 @@ mod tests {
         let precious = folder.path().join("precious");
         std::fs::write(&precious, "theirs").unwrap();
         let forged = dead.replace(passing.to_str().unwrap(), precious.to_str().unwrap());
-        std::fs::write(ours.folder.join("forged"), forged).unwrap();
-        std::fs::write(ours.folder.join("torn"), "{\"owner").unwrap();
+        std::fs::write(ours.folders[0].join("forged"), forged).unwrap();
+        std::fs::write(ours.folders[0].join("torn"), "{\"owner").unwrap();
         let said = ours.sweep();
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("removed ") && said[0].contains(MARK), "{said:?}");
         assert_eq!(names(folder.path()), ["precious", "records"]);
-        assert_eq!(names(&ours.folder), ["torn"]);
+        assert_eq!(names(&ours.folders[0]), ["torn"]);
     }
 
     #[test]
@@ -344,15 +378,29 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_others_may_write_to_is_not_believed() {
-        use std::os::unix::fs::PermissionsExt;
+    fn a_folder_that_others_may_write_to_is_passed_over_and_not_believed() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
         let folder = tempfile::tempdir().unwrap();
-        let ours = leftovers(folder.path());
-        std::fs::create_dir(&ours.folder).unwrap();
+        let (ours, path) = (leftovers(folder.path()), folder.path().join("wanted"));
+        let planted = folder.path().join("records");
+        std::fs::create_dir(&planted).unwrap();
         let open = std::fs::Permissions::from_mode(0o777);
-        std::fs::set_permissions(&ours.folder, open).unwrap();
-        let why = ours.make_beside(&folder.path().join("wanted")).unwrap_err();
-        assert!(why.contains("it is not this user's alone"), "{why}");
-        assert!(ours.sweep().is_empty());
+        std::fs::set_permissions(&planted, open).unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(elsewhere.path(), folder.path().join("records.1")).unwrap();
+        let (_, leftover) = ours.make_beside(&path).unwrap();
+        let place = leftover.record.clone();
+        assert_eq!(place.parent(), Some(&*folder.path().join("records.2")));
+        // As if the process had been killed.
+        std::mem::forget(leftover);
+        let text = std::fs::read_to_string(&place).unwrap();
+        let dead = text.replace(&format!("\"pid\":{}", process::id()), "\"pid\":4194305");
+        std::fs::write(&place, &dead).unwrap();
+        std::fs::write(planted.join("forged"), &dead).unwrap();
+        assert_eq!(ours.sweep().len(), 1);
+        assert_eq!(names(folder.path()), ["records", "records.1"]);
+        assert_eq!((names(&planted), names(elsewhere.path())), (vec!["forged".into()], vec![]));
+        let why = leftovers(&folder.path().join("none")).make_beside(&path).unwrap_err();
+        assert!(why.contains("none/records that a file is being made: ENOENT"), "{why}");
     }
 }

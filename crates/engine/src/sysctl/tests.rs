@@ -136,6 +136,28 @@ fn a_run_that_goes_on_keeps_what_it_has_changed() {
 }
 
 #[test]
+fn what_was_changed_in_another_pid_namespace_is_left_with_what_to_do() {
+    const NAMESPACE: &str = "proc/self/ns/pid";
+    let machine = at_zero();
+    machine.link(NAMESPACE, "pid:[4026532201]");
+    let change = changed(&machine);
+    machine.remove(NAMESPACE);
+    machine.link(NAMESPACE, "pid:[4026531836]");
+    // No process here has its id.
+    let stat = format!("proc/{}/stat", std::process::id());
+    let text = machine.root().read(&stat).unwrap();
+    machine.remove(&stat);
+    check_sweep(&machine, &[]);
+    assert_eq!(value(&machine), "1");
+    machine.write(&stat, text);
+    let why = super::change(journal(&machine), SETTINGS).unwrap_err();
+    for part in ["another PID namespace", "sudo sysctl ", "and remove "] {
+        assert!(why.contains(part), "no `{part}` in {why}");
+    }
+    assert_eq!(change.undo(), [""; 0]);
+}
+
+#[test]
 fn what_somebody_else_has_set_is_his() {
     let machine = at_zero();
     let change = changed(&machine);

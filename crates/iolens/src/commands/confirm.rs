@@ -39,7 +39,7 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
     let mut code = NOTHING_USABLE;
     for (index, plan) in plans.into_iter().enumerate() {
         output::note(&format!("curve {} of {curves}", index + 1));
-        let far = peer::reached(&plan, &args.peer)?;
+        let far = peer::reached(&plan, &args.peer, run.header.far.as_ref())?;
         if let (Some(before), Some((_, now))) = (&run.header.far, &far) {
             before.changes(now).iter().for_each(|change| note(&run.header, "there", change));
         }

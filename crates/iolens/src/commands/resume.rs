@@ -102,7 +102,9 @@ fn reached_again(
     plan: &Plan,
     peer: &args::Peer,
 ) -> Result<Option<Far>, Failure> {
-    let Some((far, facts)) = peer::reached(plan, peer)? else { return Ok(None) };
+    let Some((far, facts)) = peer::reached(plan, peer, header.far.as_ref())? else {
+        return Ok(None);
+    };
     let before = header.far.iter();
     refuse(header, "there", &before.flat_map(|far| far.changes(&facts)).collect::<Vec<_>>())?;
     Ok(Some(far))

@@ -21,6 +21,7 @@ use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{FarFacts, Run, RunEnd, RunHeader, StoppedBy};
+use iolens_model::secret;
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &args::Run, typed: &[String]) -> Result<ExitCode, Failur
     let perf = args.perf_control.as_ref();
     let progress = args.progress;
     let how = How { typed, database: &database, wait: args.wait, progress, perf };
-    let far = peer::reached(&request.plan, &args.peer)?;
+    let far = peer::reached(&request.plan, &args.peer, None)?;
     let run = conducted(request, (host, far), &look, &how, runner::measure)?;
     Ok(conclude(args, &run, &database))
 }
@@ -171,7 +172,7 @@ fn header(request: Request, typed: &[String], host: HostFacts) -> RunHeader {
         confirms: None,
         far: None,
         origin: None,
-        command: typed.to_vec(),
+        command: secret::redacted(typed),
         primitives: plan.net().map_or_else(Vec::new, |net| {
             let entries = plan.primitives.iter().filter_map(|id| registry::find(id));
             entries.map(|entry| entry.facts(&net.topologies)).collect()

@@ -2,6 +2,7 @@
 
 use iolens_engine::far::Launcher;
 use iolens_model::axes::Direction;
+use iolens_model::secret;
 
 use super::{Parsed, lookup};
 
@@ -13,6 +14,13 @@ pub(crate) fn direction(text: &str) -> Parsed<Direction> {
 pub(crate) fn launcher(text: &str) -> Parsed<Launcher> {
     let words = shlex::split(text)
         .ok_or_else(|| format!("`{text}` has a quotation mark that is not closed"))?;
+    if secret::is_redacted(&words) {
+        return Err(format!(
+            "`{text}` has {} where a secret was: secrets are not stored\n  type the launcher \
+             again with the secret itself, or let a key or an agent log in",
+            secret::HIDDEN
+        ));
+    }
     Launcher::new(words)
 }
 
@@ -35,6 +43,13 @@ mod tests {
         for (text, expect) in [("", "is a command"), ("ssh 'host", "not closed")] {
             assert!(super::launcher(text).unwrap_err().contains(expect), "{text}");
         }
+    }
+
+    #[test]
+    fn a_launcher_as_it_is_stored_without_its_secret_is_not_run() {
+        let why = launcher("sshpass -p '***' ssh host").unwrap_err();
+        assert!(why.contains("secrets are not stored"), "{why}");
+        assert!(launcher("ssh '***' host").is_ok());
     }
 
     #[test]

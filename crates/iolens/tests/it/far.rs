@@ -210,6 +210,7 @@ fn an_other_end_that_stays_lost_ends_the_run() {
 
     let done = place.run("run --resume last");
     assert!(done.stderr.contains("no other machine is named: add --peer"), "{}", done.stderr);
+    assert!(done.stderr.contains("the run reached it with `"), "{}", done.stderr);
     std::fs::remove_file(&gone).unwrap();
     let again =
         format!("run --progress plain --resume last --peer {launcher} --peer-binary {binary}");
@@ -220,4 +221,33 @@ fn an_other_end_that_stays_lost_ends_the_run() {
     run.signal("INT");
     let done = run.finish();
     assert_eq!(done.code, Some(130), "{}", done.stderr);
+}
+
+/// What is stored, shown and sent has no secret of the launcher's, which was started with it.
+#[test]
+fn a_secret_of_the_launcher_is_used_and_stored_nowhere() {
+    const SECRET: &str = "HushHush";
+    let place = Place::new();
+    let heard = place.path("heard");
+    let words = format!("echo \"$1\" >{}; shift; exec \"$@\"", heard.display());
+    let launcher = format!("{} --token={SECRET}", scripted(&place, &words));
+    let mut command = place.command(&format!("{SMALL} --peer-binary {}", installed(&place)));
+    command.arg("--peer").arg(&launcher);
+    let done = crate::harness::finished(command.output().unwrap());
+    done.assert_ended();
+    assert_eq!(std::fs::read_to_string(&heard).unwrap().trim(), format!("--token={SECRET}"));
+    let far = &result(&done)["run"]["far"];
+    assert!(far["launcher"].as_str().unwrap().ends_with(" '--token=***'"), "{far}");
+    let export = place.run("export last --format json").stdout;
+    for text in [&done.stdout, &done.stderr, &export] {
+        assert!(!text.contains(SECRET), "{text}");
+    }
+    let stored = place.path("data/iolens");
+    let files: Vec<_> =
+        std::fs::read_dir(&stored).unwrap().map(|file| file.unwrap().path()).collect();
+    assert!(files.iter().any(|path| path.extension().is_some_and(|end| end == "db")));
+    for path in files.iter().filter(|path| path.is_file()) {
+        let bytes = std::fs::read(path).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains(SECRET), "{}", path.display());
+    }
 }

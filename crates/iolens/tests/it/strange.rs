@@ -96,6 +96,26 @@ fn no_description_of_a_machine_makes_it_panic() {
 }
 
 #[test]
+fn no_stored_plan_makes_it_panic() {
+    check("fuzz/seeds/stored", 60, hostile::stored_plan);
+    let plans = seeds("fuzz/seeds/stored");
+    let config = ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() };
+    proptest!(config, |(which in any::<Index>(), edits in vec(any::<u8>(), 1..12))| {
+        hostile::stored_plan(&[which.get(&plans), &[0][..], &edits].concat());
+    });
+}
+
+#[test]
+fn no_answer_of_a_shell_makes_it_panic() {
+    check("fuzz/seeds/bootstrap", 200, hostile::bootstrap);
+}
+
+#[test]
+fn no_journal_makes_it_panic() {
+    check("fuzz/seeds/journal", 60, hostile::journal);
+}
+
+#[test]
 fn no_damage_to_a_database_makes_it_panic() {
     let config = |cases| ProptestConfig { cases, failure_persistence: None, ..Default::default() };
     proptest!(config(12), |(bytes in vec(any::<u8>(), 1..40))| {

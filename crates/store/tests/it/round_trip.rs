@@ -244,3 +244,22 @@ fn the_end_of_a_run_holds_until_a_trial_follows_it() {
     store.end_run("0000000a", &sample::end()).expect("it ends again");
     assert_eq!(store.load("0000000a").expect("it loads").header.end, Some(sample::end()));
 }
+
+#[test]
+fn a_new_file_is_its_users_alone_and_an_old_one_stays_as_open_as_it_was() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let path = folder.path().join("results.db");
+    let mode = |suffix: &str| {
+        let path = folder.path().join(format!("results.db{suffix}"));
+        path.metadata().expect("it is there").permissions().mode() & 0o777
+    };
+    let store = Store::open(&path).expect("a new file opens");
+    store.runs().expect("it is read");
+    assert_eq!([mode(""), mode("-wal"), mode("-shm")], [0o600; 3]);
+    drop(store);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).expect("it is opened");
+    let store = Store::open(&path).expect("it opens again");
+    store.runs().expect("it is read");
+    assert_eq!([mode(""), mode("-wal"), mode("-shm")], [0o640; 3]);
+}
