@@ -115,7 +115,7 @@ impl Program {
     ///
     /// Errors: why it was not started: of clone(2), or of execve(2).
     pub fn run(&mut self) -> Result<Ended, Errno> {
-        let pid = self.start(&Parent::this(), 0, false)?;
+        let pid = self.start(&Parent::by_id(), 0, false)?;
         wait(pid)
     }
 
@@ -125,7 +125,7 @@ impl Program {
     ///
     /// Errors: as [`Self::run`]; `ETIMEDOUT` for one that was killed; of pidfd_open(2).
     pub fn run_within(&mut self, limit: Duration) -> Result<Ended, Errno> {
-        let pid = self.start(&Parent::this(), 0, true)?;
+        let pid = self.start(&Parent::by_id(), 0, true)?;
         let begun = Begun { pid, ended: Mutex::new(None) };
         let has_ended = begun.ends_within(limit);
         if has_ended != Ok(true) {
@@ -143,7 +143,7 @@ impl Program {
     ///
     /// Errors: as [`Self::run`].
     pub fn begin(&mut self) -> Result<Begun, Errno> {
-        let parent = Parent::this();
+        let parent = Parent::watched();
         let pid = match self.start(&parent, libc::CLONE_NEWPID, true) {
             // EPERM without rights, ENOSPC and EUSERS beyond limits, EINVAL without the
             // kernel's option: whatever it was, one without a namespace tells of the rest.
@@ -270,14 +270,19 @@ impl Begun {
 struct Parent {
     id: libc::pid_t,
     /// Readable from its end, also within another pid namespace, where every parent's id is 0;
-    /// null where the system has no such thing (Linux 5.3).
+    /// null for who needs it not, and where the system has no such thing (Linux 5.3).
     fd: Option<OwnedFd>,
 }
 
 impl Parent {
-    fn this() -> Parent {
-        let id = getpid();
-        Parent { id: id.as_raw_nonzero().get(), fd: pidfd_open(id, PidfdFlags::empty()).ok() }
+    /// This process, of which a child in its own pid namespace needs no more than the id.
+    fn by_id() -> Parent {
+        Parent { id: getpid().as_raw_nonzero().get(), fd: None }
+    }
+
+    /// This process, for a child in any namespace.
+    fn watched() -> Parent {
+        Parent { fd: pidfd_open(getpid(), PidfdFlags::empty()).ok(), ..Parent::by_id() }
     }
 }
 
@@ -313,6 +318,10 @@ extern "C" fn child(job: *mut c_void) -> c_int {
         let dies = libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         // Whose parent had ended before is told of no end.
         let has_parent = libc::getppid() == (*job).parent && !has_ended((*job).parent_fd);
+        if !has_parent {
+            // Else it would say what some call of the waiting thread said before.
+            *libc::__errno_location() = libc::ESRCH;
+        }
         let mut ready = dies == 0 && has_parent;
         ready = ready && (!(*job).leads || libc::setpgid(0, 0) == 0);
         for (to, &from) in (0..).zip(&(*job).files) {
@@ -493,7 +502,7 @@ mod tests {
         let fd = pidfd_open(id, PidfdFlags::empty()).unwrap();
         let (mut program, _) = program("exit 0", &[]);
         while !matches!(crate::fork::ended(crate::fork::Patience::Waits), Ok(Some(_))) {}
-        let parent = Parent { fd: Some(fd), ..Parent::this() };
+        let parent = Parent { fd: Some(fd), ..Parent::by_id() };
         for apart in [0, libc::CLONE_NEWPID] {
             let started = program.start(&parent, apart, false);
             let refused = if apart == 0 { Errno::ESRCH } else { Errno::EPERM };

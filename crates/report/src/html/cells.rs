@@ -66,7 +66,9 @@ fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
             }
             (results::cell(cell, run.header.plan.quick).html())
             @if let Some(times) = results::latency(cell) { (times.html()) }
-            @for sentence in results::decided(cell, &analysis.told) { p.aside { (prose(run, &sentence)) } }
+            @for sentence in results::decided(cell, &analysis.told) {
+                p.aside { (prose(run, &sentence)) }
+            }
             p.aside {
                 (crate::number::count(cell.trials_used, "trial")) " used of "
                 (cell.trials_started) " started."
