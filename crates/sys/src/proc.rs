@@ -235,6 +235,17 @@ pub fn process_start(stat: &str) -> Option<(RunState, u64)> {
     Some((state, fields.nth(18)?.parse().ok()?))
 }
 
+/// Whether a thread was made by io_uring for its work, from its /proc/PID/task/TID/stat: the
+/// ninth field are its flags, of which `PF_IO_WORKER` (include/linux/sched.h) is set when it is
+/// made. Its name it gives itself, when it first runs.
+#[must_use]
+pub fn is_io_worker(stat: &str) -> Option<bool> {
+    const PF_IO_WORKER: u64 = 0x10;
+    let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();
+    let flags: u64 = fields.nth(6)?.parse().ok()?;
+    Some(flags & PF_IO_WORKER != 0)
+}
+
 /// Whether a process can still do something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunState {
@@ -285,6 +296,14 @@ mod tests {
 
     const STAT: &str = "cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 5 0 10 150 2 2 3 4 0 0\n\
                         intr 99\nprocs_running 3\n";
+
+    #[test]
+    fn a_thread_of_io_uring_is_known_before_it_has_its_name() {
+        let stat = |name: &str, flags: u32| format!("7 ({name}) S 1 7 7 0 -1 {flags} 0 0 0 0");
+        assert_eq!(is_io_worker(&stat("iolens", 0x0040_4050)), Some(true));
+        assert_eq!(is_io_worker(&stat("iou-sqp-7) S (x", 0x0040_4040)), Some(false));
+        assert_eq!(is_io_worker("7 (iolens) S 1"), None);
+    }
 
     #[test]
     fn stat_lines_are_found_by_their_whole_word() {

@@ -8,12 +8,9 @@
 use std::fs;
 use std::os::linux::fs::MetadataExt;
 
-use iolens_sys::usage;
+use iolens_sys::{proc, usage};
 
 const TASKS: &str = "/proc/self/task";
-
-/// How the names of such threads begin.
-const PREFIX: &str = "iou-";
 
 /// The kernel's threads that work for this process.
 #[derive(Debug)]
@@ -108,7 +105,8 @@ impl Helpers {
 
 /// Whether a thread is one of them; one that has ended already is none.
 fn is_one(tid: u32) -> bool {
-    fs::read_to_string(format!("{TASKS}/{tid}/comm")).is_ok_and(|name| name.starts_with(PREFIX))
+    let stat = fs::read_to_string(format!("{TASKS}/{tid}/stat")).unwrap_or_default();
+    proc::is_io_worker(&stat) == Some(true)
 }
 
 #[cfg(test)]
