@@ -43,8 +43,13 @@ fn folder() -> PathBuf {
 pub(crate) fn stated_folder() -> Option<PathBuf> {
     let folder = PathBuf::from(std::env::var_os("IOLENS_LOCK_DIR")?);
     let found = folder.metadata().ok()?;
-    let is_safe = process::effective_uid() != 0 || (found.uid() == 0 && found.mode() & 0o022 == 0);
+    let is_safe = is_safe_for(process::effective_uid(), found.uid(), found.mode());
     (folder.is_absolute() && is_safe).then_some(folder)
+}
+
+/// Whether a user may believe what stands in a folder of this owner and mode.
+fn is_safe_for(user: u32, owner: u32, mode: u32) -> bool {
+    user != 0 || (owner == 0 && mode & 0o022 == 0)
 }
 
 impl MachineLock {
@@ -53,15 +58,8 @@ impl MachineLock {
     ///
     /// Errors: [`LockError`].
     pub fn try_take() -> Result<MachineLock, LockError> {
-        const PAUSES: u32 = 10;
         const PAUSE: Duration = Duration::from_millis(10);
-        for _ in 0..PAUSES {
-            match MachineLock::try_once() {
-                Err(LockError::HeldBy(_)) => thread::park_timeout(PAUSE),
-                other => return other,
-            }
-        }
-        MachineLock::try_once()
+        insist(MachineLock::try_once, || thread::park_timeout(PAUSE))
     }
 
     fn try_once() -> Result<MachineLock, LockError> {
@@ -79,6 +77,21 @@ impl MachineLock {
             Err(errno) => Err(LockError::Unusable(unusable(&path, &errno))),
         }
     }
+}
+
+/// Tries again while somebody holds it, with a pause before each of ten more times.
+fn insist<L>(
+    mut try_once: impl FnMut() -> Result<L, LockError>,
+    mut pause: impl FnMut(),
+) -> Result<L, LockError> {
+    const PAUSES: u32 = 10;
+    for _ in 0..PAUSES {
+        match try_once() {
+            Err(LockError::HeldBy(_)) => pause(),
+            other => return other,
+        }
+    }
+    try_once()
 }
 
 /// Who is measuring on the machine that `root` shows, seen without taking the
@@ -116,6 +129,7 @@ fn unusable(path: &Path, why: &dyn fmt::Display) -> String {
 mod tests {
     use proptest::prelude::*;
 
+    use super::*;
     use crate::strange_lock::lock_file;
 
     /// The seeds of the fuzzer.
@@ -124,6 +138,33 @@ mod tests {
         include_bytes!("../../../fuzz/seeds/lock/lines"),
         include_bytes!("../../../fuzz/seeds/lock/locks"),
     ];
+
+    #[test]
+    fn who_holds_it_for_a_moment_stops_nobody() {
+        let held = || Err(LockError::HeldBy("pid 7".to_owned()));
+        let (mut tries, mut pauses) = (0, 0);
+        let try_once = || {
+            tries += 1;
+            if tries < 4 { held() } else { Ok(tries) }
+        };
+        assert_eq!(insist(try_once, || pauses += 1), Ok(4));
+        assert_eq!(pauses, 3);
+        assert_eq!(insist::<u32>(held, || pauses += 1), held());
+        assert_eq!(pauses, 13, "and there is an end to it");
+    }
+
+    #[test]
+    fn root_believes_no_folder_of_others() {
+        for (user, owner, mode, is_safe) in [
+            (0, 0, 0o40_755, true),
+            (0, 0, 0o41_777, false),
+            (0, 0, 0o40_775, false),
+            (0, 1000, 0o40_700, false),
+            (1000, 1000, 0o41_777, true),
+        ] {
+            assert_eq!(is_safe_for(user, owner, mode), is_safe, "{user} {owner} {mode:o}");
+        }
+    }
 
     #[test]
     fn the_seeds_of_a_lock_file_are_said_in_a_line() {

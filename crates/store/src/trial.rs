@@ -44,6 +44,7 @@ pub(crate) struct Trials {
 }
 
 /// A stretch of them: keys of the first and of the last.
+#[derive(Debug)]
 pub(crate) struct Stretch {
     run: i64,
     first: i64,
@@ -264,4 +265,24 @@ fn slice(row: &Row<'_>, columns: &Columns) -> rusqlite::Result<SliceOutcome> {
         tx: tx.unwrap_or_default(),
         rx,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of somebody else may have any keys.
+    #[test]
+    fn keys_at_the_ends_of_their_range_are_read_once() {
+        for keys in [(i64::MIN, i64::MAX), (i64::MIN, 7), (-3, i64::MAX), (i64::MAX, i64::MAX)] {
+            let trials = Trials { run: 1, keys: Some(keys), count: 100_000 };
+            let stretches = trials.stretches();
+            let ends = (stretches[0].first, stretches[stretches.len() - 1].last);
+            assert_eq!(ends, keys);
+            for pair in stretches.windows(2) {
+                let is_next = pair[0].last.checked_add(1) == Some(pair[1].first);
+                assert!(is_next || keys.0 == keys.1, "{keys:?}: {pair:?}");
+            }
+        }
+    }
 }
