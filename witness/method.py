@@ -285,7 +285,17 @@ def half_width(values, above, inflation):
 def interval(values, above, inflation):
     """exp(mean +- half-width)."""
     half = half_width(values, above, inflation)
-    return None if half is None else (math.exp(mean(values) - half), math.exp(mean(values) + half))
+    if half is None:
+        return None
+    return exponential(mean(values) - half), exponential(mean(values) + half)
+
+
+def exponential(value):
+    """exp(value), without an end: of two trials that differ by much an interval has none."""
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
 
 
 def relative_half_width(ends):
@@ -391,7 +401,7 @@ def of_passes(some):
 
 def around(value, pulls, inflation):
     half = half_width(pulls, POINTWISE, inflation)
-    return None if half is None else (value * math.exp(-half), value * math.exp(half))
+    return None if half is None else (value * exponential(-half), value * exponential(half))
 
 
 def quotient_of_totals(pairs, inflation):

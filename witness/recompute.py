@@ -14,6 +14,7 @@ import argparse
 import csv
 import io
 import json
+import math
 import subprocess
 import sys
 
@@ -354,6 +355,9 @@ class Tally:
         self.numbers, self.words, self.pairs, self.largest, self.wrong = 0, 0, 0, 0.0, []
 
     def value(self, name, mine, theirs):
+        # JSON has no infinity: it is null there.
+        if mine is not None and math.isinf(mine):
+            mine = None
         if mine is None and theirs is None:
             return
         self.numbers += 1
