@@ -10,6 +10,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "iolens",
         &[
             "iolens-audit",
+            "iolens-document",
             "iolens-engine",
             "iolens-model",
             "iolens-report",
@@ -33,7 +34,8 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("iolens-model", &[]),
-    ("iolens-report", &["iolens-model", "iolens-stats"]),
+    ("iolens-document", &["iolens-model"]),
+    ("iolens-report", &["iolens-document", "iolens-model", "iolens-stats"]),
     ("iolens-stats", &["iolens-model"]),
     ("iolens-store", &["iolens-model"]),
     ("iolens-sys", &[]),

@@ -1,0 +1,244 @@
+//! A table whose columns have parts that line up: a value, its change, both ends of its
+//! interval, a mark.
+
+/// How the parts of a column stand below each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Align {
+    /// Words.
+    Left,
+    /// Numbers without a point, ends of intervals.
+    Right,
+    /// Numbers by their points.
+    Decimal,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// What stands above it; a line for each.
+    pub head: Vec<String>,
+    /// Its parts, at least one.
+    pub parts: Vec<Align>,
+}
+
+impl Column {
+    /// A column of words.
+    #[must_use]
+    pub fn left(head: impl Into<String>) -> Column {
+        Column { head: vec![head.into()], parts: vec![Align::Left] }
+    }
+
+    /// A column of numbers without a point.
+    #[must_use]
+    pub fn right(head: impl Into<String>) -> Column {
+        Column { head: vec![head.into()], parts: vec![Align::Right] }
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub fn decimal(head: impl Into<String>) -> Column {
+        Column { head: vec![head.into()], parts: vec![Align::Decimal] }
+    }
+
+    /// A column with these parts.
+    #[must_use]
+    pub fn of(head: impl Into<String>, parts: &[Align]) -> Column {
+        Column { head: vec![head.into()], parts: parts.to_vec() }
+    }
+
+    /// The same below another line.
+    #[must_use]
+    pub fn below(mut self, line: impl Into<String>) -> Column {
+        self.head.insert(0, line.into());
+        self
+    }
+}
+
+/// A line of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Row {
+    /// For each column its parts.
+    Cells(Vec<Vec<String>>),
+    /// A line over all columns.
+    Heading(String),
+    /// An empty line.
+    Gap,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grid {
+    /// What it shows; none for a table that goes on from the one above it.
+    pub title: String,
+    /// Its columns.
+    pub columns: Vec<Column>,
+    /// Its lines.
+    pub rows: Vec<Row>,
+}
+
+/// Between two columns.
+const BETWEEN: &str = "  ";
+
+impl Grid {
+    /// The widest line without the title.
+    pub(crate) fn width(&self) -> usize {
+        self.lines().iter().map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    /// The lines, without the title.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let widths = self.widths();
+        let heads = self.columns.iter().map(|column| column.head.len()).max().unwrap_or(0);
+        let mut lines: Vec<String> = (0..heads).map(|nth| self.head(nth, heads, &widths)).collect();
+        lines.retain(|line| !line.is_empty());
+        for row in &self.rows {
+            lines.push(match row {
+                Row::Cells(cells) => self.cells(cells, &widths),
+                Row::Heading(words) => words.clone(),
+                Row::Gap => String::new(),
+            });
+        }
+        lines
+    }
+
+    /// For each column the width of each part.
+    fn widths(&self) -> Vec<Vec<Width>> {
+        let mut all: Vec<Vec<Width>> =
+            self.columns.iter().map(|column| vec![Width::default(); column.parts.len()]).collect();
+        for row in &self.rows {
+            let Row::Cells(cells) = row else { continue };
+            for ((cell, column), widths) in cells.iter().zip(&self.columns).zip(&mut all) {
+                for ((part, align), width) in cell.iter().zip(&column.parts).zip(widths) {
+                    width.add(part, *align);
+                }
+            }
+        }
+        // A head that is wider than what stands below it makes room before the first part of
+        // numbers, and behind that of words.
+        for (column, widths) in self.columns.iter().zip(&mut all) {
+            let head = column.head.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+            let missing = head.saturating_sub(total(widths));
+            if let (true, Some(first)) = (column.parts.len() == 1, widths.first_mut()) {
+                first.before += missing;
+            }
+        }
+        all
+    }
+
+    fn head(&self, nth: usize, heads: usize, widths: &[Vec<Width>]) -> String {
+        let cell = |(column, widths): (&Column, &Vec<Width>)| {
+            // Heads of fewer lines stand at the bottom.
+            let skipped = heads - column.head.len();
+            let words = nth.checked_sub(skipped).and_then(|at| column.head.get(at));
+            let words = words.map(String::as_str).unwrap_or_default();
+            let longest = column.head.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+            let width = total(widths).max(longest);
+            match column.parts.as_slice() {
+                [Align::Right | Align::Decimal] => format!("{words:>width$}"),
+                _ => format!("{words:<width$}"),
+            }
+        };
+        let cells: Vec<String> = self.columns.iter().zip(widths).map(cell).collect();
+        cells.join(BETWEEN).trim_end().to_owned()
+    }
+
+    fn cells(&self, cells: &[Vec<String>], widths: &[Vec<Width>]) -> String {
+        let mut out: Vec<String> = Vec::new();
+        for ((column, widths), cell) in self.columns.iter().zip(widths).zip(cells) {
+            let part = |(nth, (align, width)): (usize, (&Align, &Width))| {
+                width.padded(cell.get(nth).map(String::as_str).unwrap_or_default(), *align)
+            };
+            let parts = column.parts.iter().zip(widths).enumerate().map(part);
+            let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+            let longest = column.head.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+            out.push(format!("{:<longest$}", parts.join(" ")));
+        }
+        out.join(BETWEEN).trim_end().to_owned()
+    }
+}
+
+/// Characters that a part takes, before its point and from it on.
+#[derive(Debug, Clone, Copy, Default)]
+struct Width {
+    before: usize,
+    behind: usize,
+}
+
+impl Width {
+    fn add(&mut self, part: &str, align: Align) {
+        let [before, behind] = halves(part, align);
+        self.before = self.before.max(before);
+        self.behind = self.behind.max(behind);
+    }
+
+    fn total(self) -> usize {
+        self.before + self.behind
+    }
+
+    fn padded(self, part: &str, align: Align) -> String {
+        let width = self.total();
+        let [_, behind] = halves(part, align);
+        match align {
+            Align::Left => format!("{part:<width$}"),
+            Align::Right => format!("{part:>width$}"),
+            Align::Decimal if part.is_empty() => " ".repeat(width),
+            Align::Decimal => {
+                let pad = self.behind - behind;
+                let width = width - pad;
+                format!("{part:>width$}{}", " ".repeat(pad))
+            }
+        }
+    }
+}
+
+/// Characters before the point and from it on; of words all before it.
+fn halves(part: &str, align: Align) -> [usize; 2] {
+    let all = part.chars().count();
+    match part.find('.').filter(|_| align == Align::Decimal) {
+        Some(at) => {
+            let before = part[..at].chars().count();
+            [before, all - before]
+        }
+        None => [all, 0],
+    }
+}
+
+fn total(widths: &[Width]) -> usize {
+    let wide: Vec<usize> = widths.iter().map(|w| w.total()).filter(|&width| width > 0).collect();
+    wide.iter().sum::<usize>() + wide.len().saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_stand_below_each_other() {
+        let cell = |parts: &[&str]| parts.iter().map(|part| (*part).to_owned()).collect();
+        let compared = [Align::Decimal, Align::Right, Align::Right, Align::Left];
+        let grid = Grid {
+            title: String::new(),
+            columns: vec![
+                Column::right(""),
+                Column::decimal("send_staged"),
+                Column::of("sendmsg_iov", &compared),
+            ],
+            rows: vec![
+                Row::Cells(vec![
+                    cell(&["1 KiB"]),
+                    cell(&["1.26"]),
+                    cell(&["1.15", "−9%", "[−12, −6]", ""]),
+                ]),
+                Row::Cells(vec![
+                    cell(&["16 KiB"]),
+                    cell(&["11.5"]),
+                    cell(&["11.5", "0%", "[−4, +4]", "?"]),
+                ]),
+                Row::Gap,
+                Row::Heading("CPU, ns per byte".to_owned()),
+                Row::Cells(vec![cell(&["1 KiB"]), cell(&["8.62"]), cell(&["9.33"])]),
+            ],
+        };
+        insta::assert_snapshot!(grid.lines().join("\n"));
+    }
+}

@@ -1,0 +1,401 @@
+//! What methods took in each setting, and against a reference: one table, laid out so that it
+//! fits.
+
+use iolens_model::units::three_digits;
+
+use crate::grid::{Align, Column, Grid, Row};
+use crate::number::{Factor, change, change_ends, ends, unusable};
+
+/// A table of values by settings and methods.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix {
+    /// What is compared, one for each column; all sections have the same.
+    pub heads: Vec<Head>,
+    /// What each value is compared with, as it is called in titles: `send_staged`.
+    pub reference: Option<String>,
+    /// What the intervals are: `95%, all comparisons together, within this run`.
+    pub intervals: String,
+    /// Quantities below each other.
+    pub sections: Vec<Section>,
+}
+
+/// A method at the head of its column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Its name.
+    pub name: String,
+    /// Whether it is restricted, which a star says.
+    pub is_restricted: bool,
+}
+
+impl Head {
+    fn shown(&self) -> String {
+        format!("{}{}", self.name, if self.is_restricted { "*" } else { "" })
+    }
+}
+
+/// One quantity of all methods in all settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Section {
+    /// What it is, with its unit: `throughput, Gbit/s`.
+    pub title: String,
+    /// Its settings.
+    pub rows: Vec<MatrixRow>,
+    /// Whether changes and intervals are shown beside values.
+    pub is_compared: bool,
+}
+
+/// The values of one setting.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MatrixRow {
+    /// What it has in common with the rows below it: `4 threads`; empty in a table without
+    /// groups.
+    pub group: String,
+    /// What it is: `16 KiB`.
+    pub label: String,
+    /// One for each head.
+    pub cells: Vec<Cell>,
+}
+
+/// One value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cell {
+    /// Nothing is known.
+    Empty,
+    /// Why there is none, in a word: `not run`, `invalid`.
+    Word(String),
+    /// A value that others are compared with, or that is compared with none.
+    Plain(f64),
+    /// A value with its own interval, compared with none.
+    Alone(f64, Option<(f64, f64)>),
+    /// The reference's value times a factor.
+    Compared {
+        /// In the unit of the section.
+        value: f64,
+        /// Over the reference's.
+        factor: Factor,
+        /// One character, which a legend explains; empty for none.
+        mark: &'static str,
+    },
+    /// It is at least so much.
+    AtLeast(f64),
+}
+
+impl Cell {
+    fn value(&self) -> Option<f64> {
+        match self {
+            Cell::Empty | Cell::Word(_) => None,
+            Cell::Plain(value) | Cell::Alone(value, _) | Cell::AtLeast(value) => Some(*value),
+            Cell::Compared { value, .. } => Some(*value),
+        }
+    }
+}
+
+/// How a compared cell is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// `1.15  −9% [−12, −6]`.
+    Changes,
+    /// `74.0 [62.1–86.3]`.
+    Values,
+}
+
+/// A table whose values are farther apart than this shows no changes: multiples and percents
+/// beside each other are read wrong.
+const SPREAD_MAX: f64 = 3.0;
+
+impl Matrix {
+    /// The table in the first form that fits `width`: settings as rows, methods as rows, a
+    /// row for each method in each setting. Numbers are never broken.
+    #[must_use]
+    pub fn grid(&self, width: usize) -> Grid {
+        let preferred = match self.spread() > SPREAD_MAX {
+            true => [Shown::Values].as_slice(),
+            false => &[Shown::Changes, Shown::Values],
+        };
+        let first = preferred[0];
+        let wide = preferred.iter().map(|&shown| self.by_setting(shown));
+        let turned = preferred.iter().map(|&shown| self.by_method(shown));
+        let narrow = preferred.iter().map(|&shown| self.listed(shown));
+        let fits = |grid: &Grid| grid.width() <= width;
+        let found = wide.chain(turned).chain(narrow).find(fits);
+        found.unwrap_or_else(|| self.stacked(first, width))
+    }
+
+    /// One quantity after the other, for who has no room for two.
+    fn stacked(&self, shown: Shown, width: usize) -> Grid {
+        let shown = match self.listed_alone(0, shown).width() <= width {
+            true => shown,
+            false => Shown::Values,
+        };
+        let mut all = (0..self.sections.len()).map(|nth| self.listed_alone(nth, shown));
+        let Some(mut first) = all.next() else { return Grid::default() };
+        for grid in all {
+            first.rows.extend([Row::Gap, Row::Heading(grid.title)]);
+            first.rows.extend(grid.rows);
+        }
+        first
+    }
+
+    fn listed_alone(&self, nth: usize, shown: Shown) -> Grid {
+        let sections = self.sections.get(nth).cloned().into_iter().collect();
+        Matrix { sections, ..self.clone() }.listed(shown)
+    }
+
+    /// The largest over the smallest value of any setting, in sections that compare.
+    fn spread(&self) -> f64 {
+        let rows = self.sections.iter().filter(|section| section.is_compared);
+        let rows = rows.flat_map(|section| &section.rows);
+        rows.map(|row| spread(row.cells.iter().filter_map(Cell::value))).fold(1.0, f64::max)
+    }
+
+    fn title(&self, section: &Section, shown: Shown) -> String {
+        if !section.is_compared {
+            return section.title.clone();
+        }
+        match (shown, &self.reference) {
+            (Shown::Changes, Some(reference)) => {
+                format!("{}, and change against {reference} [{}]", section.title, self.intervals)
+            }
+            _ => format!("{} [{}]", section.title, self.intervals),
+        }
+    }
+
+    /// Settings as rows.
+    fn by_setting(&self, shown: Shown) -> Grid {
+        let is_grouped = self.rows().any(|row| !row.group.is_empty());
+        let mut columns = vec![Column::right("")];
+        if is_grouped {
+            columns.insert(0, Column::left(""));
+        }
+        columns.extend(self.heads.iter().enumerate().map(|(nth, head)| {
+            let all = self.rows().filter_map(|row| row.cells.get(nth));
+            column(head.shown(), all)
+        }));
+        let mut grid = Grid { columns, ..Grid::default() };
+        for (nth, section) in self.sections.iter().enumerate() {
+            let title = self.title(section, shown);
+            if nth == 0 {
+                grid.title = title;
+            } else {
+                grid.rows.extend([Row::Gap, Row::Heading(title)]);
+            }
+            let mut above = "";
+            for (at, row) in section.rows.iter().enumerate() {
+                if at > 0 && is_grouped && row.group != above {
+                    grid.rows.push(Row::Gap);
+                }
+                let mut cells: Vec<Vec<String>> = Vec::new();
+                if is_grouped {
+                    cells.push(vec![if row.group == above { "" } else { &row.group }.to_owned()]);
+                }
+                cells.push(vec![row.label.clone()]);
+                let parts = |cell: &Cell| parts(cell, shown, section.is_compared);
+                cells.extend(row.cells.iter().map(parts));
+                grid.rows.push(Row::Cells(cells));
+                above = &row.group;
+            }
+        }
+        grid
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &MatrixRow> {
+        self.sections.iter().flat_map(|section| &section.rows)
+    }
+
+    /// Methods as rows, settings as columns.
+    fn by_method(&self, shown: Shown) -> Grid {
+        let mut grid = Grid::default();
+        let first = self.sections.first().map(|section| section.rows.as_slice());
+        let settings = first.unwrap_or_default();
+        grid.columns.push(Column::left(""));
+        for (nth, row) in settings.iter().enumerate() {
+            let all = self.sections.iter().filter_map(|section| section.rows.get(nth));
+            let column = column(row.label.clone(), all.flat_map(|row| &row.cells));
+            grid.columns.push(match row.group.is_empty() {
+                true => column,
+                false => column.below(row.group.clone()),
+            });
+        }
+        for (nth, section) in self.sections.iter().enumerate() {
+            let title = self.title(section, shown);
+            if nth == 0 {
+                grid.title = title;
+            } else {
+                grid.rows.extend([Row::Gap, Row::Heading(title)]);
+            }
+            for (at, head) in self.heads.iter().enumerate() {
+                let own = section.rows.iter().map(|row| row.cells.get(at).unwrap_or(&Cell::Empty));
+                let parts = |cell: &Cell| parts(cell, shown, section.is_compared);
+                let cells = std::iter::once(vec![head.shown()]).chain(own.map(parts));
+                grid.rows.push(Row::Cells(cells.collect()));
+            }
+        }
+        grid
+    }
+
+    /// A row for each method in each setting, one quantity beside the other.
+    fn listed(&self, shown: Shown) -> Grid {
+        let mut grid = Grid { columns: vec![Column::left(""); 1], ..Grid::default() };
+        for section in &self.sections {
+            let all = section.rows.iter().flat_map(|row| &row.cells);
+            grid.columns.push(column(String::new(), all));
+        }
+        let titles = self.sections.iter().map(|section| self.title(section, shown));
+        grid.title = titles.collect::<Vec<_>>().join("; ");
+        let Some(first) = self.sections.first() else { return grid };
+        for (at, row) in first.rows.iter().enumerate() {
+            let words = [row.label.as_str(), row.group.as_str()];
+            let words = words.into_iter().filter(|words| !words.is_empty());
+            grid.rows.push(Row::Heading(words.collect::<Vec<_>>().join(", ")));
+            for (nth, head) in self.heads.iter().enumerate() {
+                let cell = |section: &Section| {
+                    let cell = section.rows.get(at).and_then(|row| row.cells.get(nth));
+                    parts(cell.unwrap_or(&Cell::Empty), shown, section.is_compared)
+                };
+                let name = vec![format!("  {}", head.shown())];
+                let cells = std::iter::once(name).chain(self.sections.iter().map(cell));
+                grid.rows.push(Row::Cells(cells.collect()));
+            }
+        }
+        grid
+    }
+}
+
+/// The largest over the smallest of these; 1 of none.
+fn spread(values: impl Iterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
+    let high = values.iter().copied().fold(f64::MIN, f64::max);
+    let low = values.iter().copied().fold(f64::MAX, f64::min);
+    if values.is_empty() { 1.0 } else { high / low }
+}
+
+/// A column for these cells: of values alone, or with what stands beside them.
+fn column<'a>(head: String, mut cells: impl Iterator<Item = &'a Cell>) -> Column {
+    let is_wide = |cell: &Cell| matches!(cell, Cell::Compared { .. } | Cell::Alone(..));
+    match cells.any(is_wide) {
+        true => Column::of(
+            head,
+            &[Align::Decimal, Align::Right, Align::Right, Align::Right, Align::Left],
+        ),
+        false => Column::decimal(head),
+    }
+}
+
+/// A cell as its column has it: value, change, both ends of the interval, mark.
+fn parts(cell: &Cell, shown: Shown, is_compared: bool) -> Vec<String> {
+    let only = |text: String| vec![text];
+    match cell {
+        Cell::Empty => only(String::new()),
+        Cell::Word(word) => only(word.clone()),
+        Cell::Plain(value) => only(three_digits(*value)),
+        Cell::AtLeast(value) => only(format!("≥{}", three_digits(*value))),
+        Cell::Alone(value, interval) => {
+            let interval = interval.map(|interval| format!("[{}]", ends(interval)));
+            values(*value, interval.unwrap_or_default())
+        }
+        Cell::Compared { value, .. } if !is_compared => only(three_digits(*value)),
+        Cell::Compared { value, factor, mark } => match (shown, factor.interval) {
+            (Shown::Values, Some((low, high))) => {
+                let base = value / factor.typical;
+                values(*value, format!("[{}]{mark}", ends((base * low, base * high))))
+            }
+            (Shown::Values, None) => values(*value, format!("[{}]{mark}", unusable())),
+            (Shown::Changes, interval) => {
+                let [low, high] = match interval.map(change_ends) {
+                    Some([low, high]) => [format!("[{low},"), format!("{high}]")],
+                    None => [String::new(), format!("[{}]", unusable())],
+                };
+                let mark = (*mark).to_owned();
+                vec![three_digits(*value), change(factor.typical), low, high, mark]
+            }
+        },
+    }
+}
+
+/// The parts of a cell without a change.
+fn values(value: f64, interval: String) -> Vec<String> {
+    vec![three_digits(value), String::new(), String::new(), String::new(), interval]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compared(base: f64, typical: f64, half: f64) -> Cell {
+        let factor = Factor { typical, interval: Some((typical - half, typical + half)) };
+        let mark = if factor.is_open() { "?" } else { "" };
+        Cell::Compared { value: base * typical, factor, mark }
+    }
+
+    fn row(label: &str, base: f64, factors: &[(f64, f64)]) -> MatrixRow {
+        let others = factors.iter().map(|&(typical, half)| compared(base, typical, half));
+        let cells = std::iter::once(Cell::Plain(base)).chain(others).collect();
+        MatrixRow { group: String::new(), label: label.to_owned(), cells }
+    }
+
+    fn heads(names: &[&str]) -> Vec<Head> {
+        let head = |name: &&str| Head {
+            name: name.trim_end_matches('*').to_owned(),
+            is_restricted: name.ends_with('*'),
+        };
+        names.iter().map(head).collect()
+    }
+
+    fn sample() -> Matrix {
+        let section =
+            |title: &str, rows, is_compared| Section { title: title.to_owned(), rows, is_compared };
+        let rows = vec![
+            row("1 KiB", 1.26, &[(0.91, 0.03), (0.68, 0.02), (1.0, 0.02)]),
+            row("16 KiB", 11.5, &[(1.0, 0.04), (0.81, 0.05), (1.04, 0.06)]),
+            row("256 KiB", 29.7, &[(1.16, 0.03), (0.80, 0.03), (1.17, 0.004)]),
+        ];
+        let cpu = vec![
+            row("1 KiB", 8.62, &[(1.08, 0.03), (1.43, 0.02), (1.0, 0.02)]),
+            row("16 KiB", 0.934, &[(0.98, 0.04), (1.21, 0.05), (0.94, 0.06)]),
+            row("256 KiB", 0.388, &[(0.88, 0.03), (1.25, 0.03), (0.87, 0.03)]),
+        ];
+        Matrix {
+            heads: heads(&["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send*"]),
+            reference: Some("send_staged".to_owned()),
+            intervals: "95%, within this run".to_owned(),
+            sections: vec![
+                section("throughput, Gbit/s", rows, true),
+                section("CPU, ns per byte", cpu, false),
+            ],
+        }
+    }
+
+    fn drawn(matrix: &Matrix, width: usize) -> String {
+        let grid = matrix.grid(width);
+        let lines = grid.lines().iter().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
+        assert!(lines.iter().all(|line| line.chars().count() <= width), "{lines:#?}");
+        format!("{}\n{}", grid.title, lines.join("\n"))
+    }
+
+    #[test]
+    fn a_table_turns_where_it_does_not_fit_and_never_breaks() {
+        insta::assert_snapshot!(drawn(&sample(), 100));
+        insta::assert_snapshot!(drawn(&sample(), 80));
+        insta::assert_snapshot!(drawn(&sample(), 60));
+        insta::assert_snapshot!(drawn(&sample(), 42));
+    }
+
+    #[test]
+    fn values_that_are_far_apart_have_no_changes() {
+        let mut matrix = sample();
+        matrix.sections[0].rows[0].cells[2] = compared(1.26, 0.05, 0.01);
+        let text = drawn(&matrix, 100);
+        assert!(!text.contains('%') || text.lines().skip(1).all(|line| !line.contains('%')));
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn an_interval_that_says_nothing_has_no_ends() {
+        let factor = Factor { typical: 1.2, interval: None };
+        let cell = Cell::Compared { value: 2.0, factor, mark: "?" };
+        let words = parts(&cell, Shown::Changes, true).join(" ");
+        assert_eq!(words, "2.00 +20%  [no interval] ?");
+        assert_eq!(parts(&cell, Shown::Values, true).join(""), "2.00[no interval]?");
+    }
+}

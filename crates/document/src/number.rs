@@ -1,0 +1,80 @@
+//! Changes and intervals as readers see them.
+
+use iolens_model::units::three_digits;
+
+/// A value over that of a reference, with its interval; all positive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Factor {
+    /// The factor.
+    pub typical: f64,
+    /// Its interval; `None` where there is none, or its ends say nothing.
+    pub interval: Option<(f64, f64)>,
+}
+
+impl Factor {
+    /// The same the other way round: of a rate that of a cost.
+    #[must_use]
+    pub fn inverse(self) -> Factor {
+        let interval = self.interval.map(|(low, high)| (1.0 / high, 1.0 / low));
+        Factor { typical: 1.0 / self.typical, interval }
+    }
+
+    /// Whether the interval leaves open which of the two is larger.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        self.interval.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
+    }
+}
+
+/// What stands for an interval whose ends say nothing, or that there is not.
+#[must_use]
+pub fn unusable() -> &'static str {
+    "no interval"
+}
+
+/// A factor as a signed change: `+16%`, `−9%`, `0%`.
+#[must_use]
+pub fn change(factor: f64) -> String {
+    let percent = (factor - 1.0) * 100.0;
+    let shown = format!("{:.0}", percent.abs());
+    let sign = match percent {
+        _ if shown == "0" => "",
+        p if p < 0.0 => "−",
+        _ => "+",
+    };
+    format!("{sign}{shown}%")
+}
+
+/// The ends of an interval of changes, without the sign of percent: `−12` and `+6`.
+pub(crate) fn change_ends((low, high): (f64, f64)) -> [String; 2] {
+    [low, high].map(|end| change(end).trim_end_matches('%').to_owned())
+}
+
+/// Both ends of an interval of a value: `57.4–78.1`.
+#[must_use]
+pub fn ends((low, high): (f64, f64)) -> String {
+    format!("{}–{}", three_digits(low), three_digits(high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_are_signed_and_nothing_is_plain() {
+        let check = |factor, expect: &str| assert_eq!(change(factor), expect);
+        check(1.16, "+16%");
+        check(0.91, "−9%");
+        check(0.998, "0%");
+        check(3.5, "+250%");
+    }
+
+    #[test]
+    fn a_cost_is_open_where_its_rate_is() {
+        let rate = Factor { typical: 1.05, interval: Some((0.97, 1.13)) };
+        assert!(rate.is_open() && rate.inverse().is_open());
+        let rate = Factor { typical: 1.05, interval: Some((1.01, 1.09)) };
+        assert!(!rate.is_open() && !rate.inverse().is_open());
+        assert!(Factor { typical: 2.0, interval: None }.is_open());
+    }
+}

@@ -1,0 +1,130 @@
+//! What a run shows first: what it was, a table, answers, how far they are to be trusted,
+//! what to do next.
+
+use crate::grid::Grid;
+use crate::matrix::Matrix;
+use crate::text::Text;
+
+/// A screen.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Screen {
+    /// What was measured and where, the study first.
+    pub header: Vec<Text>,
+    /// How long, how often, and how it ended.
+    pub effort: Vec<Text>,
+    /// Why no number here may be used; stands above all of them.
+    pub alarm: Option<Text>,
+    /// Tables.
+    pub blocks: Vec<Block>,
+    /// What marks mean that occur.
+    pub legend: Vec<Text>,
+    /// What has no number, and why.
+    pub problems: Vec<Text>,
+    /// What follows, in the order in which it is read.
+    pub answers: Vec<Answer>,
+}
+
+/// A table.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// Values by methods and settings, which chooses its own form.
+    Matrix(Matrix),
+    /// As it is.
+    Grid(Grid),
+    /// Short rows, in as many columns as there is room for.
+    Listing(Listing),
+}
+
+/// Short rows that flow into columns, downwards.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listing {
+    /// What it shows.
+    pub title: String,
+    /// The rows, whose parts line up within a column.
+    pub rows: Grid,
+}
+
+/// A labelled line: parts that stand by themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// What it is about.
+    pub label: Label,
+    /// What is said.
+    pub said: Vec<Text>,
+}
+
+impl Answer {
+    /// One of a single part.
+    #[must_use]
+    pub fn one(label: Label, said: impl Into<Text>) -> Answer {
+        Answer { label, said: vec![said.into()] }
+    }
+}
+
+/// What a line is about; there are no others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Label {
+    /// Which method at which size.
+    Use,
+    /// The fastest, where nothing is chosen.
+    Fastest,
+    /// What costs least.
+    Cheapest,
+    /// Among writes that are on the device when they return.
+    Durable,
+    /// Where one method passes another.
+    Crossover,
+    /// Whether sends without a copy pay.
+    ZeroCopy,
+    /// What a model with many threads costs.
+    Threads,
+    /// What a call into the kernel costs.
+    Crossing,
+    /// What a call costs that stands alone.
+    Alone,
+    /// What of a program's time its start is.
+    StartUp,
+    /// How close the fastest is to what memory allows.
+    Limit,
+    /// Rare slices that are much slower.
+    Stalls,
+    /// What cannot be told.
+    Unknown,
+    /// What was not measured.
+    NotRun,
+    /// Without which a decision could go wrong.
+    Caution,
+    /// How noisy it was, and what was not read.
+    Trust,
+    /// Commands.
+    Next,
+    /// The page.
+    Report,
+}
+
+impl Label {
+    /// The word on the screen.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Label::Use => "Use",
+            Label::Fastest => "Fastest",
+            Label::Cheapest => "Cheapest",
+            Label::Durable => "Durable",
+            Label::Crossover => "Crossover",
+            Label::ZeroCopy => "Zero-copy",
+            Label::Threads => "Threads",
+            Label::Crossing => "Crossing",
+            Label::Alone => "Alone",
+            Label::StartUp => "Start-up",
+            Label::Limit => "Limit",
+            Label::Stalls => "Stalls",
+            Label::Unknown => "Unknown",
+            Label::NotRun => "Not run",
+            Label::Caution => "Caution",
+            Label::Trust => "Trust",
+            Label::Next => "Next",
+            Label::Report => "Report",
+        }
+    }
+}

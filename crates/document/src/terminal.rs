@@ -1,0 +1,238 @@
+//! A screen as a terminal shows it. Colour repeats what words and marks say.
+
+use crate::grid::{Grid, Row};
+use crate::screen::{Answer, Block, Label, Listing, Screen};
+use crate::text::{Span, Text};
+use crate::wrap;
+
+/// How the terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences may be used.
+    pub colour: bool,
+    /// Columns.
+    pub width: usize,
+}
+
+impl Style {
+    /// Columns that are used: lines longer than 100 are hard to read.
+    #[must_use]
+    pub fn columns(self) -> usize {
+        self.width.clamp(40, 100)
+    }
+
+    /// Text in a colour, or as it is.
+    #[must_use]
+    pub fn paint(self, escape: &str, text: &str) -> String {
+        if self.colour && !text.is_empty() {
+            format!("\x1b[{escape}m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+}
+
+/// Escapes of [`Style::paint`].
+pub const BOLD: &str = "1";
+/// As [`BOLD`].
+pub const DIM: &str = "2";
+/// As [`BOLD`].
+pub const YELLOW: &str = "33";
+/// As [`BOLD`].
+pub const RED: &str = "31";
+
+/// Between the parts of a line.
+const SEPARATOR: &str = " · ";
+
+/// Where the words of a labelled line begin.
+const INDENT: usize = 11;
+
+/// The screen.
+#[must_use]
+pub fn draw(screen: &Screen, style: &Style) -> String {
+    let mut parts: Vec<String> = vec![header(screen, style)];
+    if let Some(alarm) = &screen.alarm {
+        let lines = wrap::lines(std::slice::from_ref(alarm), SEPARATOR, style.columns());
+        let lines = lines.iter().map(|line| style.paint(RED, &plain(line)));
+        parts.push(lines.collect::<Vec<_>>().join("\n"));
+    }
+    parts.extend(screen.blocks.iter().map(|block| self::block(block, style)));
+    let legend = legend(screen, style);
+    if let (Some(last), false) = (parts.last_mut(), legend.is_empty()) {
+        last.push('\n');
+        last.push_str(&legend);
+    }
+    if !screen.problems.is_empty() {
+        let problem = |text: &Text| {
+            let lines = wrap::lines(std::slice::from_ref(text), SEPARATOR, style.columns() - 2);
+            lines.iter().map(|line| plain(line)).collect::<Vec<_>>().join("\n  ")
+        };
+        parts.push(screen.problems.iter().map(problem).collect::<Vec<_>>().join("\n"));
+    }
+    let answers: Vec<String> = screen.answers.iter().map(|a| answer(a, style)).collect();
+    if !answers.is_empty() {
+        parts.push(answers.join("\n"));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n\n") + "\n"
+}
+
+fn plain(line: &[wrap::Word]) -> String {
+    wrap::line(line, |span| span.words().to_owned())
+}
+
+fn header(screen: &Screen, style: &Style) -> String {
+    let lines = [(&screen.header, BOLD), (&screen.effort, "")];
+    let mut out: Vec<String> = Vec::new();
+    for (parts, escape) in lines.into_iter().filter(|(parts, _)| !parts.is_empty()) {
+        for line in wrap::lines(parts, SEPARATOR, style.columns()) {
+            let text = plain(&line);
+            out.push(if escape.is_empty() { text } else { style.paint(escape, &text) });
+        }
+    }
+    out.join("\n")
+}
+
+fn block(block: &Block, style: &Style) -> String {
+    match block {
+        Block::Matrix(matrix) => grid(&matrix.grid(style.columns()), style),
+        Block::Grid(table) => grid(table, style),
+        Block::Listing(listing) => self::listing(listing, style),
+    }
+}
+
+fn title(words: &str, style: &Style) -> Vec<String> {
+    if words.is_empty() {
+        return Vec::new();
+    }
+    let lines = wrap::lines(&[Text::plain(words)], SEPARATOR, style.columns());
+    lines.iter().map(|line| style.paint(BOLD, &plain(line))).collect()
+}
+
+fn grid(grid: &Grid, style: &Style) -> String {
+    let mut lines = title(&grid.title, style);
+    let headings = grid.rows.iter().filter(|row| matches!(row, Row::Heading(_)));
+    let headings: Vec<&String> = headings
+        .filter_map(|row| if let Row::Heading(words) = row { Some(words) } else { None })
+        .collect();
+    let paint = |line: String| match headings.iter().any(|heading| **heading == line) {
+        true => style.paint(BOLD, &line),
+        false => line,
+    };
+    lines.extend(grid.lines().into_iter().map(paint));
+    lines.join("\n")
+}
+
+/// Between the columns of a listing.
+const APART: usize = 4;
+
+fn listing(listing: &Listing, style: &Style) -> String {
+    let rows = listing.rows.lines();
+    let wide = rows.iter().map(|row| row.chars().count()).max().unwrap_or(0).max(1);
+    let columns = ((style.columns() + APART) / (wide + APART)).max(1);
+    let high = rows.len().div_ceil(columns);
+    let mut lines = title(&listing.title, style);
+    for line in 0..high {
+        let cells: Vec<String> =
+            rows.iter().skip(line).step_by(high).map(|row| format!("{row:<wide$}")).collect();
+        lines.push(cells.join(&" ".repeat(APART)).trim_end().to_owned());
+    }
+    lines.join("\n")
+}
+
+fn legend(screen: &Screen, style: &Style) -> String {
+    let lines = wrap::lines(&screen.legend, "   ", style.columns().saturating_sub(2));
+    let lines = lines.iter().filter(|line| !line.is_empty());
+    let lines = lines.map(|line| style.paint(DIM, &format!("  {}", plain(line))));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn answer(answer: &Answer, style: &Style) -> String {
+    let lines = wrap::lines(&answer.said, SEPARATOR, style.columns() - INDENT);
+    let shown = |span: &Span| match span {
+        Span::File(path) if style.colour && path.starts_with('/') => link(path),
+        span => span.words().to_owned(),
+    };
+    let mut out: Vec<String> = Vec::new();
+    for (nth, line) in lines.iter().enumerate() {
+        let label = if nth == 0 { answer.label.word() } else { "" };
+        let label = format!("{label:<INDENT$}");
+        let words = wrap::line(line, shown);
+        out.push(match answer.label {
+            Label::Caution => format!("{}{words}", style.paint(YELLOW, &label)),
+            _ => format!("{}{words}", style.paint(BOLD, &label)),
+        });
+    }
+    out.join("\n")
+}
+
+/// A hyperlink, which terminals without any show as its text (OSC 8).
+fn link(path: &str) -> String {
+    let is_safe = |byte: &u8| byte.is_ascii_alphanumeric() || b"/-_.~".contains(byte);
+    let escaped: String = path
+        .bytes()
+        .map(|byte| match is_safe(&byte) {
+            true => char::from(byte).to_string(),
+            false => format!("%{byte:02X}"),
+        })
+        .collect();
+    format!("\x1b]8;;file://{escaped}\x1b\\{path}\x1b]8;;\x1b\\")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Column;
+
+    const PLAIN: Style = Style { colour: false, width: 60 };
+
+    #[test]
+    fn a_screen_has_its_parts_in_order() {
+        let cells = |name: &str, ns: &str| Row::Cells(vec![vec![name.into()], vec![ns.into()]]);
+        let screen = Screen {
+            header: vec![
+                "syscall".into(),
+                "1 thread".into(),
+                "AMD EPYC, 2 CPUs (VM), Linux 6.18".into(),
+            ],
+            effort: vec!["quick look: 25 trials × 0.1 s".into(), "24 s".into()],
+            alarm: None,
+            blocks: vec![Block::Listing(Listing {
+                title: "cost of a call, ns".to_owned(),
+                rows: Grid {
+                    columns: vec![Column::left(""), Column::decimal("")],
+                    rows: vec![
+                        cells("function*", "1.8"),
+                        cells("getppid", "197"),
+                        cells("read_zero", "309"),
+                        cells("stat", "1080"),
+                    ],
+                    ..Grid::default()
+                },
+            })],
+            legend: vec!["* does not enter the kernel".into()],
+            problems: vec!["fsync not run: the file system is read-only".into()],
+            answers: vec![
+                Answer::one(Label::Crossing, "197 ns into the kernel and back"),
+                Answer {
+                    label: Label::Next,
+                    said: vec![
+                        Text::code("iolens run syscall").and(" (verdicts)"),
+                        Text::code("iolens show last").and(" (everything)"),
+                    ],
+                },
+            ],
+        };
+        insta::assert_snapshot!(draw(&screen, &PLAIN));
+        let coloured = draw(&screen, &Style { colour: true, width: 60 });
+        assert!(coloured.contains("\x1b[1mNext"), "{coloured}");
+    }
+
+    #[test]
+    fn a_path_is_a_link_where_escapes_are_taken() {
+        let report = Answer { label: Label::Report, said: vec![Text::file("/tmp/a b.html")] };
+        let linked = answer(&report, &Style { colour: true, width: 80 });
+        assert!(linked.contains("\x1b]8;;file:///tmp/a%20b.html\x1b\\/tmp/a b.html"), "{linked:?}");
+        assert_eq!(answer(&report, &PLAIN), "Report     /tmp/a b.html");
+    }
+}

@@ -1,0 +1,149 @@
+//! Sentences broken into lines. Widths count characters.
+
+use crate::text::{Span, Text};
+
+/// What a line is made of: a word, or a piece that is never broken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Word {
+    pub(crate) span: Span,
+    /// Whether it follows the one before it without a blank.
+    joined: bool,
+}
+
+impl Word {
+    fn width(&self) -> usize {
+        self.span.words().chars().count()
+    }
+}
+
+/// The words of a text, in its order.
+fn words(text: &Text) -> Vec<Word> {
+    let mut all: Vec<Word> = Vec::new();
+    // Whether what was last ends with a blank, or nothing was.
+    let mut apart = true;
+    for span in &text.0 {
+        match span {
+            Span::Plain(plain) => {
+                let begins_apart = plain.starts_with(' ');
+                for (nth, word) in plain.split_whitespace().enumerate() {
+                    let joined = nth == 0 && !apart && !begins_apart;
+                    all.push(Word { span: Span::Plain(word.to_owned()), joined });
+                }
+                if !plain.is_empty() {
+                    apart = plain.ends_with(' ');
+                }
+            }
+            whole => {
+                all.push(Word { span: whole.clone(), joined: !apart });
+                apart = false;
+            }
+        }
+    }
+    all
+}
+
+/// The lines of items that follow each other with a separator, such as ` · `, at the end of a
+/// line without it; no line is wider than `width` unless a word is.
+pub(crate) fn lines(items: &[Text], separator: &str, width: usize) -> Vec<Vec<Word>> {
+    let mut lines: Vec<Vec<Word>> = vec![Vec::new()];
+    let mut used = 0;
+    let mark = separator.trim();
+    for (nth, item) in items.iter().enumerate() {
+        let mut item = words(item);
+        let whole: usize = item.iter().map(|w| w.width() + usize::from(!w.joined)).sum();
+        if nth > 0 {
+            let room = width.saturating_sub(used + separator.chars().count());
+            // An item that fits a line of its own is not broken.
+            if whole.saturating_sub(1) > room && (whole <= width + 1 || room < width / 4) {
+                lines.push(Vec::new());
+                used = 0;
+            } else {
+                item.insert(0, Word { span: Span::Plain(mark.to_owned()), joined: false });
+            }
+        }
+        for chunk in chunks(item) {
+            let wide: usize = chunk.iter().map(Word::width).sum();
+            let blank = usize::from(used > 0);
+            if used > 0 && used + blank + wide > width {
+                lines.push(Vec::new());
+                used = 0;
+            }
+            used += wide + usize::from(used > 0);
+            lines.last_mut().into_iter().for_each(|line| line.extend(chunk.clone()));
+        }
+    }
+    lines
+}
+
+/// Words with those that are joined to them.
+fn chunks(words: Vec<Word>) -> Vec<Vec<Word>> {
+    let mut chunks: Vec<Vec<Word>> = Vec::new();
+    for word in words {
+        match chunks.last_mut() {
+            Some(chunk) if word.joined => chunk.push(word),
+            _ => chunks.push(vec![word]),
+        }
+    }
+    chunks
+}
+
+/// A line as text, each span as `shown` writes it.
+pub(crate) fn line(words: &[Word], shown: impl Fn(&Span) -> String) -> String {
+    let mut out = String::new();
+    for (nth, word) in words.iter().enumerate() {
+        if nth > 0 && !word.joined {
+            out.push(' ');
+        }
+        out.push_str(&shown(&word.span));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn folded(items: &[Text], width: usize) -> Vec<String> {
+        let plain = |span: &Span| span.words().to_owned();
+        lines(items, " · ", width).iter().map(|words| line(words, plain)).collect()
+    }
+
+    #[test]
+    fn lines_break_between_items_and_never_within_a_command() {
+        let items = [
+            Text::code("iolens run net").and(" (verdicts)"),
+            Text::code("iolens confirm last").and(" (exact size)"),
+            Text::plain("x"),
+        ];
+        assert_eq!(
+            folded(&items, 34),
+            ["iolens run net (verdicts)", "iolens confirm last (exact size)", "x"]
+        );
+        assert_eq!(
+            folded(&items, 60),
+            ["iolens run net (verdicts) · iolens confirm last (exact size)", "x"]
+        );
+        assert_eq!(folded(&items[..1], 10), ["iolens run net", "(verdicts)"]);
+    }
+
+    #[test]
+    fn what_follows_without_a_blank_stays_with_it() {
+        let text = Text::plain("narrow it with `").and_code("iolens confirm last").and("`; then");
+        assert_eq!(folded(&[text], 24), ["narrow it with", "`iolens confirm last`;", "then"]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_word_is_lost_and_no_line_is_too_wide(
+            items in proptest::collection::vec("[a-z]{1,8}( [a-z]{1,8}){0,9}", 1..5),
+            width in 12..60usize,
+        ) {
+            let texts: Vec<Text> = items.iter().map(|item| Text::plain(item.clone())).collect();
+            let lines = folded(&texts, width);
+            let kept = lines.join(" ").replace("· ", "");
+            prop_assert_eq!(kept, items.join(" "));
+            prop_assert!(lines.iter().all(|line| line.chars().count() <= width));
+        }
+    }
+}
