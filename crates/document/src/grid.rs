@@ -80,9 +80,49 @@ pub struct Grid {
 const BETWEEN: &str = "  ";
 
 impl Grid {
+    /// The same in as many tables as have room, each with the first column.
+    pub(crate) fn within(&self, width: usize) -> Vec<Grid> {
+        let mut parts: Vec<Grid> = Vec::new();
+        let mut at = 1;
+        while at < self.columns.len() {
+            let fits = |end: &usize| self.with_columns(at, *end).width() <= width;
+            let end = (at + 1..=self.columns.len()).rev().find(fits).unwrap_or(at + 1);
+            let mut part = self.with_columns(at, end);
+            if !parts.is_empty() {
+                part.title.clear();
+            }
+            parts.push(part);
+            at = end;
+        }
+        if parts.is_empty() { vec![self.clone()] } else { parts }
+    }
+
+    /// The first column and those from `begin` to `end`.
+    pub(crate) fn with_columns(&self, begin: usize, end: usize) -> Grid {
+        let kept = |nth: &usize| *nth == 0 || (begin..end).contains(nth);
+        let pick = |(nth, _): &(usize, _)| kept(nth);
+        let columns = self.columns.iter().cloned().enumerate().filter(|(nth, _)| kept(nth));
+        let row = |row: &Row| match row {
+            Row::Cells(cells) => {
+                let cells = cells.iter().cloned().enumerate().filter(pick);
+                Row::Cells(cells.map(|(_, cell)| cell).collect())
+            }
+            other => other.clone(),
+        };
+        Grid {
+            title: self.title.clone(),
+            columns: columns.map(|(_, column)| column).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
     /// The widest line without the title.
     pub(crate) fn width(&self) -> usize {
-        self.lines().iter().map(|line| line.chars().count()).max().unwrap_or(0)
+        // Headings are folded by themselves.
+        let is_cells = |row: &&Row| matches!(row, Row::Cells(_));
+        let rows = self.rows.iter().filter(is_cells).cloned().collect();
+        let cells = Grid { rows, ..self.clone() };
+        cells.lines().iter().map(|line| line.chars().count()).max().unwrap_or(0)
     }
 
     /// The lines, without the title.

@@ -15,6 +15,8 @@ pub struct Matrix {
     pub reference: Option<String>,
     /// What the intervals are: `95%, all comparisons together, within this run`.
     pub intervals: String,
+    /// Where the intervals are of a table that has no room for them: `iolens show 4f1c09ab`.
+    pub elsewhere: String,
     /// Quantities below each other.
     pub sections: Vec<Section>,
 }
@@ -98,7 +100,12 @@ enum Shown {
     Changes,
     /// `74.0 [62.1–86.3]`.
     Values,
+    /// `74.0`, with its mark.
+    Bare,
 }
+
+/// A table of more values than this leaves their intervals out before it becomes a list.
+const LISTED_MAX: usize = 15;
 
 /// A table whose values are farther apart than this shows no changes: multiples and percents
 /// beside each other are read wrong.
@@ -109,25 +116,28 @@ impl Matrix {
     /// row for each method in each setting. Numbers are never broken.
     #[must_use]
     pub fn grid(&self, width: usize) -> Grid {
-        let preferred = match self.spread() > SPREAD_MAX {
-            true => [Shown::Values].as_slice(),
-            false => &[Shown::Changes, Shown::Values],
+        let preferred = match (self.has_intervals(), self.spread() > SPREAD_MAX) {
+            (false, _) => [Shown::Bare].as_slice(),
+            (true, true) => &[Shown::Values],
+            (true, false) => &[Shown::Changes, Shown::Values],
         };
         let first = preferred[0];
         let wide = preferred.iter().map(|&shown| self.by_setting(shown));
         let turned = preferred.iter().map(|&shown| self.by_method(shown));
+        let values = self.sections.iter().map(|section| section.rows.len()).max().unwrap_or(0);
+        let is_large = values * self.heads.len() > LISTED_MAX;
+        let bare = [Self::by_setting, Self::by_method].into_iter().filter(|_| is_large);
+        let bare = bare.map(|form| form(self, Shown::Bare));
         let narrow = preferred.iter().map(|&shown| self.listed(shown));
         let fits = |grid: &Grid| grid.width() <= width;
-        let found = wide.chain(turned).chain(narrow).find(fits);
+        let found = wide.chain(turned).chain(bare).chain(narrow).find(fits);
         found.unwrap_or_else(|| self.stacked(first, width))
     }
 
     /// One quantity after the other, for who has no room for two.
     fn stacked(&self, shown: Shown, width: usize) -> Grid {
-        let shown = match self.listed_alone(0, shown).width() <= width {
-            true => shown,
-            false => Shown::Values,
-        };
+        let fits = |shown: &Shown| self.listed_alone(0, *shown).width() <= width;
+        let shown = [shown, Shown::Values].into_iter().find(fits).unwrap_or(Shown::Bare);
         let mut all = (0..self.sections.len()).map(|nth| self.listed_alone(nth, shown));
         let Some(mut first) = all.next() else { return Grid::default() };
         for grid in all {
@@ -140,6 +150,16 @@ impl Matrix {
     fn listed_alone(&self, nth: usize, shown: Shown) -> Grid {
         let sections = self.sections.get(nth).cloned().into_iter().collect();
         Matrix { sections, ..self.clone() }.listed(shown)
+    }
+
+    /// Whether any value has one; a table of single trials has none.
+    fn has_intervals(&self) -> bool {
+        let has = |cell: &Cell| match cell {
+            Cell::Compared { factor, .. } => factor.interval.is_some(),
+            Cell::Alone(_, interval) => interval.is_some(),
+            _ => false,
+        };
+        self.rows().flat_map(|row| &row.cells).any(has)
     }
 
     /// The largest over the smallest value of any setting, in sections that compare.
@@ -156,6 +176,12 @@ impl Matrix {
         match (shown, &self.reference) {
             (Shown::Changes, Some(reference)) => {
                 format!("{}, and change against {reference} [{}]", section.title, self.intervals)
+            }
+            (Shown::Bare, _) if !self.has_intervals() => {
+                format!("{} (no intervals)", section.title)
+            }
+            (Shown::Bare, _) => {
+                format!("{} (intervals: {})", section.title, self.elsewhere)
             }
             _ => format!("{} [{}]", section.title, self.intervals),
         }
@@ -290,12 +316,14 @@ fn parts(cell: &Cell, shown: Shown, is_compared: bool) -> Vec<String> {
         Cell::Word(word) => only(word.clone()),
         Cell::Plain(value) => only(three_digits(*value)),
         Cell::AtLeast(value) => only(format!("≥{}", three_digits(*value))),
+        Cell::Alone(value, _) if shown == Shown::Bare => only(three_digits(*value)),
         Cell::Alone(value, interval) => {
             let interval = interval.map(|interval| format!("[{}]", ends(interval)));
             values(*value, interval.unwrap_or_default())
         }
         Cell::Compared { value, .. } if !is_compared => only(three_digits(*value)),
         Cell::Compared { value, factor, mark } => match (shown, factor.interval) {
+            (Shown::Bare, _) => values(*value, (*mark).to_owned()),
             (Shown::Values, Some((low, high))) => {
                 let base = value / factor.typical;
                 values(*value, format!("[{}]{mark}", ends((base * low, base * high))))
@@ -359,6 +387,7 @@ mod tests {
             heads: heads(&["send_staged", "sendmsg_iov", "sendmsg_zerocopy", "send*"]),
             reference: Some("send_staged".to_owned()),
             intervals: "95%, within this run".to_owned(),
+            elsewhere: "iolens show last".to_owned(),
             sections: vec![
                 section("throughput, Gbit/s", rows, true),
                 section("CPU, ns per byte", cpu, false),
@@ -388,6 +417,17 @@ mod tests {
         let text = drawn(&matrix, 100);
         assert!(!text.contains('%') || text.lines().skip(1).all(|line| !line.contains('%')));
         insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn a_large_table_leaves_its_intervals_to_another_place() {
+        let mut matrix = sample();
+        let rows = matrix.sections[0].rows.clone();
+        matrix.sections[0].rows.extend(rows.iter().cloned().chain(rows.clone()));
+        matrix.sections.truncate(1);
+        let text = drawn(&matrix, 60);
+        assert!(text.starts_with("throughput, Gbit/s (intervals: iolens show last)"), "{text}");
+        assert_eq!(text.lines().count(), 11, "{text}");
     }
 
     #[test]

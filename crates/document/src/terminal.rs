@@ -69,7 +69,10 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
         };
         parts.push(screen.problems.iter().map(problem).collect::<Vec<_>>().join("\n"));
     }
-    let answers: Vec<String> = screen.answers.iter().map(|a| answer(a, style)).collect();
+    let above = std::iter::once(None).chain(screen.answers.iter().map(|a| Some(a.label)));
+    let answers = screen.answers.iter().zip(above);
+    let answers = answers.map(|(own, above)| answer(own, above != Some(own.label), style));
+    let answers: Vec<String> = answers.collect();
     if !answers.is_empty() {
         parts.push(answers.join("\n"));
     }
@@ -96,7 +99,11 @@ fn header(screen: &Screen, style: &Style) -> String {
 fn block(block: &Block, style: &Style) -> String {
     match block {
         Block::Matrix(matrix) => grid(&matrix.grid(style.columns()), style),
-        Block::Grid(table) => grid(table, style),
+        Block::Grid(table) => {
+            let parts = table.within(style.columns());
+            let parts: Vec<String> = parts.iter().map(|part| grid(part, style)).collect();
+            parts.join("\n\n")
+        }
         Block::Listing(listing) => self::listing(listing, style),
     }
 }
@@ -111,15 +118,16 @@ fn title(words: &str, style: &Style) -> Vec<String> {
 
 fn grid(grid: &Grid, style: &Style) -> String {
     let mut lines = title(&grid.title, style);
-    let headings = grid.rows.iter().filter(|row| matches!(row, Row::Heading(_)));
-    let headings: Vec<&String> = headings
-        .filter_map(|row| if let Row::Heading(words) = row { Some(words) } else { None })
-        .collect();
-    let paint = |line: String| match headings.iter().any(|heading| **heading == line) {
-        true => style.paint(BOLD, &line),
-        false => line,
-    };
-    lines.extend(grid.lines().into_iter().map(paint));
+    let drawn = grid.lines();
+    // Heads stand before the rows.
+    let heads = drawn.len() - grid.rows.len();
+    lines.extend(drawn.iter().take(heads).cloned());
+    for (row, line) in grid.rows.iter().zip(drawn.into_iter().skip(heads)) {
+        match row {
+            Row::Heading(words) => lines.extend(title(words, style)),
+            Row::Cells(_) | Row::Gap => lines.push(line),
+        }
+    }
     lines.join("\n")
 }
 
@@ -127,9 +135,14 @@ fn grid(grid: &Grid, style: &Style) -> String {
 const APART: usize = 4;
 
 fn listing(listing: &Listing, style: &Style) -> String {
-    let rows = listing.rows.lines();
+    let columns = style.columns();
+    let rows = match listing.rows.width() <= columns {
+        true => listing.rows.lines(),
+        // What stands behind the values has no room.
+        false => listing.rows.with_columns(1, 2).lines(),
+    };
     let wide = rows.iter().map(|row| row.chars().count()).max().unwrap_or(0).max(1);
-    let columns = ((style.columns() + APART) / (wide + APART)).max(1);
+    let columns = ((columns + APART) / (wide + APART)).max(1);
     let high = rows.len().div_ceil(columns);
     let mut lines = title(&listing.title, style);
     for line in 0..high {
@@ -147,7 +160,8 @@ fn legend(screen: &Screen, style: &Style) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-fn answer(answer: &Answer, style: &Style) -> String {
+/// A labelled line; of several with one label the first has it.
+fn answer(answer: &Answer, is_first: bool, style: &Style) -> String {
     let lines = wrap::lines(&answer.said, SEPARATOR, style.columns() - INDENT);
     let shown = |span: &Span| match span {
         Span::File(path) if style.colour && path.starts_with('/') => link(path),
@@ -155,7 +169,7 @@ fn answer(answer: &Answer, style: &Style) -> String {
     };
     let mut out: Vec<String> = Vec::new();
     for (nth, line) in lines.iter().enumerate() {
-        let label = if nth == 0 { answer.label.word() } else { "" };
+        let label = if nth == 0 && is_first { answer.label.word() } else { "" };
         let label = format!("{label:<INDENT$}");
         let words = wrap::line(line, shown);
         out.push(match answer.label {
@@ -231,8 +245,8 @@ mod tests {
     #[test]
     fn a_path_is_a_link_where_escapes_are_taken() {
         let report = Answer { label: Label::Report, said: vec![Text::file("/tmp/a b.html")] };
-        let linked = answer(&report, &Style { colour: true, width: 80 });
+        let linked = answer(&report, true, &Style { colour: true, width: 80 });
         assert!(linked.contains("\x1b]8;;file:///tmp/a%20b.html\x1b\\/tmp/a b.html"), "{linked:?}");
-        assert_eq!(answer(&report, &PLAIN), "Report     /tmp/a b.html");
+        assert_eq!(answer(&report, true, &PLAIN), "Report     /tmp/a b.html");
     }
 }

@@ -145,6 +145,9 @@ pub(crate) struct Run {
     pub(crate) progress: Option<ProgressKind>,
     #[command(flatten)]
     pub(crate) result: ResultArgs,
+    /// Print everything, as `iolens show` does
+    #[arg(short, long, help_heading = "Results")]
+    pub(crate) verbose: bool,
 
     /// Tell perf when slices that count begin and end: `perf stat -D -1 --control
     /// fifo:CTL,ACK -- iolens run …` counts these and nothing else

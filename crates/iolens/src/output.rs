@@ -72,8 +72,11 @@ pub(crate) fn for_terminal(text: &str) -> Cow<'_, str> {
 }
 
 /// Whether the locale of these variables writes UTF-8; the first one that is set decides,
-/// and without one it is the `C` locale's ASCII (locale(7)).
+/// and without one it is the `C` locale's ASCII (locale(7)). `IOLENS_ASCII=1` overrides it.
 fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    if variable("IOLENS_ASCII").is_some_and(|value| value == "1") {
+        return false;
+    }
     let set = |name: &&str| variable(name).filter(|value| !value.is_empty());
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(set).unwrap_or_default();
     let codeset = locale.split_once('.').map_or("", |(_, codeset)| codeset);
@@ -155,6 +158,7 @@ mod tests {
         check(&[], false);
         check(&[("LANG", "C")], false);
         check(&[("LANG", "C.UTF-8")], true);
+        check(&[("LANG", "C.UTF-8"), ("IOLENS_ASCII", "1")], false);
         check(&[("LANG", "de_DE.utf8")], true);
         check(&[("LANG", "de_DE@euro")], false);
         check(&[("LANG", "de_DE.UTF-8@euro")], true);

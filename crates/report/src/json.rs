@@ -8,11 +8,10 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, Told};
 use serde_json::{Value, json};
 
-use crate::answers;
 use crate::records::{self, Record};
 
 /// Version of the layout: raised when a key changes its meaning or goes.
-pub const SCHEMA: &str = "iolens/1";
+pub const SCHEMA: &str = "iolens/2";
 
 /// One object per arm and trial.
 #[must_use]
@@ -39,7 +38,7 @@ pub fn phases(runs: &[Run]) -> String {
     rows(runs, "phases", runs.iter().flat_map(records::phases))
 }
 
-/// The whole answer: header, sentences, self-check, cells, what is derived
+/// The whole answer: header, findings, self-check, cells, what is derived
 /// from whole curves, rejected trials.
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis) -> String {
@@ -48,7 +47,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
         "schema": SCHEMA,
         "host": run.header.host_label(),
         "run": run.header,
-        "sentences": answers::sentences(run, analysis),
+        "findings": crate::screen::facts(run, analysis),
         "passes": analysis.passes,
         "contrasts": analysis.contrasts,
         "self_check": analysis.self_check,
@@ -129,13 +128,30 @@ mod tests {
         serde_json::from_str(text).expect("our own JSON parses")
     }
 
+    /// A finding has names and numbers; a sentence would have blanks in it. What a kernel or a
+    /// program said stands under `reason`.
+    fn no_prose(finding: &Value) -> bool {
+        match finding {
+            Value::String(text) => text.split(' ').count() <= 2,
+            Value::Array(all) => all.iter().all(no_prose),
+            Value::Object(all) => all.iter().all(|(key, v)| key == "reason" || no_prose(v)),
+            _ => true,
+        }
+    }
+
     #[test]
-    fn a_run_carries_schema_sentences_and_reasons_for_nulls() {
+    fn a_run_carries_schema_findings_and_reasons_for_nulls() {
         let (run, analysis) = fixture::run();
         let value = parse(&super::run(&run, &analysis));
-        assert_eq!(value["schema"], "iolens/1");
+        assert_eq!(value["schema"], "iolens/2");
         assert_eq!(value["run"]["id"], "4f1c09ab");
-        assert!(value["sentences"][0]["text"].is_string());
+        assert_eq!(value["findings"][0]["finding"], "ranking");
+        assert_eq!(value["findings"][0]["outcome"], "fastest");
+        assert_eq!(value["findings"][0]["method"], "send_staged");
+        assert!(
+            value["findings"].as_array().is_some_and(|all| all.iter().all(no_prose)),
+            "{value:#}"
+        );
         assert_eq!(value["cells"].as_array().map(Vec::len), Some(36));
         assert!(value["not_measured"]["cycles_user"].is_string());
         let ends = run.trials.iter().filter(|trial| trial.tx.is_some()).count() as u64;

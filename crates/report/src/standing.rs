@@ -146,6 +146,16 @@ pub(crate) fn standing(cell: &CellAnalysis, delta: f64) -> Standing<'_> {
     }
 }
 
+/// Which of these arms is ahead of all others of them; `None` where that is open, or one has no
+/// numbers that can be compared.
+pub(crate) fn standing_among<'a>(cell: &'a CellAnalysis, labels: &[&str]) -> Option<&'a str> {
+    let mut own = candidates(cell).ok()?;
+    own.retain(|candidate| labels.contains(&candidate.label));
+    let (best, rest) = own.split_first()?;
+    let is_ahead = rest.iter().all(|other| ahead(cell, best, other));
+    (own.len() == labels.len() && is_ahead).then_some(best.label)
+}
+
 /// The arms that are left out of the standing because not every message is
 /// like what they need ([`Condition`]), the fastest first; those that have
 /// numbers.

@@ -17,6 +17,7 @@ use crate::arm_facts;
 use crate::number::{self, NONE};
 use crate::parts;
 use crate::results;
+use crate::screen::After;
 use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
 use crate::words;
@@ -27,30 +28,15 @@ mod files;
 mod grouped;
 mod servers;
 
-/// How the terminal is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Style {
-    /// Whether escape sequences may be used.
-    pub colour: bool,
-    /// Columns.
-    pub width: usize,
+pub use iolens_document::Style;
+pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW};
+
+/// The first screen of a run that has just been measured, or of a stored one.
+#[must_use]
+pub fn first(run: &Run, analysis: &Analysis, after: Option<After<'_>>, style: &Style) -> String {
+    let screen = crate::screen::screen(run, analysis, after);
+    iolens_document::terminal::draw(&screen, style)
 }
-
-impl Style {
-    /// Columns that are used: lines longer than 100 are hard to read.
-    pub(crate) fn columns(self) -> usize {
-        self.width.clamp(40, 100)
-    }
-
-    pub(crate) fn paint(self, escape: &str, text: &str) -> String {
-        if self.colour { format!("\x1b[{escape}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-}
-
-pub(crate) const BOLD: &str = "1";
-pub(crate) const DIM: &str = "2";
-pub(crate) const YELLOW: &str = "33";
-pub(crate) const RED: &str = "31";
 
 /// The answer of `iolens run`: of a run with more arms than one table is read
 /// for the families and the main questions, else all of [`whole`].

@@ -343,7 +343,7 @@ mod tests {
           "messages_per_call": 0.9997500624843789,
           "primitive": "sendmsg_zerocopy",
           "reason": null,
-          "schema": "iolens/1",
+          "schema": "iolens/2",
           "status": "ok",
           "time_ns": 312345678,
           "time_until": "receipt",

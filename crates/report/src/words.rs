@@ -151,20 +151,35 @@ pub(crate) fn turns(run: &Run) -> Option<String> {
     turns_of(run, &run.header.plan.threads)
 }
 
-/// The same of some of its thread counts.
-pub(crate) fn turns_of(run: &Run, threads: &[u32]) -> Option<String> {
+/// Thread counts of a run that are more than an end has processors, and how many it has; `None`
+/// where there are none, or models of servers choose their threads.
+pub(crate) fn crowded(run: &Run) -> Option<(Vec<u32>, u32)> {
+    crowded_of(run, &run.header.plan.threads)
+}
+
+fn crowded_of(run: &Run, threads: &[u32]) -> Option<(Vec<u32>, u32)> {
     let plan = &run.header.plan;
     if plan.server().is_some() {
         // Some models have a thread for each connection, whatever is asked for.
         return None;
     }
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
-    let ends = if plan.net().is_some() { 2 } else { 1 };
-    let per_end = u32::try_from((cpus / ends).max(1)).unwrap_or(u32::MAX);
+    let per_end = u32::try_from((cpus / ends_of(plan)).max(1)).unwrap_or(u32::MAX);
     let crowded: Vec<u32> = threads.iter().copied().filter(|&threads| threads > per_end).collect();
-    if crowded.is_empty() || cpus == 0 {
-        return None;
-    }
+    (!crowded.is_empty() && cpus > 0).then_some((crowded, per_end))
+}
+
+/// Ends that have processors of their own.
+fn ends_of(plan: &Plan) -> usize {
+    if plan.net().is_some() { 2 } else { 1 }
+}
+
+/// The same of some of its thread counts.
+pub(crate) fn turns_of(run: &Run, threads: &[u32]) -> Option<String> {
+    let plan = &run.header.plan;
+    let (crowded, per_end) = crowded_of(run, threads)?;
+    let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
+    let ends = ends_of(plan);
     if ends == 1 {
         return Some(format!(
             "With {} threads there are more threads than CPUs: they share {} and take turns",
@@ -183,7 +198,7 @@ pub(crate) fn turns_of(run: &Run, threads: &[u32]) -> Option<String> {
 }
 
 /// `4`, `3 or 4`, `2, 4 or 8`, `3 to 10`.
-fn one_of(counts: &[u32]) -> String {
+pub(crate) fn one_of(counts: &[u32]) -> String {
     let is_run = counts.len() > 2 && counts.is_sorted_by(|a, b| a + 1 == *b);
     let words: Vec<String> = counts.iter().map(ToString::to_string).collect();
     match words.as_slice() {

@@ -30,7 +30,7 @@ pub(super) fn check(bench: &Bench) -> Judged {
     let mut args: Vec<&str> = RUN.split_whitespace().collect();
     args.push(&list);
     let text = bench.iolens("families", &args)?.limit_minutes(5).run()?.success()?.stdout();
-    let place = text.lines().find_map(|line| line.strip_prefix("report: "));
+    let place = text.lines().find_map(|line| line.strip_prefix("Report").map(str::trim));
     let place = place.ok_or("the run names no page")?;
     let page = std::fs::read_to_string(place).map_err(|e| format!("cannot read {place}: {e}"))?;
     Ok(judge(&page, &text, &ids, &families))

@@ -147,7 +147,7 @@ fn floors(trials: &Trials) -> Vec<(usize, f64, f64)> {
     groups.values().filter(|lns| lns.len() > 1).map(one).collect()
 }
 
-/// Every comparison rests on as many trials as there are passes at most, and no sentence says
+/// Every comparison rests on as many trials as there are passes at most, and no finding says
 /// more.
 fn numbers(rows: &[&Value], passes: usize, run: &Value) -> Result<String, String> {
     let is_compared = |row: &&&Value| row["role"] == "compared" || row["role"] == "self_check";
@@ -157,14 +157,10 @@ fn numbers(rows: &[&Value], passes: usize, run: &Value) -> Result<String, String
             return Err(format!("{} has n = {n} after {passes} passes", row["arm"]));
         }
     }
-    let sentences = run["sentences"].as_array().into_iter().flatten();
-    for text in sentences.filter_map(|sentence| sentence["text"].as_str()) {
-        let said = text.split("n = ").skip(1).filter_map(|rest| {
-            rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<usize>().ok()
-        });
-        if let Some(n) = said.filter(|n| *n > passes).max() {
-            return Err(format!("n = {n} after {passes} passes: {text}"));
-        }
+    let findings = run["findings"].as_array().into_iter().flatten();
+    let said = findings.filter_map(|finding| finding["against"]["n"].as_u64());
+    if let Some(n) = said.filter(|n| *n > passes as u64).max() {
+        return Err(format!("a finding has n = {n} after {passes} passes"));
     }
     Ok(format!("n is at most {passes}, the passes"))
 }
@@ -238,7 +234,7 @@ mod tests {
         );
         assert!(order(&rows, &table(&["b 10 1", "x 12 2", "y 20 2"]), "ratio").is_err());
         assert!(order(&rows, &table(&["x 5 2", "b 10 1"]), "ratio").is_err());
-        let run = json!({"sentences": [{"text": "x is cheapest; n = 6."}]});
+        let run = json!({"findings": [{"method": "x", "against": {"ratio": 2.0, "n": 6}}]});
         assert!(numbers(&rows, 3, &run).is_err());
         assert!(numbers(&rows, 6, &run).is_ok());
     }

@@ -64,23 +64,19 @@ fn check_quick(bench: &Bench) -> Judged {
     let run = bench.iolens("quick-3", &["run", "net", "--quick"])?.limit_minutes(3);
     let run = run.run()?.success()?;
     let stdout = run.stdout();
-    let sizes = ["1 KiB", "16 KiB", "256 KiB"];
-    // A sentence may go on in the next line.
-    let sentences: Vec<String> = stdout
-        .split("Indicative: ")
-        .skip(1)
-        .map(|text| text.split("\n\n").next().unwrap_or(text).replace("\n  ", " "))
-        .collect();
-    let names_one = |size: &&str| {
-        let of_size = |text: &&String| text.starts_with(&format!("{size}, 1 thread"));
-        sentences.iter().filter(of_size).any(|text| CLASSIC.iter().any(|arm| text.contains(arm)))
+    let sizes: [u64; 3] = [1 << 10, 16 << 10, 256 << 10];
+    let json = bench.iolens_json("quick-3", &["show", "last", "--json"], 1)?.json;
+    let rankings = results::rankings(&json);
+    let names_one = |size: &u64| {
+        let mut own = rankings.iter().filter(|ranking| ranking.message_bytes == *size);
+        own.any(|ranking| ranking.methods.iter().any(|one| CLASSIC.contains(&one.as_str())))
     };
-    let named = sizes.iter().filter(|size| names_one(size)).count();
-    let topology = if stdout.contains(", veth,") { "veth" } else { "no veth" };
+    let named = sizes.iter().copied().filter(names_one).count();
+    let topology = if stdout.contains(" · veth · ") { "veth" } else { "no veth" };
     let seconds = run.elapsed.as_secs_f64();
     let evidence = format!(
         "{seconds:.1} s, {topology}, {named} of 3 sizes named\n{}",
-        sentences.join("\n").trim()
+        stdout.lines().skip_while(|line| !line.starts_with("Use")).collect::<Vec<_>>().join("\n")
     );
     let passes = run.elapsed <= QUICK_LIMIT && named == sizes.len() && topology == "veth";
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })

@@ -40,6 +40,30 @@ pub(crate) fn run_id(json: &Value) -> Result<String, String> {
     Ok(json["run"]["id"].as_str().ok_or("the JSON names no run")?.to_owned())
 }
 
+/// What a run says of a setting: which methods are ahead.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Ranking {
+    pub(crate) message_bytes: u64,
+    /// `time`, `server_cpu`.
+    pub(crate) quantity: String,
+    pub(crate) methods: Vec<String>,
+}
+
+/// Every ranking in the JSON of `iolens run … --json`.
+pub(crate) fn rankings(json: &Value) -> Vec<Ranking> {
+    let all = json["findings"].as_array().into_iter().flatten();
+    let one = |finding: &Value| {
+        let names = finding["methods"].as_array().into_iter().flatten();
+        let names = names.chain([&finding["method"], &finding["lowest"]]);
+        Ranking {
+            message_bytes: finding["setting"]["message_bytes"].as_u64().unwrap_or(0),
+            quantity: finding["quantity"].as_str().unwrap_or_default().to_owned(),
+            methods: names.filter_map(Value::as_str).map(str::to_owned).collect(),
+        }
+    };
+    all.filter(|finding| finding["finding"] == "ranking").map(one).collect()
+}
+
 /// The changes in what `iolens compare A B --json` prints, which exits with 1 where one is
 /// SLOWER.
 pub(crate) fn changes(bench: &Bench, home: &str, a: &str, b: &str) -> Result<Vec<Value>, String> {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::results;
 use super::serving::number;
 use super::{Bench, Judged, Outcome};
 
@@ -52,32 +53,23 @@ fn judge_first_look(run: &Value, available: &[String], seconds: f64) -> Outcome 
             _ => lacking.push(id.clone()),
         }
     }
-    let headline = run["sentences"].as_array().into_iter().flatten();
-    let texts: Vec<&str> = headline.filter_map(|sentence| sentence["text"].as_str()).collect();
-    let answer = texts.iter().find(|text| named(text).is_some());
-    let names = answer.is_some_and(|text| {
-        let known = named(text).is_some_and(|named| available.iter().any(|id| id == named));
-        known && text.contains(" of server CPU [")
-    });
+    let rankings = results::rankings(run);
+    let answer = rankings.iter().find(|ranking| ranking.quantity == "server_cpu");
+    let named: Vec<&String> = answer.into_iter().flat_map(|ranking| &ranking.methods).collect();
+    let names = !named.is_empty() && named.iter().all(|named| available.contains(named));
     let evidence = format!(
         "{seconds:.0} s; {measured} of {} models measured, by design not with 16 long connections: \
          {}; without numbers: {}; {}",
         available.len(),
         listed_or_none(&skipped),
         listed_or_none(&lacking),
-        answer.unwrap_or(&"no model is named the cheapest")
+        match named.as_slice() {
+            [] => "no model is named the cheapest".to_owned(),
+            named => format!("cheapest: {named:?}"),
+        }
     );
     let passes = lacking.is_empty() && measured > 1 && names && seconds < QUICK_S_MAX;
     if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) }
-}
-
-/// The model that a sentence names: the cheapest, or the one with the least that is not
-/// set apart from all others.
-fn named(text: &str) -> Option<&str> {
-    const CLAIMS: [&str; 2] =
-        ["cheapest per request: ", "least server CPU per request in this run: "];
-    let behind = CLAIMS.iter().find_map(|claim| text.split_once(claim))?.1;
-    behind.split([',', ' ']).next()
 }
 
 fn listed_or_none(ids: &[String]) -> String {
@@ -165,24 +157,18 @@ mod tests {
     fn a_first_look_has_every_model_and_an_answer() {
         let available = ["epoll_lt", "iterative", "poll"].map(str::to_owned);
         let by_design = json!({"status": "skipped", "reason": "by design: one at a time"});
-        let text =
-            "Indicative: 16 connections: cheapest per request: poll, 9 µs of server CPU [8, 9]";
-        let run = |poll: Value, text: &str| {
+        let run = |poll: Value, method: Option<&str>| {
             json!({
                 "cells": [row("epoll_lt", json!({})), row("iterative", by_design.clone()), poll],
-                "sentences": [{"text": text}],
+                "findings": [{"finding": "ranking", "quantity": "server_cpu", "method": method}],
             })
         };
-        let good = run(row("poll", json!({})), text);
+        let good = run(row("poll", json!({})), Some("poll"));
         assert!(passes(&judge_first_look(&good, &available, 90.0)));
-        let close = text
-            .replace("cheapest per", "least server CPU per")
-            .replace(": poll", " in this run: poll");
-        assert_eq!(named(&close), Some("poll"));
         assert!(!passes(&judge_first_look(&good, &available, 130.0)));
-        let lost = run(row("poll", json!({"status": "failed"})), text);
+        let lost = run(row("poll", json!({"status": "failed"})), Some("poll"));
         assert!(!passes(&judge_first_look(&lost, &available, 90.0)));
-        let silent = run(row("poll", json!({})), &text.replace(" [8, 9]", ""));
+        let silent = run(row("poll", json!({})), None);
         assert!(!passes(&judge_first_look(&silent, &available, 90.0)));
     }
 

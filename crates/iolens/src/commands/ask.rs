@@ -17,7 +17,7 @@ use iolens_store::Store;
 
 use crate::args::Ask;
 use crate::commands::report::style;
-use crate::commands::run::{How, exit_code, measured, paged, random};
+use crate::commands::run::{How, exit_code, measured, paged, random, said_of};
 use crate::commands::stored::load;
 use crate::failure::{Failure, NOTHING_USABLE};
 use crate::request::asked as request;
@@ -52,7 +52,7 @@ pub(crate) fn ask(args: &Ask, typed: &[String]) -> Result<ExitCode, Failure> {
     let how = How { typed, database: &database, wait: args.wait, progress, perf: None };
     let run = measured(planned, host, &look, &how)?;
     let analysis = iolens_stats::analyse_for_both(&run);
-    let place = paged(&run, &analysis, &database);
+    let place = said_of(&paged(&run, &analysis, &database));
     let found = Found { run, analysis, cell: question.cell, source: Source::Measured };
     Ok(shown(args, &found, Some(&place)))
 }

@@ -12,7 +12,7 @@ use iolens_model::run::{Change, FarFacts, Run, RunHeader};
 
 use crate::args::Confirm;
 use crate::commands::again;
-use crate::commands::run::{How, answer, check_again, conducted, exit_code, random};
+use crate::commands::run::{Form, How, answer, check_again, conducted, exit_code, random};
 use crate::commands::stored::summed;
 use crate::failure::{Failure, INTERRUPTED, NOTHING_USABLE};
 use crate::request::{Request, confirm};
@@ -53,7 +53,7 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
         }
     }
     let (run, analysis, _) = summed(db, &run.header.id)?;
-    answer(&args.result, &run, &analysis, &database);
+    answer(Form::of(&args.result, true), &run, &analysis, &database);
     Ok(ExitCode::from(code))
 }
 

@@ -1,7 +1,7 @@
 //! `iolens run`: check, measure, answer.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -22,6 +22,8 @@ use iolens_model::outcome::{Status, TrialOutcome};
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::{FarFacts, Run, RunEnd, RunHeader, StoppedBy};
 use iolens_model::secret;
+use iolens_report::screen::After;
+use iolens_report::text;
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
@@ -273,7 +275,7 @@ pub(crate) fn conclude(args: &args::Run, run: &Run, database: &Path) -> ExitCode
         return ExitCode::from(INTERRUPTED);
     }
     let analysis = iolens_stats::analyse(run);
-    answer(&args.result, run, &analysis, database);
+    answer(Form::of(&args.result, args.verbose), run, &analysis, database);
     ExitCode::from(exit_code(args.strict, run, &analysis))
 }
 
@@ -312,25 +314,61 @@ pub(crate) fn take_lock(wait: bool, why: &str) -> Result<MachineLock, Failure> {
     }
 }
 
-/// Prints the answer and writes the page; an answer without its page is still
-/// an answer.
-pub(crate) fn answer(result: &args::ResultArgs, run: &Run, analysis: &Analysis, database: &Path) {
-    let place = paged(run, analysis, database);
-    if result.json {
-        output::result(&iolens_report::json::run(run, analysis));
-        output::note(&place);
-    } else {
-        output::result(&iolens_report::text::run(run, analysis, &report::style()));
-        output::result(&place);
+/// How an answer is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One screen.
+    Screen,
+    /// The screen, and all that `show` has.
+    Everything,
+    /// For a program.
+    Json,
+}
+
+impl Form {
+    pub(crate) fn of(result: &args::ResultArgs, verbose: bool) -> Form {
+        match (result.json, verbose) {
+            (true, _) => Form::Json,
+            (false, true) => Form::Everything,
+            (false, false) => Form::Screen,
+        }
     }
 }
 
-/// Writes the page beside the database; says where it is, or why there is none.
-pub(crate) fn paged(run: &Run, analysis: &Analysis, database: &Path) -> String {
+/// Prints the answer and writes the page; an answer without its page is still
+/// an answer.
+pub(crate) fn answer(form: Form, run: &Run, analysis: &Analysis, database: &Path) {
+    let page = paged(run, analysis, database);
+    if form == Form::Json {
+        output::result(&iolens_report::json::run(run, analysis));
+        output::note(&said_of(&page));
+        return;
+    }
+    let shown = page.as_ref().ok().map(|page| page.display().to_string());
+    let after = After { page: shown.as_deref() };
+    output::result(&text::first(run, analysis, Some(after), &report::style()));
+    if form == Form::Everything {
+        output::result(&format!("\n{}", text::run(run, analysis, &report::style())));
+    }
+    if page.is_err() {
+        output::note(&said_of(&page));
+    }
+}
+
+/// Writes the page beside the database, and returns where it is, or why there is none.
+pub(crate) fn paged(run: &Run, analysis: &Analysis, database: &Path) -> Result<PathBuf, String> {
     let page = places::page(database, &run.header.id);
     match report::write_page(run, analysis, &page) {
-        Ok(()) => format!("report: {}", page.display()),
-        Err(failure) => format!("no report: {}", failure.message),
+        Ok(()) => Ok(page),
+        Err(failure) => Err(failure.message),
+    }
+}
+
+/// Where the page is, as a line of its own.
+pub(crate) fn said_of(page: &Result<PathBuf, String>) -> String {
+    match page {
+        Ok(page) => format!("report: {}", page.display()),
+        Err(why) => format!("no report: {why}"),
     }
 }
 

@@ -111,8 +111,14 @@ pub(crate) fn show(args: &args::Show) -> Result<ExitCode, Failure> {
         let (run, analysis, _) = summed(db, &args.run)?;
         output::result(&match args.result.json {
             true => json::run(&run, &analysis),
-            false if args.all => text::whole(&run, &analysis, &style()),
-            false => text::run(&run, &analysis, &style()),
+            false => {
+                let first = text::first(&run, &analysis, None, &style());
+                let rest = match args.all {
+                    true => text::whole(&run, &analysis, &style()),
+                    false => text::run(&run, &analysis, &style()),
+                };
+                format!("{first}\n{rest}")
+            }
         });
         if let Some(origin) = text::origin(&run.header).filter(|_| !args.result.json) {
             output::result(&origin);

@@ -10,7 +10,7 @@ const LETTERS: [(char, &str); 51] = [
     ('δ', "delta"),
     ('–', "-"),
     ('±', "+-"),
-    ('·', "|"),
+    ('·', ";"),
     ('−', "-"),
     ('…', "..."),
     ('½', "1/2"),
@@ -30,7 +30,7 @@ const LETTERS: [(char, &str); 51] = [
     ('≈', "~"),
     ('∞', "inf"),
     ('✓', "+"),
-    ('✗', "-"),
+    ('✗', "X"),
     ('›', ">"),
     ('●', "*"),
     ('◆', "*"),
@@ -75,6 +75,10 @@ pub(super) fn written(text: &str) -> String {
             out.push(letter);
             continue;
         }
+        if letter == '·' && out.ends_with(' ') {
+            // A separator stands by what it ends.
+            out.pop();
+        }
         let known = LETTERS.iter().find(|(known, _)| *known == letter);
         let stands_for_it = known.map_or("?", |(_, words)| words);
         ahead += stands_for_it.len() - 1;
@@ -90,7 +94,7 @@ mod tests {
     #[test]
     fn letters_become_what_is_read_for_them() {
         let check = |text: &str, expect: &str| assert_eq!(written(text), expect);
-        check("1.14× (1.12–1.16) ± 3 µs · δ", "1.14x (1.12-1.16) +- 3 us | delta");
+        check("1.14× (1.12–1.16) ± 3 µs · δ", "1.14x (1.12-1.16) +- 3 us; delta");
         check("日", "?");
         check("plain", "plain");
     }

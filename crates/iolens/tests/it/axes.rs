@@ -22,7 +22,7 @@ fn rows<const N: usize>(place: &Place, columns: [&str; N]) -> Vec<[String; N]> {
 fn fields_and_protocols_have_their_cells() {
     let place = Place::new();
     let arms = "--primitives send,sendmsg_iov --baseline send --fields 1,8 --ip ipv4,ipv6";
-    let done = place.run(&format!("{RUN} {arms}"));
+    let done = place.run(&format!("{RUN} {arms} --verbose"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let settings: BTreeSet<_> = rows(&place, ["fields", "ip", "mtu_bytes"]).into_iter().collect();
     let expected = [["1", "ipv4"], ["1", "ipv6"], ["8", "ipv4"], ["8", "ipv6"]];

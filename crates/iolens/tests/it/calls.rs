@@ -20,8 +20,12 @@ fn calls_are_measured_and_told() {
     let place = Place::new();
     let done = place.run(RUN);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("a crossing into the kernel and back costs"), "{}", done.stdout);
-    assert!(done.stdout.contains("Calls by cost (multiple of getppid"), "{}", done.stdout);
+    assert!(done.stdout.contains("into the kernel and back (getppid)"), "{}", done.stdout);
+    assert!(
+        done.stdout.contains("ns per call in a tight loop, getppid's × the ratio [95%"),
+        "{}",
+        done.stdout
+    );
 
     let arms = place.run("export last --format csv").stdout;
     let names = ["arm", "calls_in_a_row", "status", "calls", "system_calls", "bytes", "slices"];

@@ -11,7 +11,8 @@ fn engines_and_programs_copy_files_of_each_size() {
     let place = Place::new();
     let dir = place.path("copies");
     std::fs::create_dir(&dir).unwrap();
-    let run = format!("{RUN} --primitives all --sizes 4KiB,70000B --dir {}", dir.display());
+    let run =
+        format!("{RUN} --primitives all --sizes 4KiB,70000B --dir {} --verbose", dir.display());
     let mut command = place.command(&run);
     command.arg("--external").arg("bad=sh -c 'test -s \"$0\" || : > \"$1\"; exit 7' {src} {dst}");
     command.arg("--external").arg("own=sh -c 'cat \"$0\" > \"$1\"' {src} {dst}");
@@ -66,7 +67,7 @@ fn somebodys_file_is_only_read_and_has_its_own_size() {
     );
     let done = place.run(&run);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stdout.contains("the user's"), "{}", done.stdout);
+    assert!(done.stdout.contains("theirs ("), "{}", done.stdout);
     assert_eq!(std::fs::read(&path).unwrap(), content);
     let json = place.json("show last --json");
     let cells = json["cells"].as_array().expect("rows");

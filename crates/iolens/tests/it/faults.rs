@@ -50,7 +50,7 @@ fn an_interrupted_run_answers_with_what_it_has() {
     run.signal("INT");
     let done = run.finish();
     assert_eq!(done.code, Some(130), "{}", done.stderr);
-    assert!(done.stdout.contains("report: "), "{}", done.stdout);
+    assert!(done.stdout.contains("Report "), "{}", done.stdout);
     assert_eq!(place.json("runs --json")[0]["end"]["stopped_by"], "interrupted");
 }
 

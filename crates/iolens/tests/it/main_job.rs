@@ -14,8 +14,8 @@ fn a_run_answers_and_can_be_looked_at_again() {
     let place = Place::new();
     let run = place.run(SMALL);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stdout.contains("Indicative:"), "{}", run.stdout);
-    let page = run.stdout.lines().last().unwrap().strip_prefix("report: ").unwrap();
+    assert!(run.stdout.contains("quick look: "), "{}", run.stdout);
+    let page = run.stdout.lines().last().unwrap().strip_prefix("Report").unwrap().trim();
     let html = std::fs::read_to_string(page).unwrap();
     assert!(html.contains("sendmsg_iov") && !html.contains("src=\"http"));
 

@@ -6,7 +6,7 @@ use crate::harness::{Finished, Place, finished};
 use crate::skip;
 
 const RUN: &str = "run net --primitives send --sizes 16KiB --threads 1 --topologies loopback \
-                   --quick --passes 2 --rounds 3 --progress none";
+                   --quick --passes 2 --rounds 3 --progress none --verbose";
 
 /// Prose as one line.
 fn flat(done: &Finished) -> String {
@@ -23,7 +23,7 @@ fn a_run_on_one_cpu_says_that_both_ends_share_it() {
     // A server and its client are two ends too.
     let done = place.run(
         "run server --primitives epoll_lt --connections 2 --load closed --quick --passes 2 \
-         --budget 5s --cpus 0 --progress none",
+         --budget 5s --cpus 0 --progress none --verbose",
     );
     done.assert_ended();
     assert!(flat(&done).contains("Both ends share CPU 0"), "{}", done.stdout);
@@ -50,7 +50,7 @@ fn a_process_that_was_pinned_is_pinned_again_to_reproduce_it() {
     let done = finished(output);
     done.assert_ended();
     assert!(flat(&done).contains("Both ends share CPU 0"), "{}", done.stdout);
-    let page = done.stdout.lines().find_map(|line| line.strip_prefix("report: ")).unwrap();
+    let page = done.stdout.lines().find_map(|line| line.strip_prefix("Report")).unwrap();
     let page = std::fs::read_to_string(page.trim()).unwrap();
     assert!(page.contains("taskset -c 0 "), "how to reproduce names it");
 }

@@ -17,6 +17,8 @@ pub(crate) struct Pty {
     name: String,
     /// All that was sent to it so far.
     pub(crate) said: String,
+    /// Bytes of a letter that has not come whole.
+    pending: Vec<u8>,
 }
 
 impl Pty {
@@ -29,7 +31,12 @@ impl Pty {
         let size = Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&controller, size).unwrap();
         let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
-        let pty = Pty { controller: File::from(controller), name, said: String::new() };
+        let pty = Pty {
+            controller: File::from(controller),
+            name,
+            said: String::new(),
+            pending: Vec::new(),
+        };
         let terminal = pty.held_open();
         let end = || Stdio::from(terminal.try_clone().unwrap());
         if is_asked {
@@ -124,7 +131,15 @@ impl Pty {
         let mut piece = [0; 4096];
         // A terminal that nobody has open any more gives EIO.
         let Ok(n @ 1..) = self.controller.read(&mut piece) else { return false };
-        self.said.push_str(std::str::from_utf8(&piece[..n]).unwrap());
+        // A letter may lie across two pieces.
+        self.pending.extend_from_slice(&piece[..n]);
+        let whole = match std::str::from_utf8(&self.pending) {
+            Ok(text) => text.len(),
+            Err(error) => error.valid_up_to(),
+        };
+        let rest = self.pending.split_off(whole);
+        self.said.push_str(std::str::from_utf8(&self.pending).unwrap());
+        self.pending = rest;
         true
     }
 }

@@ -23,7 +23,7 @@ fn column(place: &Place, name: &str) -> Vec<(String, String, String)> {
 fn every_receiver_has_its_cells_and_its_copies() {
     let place = Place::new();
     for mode in ["stream", "rr"] {
-        let done = place.run(&format!("{RUN} --modes {mode}"));
+        let done = place.run(&format!("{RUN} --modes {mode} --verbose"));
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         assert!(done.stdout.contains("Receivers beside each other"), "{}", done.stdout);
         let copies = |receiver: &str| {

@@ -18,8 +18,8 @@ fn rows(json: &Value) -> &[Value] {
 #[test]
 fn every_engine_writes_to_what_is_there_and_to_what_is_new() {
     let place = Place::new();
-    let done =
-        place.run(&format!("{RUN} --primitives all --sizes 4KiB --destination existing,new"));
+    let done = place
+        .run(&format!("{RUN} --primitives all --sizes 4KiB --destination existing,new --verbose"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("in 8 regions of 2 MiB (as asked for)"), "{}", done.stdout);
@@ -147,7 +147,7 @@ fn caches_are_dropped_with_consent_alone_and_everything_is_put_back() {
     assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
 
     let line = "run file --file-bytes 4MiB --sizes 64KiB --threads 1 --quick --passes 2 --rounds 3 \
-                --primitives read --cache warm --drop-caches 1,2,3 --progress none";
+                --primitives read --cache warm --drop-caches 1,2,3 --progress none --verbose";
     // Nobody's caches are dropped: a file stands where the kernel's was.
     let asked = place.path("asked");
     std::fs::write(&asked, "").unwrap();

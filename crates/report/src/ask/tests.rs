@@ -110,7 +110,7 @@ fn a_program_reads_who_is_cheapest_and_where() {
     .expect("our own JSON parses");
     assert_eq!(
         (&value["schema"], &value["run"], &value["stored"]),
-        (&"iolens/1".into(), &"4f1c09ab".into(), &true.into())
+        (&"iolens/2".into(), &"4f1c09ab".into(), &true.into())
     );
     let by_time = &value["answer"]["by_time"];
     assert_eq!(

@@ -1,0 +1,382 @@
+//! What follows from an analysis, as facts: numbers, intervals and names, and no sentence. The
+//! screen words them, JSON carries them.
+
+use iolens_model::axes::Topology;
+use iolens_model::cell::Cell;
+use iolens_model::outcome::Status;
+use iolens_model::plan::Schedule;
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::{
+    Analysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval, Quantity,
+};
+use serde::Serialize;
+
+use crate::standing::{Candidate, Standing, conditional, standing};
+
+/// A fact about a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "finding", rename_all = "snake_case")]
+pub enum Finding {
+    /// Which method is ahead in a setting.
+    Ranking(Ranking),
+    /// Where one method passes another along the sizes.
+    Crossover(Passing),
+    /// What the kernel made of sends that ask it not to copy.
+    ZeroCopy(ZeroCopy),
+    /// Rare slices that are much slower: the ratio by totals is another than the typical one.
+    Stalls(Stalls),
+    /// The baseline against its hidden copy.
+    SelfCheck(SelfChecked),
+    /// More threads than processors, which take turns.
+    Crowded {
+        /// Thread counts that are.
+        threads: Vec<u32>,
+        /// Processors that an end has.
+        cpus: u32,
+    },
+    /// Both ends have one processor between them.
+    SharedCpu {
+        /// Its number.
+        cpu: u32,
+    },
+    /// The machine changed its speed while the run lasted.
+    Drift {
+        /// Of the time of a unit of work, from start to end, as a fraction.
+        over_run: f64,
+    },
+    /// Trials resemble those before them; intervals are widened by this factor.
+    Neighbours {
+        /// Correlation of a trial with the one before it.
+        correlation: f64,
+        /// By which intervals are wider, as a factor.
+        widened: f64,
+    },
+    /// Methods ran one after another, not in turns.
+    Sequential,
+    /// What is sent is dropped by a device, and received by nobody.
+    Dropped,
+}
+
+/// Which method is ahead in a setting, among those that can do any job.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ranking {
+    /// The setting.
+    pub setting: Cell,
+    /// By what.
+    pub quantity: Quantity,
+    /// Who is ahead.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Methods that are left out since they cannot do any job.
+    pub restricted: Vec<String>,
+}
+
+/// Who is ahead.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Ahead of every other by more than noise.
+    Fastest {
+        /// The method.
+        method: String,
+        /// Against the baseline; `None` for the baseline.
+        against: Option<Against>,
+    },
+    /// Shown to differ by less than the threshold, and none is ahead of them.
+    Same {
+        /// These.
+        methods: Vec<String>,
+    },
+    /// Any of these may be ahead.
+    Undecided {
+        /// These, the one with the best value first.
+        methods: Vec<String>,
+        /// About how many trials more would decide it.
+        more_trials: Option<u32>,
+    },
+    /// One trial has no interval.
+    NoInterval {
+        /// The one with the best value.
+        lowest: String,
+    },
+    /// Compared with nothing.
+    Alone {
+        /// The method.
+        method: String,
+    },
+    /// Nothing can be compared.
+    Nothing {
+        /// Why, as it was told.
+        reason: String,
+    },
+}
+
+/// A method's rate over the baseline's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Against {
+    /// The ratio: above 1 faster, or cheaper.
+    pub ratio: f64,
+    /// 95 %, all comparisons together.
+    pub interval: Option<Interval>,
+    /// Trials.
+    pub n: u32,
+}
+
+impl Against {
+    fn of(contrast: &Contrast) -> Against {
+        Against { ratio: contrast.ratio, interval: contrast.simultaneous, n: contrast.n }
+    }
+}
+
+/// Where one method passes another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Passing {
+    /// The curve; its size is 0.
+    pub curve: Cell,
+    /// Ahead at the smaller sizes.
+    pub from: String,
+    /// Ahead at the larger ones.
+    pub to: String,
+    /// The largest size at which the first is ahead.
+    pub above: Bytes,
+    /// The smallest at which the second is.
+    pub below: Bytes,
+    /// The size at which both are equally fast, bytes, from fresh trials.
+    pub at_bytes: Option<Estimate>,
+}
+
+/// Sends that ask the kernel not to copy, in a setting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ZeroCopy {
+    /// The setting.
+    pub setting: Cell,
+    /// The method.
+    pub method: String,
+    /// The share of them that the kernel copied after all, 0 to 1.
+    pub copied_share: Option<f64>,
+    /// Whether too many were, so that nothing is shown of zero-copy.
+    pub is_copied: bool,
+    /// Against the baseline.
+    pub against: Option<Against>,
+}
+
+/// A method whose totals say something else than its typical slice.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stalls {
+    /// The setting.
+    pub setting: Cell,
+    /// The method.
+    pub method: String,
+    /// Its rate over the baseline's in the typical slice.
+    pub typical: f64,
+    /// The same by total times.
+    pub with_stalls: f64,
+}
+
+/// The baseline against its hidden copies.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SelfChecked {
+    /// The baseline.
+    pub baseline: String,
+    /// Copies that count.
+    pub checks: u32,
+    /// Those that were called faster or slower.
+    pub judged: u32,
+    /// The farthest of them, as a factor from 1, at least 1.
+    pub farthest: Option<f64>,
+    /// What the intervals of all of them span.
+    pub span: Option<Interval>,
+}
+
+/// Everything, in the order in which it is read.
+pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
+    let mut out: Vec<Finding> = Vec::new();
+    out.extend(rankings(run, analysis).into_iter().map(Finding::Ranking));
+    out.extend(crossovers(analysis).into_iter().map(Finding::Crossover));
+    out.extend(zero_copies(analysis).into_iter().map(Finding::ZeroCopy));
+    out.extend(stalls(analysis).into_iter().map(Finding::Stalls));
+    out.extend(cautions(run, analysis));
+    out.push(Finding::SelfCheck(self_check(run, analysis)));
+    out
+}
+
+/// Who is ahead in each setting, by what the study compares.
+pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
+    let delta = analysis.delta;
+    let one = |cell: &CellAnalysis| ranking(cell, delta);
+    match run.header.plan.server() {
+        Some(_) => analysis.cells.iter().map(|cell| one(&cell.by_cpu())).collect(),
+        None => analysis.cells.iter().map(one).collect(),
+    }
+}
+
+/// Who is ahead in a setting.
+pub(crate) fn ranking(cell: &CellAnalysis, delta: f64) -> Ranking {
+    let restricted = conditional(cell).iter().map(|one| one.label.to_owned()).collect();
+    let outcome = outcome(&standing(cell, delta));
+    Ranking { setting: cell.cell.clone(), quantity: cell.compared, outcome, restricted }
+}
+
+fn outcome(standing: &Standing<'_>) -> Outcome {
+    let names = |best: &Candidate<'_>, others: &[Candidate<'_>]| {
+        std::iter::once(best).chain(others).map(|one| one.label.to_owned()).collect::<Vec<_>>()
+    };
+    match standing {
+        Standing::Cheapest { best, .. } => Outcome::Fastest {
+            method: best.label.to_owned(),
+            against: best.contrast.map(Against::of),
+        },
+        Standing::Tie { best, others } => {
+            let mut methods = names(best, others);
+            methods.sort_unstable();
+            Outcome::Same { methods }
+        }
+        Standing::Unseparated { best, others } => {
+            let open = std::iter::once(best).chain(others).filter_map(|one| one.contrast);
+            let needed = open.filter_map(|c| Some(c.trials_needed?.saturating_sub(c.n).max(1)));
+            Outcome::Undecided { methods: names(best, others), more_trials: needed.max() }
+        }
+        Standing::NoInterval { best, .. } => Outcome::NoInterval { lowest: best.label.to_owned() },
+        Standing::Alone(only) => Outcome::Alone { method: only.label.to_owned() },
+        Standing::Nothing(reason) => Outcome::Nothing { reason: reason.clone() },
+    }
+}
+
+/// Where one method passes another, where the run shows it.
+pub(crate) fn crossovers(analysis: &Analysis) -> Vec<Passing> {
+    let crosses = analysis.crossovers.iter().filter(|c| c.shape == CrossoverShape::Crosses);
+    crosses.filter_map(|crossover| passing(analysis, crossover)).collect()
+}
+
+fn passing(analysis: &Analysis, crossover: &Crossover) -> Option<Passing> {
+    let is_it = |found: &&iolens_stats::analysis::Crossing| {
+        (&found.curve, &found.first, &found.second)
+            == (&crossover.curve, &crossover.first, &crossover.second)
+    };
+    Some(Passing {
+        curve: crossover.curve.clone(),
+        from: crossover.first.clone(),
+        to: crossover.second.clone(),
+        above: crossover.first_ahead_to?,
+        below: crossover.second_ahead_from?,
+        at_bytes: analysis.crossings.iter().rev().find(is_it).and_then(|found| found.at_bytes),
+    })
+}
+
+/// Sends without a copy, in each setting that has some.
+pub(crate) fn zero_copies(analysis: &Analysis) -> Vec<ZeroCopy> {
+    let of_cell = |cell: &CellAnalysis| {
+        let arms = cell.arms.iter().filter(|arm| arm.status == Status::Ok);
+        let one = |arm: &iolens_stats::analysis::ArmAnalysis| {
+            let zerocopy = arm.zerocopy?;
+            Some(ZeroCopy {
+                setting: cell.cell.clone(),
+                method: arm.arm.label.clone(),
+                copied_share: zerocopy.copied_share,
+                is_copied: zerocopy.is_copied(),
+                against: arm.contrast.as_ref().map(Against::of),
+            })
+        };
+        arms.filter_map(one).collect::<Vec<_>>()
+    };
+    analysis.cells.iter().flat_map(of_cell).collect()
+}
+
+/// Methods with rare slices that are much slower, or whose baseline has them.
+pub(crate) fn stalls(analysis: &Analysis) -> Vec<Stalls> {
+    let of_cell = |cell: &CellAnalysis| {
+        let own = cell.arms.iter().filter(|arm| arm.status == Status::Ok);
+        let own = own.filter(|arm| arm.arm.role == iolens_model::arm::Role::Compared);
+        let one = |arm: &iolens_stats::analysis::ArmAnalysis| {
+            let contrast = arm.contrast.as_ref().filter(|contrast| contrast.tail)?;
+            Some(Stalls {
+                setting: cell.cell.clone(),
+                method: arm.arm.label.clone(),
+                typical: contrast.ratio,
+                with_stalls: contrast.total_ratio.value,
+            })
+        };
+        own.filter_map(one).collect::<Vec<_>>()
+    };
+    analysis.cells.iter().flat_map(of_cell).collect()
+}
+
+/// How far hidden copies of the baseline are from it.
+pub(crate) fn self_check(run: &Run, analysis: &Analysis) -> SelfChecked {
+    let checks = analysis.cells.iter().flat_map(|cell| &cell.checks);
+    let contrasts: Vec<&Contrast> = checks.filter_map(|check| check.contrast.as_ref()).collect();
+    let from_one = |ratio: f64| ratio.max(1.0 / ratio);
+    let usable = contrasts.iter().filter_map(|contrast| contrast.simultaneous);
+    let usable: Vec<Interval> = usable.filter(Interval::is_usable).collect();
+    let span = usable
+        .iter()
+        .copied()
+        .reduce(|a, b| Interval { low: a.low.min(b.low), high: a.high.max(b.high) });
+    SelfChecked {
+        baseline: run.header.plan.baseline.clone(),
+        checks: analysis.self_check.counted,
+        judged: analysis.self_check.judged,
+        farthest: contrasts.iter().map(|c| from_one(c.ratio)).reduce(f64::max),
+        span: span.filter(|_| usable.len() == contrasts.len()),
+    }
+}
+
+/// Without which a decision could go wrong, the worst first.
+pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
+    let plan = &run.header.plan;
+    let mut out: Vec<Finding> = Vec::new();
+    let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus);
+    let is_apart = |t: &Topology| t.has_receiver() && !t.is_apart();
+    if let ([cpu], true) = (cpus.as_slice(), plan.topologies().iter().any(is_apart)) {
+        out.push(Finding::SharedCpu { cpu: *cpu });
+    }
+    if matches!(plan.schedule, Schedule::Window { .. } | Schedule::Messages { .. }) {
+        out.push(Finding::Sequential);
+    }
+    out.extend(
+        crate::words::crowded(run).map(|(threads, cpus)| Finding::Crowded { threads, cpus }),
+    );
+    if plan.topologies().contains(&Topology::Sink) {
+        out.push(Finding::Dropped);
+    }
+    let drift = analysis.drift.filter(|drift| drift.matters);
+    out.extend(drift.map(|drift| Finding::Drift { over_run: drift.over_run }));
+    out.extend(neighbours(analysis));
+    out
+}
+
+fn neighbours(analysis: &Analysis) -> Option<Finding> {
+    let found = analysis.neighbours.filter(|found| found.matters)?;
+    Some(Finding::Neighbours { correlation: found.lag1, widened: found.inflation.sqrt() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture_findings;
+
+    /// `docs/findings.md` has a row for every kind that a run can have.
+    #[test]
+    fn every_finding_is_documented() {
+        let page = include_str!("../../../docs/findings.md");
+        let (run, analysis) = fixture_findings::findings();
+        let mut all = super::all(&run, &analysis.shown());
+        all.extend([
+            Finding::SharedCpu { cpu: 0 },
+            Finding::Sequential,
+            Finding::Dropped,
+            Finding::Neighbours { correlation: 0.2, widened: 1.2 },
+        ]);
+        for finding in all {
+            let json = serde_json::to_value(&finding).expect("plain data");
+            let kind = json["finding"].as_str().expect("a tag");
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{kind}` |")));
+            let row = row.unwrap_or_else(|| panic!("no row for {kind}"));
+            let is_told = |key: &&String| key.as_str() != "finding" && json["outcome"].is_null();
+            for key in json.as_object().expect("an object").keys().filter(is_told) {
+                assert!(row.contains(&format!("`{key}`")), "{kind} has no {key}: {row}");
+            }
+        }
+    }
+}

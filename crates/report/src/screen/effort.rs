@@ -1,0 +1,196 @@
+//! What was measured, where, how long and how often; and what to do next.
+
+use iolens_document::{Answer, Label, Text};
+use iolens_model::axes::{Study, Topology};
+use iolens_model::cell::{Cell, Setting};
+use iolens_model::host::HostFacts;
+use iolens_model::run::{Run, StoppedBy};
+use iolens_model::units::{Nanos, three_digits};
+use iolens_stats::analysis::Analysis;
+
+use crate::findings;
+use crate::number::count;
+use crate::words;
+
+/// The study, the settings that all rows share, the machine.
+pub(super) fn header(run: &Run) -> Vec<Text> {
+    let plan = &run.header.plan;
+    let mut parts = vec![plan.study().to_string()];
+    let cells = plan.cells();
+    parts.extend(shared(run, &cells));
+    parts.extend(machine(run));
+    parts.into_iter().map(Text::from).collect()
+}
+
+/// What all settings have in common, in words.
+fn shared(run: &Run, cells: &[Cell]) -> Vec<String> {
+    let plan = &run.header.plan;
+    let Some(first) = cells.first() else { return Vec::new() };
+    let mut parts: Vec<String> = Vec::new();
+    if let Some(file) = &run.header.file {
+        let place = match file.is_ours {
+            true => format!("{} in {}", file.file_system, file.place),
+            false => format!("{} ({}), {}", file.place, file.bytes, file.file_system),
+        };
+        parts.push(place);
+        let is_read = plan.study() == Study::File && file.is_ours;
+        parts.extend(is_read.then(|| format!("file of {}", file.bytes)));
+    }
+    let own = of_setting(first);
+    let others: Vec<Vec<String>> = cells.iter().map(of_setting).collect();
+    let is_common = |word: &&String| others.iter().all(|words| words.contains(word));
+    parts.extend(own.iter().filter(is_common).cloned());
+    let further = plan.told_further(first);
+    let common = |word: &&String| cells.iter().all(|cell| plan.told_further(cell).contains(word));
+    parts.extend(further.iter().filter(common).cloned());
+    if let ([threads], true) = (plan.threads.as_slice(), plan.study() != Study::Server) {
+        parts.push(words::threads(*threads));
+    }
+    let mut known: Vec<String> = Vec::new();
+    for part in parts {
+        if !known.contains(&part) {
+            known.push(part);
+        }
+    }
+    known
+}
+
+/// The words of a setting.
+fn of_setting(cell: &Cell) -> Vec<String> {
+    match &cell.setting {
+        Setting::Net(net) => {
+            let fields = format!("{} per message", net.fields_in_words());
+            let receiver = net.receiver_in_words().filter(|_| net.receiver != "recv");
+            let words = [net.topology.to_string(), fields, net.working_set.to_string()];
+            words.into_iter().chain([net.mode.to_string()]).chain(receiver).collect()
+        }
+        _ => cell.words(),
+    }
+}
+
+/// `AMD EPYC 9B14, 2 CPUs (VM), Linux 6.18`.
+fn machine(run: &Run) -> Option<String> {
+    let host = &run.header.host;
+    let cpus = u32::try_from(host.cpus.len()).unwrap_or(u32::MAX);
+    let guest = if words::is_guest(host) { " (VM)" } else { "" };
+    let model = words::fact(host, &["model", "model name", "cpu model"]).map(short_model);
+    let cpus = format!("{}{guest}", count(cpus, "CPU"));
+    let parts = [model, Some(cpus), kernel(host)];
+    Some(parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
+}
+
+/// A processor's name without what tells nothing.
+fn short_model(model: &str) -> String {
+    let model = model.split(" @").next().unwrap_or(model);
+    let model = model.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
+    let is_told = |word: &&str| {
+        !matches!(*word, "Processor" | "CPU" | "processor") && !word.ends_with("-Core")
+    };
+    model.split_whitespace().filter(is_told).collect::<Vec<_>>().join(" ")
+}
+
+/// `Linux 6.18`.
+fn kernel(host: &HostFacts) -> Option<String> {
+    let release = words::fact(host, &["kernel", "release", "osrelease"])?;
+    let version = release.split_ascii_whitespace().next()?;
+    let parts: Vec<&str> = version.split(['.', '-']).take(2).collect();
+    Some(format!("Linux {}", parts.join(".")))
+}
+
+/// How often, how long, and how it ended where that was not by itself.
+pub(super) fn effort(run: &Run, analysis: &Analysis) -> Vec<Text> {
+    let plan = &run.header.plan;
+    let quick = if plan.quick { "quick look: " } else { "" };
+    let per = match plan.study() {
+        Study::Net | Study::File | Study::Write | Study::Copy => " of each size",
+        Study::Syscall | Study::Server => " each",
+    };
+    let each = each_trial(analysis).map_or_else(String::new, |time| format!(" × {time}"));
+    let per = if analysis.cells.len() > 1 { per } else { "" };
+    let mut parts = vec![format!("{quick}{}{each}{per}", trials(analysis))];
+    let end = run.header.end.as_ref();
+    let took = end.map(|end| end.finished_unix_ns.saturating_sub(run.header.started_unix_ns));
+    parts.extend(took.map(spent));
+    let passes = || match plan.passes.maximum {
+        most if most == plan.passes.minimum => format!("{} of {most} passes", analysis.passes),
+        _ => count(analysis.passes, "pass"),
+    };
+    parts.extend(match end.map(|end| end.stopped_by) {
+        None => Some(format!("not ended, or killed, after {}", passes())),
+        Some(StoppedBy::Interrupted) => Some(format!("interrupted after {}", passes())),
+        Some(StoppedBy::Lost) => Some(format!("other machine lost after {}", passes())),
+        Some(StoppedBy::Budget) => Some("out of time".to_owned()),
+        Some(StoppedBy::Stalled) => Some("more passes did not help".to_owned()),
+        Some(StoppedBy::Precision | StoppedBy::Passes | StoppedBy::NothingUsable) => None,
+    });
+    parts.into_iter().map(Text::from).collect()
+}
+
+/// `20 trials`, `12 to 20 trials`.
+fn trials(analysis: &Analysis) -> String {
+    let compared = |cell: &iolens_stats::analysis::CellAnalysis| {
+        cell.compared_trials().unwrap_or((cell.trials_used, cell.trials_used))
+    };
+    let all = analysis.cells.iter().map(compared);
+    match all.reduce(|(least, most), (a, b)| (least.min(a), most.max(b))) {
+        None => "no trials".to_owned(),
+        Some((least, most)) if least == most => count(most, "trial"),
+        Some((least, most)) => format!("{least} to {most} trials"),
+    }
+}
+
+/// How long a trial was measured, on average.
+fn each_trial(analysis: &Analysis) -> Option<String> {
+    let started: u64 = analysis.cells.iter().map(|cell| u64::from(cell.trials_started)).sum();
+    let each_ns = analysis.told.spent.slices_ns.checked_div(started).filter(|&ns| ns > 0)?;
+    Some(Nanos(each_ns).to_string())
+}
+
+/// `17 s`, `4 min 52 s`.
+pub(crate) fn spent(ns: u64) -> String {
+    let seconds = ns as f64 / 1e9;
+    match (ns + 500_000_000) / 1_000_000_000 {
+        0..10 => format!("{} s", three_digits(seconds)),
+        whole @ 10..60 => format!("{whole} s"),
+        whole @ 60..3600 => format!("{} min {} s", whole / 60, whole % 60),
+        whole => format!("{} h {} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// What to type next. A run of another machine is not gone on with here.
+pub(super) fn next(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let plan = &run.header.plan;
+    if run.header.origin.is_some() {
+        return None;
+    }
+    // It has just been measured.
+    let id = "last";
+    let study = plan.study();
+    let mut said: Vec<Text> = Vec::new();
+    let command = |words: String, why: &str| Text::code(words).and(format!(" ({why})"));
+    let cut_short = run.header.end.as_ref().is_none_or(|end| end.stopped_by.is_cut_short());
+    if cut_short {
+        said.push(command(format!("iolens run --resume {id}"), "the rest"));
+    } else if plan.quick {
+        said.push(command(format!("iolens run {study}"), "verdicts"));
+    }
+    if !cut_short && !findings::crossovers(analysis).is_empty() && study == Study::Net {
+        said.push(command(format!("iolens confirm {id}"), "exact size"));
+    }
+    if study == Study::File {
+        said.push(command("iolens tune read FILE".to_owned(), "one file of yours"));
+    }
+    if matches!(study, Study::Net | Study::Syscall) && !cut_short {
+        said.push(command(format!("iolens explain {id}"), "why"));
+    }
+    if study == Study::Server {
+        said.push(Text::code("iolens run server --slo 'p99<2ms'"));
+    }
+    said.push(Text::code(format!("iolens show {id}")));
+    Some(Answer { label: Label::Next, said })
+}
+
+/// Whether any network of the plan is one.
+pub(super) fn is_on(run: &Run, topology: Topology) -> bool {
+    run.header.plan.topologies().contains(&topology)
+}

@@ -1,0 +1,139 @@
+//! The first screens of runs of `file` and `copy`.
+
+use iolens_document::{Answer, Block, Label, Matrix, Screen, Text, change};
+use iolens_model::axes::Study;
+use iolens_model::copy::ProgramStart;
+use iolens_model::file::CacheState;
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate};
+
+use super::table::{self, Better, INTERVALS, Marks, Measure};
+use super::{choices, short, show};
+use crate::bounds::{self, Bound, Standing, rooflines};
+use crate::findings::{self, Ranking, Stalls};
+use crate::rates::{self, Unit, rate};
+use crate::{copying, files, results, words};
+
+/// Curves that are shown; the others are in `iolens show`.
+const CURVES_MAX: usize = 4;
+
+pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
+    let curves = results::curves(analysis);
+    let shown: Vec<&CellAnalysis> =
+        curves.iter().take(CURVES_MAX).flat_map(|(_, cells)| cells.iter().copied()).collect();
+    let methods = table::methods(&shown);
+    let mut marks = Marks::default();
+    let values = shown.iter().flat_map(|cell| &cell.arms).filter_map(files::rate_of);
+    let unit = Unit::of(rates::BYTES, values.map(|rate| rate.value));
+    let measure = Measure {
+        title: format!("throughput, {}", unit.name),
+        read: files::rate_of,
+        contrast: by_time,
+        unit: unit.size,
+        better: Better::More,
+        is_compared: true,
+    };
+    let section = table::section(run, &shown, &methods, &measure, &mut marks);
+    screen.blocks.push(Block::Matrix(Matrix {
+        heads: table::heads(&methods),
+        reference: Some(run.header.plan.baseline.clone()),
+        intervals: INTERVALS.to_owned(),
+        elsewhere: super::show(run),
+        sections: vec![section],
+    }));
+    screen.legend = table::legend(marks, &methods);
+    let more = curves.len().saturating_sub(CURVES_MAX);
+    if more > 0 {
+        screen.legend.push(Text::plain(format!("{more} more settings: ")).and_code(show(run)));
+    }
+    let warnings = run.header.file.iter().flat_map(|file| &file.warnings);
+    screen.problems.splice(0..0, warnings.map(|why| Text::plain(format!("✗ the file: {why}"))));
+    screen.answers = answers(run, analysis);
+}
+
+fn by_time(arm: &ArmAnalysis) -> Option<&Contrast> {
+    arm.contrast.as_ref()
+}
+
+fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
+    let curve = |ranking: &Ranking| short(run, &ranking.setting);
+    let mut out = choices(Label::Fastest, run, analysis, curve);
+    out.extend(stalls(run, analysis));
+    match run.header.plan.study() {
+        Study::Copy => out.extend(starts(run, analysis)),
+        _ => out.extend(limit(run, analysis)),
+    }
+    out
+}
+
+/// Rare slices that are much slower, where they change what is said.
+pub(super) fn stalls(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    /// Places that are told.
+    const TOLD: usize = 2;
+    let mut all = findings::stalls(analysis);
+    all.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+    let one = |stalls: &Stalls| {
+        format!(
+            "{} at {}: {} with rare slow slices, {} without",
+            stalls.method,
+            words::subject(&run.header, &stalls.setting),
+            change(stalls.with_stalls),
+            change(stalls.typical)
+        )
+    };
+    let mut said: Vec<Text> = all.iter().take(TOLD).map(|stalls| one(stalls).into()).collect();
+    if all.len() > TOLD {
+        said.push(Text::plain(format!("{} more", all.len() - TOLD)));
+    }
+    (!said.is_empty()).then_some(Answer { label: Label::Stalls, said })
+}
+
+/// How far the typical ratio is from that of totals.
+fn weight(stalls: &Stalls) -> f64 {
+    (stalls.typical / stalls.with_stalls).ln().abs()
+}
+
+/// How close the fastest comes to what memory allows.
+fn limit(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let warm = analysis.cells.iter().filter(|cell| cell.cell.cache() == Some(CacheState::Warm));
+    let all = warm.flat_map(|cell| files::engines(cell).map(move |(arm, rate)| (cell, arm, rate)));
+    let (cell, arm, best) = all.max_by(|(.., a), (.., b)| a.value.total_cmp(&b.value))?;
+    let bounds = rooflines(run, cell.cell.threads);
+    let bound = bounds.first()?;
+    let who = format!("{} at {}", arm.arm.label, cell.cell.size);
+    Some(Answer::one(Label::Limit, of_bound(&who, bound, &best)))
+}
+
+fn of_bound(who: &str, bound: &Bound, best: &Estimate) -> String {
+    let of = format!("{} of {}", rate(best.value), rate(bound.bytes_per_s));
+    match bound.standing(best) {
+        Standing::Below(share) => {
+            format!("{who} reaches {:.0}% of the {} ({of})", 100.0 * share, bound.name)
+        }
+        Standing::At => format!("{who} is as fast as the {} here ({of})", bound.name),
+        Standing::Above => format!(
+            "{who} passes the {} that was measured before the run ({of}): that {}",
+            bound.name,
+            bounds::NO_BOUND
+        ),
+    }
+}
+
+/// What of a program's time its start is, at the smallest size.
+fn starts(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let smallest = analysis.cells.iter().min_by_key(|cell| cell.cell.size)?;
+    let one = |id: &String| {
+        let ProgramStart { median_ns, .. } = copying::start_of(&run.header, &analysis.told, id)?;
+        let mut own = smallest.arms.iter().filter(|arm| arm.status == Status::Ok);
+        let arm = own.find(|arm| arm.arm.primitive == *id)?;
+        let copy_ns = arm.figures.as_ref()?.ns_per_message.value;
+        let share = 100.0 * median_ns as f64 / copy_ns;
+        let time = iolens_model::units::Nanos(median_ns);
+        Some(format!("{share:.0}% of {id}'s time ({time})"))
+    };
+    let all: Vec<String> = run.header.plan.primitives.iter().filter_map(one).collect();
+    let said =
+        format!("at {}, starting the process is {}", smallest.cell.size, crate::number::list(&all));
+    (!all.is_empty()).then(|| Answer::one(Label::StartUp, said))
+}

@@ -1,0 +1,184 @@
+//! What a run shows first: what it was, a table, answers, how far they are to be trusted, what
+//! to do next. Facts are [`findings`](crate::findings); here they get their words.
+
+mod effort;
+mod files;
+mod net;
+mod servers;
+mod syscalls;
+mod table;
+#[cfg(test)]
+mod tests;
+mod trust;
+mod writes;
+
+use iolens_document::{Answer, Label, Screen, Text};
+use iolens_model::axes::Study;
+use iolens_model::cell::Cell;
+use iolens_model::run::Run;
+use iolens_model::units::Bytes;
+use iolens_stats::analysis::Analysis;
+
+use crate::findings::{self, Finding, Outcome, Ranking};
+use crate::words;
+
+/// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.
+const ANSWERS_MAX: usize = 4;
+
+/// What stands on the screen of a run that has just been measured.
+#[derive(Debug, Clone, Copy)]
+pub struct After<'a> {
+    /// Where its page is; `None` where it could not be written.
+    pub page: Option<&'a str>,
+}
+
+/// The first screen of a run: one that has just been measured ends with what to type next and
+/// with its page, a stored one does not.
+#[must_use]
+pub fn screen(run: &Run, analysis: &Analysis, after: Option<After<'_>>) -> Screen {
+    let analysis = &analysis.shown();
+    let mut screen = Screen {
+        header: effort::header(run),
+        effort: effort::effort(run, analysis),
+        alarm: trust::alarm(analysis),
+        problems: trust::problems(run, analysis),
+        ..Screen::default()
+    };
+    match run.header.plan.study() {
+        Study::Net => net::fill(&mut screen, run, analysis),
+        Study::File | Study::Copy => files::fill(&mut screen, run, analysis),
+        Study::Write => writes::fill(&mut screen, run, analysis),
+        Study::Syscall => syscalls::fill(&mut screen, run, analysis),
+        Study::Server => servers::fill(&mut screen, run, analysis),
+    }
+    if screen.alarm.is_some() {
+        // What must not be used is not concluded from.
+        screen.answers.clear();
+    }
+    let mut labels: Vec<Label> = screen.answers.iter().map(|answer| answer.label).collect();
+    labels.dedup();
+    labels.truncate(ANSWERS_MAX);
+    screen.answers.retain(|answer| labels.contains(&answer.label));
+    screen.answers.extend(trust::cautions(run, analysis));
+    screen.answers.push(trust::trust(run, analysis));
+    if let Some(After { page }) = after {
+        screen.answers.extend(effort::next(run, analysis));
+        screen.answers.extend(page.map(|page| Answer::one(Label::Report, Text::file(page))));
+    }
+    screen
+}
+
+/// Which method at which sizes, curve by curve, those that can do any job; neighbouring sizes
+/// with one answer are told together. `curve` names a curve where there are several.
+fn choices(
+    label: Label,
+    run: &Run,
+    analysis: &Analysis,
+    curve: impl Fn(&Ranking) -> String,
+) -> Vec<Answer> {
+    /// Curves that have a line of their own.
+    const CURVES_MAX: usize = 3;
+    let rankings: Vec<Ranking> = findings::rankings(run, analysis);
+    let mut curves: Vec<(String, Vec<&Ranking>)> = Vec::new();
+    for ranking in &rankings {
+        let name = curve(ranking);
+        match curves.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, all)) => all.push(ranking),
+            None => curves.push((name, vec![ranking])),
+        }
+    }
+    let mut all = curves.iter().map(|(_, rankings)| spans(rankings));
+    let first = all.next().unwrap_or_default();
+    let several = curves.len() > 1;
+    if several && all.all(|said| said == first) {
+        curves.truncate(1);
+        curves[0].0 = "every setting".to_owned();
+    }
+    let mut answers: Vec<Answer> = Vec::new();
+    for (name, rankings) in curves.iter().take(CURVES_MAX) {
+        let mut said = spans(rankings);
+        if let (true, Some(first)) = (several, said.first_mut()) {
+            *first = format!("{name}: {first}");
+        }
+        answers.push(Answer { label, said: said.into_iter().map(Text::from).collect() });
+    }
+    let more = curves.len().saturating_sub(CURVES_MAX);
+    if let (true, Some(last)) = (more > 0, answers.last_mut()) {
+        last.said.push(Text::plain(format!("{more} more: ")).and_code(show(run)));
+    }
+    answers
+}
+
+/// What is said of a curve, one part for each stretch of sizes.
+fn spans(rankings: &[&Ranking]) -> Vec<String> {
+    let mut spans: Vec<(String, Vec<Bytes>)> = Vec::new();
+    for ranking in rankings {
+        let said = outcome(&ranking.outcome);
+        match spans.last_mut() {
+            Some((known, sizes)) if *known == said => sizes.push(ranking.setting.size),
+            _ => spans.push((said, vec![ranking.setting.size])),
+        }
+    }
+    let has_sizes = rankings.iter().any(|ranking| ranking.setting.size.0 > 0);
+    let one = spans.len() == 1 && rankings.len() > 1;
+    let span = |(said, sizes): &(String, Vec<Bytes>)| match (sizes.as_slice(), has_sizes) {
+        (_, false) => said.clone(),
+        (_, true) if one => format!("{said} at every size"),
+        ([size], true) => format!("{size} {said}"),
+        ([first, .., last], true) => format!("{} {said}", span_of(*first, *last)),
+        ([], true) => said.clone(),
+    };
+    spans.iter().map(span).collect()
+}
+
+/// `64 B to 4 KiB`, `4 to 16 KiB`.
+fn span_of(first: Bytes, last: Bytes) -> String {
+    two_sizes(first, last, "to")
+}
+
+/// Two sizes with a word between, and the unit once where both have it.
+fn two_sizes(first: Bytes, last: Bytes, word: &str) -> String {
+    let (first, last) = (first.to_string(), last.to_string());
+    match (first.split_once(' '), last.split_once(' ')) {
+        (Some((value, unit)), Some((_, same))) if unit == same => format!("{value} {word} {last}"),
+        _ => format!("{first} {word} {last}"),
+    }
+}
+
+/// Who is ahead, in a few words.
+fn outcome(outcome: &Outcome) -> String {
+    /// Methods that are named.
+    const NAMED: usize = 3;
+    match outcome {
+        Outcome::Fastest { method, .. } | Outcome::Alone { method } => method.clone(),
+        Outcome::Same { methods } => {
+            format!("{} (same within 3%)", methods.join(" or "))
+        }
+        Outcome::Undecided { methods, .. } if methods.len() <= NAMED => {
+            format!("undecided ({})", methods.join(", "))
+        }
+        Outcome::Undecided { methods, .. } => format!("undecided ({} methods)", methods.len()),
+        Outcome::NoInterval { lowest } => format!("{lowest} (one trial: no interval)"),
+        Outcome::Nothing { .. } => "no answer".to_owned(),
+    }
+}
+
+/// What tells a curve from others of the run: its threads, if they differ, and what else does.
+fn short(run: &Run, cell: &Cell) -> String {
+    let plan = &run.header.plan;
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend((plan.threads.len() > 1).then(|| words::threads(cell.threads)));
+    parts.extend(plan.told_apart(cell));
+    words::as_found(&run.header, cell, parts.join(", "))
+}
+
+/// The command that shows the rest of this run.
+fn show(run: &Run) -> String {
+    format!("iolens show {}", run.header.id)
+}
+
+/// The findings of a run, for programs.
+#[must_use]
+pub fn facts(run: &Run, analysis: &Analysis) -> Vec<Finding> {
+    findings::all(run, &analysis.shown())
+}

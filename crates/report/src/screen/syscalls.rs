@@ -1,0 +1,134 @@
+//! The first screen of a run of `syscall`.
+
+use iolens_document::{
+    Align, Answer, Block, Column, Grid, Label, Listing, Row, Screen, ends, unusable,
+};
+use iolens_model::arm::Role;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, CellAnalysis};
+
+use super::table::{self, Better, INTERVALS};
+use crate::calls::{self, Row as Call};
+use crate::number::nanoseconds;
+use crate::words;
+
+/// The empty call, which most are told in.
+const EMPTY: &str = "getppid";
+
+pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
+    let Some(cell) = calls::filled(analysis).into_iter().next() else { return };
+    let rows = calls::rows(run, cell);
+    let has_controls = rows.iter().any(|row| row.arm.arm.role == Role::Control);
+    let baseline = &run.header.plan.baseline;
+    let several = run.header.plan.threads.len() > 1;
+    let threads =
+        if several { format!("{}, ", words::threads(cell.cell.threads)) } else { String::new() };
+    screen.blocks.push(Block::Listing(Listing {
+        title: format!(
+            "{threads}ns per call in a tight loop, {baseline}'s × the ratio [{INTERVALS}]"
+        ),
+        rows: Grid {
+            columns: vec![Column::left(""), Column::decimal(""), Column::of("", &[Align::Left])],
+            rows: rows.iter().map(|row| line(run, row)).collect(),
+            ..Grid::default()
+        },
+    }));
+    if has_controls {
+        screen.legend.push("* does not enter the kernel".into());
+    }
+    screen.answers.extend(crossing(run, cell));
+    screen.answers.extend(alone(run, analysis, cell));
+    screen.answers.extend(by_threads(run, analysis));
+}
+
+/// A call, its time, and the interval of that against the baseline.
+fn line(run: &Run, call: &Call<'_>) -> Row {
+    let star = if call.arm.arm.role == Role::Control { "*" } else { "" };
+    let own = if call.arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
+    let ns = call.ns.value;
+    let interval = match &call.arm.contrast {
+        Some(contrast) => {
+            let (factor, _) = table::compared(contrast, Better::Less, run.header.plan.quick);
+            let base = ns / factor.typical;
+            let interval = factor.interval.map(|(low, high)| ends((base * low, base * high)));
+            format!("[{}]", interval.unwrap_or_else(|| unusable().to_owned()))
+        }
+        None => String::new(),
+    };
+    Row::Cells(vec![
+        vec![format!("{}{star}{own}", call.arm.arm.label)],
+        vec![three_digits(ns)],
+        vec![interval],
+    ])
+}
+
+/// What a call into the kernel and back costs.
+fn crossing(run: &Run, cell: &CellAnalysis) -> Option<Answer> {
+    let ns = calls::time_of(cell, EMPTY)?;
+    let usable = ns.interval.filter(iolens_stats::analysis::Interval::is_usable);
+    let interval = usable.map_or_else(String::new, |i| format!(" [{}]", ends((i.low, i.high))));
+    let host = &run.header.host;
+    let on = words::fact(host, &["mitigations"]);
+    // The kernel lists one for each weakness, by commas.
+    let on = on.map(|all| all.split(';').filter(|one| !one.trim().is_empty()).count());
+    let mitigations = on.map_or_else(String::new, |n| {
+        let n = u32::try_from(n).unwrap_or(u32::MAX);
+        format!(", with {}", crate::number::count(n, "mitigation"))
+    });
+    let guest = words::fact(host, &["virtualization"]).filter(|_| words::is_guest(host));
+    let guest = guest.map_or_else(String::new, |name| format!(", under {name}"));
+    let said = format!(
+        "{}{interval} into the kernel and back ({EMPTY}){mitigations}{guest}",
+        nanoseconds(ns.value)
+    );
+    Some(Answer::one(Label::Crossing, said))
+}
+
+/// What a call costs that stands alone, and from how many in a row on it no longer matters.
+fn alone(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Option<Answer> {
+    let call = &run.header.plan.baseline;
+    let steady = calls::time_of(cell, call)?;
+    let series = calls::series(analysis);
+    let times = |calls: u64| {
+        let (_, cell) = series.iter().find(|(known, _)| *known == calls)?;
+        Some(calls::time_of(cell, call)?.value)
+    };
+    let one = times(1)?;
+    let ten = times(10)
+        .map_or_else(String::new, |ns| format!("; ten in a row take {} each", nanoseconds(ns)));
+    let said = format!(
+        "a lone {call} takes {}, {}× one in a tight loop{ten}",
+        nanoseconds(one),
+        three_digits(one / steady.value)
+    );
+    Some(Answer::one(Label::Alone, said))
+}
+
+/// What more threads make of it.
+fn by_threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let cells = calls::filled(analysis);
+    let (one, all) = (cells.first()?, cells.last()?);
+    if one.cell.threads == all.cell.threads {
+        return None;
+    }
+    let more = f64::from(all.cell.threads) / f64::from(one.cell.threads);
+    let gain = |row: &Call<'_>| {
+        let then = calls::time_of(all, &row.arm.arm.primitive)?.value;
+        Some((row.ns.value / then, row.arm.arm.label.clone()))
+    };
+    let gains: Vec<(f64, String)> = calls::rows(run, one).iter().filter_map(gain).collect();
+    let least = gains.iter().min_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let most = gains.iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+    let said = format!(
+        "{} make {}× ({}) to {}× ({}) the calls of {}; {}× would be all",
+        words::threads(all.cell.threads),
+        three_digits(least.0),
+        least.1,
+        three_digits(most.0),
+        most.1,
+        words::threads(one.cell.threads),
+        three_digits(more)
+    );
+    Some(Answer::one(Label::Threads, said))
+}

@@ -1,0 +1,190 @@
+//! How far the numbers are to be trusted: self-checks, what has no number and why, and without
+//! which a decision could go wrong.
+
+use iolens_document::{Answer, Factor, Label, Text, change};
+use iolens_model::arm::Role;
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_stats::analysis::{Analysis, Verdict};
+
+use crate::findings::{self, Finding};
+use crate::number::{count, list};
+use crate::words;
+
+/// Lines of what has no number.
+const PROBLEMS_MAX: usize = 3;
+
+/// Cautions that stand on the screen.
+const CAUTIONS_MAX: usize = 2;
+
+/// Why no number may be used.
+pub(super) fn alarm(analysis: &Analysis) -> Option<Text> {
+    let check = &analysis.self_check;
+    if !analysis.is_usable() {
+        let reasons = analysis.arms().filter_map(|arm| arm.reason.as_deref());
+        let mut by_reason: Vec<(&str, u32)> = Vec::new();
+        for reason in reasons {
+            match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, times)) => *times += 1,
+                None => by_reason.push((reason, 1)),
+            }
+        }
+        let most = by_reason.iter().rev().max_by_key(|(_, times)| *times);
+        let why = most.map_or("nothing was measured", |(reason, _)| reason);
+        let often = if by_reason.len() > 1 { " Most often:" } else { "" };
+        return Some(Text::plain(format!("No result.{often} {why}")));
+    }
+    let failed = match (check.untrustworthy(), check.judged) {
+        (true, _) => check.excluding_one,
+        (false, 0) => return None,
+        (false, judged) => judged,
+    };
+    Some(Text::plain(format!(
+        "Do not use these numbers: {failed} of {} found a difference where there is none",
+        count(check.counted, "self-check")
+    )))
+}
+
+/// What has no usable number, by method and reason.
+pub(super) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
+    struct Problem {
+        what: String,
+        why: String,
+        methods: Vec<String>,
+        places: Vec<String>,
+    }
+    let mut all: Vec<Problem> = Vec::new();
+    for cell in &analysis.cells {
+        for arm in cell.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck) {
+            let judged = arm.contrast.as_ref();
+            let (what, why) = match (arm.status, judged) {
+                (Status::Ok, Some(contrast)) => match contrast.verdict {
+                    Verdict::Invalid => ("invalid", contrast.reason.clone()),
+                    Verdict::Unranked if run.header.plan.server().is_none() => {
+                        ("not ranked", contrast.reason.clone())
+                    }
+                    _ => continue,
+                },
+                (Status::Ok, None) => continue,
+                (Status::Skipped, _) => ("not run", arm.reason.clone().unwrap_or_default()),
+                (status, _) => (status.word(), arm.reason.clone().unwrap_or_default()),
+            };
+            let place = words::subject(&run.header, &cell.cell);
+            let label = &arm.arm.label;
+            match all.iter_mut().find(|p| p.what == what && p.why == why) {
+                Some(known) => {
+                    if !known.methods.contains(label) {
+                        known.methods.push(label.clone());
+                    }
+                    if !known.places.contains(&place) {
+                        known.places.push(place);
+                    }
+                }
+                None => all.push(Problem {
+                    what: what.to_owned(),
+                    why,
+                    methods: vec![label.clone()],
+                    places: vec![place],
+                }),
+            }
+        }
+    }
+    let cells = analysis.cells.len();
+    let one = |problem: &Problem| {
+        let at = match problem.places.as_slice() {
+            places if places.len() == cells => String::new(),
+            [place] => format!(" at {place}"),
+            places => format!(" in {} of {cells} settings", places.len()),
+        };
+        let why = if problem.why.is_empty() { String::new() } else { format!(": {}", problem.why) };
+        Text::plain(format!("✗ {} {}{at}{why}", list(&problem.methods), problem.what))
+    };
+    let mut out: Vec<Text> = all.iter().take(PROBLEMS_MAX).map(one).collect();
+    if all.len() > PROBLEMS_MAX {
+        let more = format!("✗ {} more: ", all.len() - PROBLEMS_MAX);
+        out.push(Text::plain(more).and_code(super::show(run)));
+    }
+    out
+}
+
+/// Without which a decision could go wrong.
+pub(super) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Answer> {
+    let all = findings::cautions(run, analysis);
+    let one = |finding: &Finding| Some(Answer::one(Label::Caution, caution(run, finding)?));
+    all.iter().filter_map(one).take(CAUTIONS_MAX).collect()
+}
+
+fn caution(run: &Run, finding: &Finding) -> Option<String> {
+    Some(match finding {
+        Finding::SharedCpu { cpu } => {
+            format!("both ends share CPU {cpu} and take turns on it: each time is that of both")
+        }
+        Finding::Sequential => {
+            "methods ran one after another: what the machine did in between is in the numbers"
+                .to_owned()
+        }
+        Finding::Crowded { threads, cpus } => {
+            let end = if run.header.plan.net().is_some() { " per end" } else { "" };
+            format!(
+                "{} threads share {}{end}: this compares contention, not scaling",
+                words::one_of(threads),
+                count(*cpus, "CPU")
+            )
+        }
+        Finding::Dropped => "sink drops what is sent: this shows what a send costs down to the \
+                             device, and nothing is delivered"
+            .to_owned(),
+        Finding::Drift { over_run } => {
+            let faster = if *over_run < 0.0 { "sped up" } else { "slowed down" };
+            let by = change(1.0 + over_run.abs()).trim_start_matches('+').to_owned();
+            format!(
+                "the machine {faster} by {by} during the run: trust the changes, not the absolute \
+                 values"
+            )
+        }
+        Finding::Neighbours { widened, .. } => format!(
+            "trials resemble those just before them: intervals are widened by {}",
+            change(*widened).trim_start_matches('+')
+        ),
+        _ => return None,
+    })
+}
+
+/// How noisy it was, what is invalid, what was not read.
+pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
+    let check = findings::self_check(run, analysis);
+    let mut said: Vec<String> = Vec::new();
+    let copy = format!("hidden copy of {}", check.baseline);
+    said.push(match (check.checks, check.farthest, check.span) {
+        (0, Some(_), _) => "too few trials to check itself".to_owned(),
+        (_, None, _) => "no hidden copy of the baseline".to_owned(),
+        (_, Some(_), None) => format!("{copy}: no usable interval"),
+        (_, Some(farthest), Some(span)) => {
+            let factor = Factor { typical: farthest, interval: Some((span.low, span.high)) };
+            let by = change(factor.typical).trim_start_matches('+').to_owned();
+            let ends = [span.low, span.high].map(|end| change(end).replace('%', ""));
+            format!("{copy} differs by {by} at most [{}, {}]", ends[0], ends[1])
+        }
+    });
+    let cells = u32::try_from(analysis.cells.len()).unwrap_or(u32::MAX);
+    let is_lost = |cell: &&iolens_stats::analysis::CellAnalysis| cell.trials_used == 0;
+    let lost = analysis.cells.iter().filter(is_lost).count();
+    if lost > 0 {
+        said.push(format!("{lost} of {} without a usable trial", count(cells, "setting")));
+    }
+    let rejected = analysis.rejected.len();
+    if rejected > 0 {
+        let parts =
+            if rejected == 1 { "trial, or a part of it," } else { "trials or parts of them" };
+        said.push(format!("{rejected} {parts} not used"));
+    }
+    if !analysis.told.counted_by_pmu {
+        said.push("no hardware counters".to_owned());
+    }
+    let more = findings::cautions(run, analysis).len().saturating_sub(CAUTIONS_MAX);
+    if more > 0 {
+        let more = u32::try_from(more).unwrap_or(u32::MAX);
+        said.push(count(more, "more caution"));
+    }
+    Answer { label: Label::Trust, said: said.into_iter().map(Text::from).collect() }
+}

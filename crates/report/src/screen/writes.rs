@@ -1,0 +1,202 @@
+//! The first screen of a run of `write`: what a block takes, and what it takes that it is on
+//! the device.
+
+use iolens_document::{Align, Answer, Block, Column, Grid, Label, Row, Screen, Text, ends};
+use iolens_model::outcome::Status;
+use iolens_model::run::Run;
+use iolens_model::units::three_digits;
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
+
+use super::choices;
+use super::files::stalls;
+use super::table::{self, Better, INTERVALS, UNDECIDED};
+use crate::findings::Ranking;
+use crate::standing::standing_among;
+use crate::words;
+
+/// Columns that are shown; the others are in `iolens show`.
+const COLUMNS_MAX: usize = 4;
+
+pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
+    let cells: Vec<&CellAnalysis> = analysis.cells.iter().collect();
+    for shown in cells.chunks(COLUMNS_MAX).take(2) {
+        let mut grid = grid(run, shown);
+        if !screen.blocks.is_empty() {
+            grid.title.clear();
+        }
+        screen.blocks.push(Block::Grid(grid));
+    }
+    let more = cells.len().saturating_sub(2 * COLUMNS_MAX);
+    if more > 0 {
+        let more = Text::plain(format!("{more} more settings: ")).and_code(super::show(run));
+        screen.legend.push(more);
+    }
+    if is_any_open(run, &cells) {
+        screen.legend.push("? undecided against the first row".into());
+    }
+    screen.answers = answers(run, analysis);
+}
+
+fn is_durable(run: &Run, arm: &ArmAnalysis) -> bool {
+    run.header.engines.iter().any(|facts| facts.id == arm.arm.primitive && facts.is_durable)
+}
+
+/// Engines as rows, settings as columns; those that leave a block to the kernel first.
+fn grid(run: &Run, cells: &[&CellAnalysis]) -> Grid {
+    let methods = table::methods(cells);
+    let mut columns = vec![Column::left("")];
+    for cell in cells {
+        let size = cell.cell.size.to_string();
+        let curve = super::short(run, &cell.cell);
+        let column = Column::of(size, &[Align::Decimal, Align::Left]);
+        columns.push(if curve.is_empty() { column } else { column.below(curve) });
+    }
+    let mut rows: Vec<Row> = Vec::new();
+    for durable in [false, true] {
+        let own: Vec<&&ArmAnalysis> =
+            methods.iter().filter(|arm| is_durable(run, arm) == durable).collect();
+        if own.is_empty() {
+            continue;
+        }
+        let words = if durable { "durable" } else { "not durable" };
+        rows.push(Row::Heading(words.to_owned()));
+        for method in own {
+            let label = &method.arm.label;
+            let find = |cell: &&CellAnalysis| {
+                cell.arms.iter().find(|arm| arm.arm.label == *label).cloned()
+            };
+            let arms: Vec<Option<ArmAnalysis>> = cells.iter().map(find).collect();
+            let typical = |arm: &Option<ArmAnalysis>| {
+                arm.as_ref().map_or_else(Vec::new, |arm| entry(run, arm))
+            };
+            let first = vec![format!("  {label}")];
+            rows.push(Row::Cells(std::iter::once(first).chain(arms.iter().map(typical)).collect()));
+            if arms.iter().flatten().any(has_stalls) {
+                let total = |arm: &Option<ArmAnalysis>| {
+                    arm.as_ref().filter(|arm| has_stalls(arm)).map_or_else(Vec::new, with_stalls)
+                };
+                let first = vec!["    with stalls".to_owned()];
+                rows.push(Row::Cells(
+                    std::iter::once(first).chain(arms.iter().map(total)).collect(),
+                ));
+            }
+        }
+    }
+    Grid { title: format!("µs per block, lower is better [{INTERVALS}]"), columns, rows }
+}
+
+/// Whether any engine may be as fast as the first row.
+fn is_any_open(run: &Run, cells: &[&CellAnalysis]) -> bool {
+    let contrasts = cells.iter().flat_map(|cell| &cell.arms).filter_map(|a| a.contrast.as_ref());
+    let mut marks = contrasts.map(|c| table::compared(c, Better::Less, run.header.plan.quick).1);
+    marks.any(|mark| mark == UNDECIDED)
+}
+
+fn has_stalls(arm: &ArmAnalysis) -> bool {
+    arm.status == Status::Ok && arm.contrast.as_ref().is_some_and(|contrast| contrast.tail)
+}
+
+/// The typical time of a block with its interval.
+fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
+    match arm.status {
+        Status::Ok => {}
+        Status::Skipped => return vec!["not run".to_owned()],
+        status => return vec![status.word().to_owned()],
+    }
+    let Some(figures) = &arm.figures else { return Vec::new() };
+    let us = figures.ns_per_message.value / 1e3;
+    let Some(contrast) = &arm.contrast else { return vec![three_digits(us)] };
+    if contrast.verdict == Verdict::Invalid {
+        return vec!["invalid".to_owned()];
+    }
+    let (factor, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
+    let mark = if mark == UNDECIDED { mark } else { "" };
+    let base = us / factor.typical;
+    let interval = factor.interval.map(|(low, high)| ends((base * low, base * high)));
+    let interval = interval.unwrap_or_else(|| iolens_document::unusable().to_owned());
+    vec![three_digits(us), format!("[{interval}]{mark}")]
+}
+
+/// The same by total times.
+fn with_stalls(arm: &ArmAnalysis) -> Vec<String> {
+    let time = arm.figures.as_ref().zip(arm.contrast.as_ref()).map(|(figures, contrast)| {
+        // What is shown is the baseline's mean over the typical ratio.
+        let base = figures.ns_per_message.value * contrast.ratio;
+        base / contrast.total_ratio.value / 1e3
+    });
+    time.map_or_else(Vec::new, |us| vec![three_digits(us)])
+}
+
+fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
+    let lazy = of_engines(run, analysis, false);
+    let durable = of_engines(run, analysis, true);
+    let curve = |ranking: &Ranking| super::short(run, &ranking.setting);
+    let mut out = match durable.cells.iter().any(|cell| cell.arms.len() > 1) {
+        true => {
+            let mut out = choices(Label::Fastest, run, &lazy, curve);
+            let durable = durability(run, analysis);
+            out.truncate(2);
+            out.extend(durable);
+            out
+        }
+        false => choices(Label::Fastest, run, analysis, curve),
+    };
+    out.extend(stalls(run, &lazy));
+    out.extend(flush_unproven(run));
+    out
+}
+
+/// The run as if it had these engines alone.
+fn of_engines(run: &Run, analysis: &Analysis, durable: bool) -> Analysis {
+    let mut own = analysis.clone();
+    for cell in &mut own.cells {
+        cell.arms.retain(|arm| is_durable(run, arm) == durable);
+    }
+    own
+}
+
+/// Which way of having a block on the device is fastest.
+fn durability(run: &Run, analysis: &Analysis) -> Option<Answer> {
+    let mut fastest: Vec<(String, u32)> = Vec::new();
+    let (mut open, mut cells) = (0, 0);
+    for cell in &analysis.cells {
+        let own = cell.arms.iter().filter(|arm| is_durable(run, arm) && arm.status == Status::Ok);
+        let labels: Vec<&str> = own.map(|arm| arm.arm.label.as_str()).collect();
+        if labels.len() < 2 {
+            continue;
+        }
+        cells += 1;
+        let Some(label) = standing_among(cell, &labels) else {
+            open += 1;
+            continue;
+        };
+        match fastest.iter_mut().find(|(known, _)| known == label) {
+            Some((_, columns)) => *columns += 1,
+            None => fastest.push((label.to_owned(), 1)),
+        }
+    }
+    let said = match fastest.as_slice() {
+        _ if cells == 0 => return None,
+        [] => "undecided in every column: choose by what each promises, not by speed".to_owned(),
+        [(label, _)] if open == 0 => format!("{label} in every column"),
+        several => {
+            let told =
+                several.iter().map(|(label, n)| format!("{label} in {n} of {cells} columns"));
+            let told = told.collect::<Vec<_>>().join(", ");
+            let rest = if open > 0 { format!(", undecided in {open}") } else { String::new() };
+            format!("{told}{rest}")
+        }
+    };
+    Some(Answer::one(Label::Durable, said))
+}
+
+/// That a host may say that bytes are on its device when they are not.
+fn flush_unproven(run: &Run) -> Option<Answer> {
+    let writes = run.header.engines.iter().any(|facts| facts.is_durable);
+    (writes && words::is_guest(&run.header.host)).then(|| {
+        Answer::one(
+            Label::Caution,
+            "a VM's host may acknowledge a flush it never makes: durability is not proven here",
+        )
+    })
+}
