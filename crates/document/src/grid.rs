@@ -46,6 +46,11 @@ impl Column {
         Column { head: vec![head.into()], parts: parts.to_vec() }
     }
 
+    /// Characters of its widest head.
+    fn width(&self) -> usize {
+        self.head.iter().map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
     /// The same below another line.
     #[must_use]
     pub fn below(mut self, line: impl Into<String>) -> Column {
@@ -57,7 +62,7 @@ impl Column {
 /// A line of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Row {
-    /// For each column its parts.
+    /// For each column its parts; a single one in a column of several stands across all of them.
     Cells(Vec<Vec<String>>),
     /// A line over all columns.
     Heading(String),
@@ -80,10 +85,11 @@ pub struct Grid {
 const BETWEEN: &str = "  ";
 
 impl Grid {
-    /// The same in as many tables as have room, each with the first column.
+    /// The same in as many tables as have room, each with the columns without a head that name
+    /// its rows.
     pub(crate) fn within(&self, width: usize) -> Vec<Grid> {
         let mut parts: Vec<Grid> = Vec::new();
-        let mut at = 1;
+        let mut at = self.names();
         while at < self.columns.len() {
             let fits = |end: &usize| self.with_columns(at, *end).width() <= width;
             let end = (at + 1..=self.columns.len()).rev().find(fits).unwrap_or(at + 1);
@@ -97,22 +103,32 @@ impl Grid {
         if parts.is_empty() { vec![self.clone()] } else { parts }
     }
 
-    /// The first column and those from `begin` to `end`.
+    /// Columns that name a row: the first, and a second one without a head.
+    fn names(&self) -> usize {
+        let has_no_head = |column: &Column| column.head.iter().all(String::is_empty);
+        self.columns.iter().take(2).take_while(|column| has_no_head(column)).count().max(1)
+    }
+
+    /// The columns that name rows and those from `begin` to `end`.
     pub(crate) fn with_columns(&self, begin: usize, end: usize) -> Grid {
-        let kept = |nth: &usize| *nth == 0 || (begin..end).contains(nth);
+        let names = self.names().min(begin);
+        let kept = |nth: &usize| *nth < names || (begin..end).contains(nth);
         let pick = |(nth, _): &(usize, _)| kept(nth);
         let columns = self.columns.iter().cloned().enumerate().filter(|(nth, _)| kept(nth));
         let row = |row: &Row| match row {
             Row::Cells(cells) => {
-                let cells = cells.iter().cloned().enumerate().filter(pick);
-                Row::Cells(cells.map(|(_, cell)| cell).collect())
+                let kept = cells.iter().cloned().enumerate().filter(pick);
+                let kept: Vec<Vec<String>> = kept.map(|(_, cell)| cell).collect();
+                let is_empty = |cell: &Vec<String>| cell.iter().all(String::is_empty);
+                // A row with nothing in these columns has it in others.
+                (!kept.iter().skip(names).all(is_empty)).then_some(Row::Cells(kept))
             }
-            other => other.clone(),
+            other => Some(other.clone()),
         };
         Grid {
             title: self.title.clone(),
             columns: columns.map(|(_, column)| column).collect(),
-            rows: self.rows.iter().map(row).collect(),
+            rows: self.rows.iter().filter_map(row).collect(),
         }
     }
 
@@ -148,6 +164,9 @@ impl Grid {
         for row in &self.rows {
             let Row::Cells(cells) = row else { continue };
             for ((cell, column), widths) in cells.iter().zip(&self.columns).zip(&mut all) {
+                if is_across(cell, column) {
+                    continue;
+                }
                 for ((part, align), width) in cell.iter().zip(&column.parts).zip(widths) {
                     width.add(part, *align);
                 }
@@ -156,8 +175,7 @@ impl Grid {
         // A head that is wider than what stands below it makes room before the first part of
         // numbers, and behind that of words.
         for (column, widths) in self.columns.iter().zip(&mut all) {
-            let head = column.head.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-            let missing = head.saturating_sub(total(widths));
+            let missing = column.width().saturating_sub(total(widths));
             if let (true, Some(first)) = (column.parts.len() == 1, widths.first_mut()) {
                 first.before += missing;
             }
@@ -171,8 +189,7 @@ impl Grid {
             let skipped = heads - column.head.len();
             let words = nth.checked_sub(skipped).and_then(|at| column.head.get(at));
             let words = words.map(String::as_str).unwrap_or_default();
-            let longest = column.head.iter().map(|line| line.chars().count()).max().unwrap_or(0);
-            let width = total(widths).max(longest);
+            let width = total(widths).max(column.width());
             match column.parts.as_slice() {
                 [Align::Right | Align::Decimal] => format!("{words:>width$}"),
                 _ => format!("{words:<width$}"),
@@ -185,16 +202,26 @@ impl Grid {
     fn cells(&self, cells: &[Vec<String>], widths: &[Vec<Width>]) -> String {
         let mut out: Vec<String> = Vec::new();
         for ((column, widths), cell) in self.columns.iter().zip(widths).zip(cells) {
+            if let ([words], true) = (cell.as_slice(), is_across(cell, column)) {
+                let width = total(widths).max(column.width());
+                out.push(format!("{words:<width$}"));
+                continue;
+            }
             let part = |(nth, (align, width)): (usize, (&Align, &Width))| {
                 width.padded(cell.get(nth).map(String::as_str).unwrap_or_default(), *align)
             };
             let parts = column.parts.iter().zip(widths).enumerate().map(part);
             let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-            let longest = column.head.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+            let longest = column.width();
             out.push(format!("{:<longest$}", parts.join(" ")));
         }
         out.join(BETWEEN).trim_end().to_owned()
     }
+}
+
+/// Whether a cell has one part, in a column of several.
+fn is_across(cell: &[String], column: &Column) -> bool {
+    cell.len() == 1 && column.parts.len() > 1
 }
 
 /// Characters that a part takes, before its point and from it on.
@@ -276,7 +303,7 @@ mod tests {
                 ]),
                 Row::Gap,
                 Row::Heading("CPU, ns per byte".to_owned()),
-                Row::Cells(vec![cell(&["1 KiB"]), cell(&["8.62"]), cell(&["9.33"])]),
+                Row::Cells(vec![cell(&["1 KiB"]), cell(&["8.62"]), cell(&["9.33", ""])]),
             ],
         };
         insta::assert_snapshot!(grid.lines().join("\n"));

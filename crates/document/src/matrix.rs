@@ -79,15 +79,13 @@ pub enum Cell {
         /// One character, which a legend explains; empty for none.
         mark: &'static str,
     },
-    /// It is at least so much.
-    AtLeast(f64),
 }
 
 impl Cell {
     fn value(&self) -> Option<f64> {
         match self {
             Cell::Empty | Cell::Word(_) => None,
-            Cell::Plain(value) | Cell::Alone(value, _) | Cell::AtLeast(value) => Some(*value),
+            Cell::Plain(value) | Cell::Alone(value, _) => Some(*value),
             Cell::Compared { value, .. } => Some(*value),
         }
     }
@@ -128,10 +126,16 @@ impl Matrix {
         let is_large = values * self.heads.len() > LISTED_MAX;
         let bare = [Self::by_setting, Self::by_method].into_iter().filter(|_| is_large);
         let bare = bare.map(|form| form(self, Shown::Bare));
-        let narrow = preferred.iter().map(|&shown| self.listed(shown));
         let fits = |grid: &Grid| grid.width() <= width;
-        let found = wide.chain(turned).chain(bare).chain(narrow).find(fits);
-        found.unwrap_or_else(|| self.stacked(first, width))
+        if let Some(found) = wide.chain(turned).chain(bare).find(fits) {
+            return found;
+        }
+        if is_large {
+            // Whoever draws it lays what has no room below the rest.
+            return self.by_setting(Shown::Bare);
+        }
+        let mut narrow = preferred.iter().map(|&shown| self.listed(shown));
+        narrow.find(fits).unwrap_or_else(|| self.stacked(first, width))
     }
 
     /// One quantity after the other, for who has no room for two.
@@ -314,14 +318,13 @@ fn parts(cell: &Cell, shown: Shown, is_compared: bool) -> Vec<String> {
     match cell {
         Cell::Empty => only(String::new()),
         Cell::Word(word) => only(word.clone()),
-        Cell::Plain(value) => only(three_digits(*value)),
-        Cell::AtLeast(value) => only(format!("≥{}", three_digits(*value))),
-        Cell::Alone(value, _) if shown == Shown::Bare => only(three_digits(*value)),
+        Cell::Plain(value) => values(*value, String::new()),
+        Cell::Alone(value, _) if shown == Shown::Bare => values(*value, String::new()),
         Cell::Alone(value, interval) => {
-            let interval = interval.map(|interval| format!("[{}]", ends(interval)));
-            values(*value, interval.unwrap_or_default())
+            let interval = interval.map_or_else(|| unusable().to_owned(), ends);
+            values(*value, format!("[{interval}]"))
         }
-        Cell::Compared { value, .. } if !is_compared => only(three_digits(*value)),
+        Cell::Compared { value, .. } if !is_compared => values(*value, String::new()),
         Cell::Compared { value, factor, mark } => match (shown, factor.interval) {
             (Shown::Bare, _) => values(*value, (*mark).to_owned()),
             (Shown::Values, Some((low, high))) => {

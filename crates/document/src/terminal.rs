@@ -98,14 +98,16 @@ fn header(screen: &Screen, style: &Style) -> String {
 
 fn block(block: &Block, style: &Style) -> String {
     match block {
-        Block::Matrix(matrix) => grid(&matrix.grid(style.columns()), style),
-        Block::Grid(table) => {
-            let parts = table.within(style.columns());
-            let parts: Vec<String> = parts.iter().map(|part| grid(part, style)).collect();
-            parts.join("\n\n")
-        }
+        Block::Matrix(matrix) => parts(&matrix.grid(style.columns()), style),
+        Block::Grid(table) => parts(table, style),
         Block::Listing(listing) => self::listing(listing, style),
     }
+}
+
+/// A table, or several below each other where it is too wide.
+fn parts(table: &Grid, style: &Style) -> String {
+    let parts = table.within(style.columns());
+    parts.iter().map(|part| grid(part, style)).collect::<Vec<_>>().join("\n\n")
 }
 
 fn title(words: &str, style: &Style) -> Vec<String> {

@@ -13,7 +13,7 @@ use super::{choices, short, show};
 use crate::bounds::{self, Bound, Standing, rooflines};
 use crate::findings::{self, Ranking, Stalls};
 use crate::rates::{self, Unit, rate};
-use crate::{copying, files, results, words};
+use crate::{copying, files, results};
 
 /// Curves that are shown; the others are in `iolens show`.
 const CURVES_MAX: usize = 4;
@@ -77,7 +77,7 @@ pub(super) fn stalls(run: &Run, analysis: &Analysis) -> Option<Answer> {
         format!(
             "{} at {}: {} with rare slow slices, {} without",
             stalls.method,
-            words::subject(&run.header, &stalls.setting),
+            super::place(run, &stalls.setting),
             change(stalls.with_stalls),
             change(stalls.typical)
         )

@@ -172,6 +172,13 @@ fn short(run: &Run, cell: &Cell) -> String {
     words::as_found(&run.header, cell, parts.join(", "))
 }
 
+/// What tells a setting from others of the run: its size, and what tells its curve.
+fn place(run: &Run, cell: &Cell) -> String {
+    let size = run.header.plan.study().has_sizes().then(|| cell.size.to_string());
+    let short = Some(short(run, cell)).filter(|words| !words.is_empty());
+    size.into_iter().chain(short).collect::<Vec<_>>().join(", ")
+}
+
 /// The command that shows the rest of this run.
 fn show(run: &Run) -> String {
     format!("iolens show {}", run.header.id)

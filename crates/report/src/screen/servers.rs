@@ -117,7 +117,7 @@ fn block(
 fn against(run: &Run, arm: &ArmAnalysis, marks: &mut Marks) -> Vec<String> {
     let Some(contrast) = cost_contrast(arm) else { return Vec::new() };
     if !contrast.verdict.is_ranked() {
-        return vec![String::new(), String::new(), "not ranked".to_owned()];
+        return vec!["not ranked".to_owned()];
     }
     let (factor, mark) = table::compared(contrast, Better::Less, run.header.plan.quick);
     marks.undecided |= mark == table::UNDECIDED;

@@ -1,8 +1,6 @@
 //! The first screen of a run of `syscall`.
 
-use iolens_document::{
-    Align, Answer, Block, Column, Grid, Label, Listing, Row, Screen, ends, unusable,
-};
+use iolens_document::{Answer, Block, Column, Grid, Label, Listing, Row, Screen, ends};
 use iolens_model::arm::Role;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
@@ -24,13 +22,17 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
     let several = run.header.plan.threads.len() > 1;
     let threads =
         if several { format!("{}, ", words::threads(cell.cell.threads)) } else { String::new() };
+    let lines: Vec<[String; 3]> = rows.iter().map(|row| line(run, row)).collect();
+    let is_told = lines.iter().any(|[.., interval]| !interval.is_empty());
+    let intervals = if is_told { format!("[{INTERVALS}]") } else { "(no intervals)".to_owned() };
+    let cells = lines.into_iter().map(|parts| Row::Cells(parts.map(|part| vec![part]).to_vec()));
     screen.blocks.push(Block::Listing(Listing {
         title: format!(
-            "{threads}ns per call in a tight loop, {baseline}'s × the ratio [{INTERVALS}]"
+            "{threads}ns per call in a tight loop, {baseline}'s × the ratio {intervals}"
         ),
         rows: Grid {
-            columns: vec![Column::left(""), Column::decimal(""), Column::of("", &[Align::Left])],
-            rows: rows.iter().map(|row| line(run, row)).collect(),
+            columns: vec![Column::left(""), Column::decimal(""), Column::left("")],
+            rows: cells.collect(),
             ..Grid::default()
         },
     }));
@@ -43,24 +45,16 @@ pub(super) fn fill(screen: &mut Screen, run: &Run, analysis: &Analysis) {
 }
 
 /// A call, its time, and the interval of that against the baseline.
-fn line(run: &Run, call: &Call<'_>) -> Row {
+fn line(run: &Run, call: &Call<'_>) -> [String; 3] {
     let star = if call.arm.arm.role == Role::Control { "*" } else { "" };
     let own = if call.arm.arm.role == Role::Baseline { " (baseline)" } else { "" };
     let ns = call.ns.value;
-    let interval = match &call.arm.contrast {
-        Some(contrast) => {
-            let (factor, _) = table::compared(contrast, Better::Less, run.header.plan.quick);
-            let base = ns / factor.typical;
-            let interval = factor.interval.map(|(low, high)| ends((base * low, base * high)));
-            format!("[{}]", interval.unwrap_or_else(|| unusable().to_owned()))
-        }
-        None => String::new(),
-    };
-    Row::Cells(vec![
-        vec![format!("{}{star}{own}", call.arm.arm.label)],
-        vec![three_digits(ns)],
-        vec![interval],
-    ])
+    let interval = call.arm.contrast.as_ref().and_then(|contrast| {
+        let (factor, _) = table::compared(contrast, Better::Less, run.header.plan.quick);
+        let base = ns / factor.typical;
+        factor.interval.map(|(low, high)| format!("[{}]", ends((base * low, base * high))))
+    });
+    [format!("{}{star}{own}", call.arm.arm.label), three_digits(ns), interval.unwrap_or_default()]
 }
 
 /// What a call into the kernel and back costs.

@@ -5,7 +5,7 @@ use iolens_document::{Answer, Factor, Label, Text, change};
 use iolens_model::arm::Role;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, Verdict};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Verdict};
 
 use crate::findings::{self, Finding};
 use crate::number::{count, list};
@@ -45,47 +45,36 @@ pub(super) fn alarm(analysis: &Analysis) -> Option<Text> {
     )))
 }
 
+/// What has no number that can be used, and why: once for each reason.
+#[derive(Debug, PartialEq)]
+struct Problem {
+    what: &'static str,
+    why: String,
+    methods: Vec<String>,
+    places: Vec<String>,
+}
+
 /// What has no usable number, by method and reason.
 pub(super) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
-    struct Problem {
-        what: String,
-        why: String,
-        methods: Vec<String>,
-        places: Vec<String>,
-    }
     let mut all: Vec<Problem> = Vec::new();
-    for cell in &analysis.cells {
+    // A call that cannot be made so often in a row is none that failed.
+    let is_told = |cell: &&CellAnalysis| cell.cell.syscall().is_none_or(|s| s.in_a_row.is_none());
+    for cell in analysis.cells.iter().filter(is_told) {
+        let place = super::place(run, &cell.cell);
         for arm in cell.arms.iter().filter(|arm| arm.arm.role != Role::SelfCheck) {
-            let judged = arm.contrast.as_ref();
-            let (what, why) = match (arm.status, judged) {
-                (Status::Ok, Some(contrast)) => match contrast.verdict {
-                    Verdict::Invalid => ("invalid", contrast.reason.clone()),
-                    Verdict::Unranked if run.header.plan.server().is_none() => {
-                        ("not ranked", contrast.reason.clone())
-                    }
-                    _ => continue,
-                },
-                (Status::Ok, None) => continue,
-                (Status::Skipped, _) => ("not run", arm.reason.clone().unwrap_or_default()),
-                (status, _) => (status.word(), arm.reason.clone().unwrap_or_default()),
-            };
-            let place = words::subject(&run.header, &cell.cell);
-            let label = &arm.arm.label;
-            match all.iter_mut().find(|p| p.what == what && p.why == why) {
-                Some(known) => {
-                    if !known.methods.contains(label) {
-                        known.methods.push(label.clone());
-                    }
-                    if !known.places.contains(&place) {
-                        known.places.push(place);
-                    }
+            let Some((what, why)) = unusable(run, arm) else { continue };
+            let known = all.iter().position(|known| known.what == what && known.why == why);
+            let at = known.unwrap_or_else(|| {
+                all.push(Problem { what, why, methods: Vec::new(), places: Vec::new() });
+                all.len() - 1
+            });
+            let problem = &mut all[at];
+            for (list, word) in
+                [(&mut problem.methods, &arm.arm.label), (&mut problem.places, &place)]
+            {
+                if !list.contains(word) {
+                    list.push(word.clone());
                 }
-                None => all.push(Problem {
-                    what: what.to_owned(),
-                    why,
-                    methods: vec![label.clone()],
-                    places: vec![place],
-                }),
             }
         }
     }
@@ -105,6 +94,27 @@ pub(super) fn problems(run: &Run, analysis: &Analysis) -> Vec<Text> {
         out.push(Text::plain(more).and_code(super::show(run)));
     }
     out
+}
+
+/// What is wrong with the numbers of an arm, and why; `None` where nothing is.
+fn unusable(run: &Run, arm: &ArmAnalysis) -> Option<(&'static str, String)> {
+    const UNEQUAL: &str = "their slices differ in length from the baseline's, so that what a \
+                           slice holds besides may shift the ratio; a quieter machine or a longer \
+                           --slice helps";
+    let reason = || arm.reason.clone().unwrap_or_default();
+    match (arm.status, arm.contrast.as_ref()) {
+        (Status::Ok, Some(contrast)) => match contrast.verdict {
+            Verdict::Invalid => Some(("invalid", contrast.reason.clone())),
+            // Of a server the table says it, with a mark.
+            Verdict::Unranked if run.header.plan.server().is_none() => {
+                Some(("not ranked", UNEQUAL.to_owned()))
+            }
+            _ => None,
+        },
+        (Status::Ok, None) => None,
+        (Status::Skipped, _) => Some(("not run", reason())),
+        (status, _) => Some((status.word(), reason())),
+    }
 }
 
 /// Without which a decision could go wrong.
@@ -167,7 +177,7 @@ pub(super) fn trust(run: &Run, analysis: &Analysis) -> Answer {
         }
     });
     let cells = u32::try_from(analysis.cells.len()).unwrap_or(u32::MAX);
-    let is_lost = |cell: &&iolens_stats::analysis::CellAnalysis| cell.trials_used == 0;
+    let is_lost = |cell: &&CellAnalysis| cell.trials_used == 0;
     let lost = analysis.cells.iter().filter(is_lost).count();
     if lost > 0 {
         said.push(format!("{lost} of {} without a usable trial", count(cells, "setting")));

@@ -105,7 +105,7 @@ fn entry(run: &Run, arm: &ArmAnalysis) -> Vec<String> {
     }
     let Some(figures) = &arm.figures else { return Vec::new() };
     let us = figures.ns_per_message.value / 1e3;
-    let Some(contrast) = &arm.contrast else { return vec![three_digits(us)] };
+    let Some(contrast) = &arm.contrast else { return vec![three_digits(us), String::new()] };
     if contrast.verdict == Verdict::Invalid {
         return vec!["invalid".to_owned()];
     }
@@ -124,7 +124,7 @@ fn with_stalls(arm: &ArmAnalysis) -> Vec<String> {
         let base = figures.ns_per_message.value * contrast.ratio;
         base / contrast.total_ratio.value / 1e3
     });
-    time.map_or_else(Vec::new, |us| vec![three_digits(us)])
+    time.map_or_else(Vec::new, |us| vec![three_digits(us), String::new()])
 }
 
 fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
