@@ -47,7 +47,7 @@ fn a_plain_terminal_is_asked_line_by_line_and_shown_the_command() {
         );
     };
     assert_eq!(done.code, Some(0), "{}", done.stdout);
-    let command = "iolens run net --topologies loopback --quick";
+    let command = "iolens run net --network loopback --quick";
     assert!(done.stdout.contains(command), "{}", done.stdout);
     assert!(!done.stdout.contains('\u{1b}'), "it draws nothing: {}", done.stdout);
     assert!(!place.path("data").exists(), "nothing is measured");
@@ -60,7 +60,7 @@ fn a_value_that_cannot_be_is_asked_for_again() {
         return skip::note("menu::a_value_that_cannot_be_is_asked_for_again", "needs script(1)");
     };
     assert!(done.stdout.contains("is not a size"), "{}", done.stdout);
-    let command = "iolens ask --size 12KiB --connections 40 --fields 3 --mode stream --topology \
+    let command = "iolens ask --size 12KiB --connections 40 --fields 3 --mode stream --network \
                    loopback";
     assert!(done.stdout.contains(command), "{}", done.stdout);
 }

@@ -73,7 +73,7 @@ fn check(asked: &Asked<'_>) -> Result<(), Failure> {
     }
     if how.evict && how.cache != CacheWish::Cold && asked.task == Task::Copy {
         return Err(Failure::usage(
-            "--evict is for --cache cold, which needs it, and for `tune read`, which reads a file \
+            "--allow-evict is for --cache cold, which needs it, and for `tune read`, which reads a file \
              that is cached in small pieces anew",
         ));
     }
