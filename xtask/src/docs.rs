@@ -9,12 +9,8 @@ use crate::program;
 use crate::testing::cargo;
 
 /// What is listed, and the file in the folder `docs` that has it.
-const LISTED: [(&str, &str); 4] = [
-    ("methods", "primitives"),
-    ("calls", "calls"),
-    ("models", "models"),
-    ("metrics", "metrics"),
-];
+const LISTED: [(&str, &str); 4] =
+    [("methods", "primitives"), ("calls", "calls"), ("models", "models"), ("metrics", "metrics")];
 
 /// The test that makes docs/export.md.
 const EXPORT: [&str; 6] =

@@ -307,3 +307,72 @@ impl Wishes {
         AXES.iter().filter_map(row).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    /// The sources of this crate, each without its tests.
+    fn sources(folder: &Path, found: &mut Vec<(PathBuf, String)>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                sources(&path, found);
+            } else {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let code = text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+                found.push((path, code));
+            }
+        }
+    }
+
+    #[test]
+    fn an_axis_is_named_in_its_entry_and_where_plans_are_made_of_it() {
+        let compiled = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let root = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled, Into::into).join("src");
+        let mut found = Vec::new();
+        sources(&root, &mut found);
+        let uses = found
+            .iter()
+            .filter(|(path, code)| code.contains("Wishes") && !path.starts_with(root.join("axes")));
+        let uses: Vec<_> = uses.filter(|(path, _)| !path.ends_with("tests.rs")).collect();
+        assert!(uses.len() > 8);
+        // Names of one word mean other things too.
+        let plain = |axis: &&Axis| axis.place == Place::Plan && axis.field.contains('_');
+        for axis in AXES.iter().filter(plain) {
+            let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let names = |(_, code): &&&(PathBuf, String)| {
+                code.split(|c| !is_letter(c)).any(|word| word == axis.field)
+            };
+            let named: Vec<&PathBuf> = uses.iter().filter(names).map(|(path, _)| path).collect();
+            assert!(!named.is_empty(), "{} is not used", axis.field);
+            let outside = named.iter().find(|path| !path.to_string_lossy().contains("/request"));
+            assert!(outside.is_none(), "{} is named in {outside:?}", axis.field);
+        }
+    }
+
+    #[test]
+    fn names_are_distinct_in_each_study_and_none_is_an_old_one() {
+        for &study in Study::ALL {
+            let flags: Vec<&str> = AXES.iter().filter_map(|axis| axis.flag(study)).collect();
+            for (index, flag) in flags.iter().enumerate() {
+                assert!(!flags[..index].contains(flag), "{study}: --{flag}");
+            }
+            for axis in AXES.iter().filter(|axis| axis.flag(study).is_some()) {
+                let old = axis.was.iter().filter(|was| axis.flag(study) != Some(*was));
+                for was in old {
+                    assert!(!flags.contains(was), "{study}: --{was}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_excludes_another_is_excluded_by_it() {
+        let [time, slice, wait] =
+            ["sequential_time", "slice", "wait"].map(|field| find(field).unwrap());
+        assert!(time.excludes(slice) && slice.excludes(time) && !slice.excludes(wait));
+    }
+}

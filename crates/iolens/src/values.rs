@@ -4,23 +4,23 @@
 pub(crate) mod asked;
 pub(crate) mod load;
 pub(crate) mod peer;
+mod program;
+mod run;
 pub(crate) mod server;
 
-use std::path::PathBuf;
+pub(crate) use self::program::{external, written_external};
+pub(crate) use self::run::{path, progress, run_name, seed, switch};
 
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_engine::server::Close;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
-use iolens_model::copy::{CopySync, External};
+use iolens_model::copy::CopySync;
 use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
-use iolens_model::shell;
 use iolens_model::tune::CacheWish;
 use iolens_model::units::{Bytes, Nanos};
-
-use crate::args::ProgressKind;
 
 /// A list that is one value of a flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,28 +63,6 @@ const RENAMED: [(&str, &str); 5] = [
     ("long", "yes"),
     ("short", "no"),
 ];
-
-/// A flag without a value.
-pub(crate) fn switch(_: &str) -> Parsed<()> {
-    Ok(())
-}
-
-pub(crate) fn run_name(text: &str) -> Parsed<String> {
-    parse::run_name(text).map_err(|e| e.to_string())
-}
-
-pub(crate) fn seed(text: &str) -> Parsed<u64> {
-    text.trim().parse().map_err(|_| format!("`{text}` is not a seed: write a whole number"))
-}
-
-pub(crate) fn path(text: &str) -> Parsed<PathBuf> {
-    if text.is_empty() { Err("a path must not be empty".to_owned()) } else { Ok(text.into()) }
-}
-
-pub(crate) fn progress(text: &str) -> Parsed<ProgressKind> {
-    let word = |kind: ProgressKind| kind.word();
-    lookup(text.trim(), "kind of progress", &ProgressKind::ALL, word)
-}
 
 pub(crate) fn words(text: &str) -> Parsed<List<String>> {
     let items = parse::items(text).map_err(|e| e.to_string())?;
@@ -213,43 +191,6 @@ pub(crate) fn blocks(text: &str) -> Parsed<List<Bytes>> {
 
 pub(crate) fn copy_syncs(text: &str) -> Parsed<List<CopySync>> {
     list(text, "end of a copy", CopySync::ALL, CopySync::word)
-}
-
-/// `NAME=prog {src} {dst}` or `NAME=prog {port}`, split as a shell would split it, of
-/// which there is none.
-pub(crate) fn external(text: &str) -> Parsed<External> {
-    let advice = "write NAME='prog {src} {dst} {block}', or of a server NAME='prog {port}'";
-    let (name, command) =
-        text.split_once('=').ok_or_else(|| format!("`{text}` names no program: {advice}"))?;
-    let name = name.trim();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.is_empty() || !name.chars().all(is_plain) {
-        return Err(format!(
-            "`{name}` is not a name of an arm: write letters, digits, `_`, `-` and `.`; {advice}"
-        ));
-    }
-    let argv = shlex::split(command)
-        .ok_or_else(|| format!("`{command}` has a quotation mark that is not closed"))?;
-    if argv.is_empty() {
-        return Err(format!("`{name}` names no program: {advice}"));
-    }
-    if let Some(key) = server::lacking(&argv, server::OF_COPIES)
-        .filter(|_| server::lacking(&argv, server::OF_SERVERS).is_some())
-    {
-        return Err(format!(
-            "`{command}` lacks {key}, or of a server {{port}}: it would not know what to work on; \
-             {advice}"
-        ));
-    }
-    if argv[0].contains('{') {
-        return Err(format!("`{}` is not a program: {advice}", argv[0]));
-    }
-    Ok(External { name: name.to_owned(), argv })
-}
-
-/// A program as it is asked for.
-pub(crate) fn written_external(external: &External) -> String {
-    format!("{}={}", external.name, shell::join(&external.argv))
 }
 
 pub(crate) fn depths(text: &str) -> Parsed<List<u32>> {

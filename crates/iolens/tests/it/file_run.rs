@@ -73,7 +73,7 @@ fn somebodys_file_is_only_read() {
         assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
     };
     refused(&format!("--file {file} --cache cold"), "add --allow-evict");
-    refused(&format!("--file {file} --cache warm --dir /tmp"), "--dir is about a file of ours");
+    refused(&format!("--file {file} --cache warm --dir /tmp"), "it is about the test file");
     refused("--allow-evict", "needs --file");
     refused("--block-sizes 128MiB", "the largest is 64 MiB");
     refused("--engines raed", "did you mean `read`?");

@@ -101,12 +101,16 @@ fn going_back_leaves_nothing_of_what_was_answered() {
     assert_eq!(pty.screen(), first);
     // To the command and back over it, and over values that were typed.
     pty.press("2");
-    let typed = [("How large", 1, "12 parsecs"), ("How large", 2, "12KiB"), ("Over how", 1, "")];
-    for (question, times, value) in typed.into_iter().chain([("Of how many", 1, "")]) {
+    let typed = [
+        ("How large", 1, "12 parsecs"),
+        ("How large", 2, "12KiB"),
+        ("How many connections", 1, ""),
+    ];
+    for (question, times, value) in typed.into_iter().chain([("How many separate", 1, "")]) {
         pty.until_asked(question, times);
         pty.press(&format!("{value}\r"));
     }
-    pty.until_asked("What travels?", 1);
+    pty.until_asked("One-way stream", 1);
     pty.press("1");
     pty.until_asked("Where?", 2);
     let before = pty.screen();
@@ -128,7 +132,7 @@ fn esc_leaves_a_question_whose_answer_is_typed() {
     pty.press("2");
     pty.until_asked("How large", 1);
     pty.press("12KiX\u{7f}B\r");
-    pty.until_asked("Over how", 1);
+    pty.until_asked("How many connections", 1);
     assert!(!pty.said.contains("is not a size"), "the X was taken back: {:?}", pty.said);
     pty.press("7\u{1b}");
     assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -156,7 +156,7 @@ fn small_folios_are_cured_where_that_is_allowed_and_the_price_is_told() {
         trials.iter().filter(|trial| trial["stage"] == stage).count()
     };
     let kept = tuned(&place, "tune read PLACE/f");
-    assert_eq!(kept["record"]["cure"], Value::Null, "never without --evict");
+    assert_eq!(kept["record"]["cure"], Value::Null, "never without --allow-evict");
     assert_eq!(stages(&kept, "cured"), 0);
     let done = tuned(&place, "tune read PLACE/f --allow-evict -o PLACE/cured.json");
     let record = &done["record"];
