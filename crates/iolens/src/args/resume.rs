@@ -20,7 +20,7 @@ Exit code: as of `iolens run`";
 pub(crate) struct Resume {
     /// An id, the beginning of one, a name, or `last`
     pub(crate) run: String,
-    /// Stop after this long, counted anew [default: that of the run]
+    /// Stop after this long [default: that of the run]
     #[arg(long, value_name = "TIME", value_parser = values::span)]
     pub(crate) budget: Option<Nanos>,
     /// Wait while another run is measuring, instead of failing

@@ -171,7 +171,7 @@ Examples:
             "\
 Examples:
   iolens run syscall --quick
-  iolens run syscall --calls getppid,read,write --threads 1,2"
+  iolens run syscall --calls getppid,read_file,write_file --threads 1,2"
         }
         Study::Server => {
             "\
@@ -299,6 +299,23 @@ mod tests {
             }
         }
         assert!(found > 90, "{found}");
+    }
+
+    #[test]
+    fn examples_can_be_planned() {
+        for &study in Study::ALL {
+            let lines: Vec<&str> = examples(study).lines().skip(1).collect();
+            assert!(lines.len() > 1, "{study}");
+            for line in lines {
+                let words = shlex::split(line).unwrap();
+                assert_eq!(words[..3], ["iolens", "run", study.word()]);
+                let asked = Asked::parse(study, &words[3..]).unwrap();
+                if !line.contains("--file ") {
+                    let complete = request::complete(asked.wishes).unwrap();
+                    request::plan(complete, 1, &|_| Ok(())).unwrap();
+                }
+            }
+        }
     }
 
     #[test]

@@ -33,7 +33,10 @@ fn on_a_terminal(place: &Place, term: &str, keys: &str) -> Option<Finished> {
 fn without_a_terminal_it_is_help() {
     let done = Place::new().run("");
     assert_eq!(done.code, Some(2), "{}", done.stdout);
-    assert!(done.stderr.contains("Usage: iolens") && done.stderr.contains("Start with: "));
+    assert!(
+        done.stderr.contains("Usage: iolens")
+            && done.stderr.contains("Start here:  iolens run net --quick")
+    );
 }
 
 #[test]

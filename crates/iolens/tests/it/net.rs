@@ -435,7 +435,7 @@ fn help(line: &str) -> String {
 #[test]
 fn the_help_of_both_ends_has_examples() {
     insta::assert_snapshot!(help("net --help"), @r#"
-    One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
+    Send or receive one transfer, under perf, strace or taskset if you like
 
     Usage: iolens net <COMMAND>
 
@@ -505,13 +505,13 @@ fn the_help_of_the_receiving_end_says_what_counts_messages() {
       <ADDR>  Where `net send` listens: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for 127.0.0.1
 
     Options:
-          --receiver <ID>        How to receive, by id (see `iolens list receivers`) [default: recv]
-          --size <SIZE>          Size of a message, to count them
-          --connections <N>      Connections to make, each with a thread of its own [default: 1]
-          --recv-size <SIZE>     Bytes asked of one call, whatever the message size [default: 128KiB]
-          --fields <N>           Fields per message, for a receiver that scatters, 1 to 64 [default: 8]
-          --json                 Print the result as JSON
-      -h, --help                 Print help
+          --receiver <ID>     How to receive, by id (see `iolens list receivers`) [default: recv]
+          --size <SIZE>       Size of a message, to count them
+          --connections <N>   Connections to make, each with a thread of its own [default: 1]
+          --recv-size <SIZE>  Bytes asked of one call, whatever the message size [default: 128KiB]
+          --fields <N>        Fields per message, for a receiver that scatters, 1 to 64 [default: 8]
+          --json              Print the result as JSON
+      -h, --help              Print help
 
     The machine and its network:
           --cpus <LIST>           Processors to bind the threads to, in turn [default: none is bound]

@@ -86,8 +86,8 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
         assert_eq!(done.code, Some(code), "{rest}: {}", done.stderr);
         assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
     };
-    refused("--file x", 2, "--file is of the studies file and copy: write has no such axis");
-    refused("--cache warm", 2, "--cache is of the studies file and copy");
+    refused("--file x", 2, "run write has no --file; it belongs to run file and copy");
+    refused("--cache warm", 2, "run write has no --cache; it belongs to run file and copy");
     refused("--target old", 2, "there is: existing, new");
     refused("--engines rite", 2, "unknown engine that writes `rite`, did you mean `write`?");
     refused("--block-sizes 128MiB", 2, "the largest is 64 MiB");
@@ -141,7 +141,7 @@ fn caches_are_dropped_with_consent_alone_and_everything_is_put_back() {
     let place = Place::new();
     let refused = place.run("run file --cache dropped --quick --progress none");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--drop-caches 3 allows it"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("add --drop-caches 3"), "{}", refused.stderr);
     let unknown = place.run("run file --drop-caches 4 --dry-run");
     assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
 
