@@ -8,8 +8,9 @@ use std::process::Command;
 use crate::program;
 use crate::testing::cargo;
 
-/// What is listed in a file of its name in the folder `docs`.
-const LISTED: [&str; 4] = ["primitives", "calls", "models", "metrics"];
+/// What is listed, and the file in the folder `docs` that has it.
+const LISTED: [(&str, &str); 4] =
+    [("methods", "primitives"), ("calls", "calls"), ("models", "models"), ("metrics", "metrics")];
 
 /// The test that makes docs/export.md.
 const EXPORT: [&str; 6] =
@@ -23,12 +24,12 @@ pub(crate) fn run() -> Result<(), String> {
     Ok(())
 }
 
-fn write(listed: &str) -> Result<(), String> {
+fn write((listed, file): (&str, &str)) -> Result<(), String> {
     let args = ["run", "--quiet", "--package", "iolens", "--", "list", listed, "--markdown"];
     let text = output_of(&args)?;
-    let path = crate::root().join(format!("docs/{listed}.md"));
+    let path = crate::root().join(format!("docs/{file}.md"));
     std::fs::write(&path, text).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    println!("wrote docs/{listed}.md");
+    println!("wrote docs/{file}.md");
     Ok(())
 }
 

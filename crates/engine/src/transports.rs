@@ -65,8 +65,9 @@ fn framed(cell: &Cell, network: NetworkOptions) -> Result<(), String> {
         ));
     }
     if cell.topology() == Some(Topology::Loopback) && network.ip == IpVersion::V4 {
-        return Err("frames over loopback are dropped as Martians with IPv4: take --ip v6, or                     another topology"
-            .to_owned());
+        return Err(
+            "the kernel drops IPv4 frames on loopback: use --ip ipv6 or --network veth".to_owned()
+        );
     }
     if cell.threads > 1 && cell.topology() != Some(Topology::Sink) {
         return Err(format!(

@@ -4,12 +4,10 @@
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Arg, Parser, Subcommand, ValueEnum};
 use iolens_audit::bounds;
 use iolens_engine::perf_control::PerfControl;
 use iolens_model::parse;
-
-use crate::wishes::{MACHINE, Wishes};
 
 mod allow;
 mod ask;
@@ -20,6 +18,8 @@ mod import;
 mod load;
 mod net;
 mod peer;
+mod resume;
+mod run;
 mod serve;
 mod shell;
 mod tune;
@@ -34,10 +34,17 @@ pub(crate) use import::Import;
 pub(crate) use load::Load;
 pub(crate) use net::{BothEnds, Net, NetEnd, NetRecv, NetSend};
 pub(crate) use peer::Peer;
+pub(crate) use resume::Resume;
+#[cfg(test)]
+pub(crate) use run::command;
+pub(crate) use run::{Asked, Run};
 pub(crate) use serve::Serve;
 pub(crate) use shell::{Completions, Man, Shell};
 pub(crate) use tune::{Tune, TuneHow, TuneTask};
 pub(crate) use upkeep::{Consent, Gc, Rm};
+
+/// A heading of flags.
+pub(crate) const MACHINE: &str = "The machine and its network";
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -45,14 +52,57 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Measures what it costs, on this machine, to move bytes across the
-/// user/kernel boundary: which way is cheapest, from which size on, how sure.
+/// The commands in groups, which clap has none of.
+const HELP: &str = "\
+Find the fastest way to move bytes through the Linux kernel, measured on this machine
+
+Usage: iolens [COMMAND]
+
+With no command, on a terminal, iolens asks what you want to know and runs the command for it.
+
+Answer a question
+  run          Compare methods: sockets, files, copies, servers, system calls
+  ask          Find the cheapest way to send one particular message
+  tune         Find the fastest way to read or copy one particular file
+  audit        Find impossible numbers in other people's benchmark tables
+
+Work with results
+  runs         List stored runs
+  show         Show a run in full, or every trial of one setting
+  compare      Compare two runs: what got faster or slower
+  confirm      Narrow a crossover to one message size, with fresh trials
+  explain      Profile where the CPU time goes, by kernel function
+  resume       Continue an interrupted run
+  report       Write a run's HTML report, or its figures as SVG or PNG
+  export       Write raw numbers as CSV or JSON
+  import       Import runs from other machines
+  rm           Delete runs
+  gc           Reclaim disk space, or delete old runs
+
+Look at this machine
+  doctor       Check what can be measured here, and how to enable the rest
+  list         List studies, methods, engines, models, calls, plans and metrics
+
+Do one thing and time it, without statistics
+  net          Send or receive one transfer
+  file         Read, write or copy one file
+  serve        Run one server
+  load         Load one server
+
+Shell
+  completions  Print shell completions
+  man          Write manual pages
+
+Options:
+  -h, --help     Print help
+  -V, --version  Print version
+
+Start here:  iolens run net --quick";
+
+/// Find the fastest way to move bytes through the Linux kernel, measured on this machine
 #[derive(Debug, Parser)]
 #[command(name = "iolens", version = iolens_engine::worker::protocol::BUILD, styles = STYLES)]
-#[command(arg_required_else_help = true, subcommand_required = true)]
-#[command(
-    after_help = "Start with: iolens run net --quick, or iolens alone on a terminal, which asks"
-)]
+#[command(arg_required_else_help = true, subcommand_required = true, override_help = HELP)]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -60,99 +110,65 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure: run a study or a plan and answer from it
-    Run(Box<Run>),
-    /// Which way to send is cheapest for a message of yours: one sentence and one table
+    /// Compare methods: sockets, files, copies, servers, system calls
+    Run(Run),
+    /// Find the cheapest way to send one particular message
     Ask(Box<Ask>),
-    /// One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
+    /// Send or receive one transfer, under perf, strace or taskset if you like
     Net(Net),
-    /// One file by hand: read, write or copy it, or find how large it must be
+    /// Read, write or copy one file, or find the file size for a wanted duration
     File(File),
-    /// Find the fastest way to read or copy one file here
+    /// Find the fastest way to read or copy one particular file
     Tune(Tune),
-    /// A server by hand: one service under a concurrency model
+    /// Run one server: a service under a concurrency model
     Serve(Serve),
-    /// Load on a server, by hand: closed or open loop, with the times of every request
+    /// Load a server, closed loop or at a fixed rate, timing every request
     Load(Box<Load>),
-    /// Show what exists: studies, primitives, calls, engines, models, topologies, metrics
+    /// List studies, methods, engines, models, calls, plans and metrics
     List(List),
-    /// Show what can be measured here, what not, and what would change that
+    /// Check what can be measured here, and how to enable the rest
     Doctor(Doctor),
-    /// Show the stored runs
+    /// List stored runs
     Runs(Runs),
-    /// Show a stored run, or one cell of it with every trial
+    /// Show a run in full, or every trial of one setting
     Show(Show),
-    /// Hold a stored run against another: what is faster or slower, and how sure
+    /// Compare two runs: what got faster or slower
     Compare(Compare),
-    /// Narrow the crossovers of a stored run to points, from fresh trials inside their bands
+    /// Narrow a crossover to one message size, with fresh trials
     Confirm(Confirm),
-    /// Sample where the CPU time of a cell's arms goes, by kernel symbol
+    /// Profile where the CPU time goes, by kernel function
     Explain(Explain),
-    /// Write the page or the figures of a stored run
+    /// Continue an interrupted run
+    Resume(Box<Resume>),
+    /// Write a run's HTML report, or its figures as SVG or PNG
     Report(Report),
-    /// Write the numbers of a stored run as CSV or JSON
+    /// Write raw numbers as CSV or JSON
     Export(Export),
-    /// Take in the runs of other databases and of runs exported whole, each with its host
+    /// Import runs from other machines
     Import(Import),
-    /// Remove stored runs
+    /// Delete runs
     Rm(Rm),
-    /// Give back the room that the database does not need, and remove old runs if told to
+    /// Reclaim disk space, or delete old runs
     Gc(Gc),
-    /// Look for impossible numbers in tables of others and in what perf stat prints
+    /// Find impossible numbers in other people's benchmark tables
     Audit(Audit),
-    /// Print what a shell needs to complete commands and flags
+    /// Print shell completions
     Completions(Completions),
-    /// Write manual pages, one for each command
+    /// Write manual pages
     Man(Man),
     /// One end of a trial; started by iolens itself
     #[command(hide = true)]
     Worker(Worker),
 }
 
-#[derive(Debug, clap::Args)]
-pub(crate) struct Run {
-    /// A study (`net`, `file`, `write`, `copy`, `syscall`, `server`), a plan by name (classic-48,
-    /// net-rr, …), or the path of a plan file
-    #[arg(value_name = "STUDY|PLAN|FILE.toml", required_unless_present = "resume")]
-    pub(crate) what: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) wishes: Wishes,
-    #[command(flatten)]
-    pub(crate) peer: Peer,
-
-    /// Go on with a stored run that was cut short: an id, its beginning, a name, or `last`
-    #[arg(long, value_name = "RUN", conflicts_with = "what")]
-    pub(crate) resume: Option<String>,
-    #[command(flatten)]
-    pub(crate) allow: Allow,
-    /// Print the plan as a plan file and measure nothing
-    #[arg(long, conflicts_with_all = ["resume", "dry_run"])]
-    pub(crate) print_plan: bool,
-    /// Print the cells, the arms and the expected time, and measure nothing
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) dry_run: bool,
-    /// Wait for another run to end instead of giving up
-    #[arg(long)]
-    pub(crate) wait: bool,
-
-    /// Exit with 1 if anything stays invalid or undecided
-    #[arg(long, help_heading = "Results")]
-    pub(crate) strict: bool,
-    /// Progress on stderr: plain (a line per trial), none [default: a bar on a terminal]
-    // Without its values listed, --help is as short as -h.
-    #[arg(long, value_name = "HOW", hide_possible_values = true, help_heading = "Results")]
-    pub(crate) progress: Option<ProgressKind>,
-    #[command(flatten)]
-    pub(crate) result: ResultArgs,
-    /// Print everything, as `iolens show` does
-    #[arg(short, long, help_heading = "Results")]
-    pub(crate) verbose: bool,
-
-    /// Tell perf when slices that count begin and end: `perf stat -D -1 --control
-    /// fifo:CTL,ACK -- iolens run …` counts these and nothing else
-    #[arg(long, value_name = "fifo:CTL,ACK", help_heading = MACHINE)]
-    pub(crate) perf_control: Option<PerfControl>,
+/// A command whose flags take `-5` for a value, one that cannot be, and not for another flag; so
+/// do those of its subcommands.
+pub(crate) fn with_signs(command: clap::Command) -> clap::Command {
+    let with_sign = |arg: Arg| match arg.get_long() {
+        Some(_) if arg.get_action().takes_values() => arg.allow_negative_numbers(true),
+        _ => arg,
+    };
+    command.mut_args(with_sign).mut_subcommands(with_signs)
 }
 
 /// One end of a trial.
@@ -175,13 +191,28 @@ pub(crate) struct Worker {
 /// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProgressKind {
+    /// A bar on a terminal, elsewhere one line per trial
+    Bar,
     /// One line per trial
     Plain,
     /// Nothing
     None,
 }
 
-#[derive(Debug, clap::Args)]
+impl ProgressKind {
+    pub(crate) const ALL: [ProgressKind; 3] =
+        [ProgressKind::Bar, ProgressKind::Plain, ProgressKind::None];
+
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            ProgressKind::Bar => "bar",
+            ProgressKind::Plain => "plain",
+            ProgressKind::None => "none",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct ResultArgs {
     /// Database of results [default: iolens/iolens.db in the XDG data directory]
     #[arg(long, value_name = "FILE", help_heading = "Results")]
@@ -189,6 +220,10 @@ pub(crate) struct ResultArgs {
     /// Print the result as JSON
     #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,
+    /// Print everything, as `show` does; of `run` and `resume`
+    #[arg(skip)]
+    #[allow(dead_code, reason = "the first screen prints everything until there is a shorter one")]
+    pub(crate) verbose: bool,
 }
 
 /// What to list.
@@ -196,8 +231,8 @@ pub(crate) struct ResultArgs {
 pub(crate) enum Listed {
     /// What can be studied
     Studies,
-    /// What can be compared
-    Primitives,
+    /// How messages can be sent
+    Methods,
     /// How messages can be received
     Receivers,
     /// System calls that can be compared
@@ -209,7 +244,9 @@ pub(crate) enum Listed {
     /// What messages can travel over
     Transports,
     /// Where the ends can stand
-    Topologies,
+    Networks,
+    /// Runs that are planned already
+    Plans,
     /// What is counted
     Metrics,
 }
@@ -416,11 +453,9 @@ pub(crate) enum Rows {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, Parser};
-    use iolens_model::axes::Study;
+    use clap::CommandFactory;
 
-    use super::Args;
-    use crate::{built_in, request};
+    use super::{Args, HELP};
 
     #[test]
     fn the_command_line_is_consistent() {
@@ -444,31 +479,24 @@ mod tests {
             // What follows a `>` or `#` is the shell's.
             let words = shlex::split(line).unwrap_or_default().into_iter();
             let words = words.take_while(|word| word != ">");
-            let parsed = Args::try_parse_from(words);
-            assert!(parsed.is_ok(), "{line}\n{}", parsed.err().unwrap());
+            let words: Vec<String> = words.skip(1).collect();
+            let understood = crate::understands(words.iter().map(String::as_str));
+            assert!(understood.is_ok(), "{line}\n{}", understood.unwrap_err());
         }
     }
 
     #[test]
-    fn the_help_of_run_knows_its_studies_and_the_defaults_of_their_plans() {
+    fn the_help_names_every_command_and_says_of_each_what_it_is() {
         let command = Args::command();
-        let run = command.find_subcommand("run").unwrap();
-        let help = |id: &str| {
-            let found = run.get_arguments().find(|argument| argument.get_id() == id).unwrap();
-            found.get_help().unwrap().to_string()
-        };
-        for study in Study::ALL {
-            assert!(help("what").contains(&format!("`{study}`")), "{study}");
+        for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+            let row = format!("\n  {:12} ", below.get_name());
+            assert!(HELP.contains(&row), "{}", below.get_name());
         }
-        let plan = |plan: &built_in::BuiltIn, key: &str| {
-            let (_, value) = plan.text.split_once(&format!("\n{key} = ")).unwrap();
-            value.lines().next().unwrap().trim_matches('"').to_owned()
-        };
-        for key in ["budget", "passes"] {
-            let [full, quick] = [&built_in::NET, &built_in::QUICK].map(|of| plan(of, key));
-            let stated = format!("[default: {full}; quick: {quick}");
-            assert!(help(key).contains(&stated), "{} is {stated}", help(key));
+        let rows = HELP.lines().filter(|line| line.starts_with("  ") && !line.contains("--"));
+        for row in rows {
+            let name = row.split_whitespace().next().unwrap();
+            assert!(command.find_subcommand(name).is_some(), "{row}");
         }
-        assert!(help("rounds").ends_with(&format!("[default: {}]", request::ROUNDS)));
+        assert!(HELP.lines().all(|line| line.chars().count() <= 100));
     }
 }

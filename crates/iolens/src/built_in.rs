@@ -15,6 +15,17 @@ impl BuiltIn {
     }
 }
 
+impl BuiltIn {
+    /// The comment that its file begins with, up to the end of its first clause.
+    pub(crate) fn summary(&self) -> String {
+        let lines = self.text.lines().map_while(|line| line.strip_prefix("# "));
+        let comment = lines.collect::<Vec<_>>().join(" ");
+        let ends = ["? ", ". ", ": "].iter().filter_map(|end| comment.find(end));
+        let end = ends.min().map_or(comment.len(), |at| at + 1);
+        comment[..end].trim_end_matches(['.', ':']).to_owned()
+    }
+}
+
 /// Declares a plan of the folder.
 macro_rules! built_in {
     ($name:literal) => {
@@ -92,9 +103,9 @@ mod tests {
     use iolens_model::units::Nanos;
 
     use super::*;
+    use crate::axes::Wishes;
     use crate::plan_file;
     use crate::values::Stand;
-    use crate::wishes::Wishes;
 
     /// The form alone: which primitives there are is the build's affair.
     fn read(name: &str) -> Wishes {
@@ -113,7 +124,7 @@ mod tests {
         found.sort();
         names.sort_unstable();
         assert_eq!(found, names);
-        assert!(names.iter().all(|name| read(name).primitives.is_some()));
+        assert!(names.iter().all(|name| read(name).methods.is_some()));
     }
 
     #[test]
@@ -124,11 +135,11 @@ mod tests {
         };
         let check = |name: &str, contrasts: usize, topology: Topology, mode: Mode| {
             let wishes = read(name);
-            let arms = wishes.primitives.as_ref().unwrap().0.len();
+            let arms = wishes.methods.as_ref().unwrap().0.len();
             // Each arm but the baseline against it, and the A/A arm.
             assert_eq!(cells(&wishes) * arms, contrasts, "{name}");
-            assert_eq!(wishes.topologies.unwrap().0, [Stand::At(topology)], "{name}");
-            assert_eq!(wishes.modes.unwrap().0, [mode], "{name}");
+            assert_eq!(wishes.network.unwrap().0, [Stand::At(topology)], "{name}");
+            assert_eq!(wishes.mode.unwrap().0, [mode], "{name}");
         };
         check("classic-48", 48, Topology::Loopback, Mode::Stream);
         check("classic-48-rr", 48, Topology::Loopback, Mode::Rr);
@@ -150,7 +161,7 @@ mod tests {
     fn request_and_response_is_the_only_thing_the_rr_plans_change() {
         for name in ["net", "classic-48"] {
             let rr = read(&format!("{name}-rr"));
-            assert_eq!(Wishes { modes: read(name).modes, ..rr }, read(name));
+            assert_eq!(Wishes { mode: read(name).mode, ..rr }, read(name));
         }
     }
 }

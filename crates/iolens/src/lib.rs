@@ -6,10 +6,12 @@
 
 mod address;
 mod args;
+mod axes;
 mod built_in;
 mod commands;
 mod failure;
 mod menu;
+mod misread;
 mod output;
 mod peer;
 mod places;
@@ -19,16 +21,16 @@ mod request;
 mod runner;
 mod sysctls;
 mod values;
-mod wishes;
 
 use std::process::ExitCode;
 
-use clap::{Arg, CommandFactory, FromArgMatches, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use iolens_engine::host;
+use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Asked, Command, Run};
 use crate::failure::Failure;
 
 /// The binary's `main`: what the process was started with, and how it ends.
@@ -39,7 +41,7 @@ pub fn main() -> ExitCode {
     let typed: Vec<String> = words.collect();
     let result = match typed.len() <= 1 && output::can_show_a_menu() {
         true => menu(),
-        false => carry_out(parsed().command, &typed),
+        false => parsed(&typed).and_then(|args| carry_out(args.command, &typed)),
     };
     let lost = || match output::lost() {
         Some(error) => Err(Failure::unusable(format!(
@@ -57,22 +59,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The command line; what is wrong with it, or asked for as help, ends the process.
-fn parsed() -> Args {
-    let command = with_signs(Args::command()).color(output::parser_colour());
-    let matches = command.get_matches();
+/// The command line. What asks for help ends the process.
+fn parsed(typed: &[String]) -> Result<Args, Failure> {
+    let command = args::with_signs(Args::command()).color(output::parser_colour());
+    let matches = command.try_get_matches().map_err(|e| misread::answer(e, typed))?;
     // The parser has just accepted them as what the derived arguments describe.
-    Args::from_arg_matches(&matches).unwrap_or_else(|e| e.exit())
-}
-
-/// A command whose flags take `-5` for a value, one that cannot be, and not for another flag; so
-/// do those of its subcommands.
-fn with_signs(command: clap::Command) -> clap::Command {
-    let with_sign = |arg: Arg| match arg.get_long() {
-        Some(_) if arg.get_action().takes_values() => arg.allow_negative_numbers(true),
-        _ => arg,
-    };
-    command.mut_args(with_sign).mut_subcommands(with_signs)
+    Args::from_arg_matches(&matches).map_err(|e| misread::answer(e, typed))
 }
 
 /// Asks what is wanted, and does it as if it had been typed.
@@ -89,7 +81,11 @@ fn menu() -> Result<ExitCode, Failure> {
 fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
     let looks_itself = matches!(
         command,
-        Command::Worker(_) | Command::Run(_) | Command::Explain(_) | Command::Doctor(_)
+        Command::Worker(_)
+            | Command::Run(_)
+            | Command::Resume(_)
+            | Command::Explain(_)
+            | Command::Doctor(_)
     );
     if !looks_itself {
         // What a killed run left is gone once the next start has looked.
@@ -100,7 +96,8 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
         sysctls::sweep();
     }
     match command {
-        Command::Run(run) => commands::run::run(&run, typed),
+        Command::Run(run) => commands::run::run(run, typed),
+        Command::Resume(resume) => commands::resume::resume(&resume),
         Command::Ask(ask) => commands::ask::ask(&ask, typed),
         Command::Net(net) => commands::net::net(&net),
         Command::File(file) => commands::file::file(&file),
@@ -132,7 +129,17 @@ fn carry_out(command: Command, typed: &[String]) -> Result<ExitCode, Failure> {
 /// What is wrong with them, or what `--help` and `--version` print.
 pub fn understands<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<(), String> {
     let words = std::iter::once("iolens").chain(words);
-    Args::try_parse_from(words).map(|_| ()).map_err(|e| e.to_string())
+    let args = Args::try_parse_from(words).map_err(|e| e.to_string())?;
+    let Command::Run(Run::Plan(name, words)) = args.command else { return Ok(()) };
+    // Whose flags they are says the file, which may not be there.
+    let of_plan = request::file(&name).ok().map(|plan| plan.study.unwrap_or(Study::Net));
+    let studies: Vec<Study> = of_plan.map_or_else(|| Study::ALL.to_vec(), |study| vec![study]);
+    let read = |study: &Study| Asked::parse(*study, words.iter().cloned());
+    let mut refused = studies.iter().map(read).filter_map(Result::err);
+    match (refused.next(), refused.count() + 1 < studies.len()) {
+        (Some(why), false) => Err(why.to_string()),
+        _ => Ok(()),
+    }
 }
 
 /// A plan as it is stored, with the checks that it meets before it is measured again.

@@ -4,9 +4,9 @@
 
 use iolens_model::axes::{Study, Topology};
 
+use crate::axes::Wishes;
 use crate::request;
 use crate::values;
-use crate::wishes::Wishes;
 
 /// Where messages can travel here, or why not.
 pub(crate) type Stands = Vec<(Topology, Result<(), String>)>;
@@ -104,25 +104,25 @@ fn of_a_message(stands: &Stands) -> Vec<Question> {
     };
     vec![
         value("How large is a message?", "--size", "1KiB", |text| values::size(text).map(drop)),
-        value("Over how many connections at a time?", "--connections", "1", |text| {
+        value("How many connections at once?", "--connections", "1", |text| {
             values::asked::connections(text).map(drop)
         }),
-        value("Of how many parts is it made, that lie apart?", "--fields", "8", |text| {
+        value("How many separate buffers make up the message?", "--fields", "8", |text| {
             values::field_count(text).map(drop)
         }),
         Question {
-            text: "What travels?",
+            text: "One-way stream, or request and response?",
             answer: Answer::Choice(vec![
                 Choice::new("one message after another", &["--mode", "stream"]),
                 Choice::new("a response to each before the next", &["--mode", "rr"]),
             ]),
         },
-        placed("--topology", stands, &|topology| topology.has_receiver()),
+        placed("--network", stands, &|topology| topology.has_receiver()),
     ]
 }
 
 fn place(stands: &Stands, study: Study) -> Question {
-    placed("--topologies", stands, &|topology| study == Study::Net || topology.has_receiver())
+    placed("--network", stands, &|topology| study == Study::Net || topology.has_receiver())
 }
 
 /// Where the ends stand, the first that works being what Enter takes.
@@ -131,8 +131,10 @@ fn placed(flag: &str, stands: &Stands, takes: &dyn Fn(Topology) -> bool) -> Ques
         let label = match topology {
             Topology::Veth => "veth: two network namespaces, made for it and removed",
             Topology::Loopback => "loopback: the machine with itself, as it is",
-            Topology::Sink => "sink: a device that drops all, where zero-copy is none",
-            Topology::Host => "host: another machine, behind --peer",
+            Topology::Sink => {
+                "sink: a device that drops everything, where zero-copy copies nothing"
+            }
+            Topology::Host => "peer: another machine, reached by --peer",
         };
         let mut choice = Choice::new(label, &[flag, topology.word()]);
         if *topology == Topology::Sink {
@@ -150,7 +152,7 @@ fn placed(flag: &str, stands: &Stands, takes: &dyn Fn(Topology) -> bool) -> Ques
 /// How long, with what each takes at most.
 fn how_long(study: Study) -> Question {
     let at_most = |quick: bool| {
-        let asked = request::asked(study.word(), &Wishes { quick, ..Wishes::default() });
+        let asked = request::complete(Wishes { study: Some(study), quick, ..Wishes::default() });
         let budget = asked.ok().and_then(|wishes| wishes.budget);
         budget.map_or_else(String::new, |budget| format!(", {budget} at most"))
     };
@@ -180,7 +182,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::args::{Args, Command};
+    use crate::args::{Args, Command, Run};
 
     fn stands(veth: Result<(), &str>) -> Stands {
         let veth = veth.map_err(str::to_owned);
@@ -219,8 +221,8 @@ mod tests {
                 let line = line(&answers);
                 let words = std::iter::once("iolens".to_owned()).chain(line.iter().cloned());
                 let args = Args::try_parse_from(words).unwrap_or_else(|e| panic!("{line:?}: {e}"));
-                if let Command::Run(run) = args.command {
-                    let asked = request::asked(run.what.as_deref().unwrap(), &run.wishes).unwrap();
+                if let Command::Run(Run::Study(run)) = args.command {
+                    let asked = request::complete(run.wishes).unwrap();
                     let available = |topology| {
                         let known = stands.iter().find(|(known, _)| *known == topology);
                         known.map_or(Ok(()), |(_, works)| works.clone())

@@ -11,16 +11,16 @@ use iolens_model::run::FarFacts;
 use iolens_model::secret;
 
 use crate::args;
+use crate::axes::Wishes;
 use crate::failure::Failure;
 use crate::values::{List, Stand};
-use crate::wishes::Wishes;
 
 /// What is asked for where another machine is named: messages go there, unless the flags say
 /// something else.
 pub(crate) fn meant(asked: Wishes, flags: &Wishes, peer: &args::Peer) -> Wishes {
     let is_net = asked.study.is_none_or(|study| study == Study::Net);
-    match is_net && peer.peer.is_some() && flags.topologies.is_none() {
-        true => Wishes { topologies: Some(List(vec![Stand::At(Topology::Host)])), ..asked },
+    match is_net && peer.peer.is_some() && flags.network.is_none() {
+        true => Wishes { network: Some(List(vec![Stand::At(Topology::Host)])), ..asked },
         false => asked,
     }
 }
@@ -37,8 +37,8 @@ pub(crate) fn reached(
         return match &asked.peer {
             None => Ok(None),
             Some(_) => Err(Failure::usage(format!(
-                "--peer is for messages to another machine, and nothing of this plan goes there\n  \
-                 leave --peer out, or ask for --topologies {} of net",
+                "--peer has no effect: nothing of this plan goes to another machine\n  leave --peer \
+                 out, or use --network {}",
                 Topology::Host
             ))),
         };
@@ -80,8 +80,8 @@ fn not_named(before: Option<&FarFacts>) -> Failure {
 fn way(launcher: Launcher, asked: &args::Peer) -> Result<Way, Failure> {
     let own = std::env::current_exe()
         .map_err(|e| Failure::unusable(format!("cannot find the program that runs: {e}")))?;
-    let args::Peer { peer_binary, any_build, .. } = asked;
-    Ok(Way { launcher, program: peer_binary.clone(), own, any_build: *any_build })
+    let args::Peer { peer_binary, peer_any_build, .. } = asked;
+    Ok(Way { launcher, program: peer_binary.clone(), own, any_build: *peer_any_build })
 }
 
 /// The address for data: as asked, or where the launcher got through, or the only one there.

@@ -28,8 +28,10 @@ impl Progress {
         match asked {
             Some(ProgressKind::None) => Progress::None,
             Some(ProgressKind::Plain) => Progress::Plain,
-            None if output::stderr_redraws() => Progress::Terminal(bar(trials)),
-            None => Progress::Plain,
+            None | Some(ProgressKind::Bar) if output::stderr_redraws() => {
+                Progress::Terminal(bar(trials))
+            }
+            None | Some(ProgressKind::Bar) => Progress::Plain,
         }
     }
 

@@ -4,17 +4,21 @@
 pub(crate) mod asked;
 pub(crate) mod load;
 pub(crate) mod peer;
+mod program;
+mod run;
 pub(crate) mod server;
+
+pub(crate) use self::program::{external, written_external};
+pub(crate) use self::run::{path, progress, run_name, seed, switch};
 
 use iolens_engine::FIELDS_MAX;
 use iolens_engine::files::write::by_hand::Syncing;
 use iolens_engine::server::Close;
 use iolens_model::axes::{Counting, Iovec, IpVersion, Mode, Topology, WorkingSet};
-use iolens_model::copy::{CopySync, External};
+use iolens_model::copy::CopySync;
 use iolens_model::file::{CacheState, Consumer, Destination, DropMode, Pattern};
 use iolens_model::parse::{self, ParseError, nearest};
 use iolens_model::plan::Passes;
-use iolens_model::shell;
 use iolens_model::tune::CacheWish;
 use iolens_model::units::{Bytes, Nanos};
 
@@ -50,6 +54,15 @@ impl Stand {
 
 /// Why a value was refused, in words.
 type Parsed<T> = Result<T, String>;
+
+/// Values that were renamed, and what they are called now.
+const RENAMED: [(&str, &str); 5] = [
+    ("host", "peer"),
+    ("per_message", "per-message"),
+    ("prepared", "prebuilt"),
+    ("long", "yes"),
+    ("short", "no"),
+];
 
 pub(crate) fn words(text: &str) -> Parsed<List<String>> {
     let items = parse::items(text).map_err(|e| e.to_string())?;
@@ -150,8 +163,8 @@ pub(crate) fn caches(text: &str) -> Parsed<List<CacheState>> {
     list(text, "cache state", CacheState::ALL, CacheState::word)
 }
 
-pub(crate) fn destinations(text: &str) -> Parsed<List<Destination>> {
-    list(text, "destination", Destination::ALL, Destination::word)
+pub(crate) fn targets(text: &str) -> Parsed<List<Destination>> {
+    list(text, "target", Destination::ALL, Destination::word)
 }
 
 pub(crate) fn drop_modes(text: &str) -> Parsed<List<DropMode>> {
@@ -180,43 +193,6 @@ pub(crate) fn copy_syncs(text: &str) -> Parsed<List<CopySync>> {
     list(text, "end of a copy", CopySync::ALL, CopySync::word)
 }
 
-/// `NAME=prog {src} {dst}` or `NAME=prog {port}`, split as a shell would split it, of
-/// which there is none.
-pub(crate) fn external(text: &str) -> Parsed<External> {
-    let advice = "write NAME='prog {src} {dst} {block}', or of a server NAME='prog {port}'";
-    let (name, command) =
-        text.split_once('=').ok_or_else(|| format!("`{text}` names no program: {advice}"))?;
-    let name = name.trim();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.is_empty() || !name.chars().all(is_plain) {
-        return Err(format!(
-            "`{name}` is not a name of an arm: write letters, digits, `_`, `-` and `.`; {advice}"
-        ));
-    }
-    let argv = shlex::split(command)
-        .ok_or_else(|| format!("`{command}` has a quotation mark that is not closed"))?;
-    if argv.is_empty() {
-        return Err(format!("`{name}` names no program: {advice}"));
-    }
-    if let Some(key) = server::lacking(&argv, server::OF_COPIES)
-        .filter(|_| server::lacking(&argv, server::OF_SERVERS).is_some())
-    {
-        return Err(format!(
-            "`{command}` lacks {key}, or of a server {{port}}: it would not know what to work on; \
-             {advice}"
-        ));
-    }
-    if argv[0].contains('{') {
-        return Err(format!("`{}` is not a program: {advice}", argv[0]));
-    }
-    Ok(External { name: name.to_owned(), argv })
-}
-
-/// A program as it is asked for.
-pub(crate) fn written_external(external: &External) -> String {
-    format!("{}={}", external.name, shell::join(&external.argv))
-}
-
 pub(crate) fn depths(text: &str) -> Parsed<List<u32>> {
     let depths = parse::counts(text).map_err(|e| e.to_string())?;
     depths.iter().try_for_each(|n| depth(&n.to_string()).map(drop))?;
@@ -224,22 +200,34 @@ pub(crate) fn depths(text: &str) -> Parsed<List<u32>> {
 }
 
 /// Bytes of a test file.
-pub(crate) fn file_bytes(text: &str) -> Parsed<Bytes> {
+pub(crate) fn file_size(text: &str) -> Parsed<Bytes> {
     parse::size(text).map_err(|e| e.to_string())
 }
 
 /// Thread pairs that can be asked for.
 const THREADS_MAX: u32 = 1024;
 
-/// Thread pairs. Each has a thread and a connection per arm at each end.
+/// Threads, or pairs of them, as a list or a range: `1,2,4`, `1..10`. Each has a thread and a
+/// connection per arm at each end.
 pub(crate) fn threads(text: &str) -> Parsed<List<u32>> {
-    let threads = parse::counts(text).map_err(|e| e.to_string())?;
-    match threads.iter().find(|&&n| n > THREADS_MAX) {
-        Some(n) => {
-            Err(format!("{n} thread pairs are too many: the largest number is {THREADS_MAX}"))
+    let one = |text: &str| at_most(text, u64::from(THREADS_MAX), "threads").and_then(narrow);
+    let mut all = Vec::new();
+    for item in parse::items(text).map_err(|e| e.to_string())? {
+        let Some((from, to)) = item.split_once("..") else {
+            all.push(one(item)?);
+            continue;
+        };
+        let (from, to) = (one(from)?, one(to)?);
+        if from > to {
+            return Err(format!(
+                "`{item}` is not a range of threads: write the smaller number first, like 1..10"
+            ));
         }
-        None => Ok(List(threads)),
+        all.extend(from..=to);
     }
+    all.sort_unstable();
+    all.dedup();
+    Ok(List(all))
 }
 
 /// Connections of one end, each with a thread.
@@ -251,20 +239,20 @@ pub(crate) fn cpus(text: &str) -> Parsed<List<u32>> {
     parse::cpus(text).map(List).map_err(|e| e.to_string())
 }
 
-pub(crate) fn topologies(text: &str) -> Parsed<List<Stand>> {
-    list(text, "topology", &Stand::ALL, Stand::word)
+pub(crate) fn networks(text: &str) -> Parsed<List<Stand>> {
+    list(text, "network", &Stand::ALL, Stand::word)
 }
 
 pub(crate) fn modes(text: &str) -> Parsed<List<Mode>> {
     list(text, "mode", Mode::ALL, Mode::word)
 }
 
-pub(crate) fn working_sets(text: &str) -> Parsed<List<WorkingSet>> {
-    list(text, "working set", WorkingSet::ALL, WorkingSet::word)
+pub(crate) fn send_memories(text: &str) -> Parsed<List<WorkingSet>> {
+    list(text, "send memory", WorkingSet::ALL, WorkingSet::word)
 }
 
-pub(crate) fn working_set(text: &str) -> Parsed<WorkingSet> {
-    lookup(text.trim(), "working set", WorkingSet::ALL, WorkingSet::word)
+pub(crate) fn send_memory(text: &str) -> Parsed<WorkingSet> {
+    lookup(text.trim(), "send memory", WorkingSet::ALL, WorkingSet::word)
 }
 
 pub(crate) fn iovec(text: &str) -> Parsed<Iovec> {
@@ -314,7 +302,7 @@ pub(crate) fn slice(text: &str) -> Parsed<Nanos> {
     match span(text)? {
         slice if slice > SLICE_MAX => Err(format!(
             "a slice of {slice} is too long: arms that do not alternate cannot be compared; at \
-             most {SLICE_MAX}, or the classic way with --window"
+             most {SLICE_MAX}, or the classic way with --sequential-time"
         )),
         slice => Ok(slice),
     }
@@ -363,7 +351,7 @@ pub(crate) fn socket_buffers(text: &str) -> Parsed<List<Bytes>> {
 }
 
 /// Bytes asked of one recv(2).
-pub(crate) fn receive_size(text: &str) -> Parsed<Bytes> {
+pub(crate) fn recv_size(text: &str) -> Parsed<Bytes> {
     const RECEIVE_BYTES_MAX: Bytes = Bytes(64 * Bytes::MIB);
     match parse::size(text).map_err(|e| e.to_string())? {
         size if size > RECEIVE_BYTES_MAX => Err(format!(
@@ -374,8 +362,8 @@ pub(crate) fn receive_size(text: &str) -> Parsed<Bytes> {
     }
 }
 
-pub(crate) fn receive_sizes(text: &str) -> Parsed<List<Bytes>> {
-    each(text, receive_size)
+pub(crate) fn recv_sizes(text: &str) -> Parsed<List<Bytes>> {
+    each(text, recv_size)
 }
 
 /// Sizes as a list or a range, each of which `check` accepts.
@@ -404,12 +392,12 @@ pub(crate) fn reap_batches(text: &str) -> Parsed<List<Option<u32>>> {
     Ok(List(distinct(batches?)))
 }
 
-/// Sends through a ring, handed over together or under way at once.
-/// Calls in a row.
-pub(crate) fn in_a_row(text: &str) -> Parsed<List<Option<u64>>> {
+/// Back-to-back calls of a slice.
+pub(crate) fn bursts(text: &str) -> Parsed<List<Option<u64>>> {
     const CALLS_MAX: u64 = 1_000_000;
     let one = |item: &str| match item {
-        FILL => Ok(None),
+        FULL => Ok(None),
+        "fill" => Err(format!("`fill` is now `{FULL}`")),
         number => at_most(number, CALLS_MAX, "calls in a row").map(Some),
     };
     let items = parse::items(text).map_err(|e| e.to_string())?;
@@ -417,13 +405,14 @@ pub(crate) fn in_a_row(text: &str) -> Parsed<List<Option<u64>>> {
 }
 
 /// As many as fill a slice.
-const FILL: &str = "fill";
+const FULL: &str = "full";
 
-/// `10`, `fill`.
-pub(crate) fn written_in_a_row(calls: Option<u64>) -> String {
-    calls.map_or_else(|| FILL.to_owned(), |calls| calls.to_string())
+/// `10`, `full`.
+pub(crate) fn written_burst(calls: Option<u64>) -> String {
+    calls.map_or_else(|| FULL.to_owned(), |calls| calls.to_string())
 }
 
+/// Sends through a ring, submitted together or in flight at once.
 pub(crate) fn uring_sends(text: &str) -> Parsed<List<u32>> {
     const URING_SENDS_MAX: u64 = 256;
     counts(text, URING_SENDS_MAX, "sends at once")
@@ -488,13 +477,17 @@ fn distinct<T: PartialEq>(values: Vec<T>) -> Vec<T> {
 /// The value of a word, or "unknown mode `x`" with what there is.
 fn lookup<T: Copy>(word: &str, what: &str, all: &[T], name: fn(T) -> &'static str) -> Parsed<T> {
     let words: Vec<&str> = all.iter().map(|&value| name(value)).collect();
+    let renamed = RENAMED.iter().find(|(old, now)| *old == word && words.contains(now));
+    if let Some((old, now)) = renamed {
+        return Err(format!("`{old}` is now `{now}`"));
+    }
     all.iter()
         .copied()
         .find(|&value| name(value) == word)
         .ok_or_else(|| unknown(what, word, &words, &format!("there is: {}", words.join(", "))))
 }
 
-/// "unknown primitive `x`, did you mean `y`?", or what there is.
+/// "unknown method `x`, did you mean `y`?", or what there is.
 pub(crate) fn unknown(what: &str, word: &str, known: &[&str], advice: &str) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("unknown {what} `{word}`, did you mean `{near}`? {advice}"),
@@ -578,9 +571,9 @@ mod tests {
         check(reap_batches("5000").map(drop), "the largest number is 4096");
         check(uring_sends("512").map(drop), "the largest number is 256");
         check(socket_buffers("1GiB").map(drop), "the largest is 512 MiB");
-        check(receive_sizes("4KiB,1GiB").map(drop), "the largest is 64 MiB");
+        check(recv_sizes("4KiB,1GiB").map(drop), "the largest is 64 MiB");
         check(passes("60..12").map(drop), "smaller number first");
-        check(slice("11s").map(drop), "--window");
+        check(slice("11s").map(drop), "--sequential-time");
         check(external("cp {src} {dst}").map(drop), "names no program");
         check(external("a b=cp {src} {dst}").map(drop), "is not a name of an arm");
         check(external("a=cp '{src} {dst}").map(drop), "not closed");
@@ -588,7 +581,8 @@ mod tests {
         check(external("a= ").map(drop), "names no program");
         check(blocks("4KiB,1GiB").map(drop), "the largest is 64 MiB");
         check(copy_syncs("fsnc").map(drop), "did you mean `fsync`?");
-        check(topologies("loopbck").map(drop), "did you mean `loopback`?");
-        check(iovecs("later").map(drop), "per_message, prepared");
+        check(networks("host").map(drop), "`host` is now `peer`");
+        check(networks("loopbck").map(drop), "did you mean `loopback`?");
+        check(iovecs("later").map(drop), "per-message, prebuilt");
     }
 }

@@ -114,7 +114,9 @@ axis! {
         /// in a namespace of our own.
         Sink = "sink",
         /// One end here, the other one on another machine, over the network between them.
-        Host = "host",
+        // As older files call it.
+        #[serde(alias = "host")]
+        Host = "peer",
     }
 }
 
@@ -204,9 +206,13 @@ axis! {
     /// When the iovec of a message is built.
     Iovec {
         /// For every message, as a program does that has just made its fields.
-        PerMessage = "per_message",
+        // As older files call it.
+        #[serde(alias = "per_message")]
+        PerMessage = "per-message",
         /// Once, before the first message: the upper bound of what reuse saves.
-        Prepared = "prepared",
+        // As older files call it.
+        #[serde(alias = "prepared")]
+        Prepared = "prebuilt",
     }
 }
 

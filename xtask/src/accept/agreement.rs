@@ -14,8 +14,8 @@ const DIFFERENCE_MAX: f64 = 0.01;
 const EDGE_COUNTS: f64 = 2.0;
 
 /// A stream, and requests and responses with two context switches each.
-const CELLS: [&str; 2] = ["--sizes 64KiB --modes stream", "--sizes 64 --modes rr"];
-const RUN: &str = "run net --primitives send --baseline send --threads 1 --topologies loopback \
+const CELLS: [&str; 2] = ["--sizes 64KiB --mode stream", "--sizes 64 --mode rr"];
+const RUN: &str = "run net --methods send --baseline send --threads 1 --network loopback \
                    --isolate --slice 200ms --rounds 10 --passes 3 --software-events --json";
 
 /// What is compared: perf's event, and our metrics whose sum is the same.

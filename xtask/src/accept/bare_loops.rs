@@ -10,10 +10,10 @@ use super::{Bench, Judged, Outcome, results};
 /// copied lies on more pages than one datagram refers to; one that may be a
 /// segment or a frame is no larger than the MTU leaves room for. On `sink` alone
 /// each arm that sends frames has a queue of the device for itself.
-const RUN: &str = "run net --threads 1 --delta 3% --precision 1.5% --json";
-const SINK: &str = "--topologies sink --sizes 64,4KiB,64000 --budget 30s";
-const SEGMENTS: &str = "--topologies sink --sizes 64,512,1400 --budget 30s";
-const LOOPBACK: &str = "--topologies loopback --sizes 64,4KiB,64KiB --budget 30s";
+const RUN: &str = "run net --threads 1 --threshold 3% --precision 1.5% --json";
+const SINK: &str = "--network sink --sizes 64,4KiB,64000 --budget 30s";
+const SEGMENTS: &str = "--network sink --sizes 64,512,1400 --budget 30s";
+const LOOPBACK: &str = "--network loopback --sizes 64,4KiB,64KiB --budget 30s";
 const CELLS: usize = 3;
 
 /// A primitive with a bare loop.
@@ -35,7 +35,7 @@ enum Verdict {
 
 /// All pairs, each in every topology where it can be.
 pub(crate) fn check(bench: &Bench) -> Judged {
-    let listed = bench.iolens_json("bare", &["list", "primitives", "--all", "--json"], 1)?.json;
+    let listed = bench.iolens_json("bare", &["list", "methods", "--all", "--json"], 1)?.json;
     let (pairs, missing) = pairs(&listed);
     let mut passes = !pairs.is_empty() && missing.is_empty();
     let mut evidence = missing;
@@ -64,7 +64,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
 
 /// The primitives with a bare loop that works here, and in words those without.
 fn pairs(listed: &Value) -> (Vec<Pair>, Vec<String>) {
-    let entries = || listed["primitives"].as_array().into_iter().flatten();
+    let entries = || listed["methods"].as_array().into_iter().flatten();
     let twin = |entry: &Value| {
         let id = format!("bare_{}", entry["name"].as_str().unwrap_or_default());
         entries().any(|other| other["name"] == id.as_str() && other["available"] == true)
@@ -104,7 +104,7 @@ fn judge(bench: &Bench, pair: &Pair, options: &str) -> Result<(bool, String), St
 
 fn measure(bench: &Bench, pair: &Pair, options: &str) -> Result<(Verdict, String), String> {
     let (primitive, bare) = (&pair.primitive, format!("bare_{}", pair.primitive));
-    let arms = format!("--primitives {primitive},{bare} --baseline {primitive}");
+    let arms = format!("--methods {primitive},{bare} --baseline {primitive}");
     let line = format!("{RUN} {options} {arms}");
     let answer = bench.iolens_json("bare", &line.split(' ').collect::<Vec<_>>(), 3)?;
     let rows = answer.json["cells"].as_array().into_iter().flatten();
@@ -158,7 +158,7 @@ mod tests {
                    "available": why.is_none(), "unavailable_reason": why,
                    "data_path": {"hops": [{"movement": "late_copy"}]}})
         };
-        let listed = json!({"primitives": [
+        let listed = json!({"methods": [
             entry("send", false, None), entry("bare_send", true, None),
             entry("write", false, None), entry("splice", false, Some("no pipe")),
         ]});

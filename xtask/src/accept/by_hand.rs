@@ -86,7 +86,8 @@ fn reading(
     hash: &str,
     xor: &str,
 ) -> Result<Option<String>, String> {
-    let args = ["file", "read", &text(path), "--block", block, "--checksum", "--xor", "--json"];
+    let args =
+        ["file", "read", &text(path), "--block-size", block, "--checksum", "--xor", "--json"];
     let read = json(bench, &args)?;
     let right = read["bytes"] == BYTES && read["checksum"] == hash && read["xor"] == xor;
     Ok((!right).then(|| format!("read at {block}: {read}")))
@@ -102,7 +103,7 @@ fn copying(
 ) -> Result<Option<String>, String> {
     let copy = home.join(format!("copy-{block}"));
     let args =
-        ["file", "copy", &text(source), &text(&copy), "--block", block, "--verify", "--json"];
+        ["file", "copy", &text(source), &text(&copy), "--block-size", block, "--verify", "--json"];
     let copied = json(bench, &args)?;
     let same = fs::read(&copy).is_ok_and(|bytes| bytes == content);
     Ok((!same || copied["bytes"] != BYTES).then(|| format!("copy at {block}: {copied}")))
@@ -113,7 +114,7 @@ fn writing(bench: &Bench, home: &Path, block: &str) -> Result<Option<String>, St
     let path = home.join(format!("written-{block}"));
     let name = text(&path);
     let count = if block == "1" { "1000" } else { "3" };
-    let args = ["file", "write", &name, "--block", block, "--count", count, "--json"];
+    let args = ["file", "write", &name, "--block-size", block, "--count", count, "--json"];
     let written = json(bench, &args)?;
     let bytes = fs::read(&path).map_err(|e| format!("cannot read {name}: {e}"))?;
     let right = written["bytes"] == bytes.len() && written["checksum"] == hash(&bytes);
@@ -127,12 +128,12 @@ fn messages(bench: &Bench, home: &Path, source: &Path) -> Result<Vec<(String, bo
     let none = text(&home.join("none"));
     let other = text(&home.join("other"));
     let wrong: [&[&str]; 6] = [
-        &["read", &none, "--block", "4096"],
-        &["read", &folder, "--block", "4096"],
-        &["write", &source, "--block", "1", "--count", "1"],
-        &["write", &folder, "--block", "1", "--count", "1"],
-        &["copy", &none, &other, "--block", "1"],
-        &["copy", &source, &folder, "--block", "1"],
+        &["read", &none, "--block-size", "4096"],
+        &["read", &folder, "--block-size", "4096"],
+        &["write", &source, "--block-size", "1", "--count", "1"],
+        &["write", &folder, "--block-size", "1", "--count", "1"],
+        &["copy", &none, &other, "--block-size", "1"],
+        &["copy", &source, &folder, "--block-size", "1"],
     ];
     let mut said = Vec::new();
     for args in wrong {
@@ -145,7 +146,7 @@ fn messages(bench: &Bench, home: &Path, source: &Path) -> Result<Vec<(String, bo
         let is_one = !finished.status.success() && messages == 1 && named;
         said.push((format!("{}: {}", args[0], lines.join(" ").replace(&folder, "…")), is_one));
     }
-    let short = ["file", "read", &source, "--block", "4096", "--count", "1000", "--json"];
+    let short = ["file", "read", &source, "--block-size", "4096", "--count", "1000", "--json"];
     let read = json(bench, &short)?;
     said.push((
         format!("1000 blocks of 4096 asked, {} bytes read", read["bytes"]),
@@ -179,7 +180,7 @@ pub(crate) fn check_flags(bench: &Bench) -> Judged {
     let mut passes = true;
     for (path, word) in [(&holes, "holes"), (&unwritten, "never written"), (&zeros, "zeros")] {
         let run = format!(
-            "run file --file {} --cache warm --quick --sizes 4KiB --primitives read --passes 2 \
+            "run file --file {} --cache warm --quick --block-sizes 4KiB --engines read --passes 2 \
              --rounds 3 --progress none",
             text(path)
         );

@@ -114,8 +114,8 @@ impl Patient {
         let mut truth: Vec<(String, bool)> =
             said.iter().map(|(name, errno)| (name.clone(), errno == 0)).collect();
         truth.push(("PMU".to_owned(), has_core_pmu()));
-        let (listed, _) = self.json(&tool, &["list", "topologies", "--json"])?;
-        let topologies = listed["topologies"].as_array().into_iter().flatten();
+        let (listed, _) = self.json(&tool, &["list", "networks", "--json"])?;
+        let topologies = listed["networks"].as_array().into_iter().flatten();
         let mut veth = topologies.filter(|topology| topology["name"] == "veth");
         let veth = veth.next().is_some_and(|topology| topology["available"] == true);
         truth.push(("veth pair".to_owned(), veth));

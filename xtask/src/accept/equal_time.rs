@@ -9,8 +9,8 @@ use super::{Bench, Judged, Outcome};
 
 /// The baseline, a bare loop of the same call, and the hidden copy; 20 cells.
 /// Not a quick run: those have no verdicts.
-const RUN: &str = "run net --primitives send,bare_send --baseline send \
-                   --sizes 64,512,4KiB,16KiB,64KiB --threads 1,2,3,4 --topologies loopback \
+const RUN: &str = "run net --methods send,bare_send --baseline send \
+                   --sizes 64,512,4KiB,16KiB,64KiB --threads 1,2,3,4 --network loopback \
                    --passes 12 --budget 5m --json";
 const CELLS: usize = 20;
 

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Bench, Judged, Outcome};
 
-const RUN: &str = "run net --primitives send,sendmsg_zerocopy,memcpy --baseline send --sizes 64KiB \
-                   --threads 1 --topologies veth --quick --json";
+const RUN: &str = "run net --methods send,sendmsg_zerocopy,memcpy --baseline send --sizes 64KiB \
+                   --threads 1 --network veth --quick --json";
 const EXPLAIN: &str = "explain last 1 --arms send,sendmsg_zerocopy,memcpy --json";
 
 /// Classes that only a zero-copy send has.

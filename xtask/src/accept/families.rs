@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::{Bench, Judged, Outcome};
 
-const RUN: &str = "run net --quick --topologies loopback --threads 1,2 --sizes \
-                   64,1KiB,16KiB,256KiB,1MiB --receivers recv --primitives";
+const RUN: &str = "run net --quick --network loopback --threads 1,2 --sizes \
+                   64,1KiB,16KiB,256KiB,1MiB --receivers recv --methods";
 
 /// Lines that a reader can tell apart in a figure.
 const LINES_MAX: usize = 7;
@@ -15,10 +15,10 @@ const TEXT_LINES_MAX: usize = 120;
 
 /// What a run of every available primitive looks like.
 pub(super) fn check(bench: &Bench) -> Judged {
-    let listed = bench.iolens_json("families", &["list", "primitives", "--json"], 1)?.json;
+    let listed = bench.iolens_json("families", &["list", "methods", "--json"], 1)?.json;
     let shown = |item: &&Value| item["available"] == true && item["hidden"] != true;
     let items: Vec<&Value> =
-        listed["primitives"].as_array().into_iter().flatten().filter(shown).collect();
+        listed["methods"].as_array().into_iter().flatten().filter(shown).collect();
     let words = |key: &str| -> Vec<&str> {
         let mut words: Vec<&str> = items.iter().filter_map(|item| item[key].as_str()).collect();
         words.sort_unstable();

@@ -68,7 +68,7 @@ pub(crate) fn file(bench: &Bench, bytes: u64) -> Result<PathBuf, String> {
     let count = (bytes >> 20).to_string();
     if !path.exists() {
         let args =
-            ["file", "write", &name, "--block", "1MiB", "--count", &count, "--sync", "fsync"];
+            ["file", "write", &name, "--block-size", "1MiB", "--count", &count, "--sync", "fsync"];
         bench.iolens("rivals", &args)?.limit_minutes(3).run()?.success()?;
     }
     ours(bench, &path, "1MiB", GIB.min(bytes), 1)?;
@@ -106,7 +106,8 @@ fn ours_read(
     let (name, count) = (path.display().to_string(), bytes.div_ceil(block_bytes).to_string());
     let loops = loops.to_string();
     let fixed = ["--engine", "pread", "--json"];
-    let given = ["file", "read", &name, "--block", block, "--count", &count, "--loops", &loops];
+    let given =
+        ["file", "read", &name, "--block-size", block, "--count", &count, "--loops", &loops];
     let read = bench.iolens_json("rivals", &[&given[..], &fixed].concat(), 3)?.json;
     let number = |key: &str| read[key].as_f64().ok_or_else(|| format!("the reading has no {key}"));
     Ok(Read {
@@ -244,7 +245,7 @@ fn witness(
     behind: u64,
 ) -> Result<f64, String> {
     let (src, dst) = (format!("--src={src}"), format!("--dst={dst}"));
-    let (block, behind) = (format!("--block={block_bytes}"), format!("--behind={behind}"));
+    let (block, behind) = (format!("--block-size={block_bytes}"), format!("--behind={behind}"));
     let fixed = ["--benchmark_min_time=0", "--benchmark_format=json"];
     let job = Job::new(program).args(&[&src, &dst, &block, &behind]).args(&fixed);
     let finished = job.limit_minutes(2).run()?.success()?;
@@ -256,7 +257,8 @@ fn witness(
 
 /// Our copy into a new file.
 fn copied(bench: &Bench, src: &str, dst: &str, block: &str) -> Result<f64, String> {
-    let args = ["file", "copy", src, dst, "--block", block, "--engine", "read_write", "--json"];
+    let args =
+        ["file", "copy", src, dst, "--block-size", block, "--engine", "read_write", "--json"];
     let copy = bench.iolens_json("witness", &args, 2)?.json;
     std::fs::remove_file(dst).map_err(|e| format!("cannot remove {dst}: {e}"))?;
     let rate = copy["bytes_per_s"].as_f64();

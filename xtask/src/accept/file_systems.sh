@@ -65,16 +65,16 @@ finish() {
 }
 
 if [ "$kind" = failing ]; then
-    step evicted file read f --block 4096 --evict --json
-    begin midway run file --file f --evict --cache cold --sizes 4KiB --primitives read,mmap
+    step evicted file read f --block-size 4096 --evict --json
+    begin midway run file --file f --allow-evict --cache cold --block-sizes 4KiB --engines read,mmap
     # From now on nothing can be read: a loop device answers EIO behind the end of its file.
     truncate -s 0 "$home/image"
     finish
-    step read-read file read f --block 4096 --evict --checksum --json
-    step read-direct file read f --block 4096 --engine direct --json
-    step read-mmap file read f --block 4096 --evict --engine mmap --json
-    step run run file --file f --evict --cache cold --quick --passes 1 --rounds 3 --sizes 4KiB \
-        --threads 1 --primitives read,direct,mmap --progress plain
+    step read-read file read f --block-size 4096 --evict --checksum --json
+    step read-direct file read f --block-size 4096 --engine direct --json
+    step read-mmap file read f --block-size 4096 --evict --engine mmap --json
+    step run run file --file f --allow-evict --cache cold --quick --passes 1 --rounds 3 --block-sizes 4KiB \
+        --threads 1 --engines read,direct,mmap --progress plain
     exit 0
 fi
 if [ "$kind" = quota ]; then
@@ -82,43 +82,43 @@ if [ "$kind" = quota ]; then
     for engine in $writers; do
         # One file is written with it by other words.
         [ "$engine" != write_dsync ] || continue
-        step "write-$engine" file write w --block 64KiB --count 480 --engine "$engine" --json
+        step "write-$engine" file write w --block-size 64KiB --count 480 --engine "$engine" --json
     done
     for engine in $copiers; do
-        step "copy-$engine" file copy "$home/large" c --block 64KiB --engine "$engine" --json
+        step "copy-$engine" file copy "$home/large" c --block-size 64KiB --engine "$engine" --json
     done
     again="--quick --passes 1 --rounds 3 --threads 1 --progress plain"
-    step run-file run file --dir "$place" --file-bytes 64MiB --sizes 4KiB $again
-    step run-write run write --dir "$place" --file-bytes 4MiB --sizes 64KiB \
-        --destination new,existing --primitives write,mmap,direct $again
-    step run-copy run copy --dir "$place" --sizes 12MiB --primitives read_write,dd $again
+    step run-file run file --dir "$place" --file-size 64MiB --block-sizes 4KiB $again
+    step run-write run write --dir "$place" --file-size 4MiB --block-sizes 64KiB \
+        --target new,existing --engines write,mmap,direct $again
+    step run-copy run copy --dir "$place" --file-sizes 12MiB --engines read_write,dd $again
     ls -A >"$said/left"
     exit 0
 fi
 for engine in $readers; do
-    step "read-$engine" file read f --block 4096 --checksum --engine "$engine" --json
+    step "read-$engine" file read f --block-size 4096 --checksum --engine "$engine" --json
 done
-step write file write w --block 64KiB --count 16 --sync fsync --json
+step write file write w --block-size 64KiB --count 16 --sync fsync --json
 rm -f w
 for engine in $copiers; do
-    step "copy-$engine" file copy f c --block 64KiB --verify --engine "$engine" --json
+    step "copy-$engine" file copy f c --block-size 64KiB --verify --engine "$engine" --json
     [ ! -e c ] || cmp f c || echo differs >"$said/changed"
     rm -f c
 done
-step run run file --dir "$place" --file-bytes 16MiB --quick --passes 2 --rounds 3 \
-    --sizes 4KiB,64KiB --threads 1 --cache warm,cold --consumer scan --primitives all \
+step run run file --dir "$place" --file-size 16MiB --quick --passes 2 --rounds 3 \
+    --block-sizes 4KiB,64KiB --threads 1 --cache warm,cold --consumer scan --engines all \
     --progress none
 step show show last --json
 case $kind in
 ext4 | xfs | btrfs)
-    step copies run copy --dir "$place" --sizes 4MiB --quick --passes 3 --rounds 3 --threads 1 \
-        --cache warm,cold --primitives all --progress none
+    step copies run copy --dir "$place" --file-sizes 4MiB --quick --passes 3 --rounds 3 --threads 1 \
+        --cache warm,cold --engines all --progress none
     step shown show last --json
-    begin interrupted run copy --dir "$place" --sizes 1MiB --primitives read_write,dd
+    begin interrupted run copy --dir "$place" --file-sizes 1MiB --engines read_write,dd
     # A shell has what it starts in the background ignore SIGINT.
     kill -TERM $running
     finish
-    step resumed run --resume last --budget 1s --progress plain
+    step resumed resume last --budget 1s --progress plain
     ;;
 esac
 cmp f "$home/source" || echo changed >"$said/changed"

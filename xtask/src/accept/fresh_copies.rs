@@ -14,8 +14,8 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     let copy = bench.home("fresh")?.join(COPY);
     fs::copy(&bench.tool, &copy).map_err(|e| format!("cannot copy the tool: {e}"))?;
     let copy = copy.display().to_string();
-    let run = ["run", "net", "--quick", "--sizes", "4KiB", "--topologies", "loopback"];
-    let arms = ["--primitives", "send,write", "--passes", "12", "--budget", "60s", "--json"];
+    let run = ["run", "net", "--quick", "--sizes", "4KiB", "--network", "loopback"];
+    let arms = ["--methods", "send,write", "--passes", "12", "--budget", "60s", "--json"];
     let plan = [&run[..], &arms[..]].concat();
     let first = bench.iolens_json("fresh", &plan, 5)?;
     let id = results::run_id(&first.json)?;

@@ -61,10 +61,10 @@ fn run(bench: &Bench, slow_us: u32) -> Result<String, String> {
     };
     let (same, slow) = (program("same", WORK_US), program("slow", slow_us));
     let service = format!("burn:{WORK_US}");
-    let line = "run server --primitives epoll_lt --connections 1 --length long --load closed \
-                --topologies loopback --budget 4m --progress none --json";
+    let line = "run server --models epoll_lt --connections 1 --keep-alive yes --load closed \
+                --network loopback --budget 4m --progress none --json";
     let mut args: Vec<&str> = line.split_whitespace().collect();
-    args.extend(["--services", &service, "--external", &same, "--external", &slow]);
+    args.extend(["--service", &service, "--external", &same, "--external", &slow]);
     results::run_id(&bench.iolens_json("handicap", &args, 8)?.json)
 }
 

@@ -120,7 +120,7 @@ def plan_changed(database, change):
 
 def measure_copies():
     os.umask(0o022)
-    line = ("run copy --sizes 64KiB --block 64KiB --primitives read_write,x --baseline read_write "
+    line = ("run copy --file-sizes 64KiB --block-size 64KiB --engines read_write,x --baseline read_write "
             "--quick --passes 2 --rounds 2 --progress none --db " + THEIRS + "/programs.db")
     words = [TOOL, *line.split(), "--external", "x=cp {src} {dst}"]
     env = dict(os.environ, XDG_DATA_HOME=THEIRS, TMPDIR=THEIRS)
@@ -129,7 +129,7 @@ def measure_copies():
 
 def measure_calls():
     os.umask(0o022)
-    line = ("run net --sizes 1KiB --threads 1 --topologies loopback --primitives send,write "
+    line = ("run net --sizes 1KiB --threads 1 --network loopback --methods send,write "
             "--baseline send --quick --passes 2 --rounds 2 --progress none --db ")
     for name in ["plain", "path", "damaged", "old", "links"]:
         done = tool(line + f"{THEIRS}/{name}.db", THEIRS)
@@ -219,8 +219,8 @@ def main():
     nobody_does(measure_copies)
     nobody_does(measure_calls)
     nobody_does(plant)
-    own = ("run net --sizes 1KiB --threads 1 --topologies loopback --baseline send "
-           "--primitives send,unix_stream,pipe --quick --passes 3 --rounds 2 --progress none")
+    own = ("run net --sizes 1KiB --threads 1 --network loopback --baseline send "
+           "--methods send,unix_stream,pipe --quick --passes 3 --rounds 2 --progress none")
     begin = time.monotonic()
     done = tool(own, ROOTS)
     run_s = time.monotonic() - begin
@@ -239,7 +239,7 @@ def main():
         print(f"-- {hold.__name__}")
         read_stored_runs(known)
         root_does(f"rm {known} --yes", [4])
-        root_does("run net --quick --sizes 1KiB --topologies loopback", [4])
+        root_does("run net --quick --sizes 1KiB --network loopback", [4])
         ends(holder)
         os.unlink(LOCK)
     # As a kernel without fs.protected_hardlinks lets a user make it.
@@ -260,7 +260,7 @@ def main():
         database = f"{THEIRS}/{name}.db"
         ids[name] = json.loads(tool(f"runs --json --db {database}", ROOTS).stdout)[0]["id"]
         for line in [f"compare {ids[name]} --rerun {TOOL}", f"confirm {ids[name]}",
-                     f"run --resume {ids[name]}"]:
+                     f"resume {ids[name]}"]:
             root_does(f"{line} --db {database}", [2, 4], "--allow")
     # It changes no sysctl whatever a plan says, so that the other one is measured.
     root_does(f"explain {ids['programs']} --db {THEIRS}/programs.db", [2, 4], "--allow")

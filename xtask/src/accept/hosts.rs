@@ -99,7 +99,7 @@ impl Hosts {
             "net",
             "--peer",
             peer,
-            "--primitives",
+            "--methods",
             ARMS,
             "--threads",
             "1",
@@ -141,7 +141,7 @@ pub(crate) fn whole(bench: &Bench) -> Judged {
     let hosts = Hosts::start(bench, "hosts-whole")?;
     let (mut evidence, mut passes) = (Vec::new(), true);
     for direction in ["tx", "rx"] {
-        let more = ["--sizes", "1KiB,64KiB", "--passes", "4", "--direction", direction];
+        let more = ["--sizes", "1KiB,64KiB", "--passes", "4", "--local-end", direction];
         let done = hosts.run(bench, &more)?.limit_minutes(10).run()?.success()?;
         let json: Value = serde_json::from_str(&done.stdout()).map_err(|e| e.to_string())?;
         let far = &json["run"]["far"];

@@ -72,7 +72,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
 /// Goodput of our `send` in bit/s, from bytes at the receiver, and the socket
 /// buffer it asked for.
 fn ours(bench: &Bench, more: &[&str]) -> Result<(f64, Option<u64>), String> {
-    let args = "run net --primitives send --baseline send --sizes 64KiB --threads 1 --window 2s \
+    let args = "run net --methods send --baseline send --sizes 64KiB --threads 1 --sequential-time 2s \
                 --passes 1 --cpus 0,1 --json";
     let args: Vec<&str> = args.split_whitespace().chain(more.iter().copied()).collect();
     let answer = bench.iolens_json("iperf", &args, 2)?;

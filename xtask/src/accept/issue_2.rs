@@ -128,7 +128,7 @@ const CELL_SECONDS: f64 = 15.0;
 
 fn check_noise_floor(bench: &Bench) -> Judged {
     let args = "run net --sizes 256,4KiB,16KiB,64KiB --threads 1,4 \
-                --primitives send_staged,sendmsg_iov --budget 2m --json";
+                --methods send_staged,sendmsg_iov --budget 2m --json";
     let args: Vec<&str> = args.split_whitespace().collect();
     let answer = bench.iolens_json("noise", &args, 5)?;
     let mut arms = results::arms(&answer.json);
@@ -152,8 +152,8 @@ fn check_noise_floor(bench: &Bench) -> Judged {
 }
 
 fn check_bare_loop(bench: &Bench) -> Judged {
-    let args = "run net --primitives send,bare_send --baseline send --sizes 1,4KiB,64KiB \
-                --threads 1 --delta 3% --precision 1% --budget 5m --json";
+    let args = "run net --methods send,bare_send --baseline send --sizes 1,4KiB,64KiB \
+                --threads 1 --threshold 3% --precision 1% --budget 5m --json";
     let args: Vec<&str> = args.split_whitespace().collect();
     let answer = bench.iolens_json("bare", &args, 10)?;
     let mut arms = results::arms(&answer.json);

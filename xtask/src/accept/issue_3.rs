@@ -33,7 +33,7 @@ pub(crate) const LINES: &[Line] = &[
         issue: 3,
         id: "d",
         promise: "a tbf of 100 Mbit/s on the veth reads as that rate less the headers within 1 % \
-                  with `--window 4s`",
+                  with `--sequential-time 4s`",
         check: throttle::check,
     },
     Line {
@@ -138,8 +138,8 @@ const SELF_CHECK_CELLS: usize = 20;
 const EXCLUDING_MAX: usize = 4;
 
 fn check_self_check(bench: &Bench) -> Judged {
-    let args = "run net --primitives send_staged,sendmsg_iov,sendmsg_zerocopy --threads 1,2,4,8 \
-                --sizes 256,1KiB,4KiB,16KiB,64KiB --topologies veth --budget 5m --json";
+    let args = "run net --methods send_staged,sendmsg_iov,sendmsg_zerocopy --threads 1,2,4,8 \
+                --sizes 256,1KiB,4KiB,16KiB,64KiB --network veth --budget 5m --json";
     let args: Vec<&str> = args.split_whitespace().collect();
     let json = bench.iolens_json("self-check", &args, 10)?.json;
     let mut arms = results::arms(&json);

@@ -10,7 +10,7 @@ pub(crate) const LINES: &[Line] = &[
     Line {
         issue: 5,
         id: "b",
-        promise: "`run net --topologies sink` shows a copied share of 0 for zero-copy sends and a \
+        promise: "`run net --network sink` shows a copied share of 0 for zero-copy sends and a \
                   crossover band, and veth 100 %",
         check: check_sink,
     },
@@ -62,7 +62,7 @@ pub(crate) const LINES: &[Line] = &[
 
 /// A message of one field: several lie on more pages than one datagram's
 /// references hold.
-const SINK: &str = "run net --topologies sink,veth --fields 1 --threads 1 --quick --primitives \
+const SINK: &str = "run net --network sink,veth --fields 1 --threads 1 --quick --methods \
                     send_staged,sendmsg_iov,sendmsg_zerocopy,uring_send_zc --sizes \
                     1KiB,4KiB,16KiB,32KiB,64000";
 
@@ -98,7 +98,7 @@ fn check_sink(bench: &Bench) -> Judged {
     Ok(if passes { Outcome::Pass(evidence) } else { Outcome::Fail(evidence) })
 }
 
-const FIXED: &str = "run net --topologies sink --fields 1 --threads 1 --quick --primitives \
+const FIXED: &str = "run net --network sink --fields 1 --threads 1 --quick --methods \
                      sendto,uring_send_zc_fixed --baseline sendto --sizes 64000 --json";
 const FIXED_MIN: f64 = 1.3;
 

@@ -83,7 +83,7 @@ pub(crate) const LINES: &[Line] = &[
     },
 ];
 
-const BARE: &str = "run file --primitives read,bare_read --baseline read --sizes 1,512 --threads 1 \
+const BARE: &str = "run file --engines read,bare_read --baseline read --block-sizes 1,512 --threads 1 \
                     --cache warm --consumer none --precision 1.5% --budget 60s --json";
 
 fn check_bare(bench: &Bench) -> Judged {

@@ -81,9 +81,9 @@ fn kill_once(bench: &Bench, topology: &str, kill: u32, delay: Duration) -> Resul
     let mark = format!("{}-{kill}", std::process::id());
     let shared_before = shared_files()?;
     let networks_before = networks();
-    let args = "run net --primitives send_staged,sendmsg_iov --sizes 64,4KiB --threads 1 \
+    let args = "run net --methods send_staged,sendmsg_iov --sizes 64,4KiB --threads 1 \
                 --passes 5000 --budget 60s --progress plain --db results.db";
-    let args = args.split_whitespace().chain(["--topologies", topology]);
+    let args = args.split_whitespace().chain(["--network", topology]);
     let args: Vec<&str> = args.collect();
     let mut running = bench.iolens(&name, &args)?.env(MARK, &mark).start()?;
     std::thread::sleep(delay);

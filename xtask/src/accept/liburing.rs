@@ -27,8 +27,8 @@ const RATIO_MIN: f64 = 0.97;
 const TOLD_S: f64 = 1.0;
 const BEYOND_S: f64 = 0.2;
 
-const OURS: &str = "run net --topologies sink --fields 1 --threads 1 --primitives \
-                    uring_send_zc_fixed --baseline uring_send_zc_fixed --sizes 64000 --window 1s \
+const OURS: &str = "run net --network sink --fields 1 --threads 1 --methods \
+                    uring_send_zc_fixed --baseline uring_send_zc_fixed --sizes 64000 --sequential-time 1s \
                     --passes 1 --cpus 0,1 --socket-buffer 2MiB --json";
 
 pub(crate) fn check(bench: &Bench) -> Judged {

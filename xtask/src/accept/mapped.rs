@@ -11,13 +11,13 @@ use super::{Bench, Judged, Outcome};
 
 const SYSCTL: &str = "/proc/sys/net/core/high_order_alloc_disable";
 
-const RUN: &str = "run net --topologies loopback --threads 1 --quick --primitives \
+const RUN: &str = "run net --network loopback --threads 1 --quick --methods \
                    send,sendmsg_zerocopy --baseline send --sizes 1MiB --receivers \
                    tcp_zerocopy_receive --json";
-const CONSENT: &str = "run net --topologies loopback --threads 1 --quick --primitives \
+const CONSENT: &str = "run net --network loopback --threads 1 --quick --methods \
                        send,sendmsg_zerocopy --baseline send --sizes 1MiB --receivers \
                        tcp_zerocopy_receive --json --allow-sysctl";
-const KILLED: &str = "run net --topologies loopback --threads 1 --primitives send,write \
+const KILLED: &str = "run net --network loopback --threads 1 --methods send,write \
                       --baseline send --sizes 1MiB --receivers tcp_zerocopy_receive \
                       --progress plain --allow-sysctl";
 const SHARE_MIN: f64 = 0.9;

@@ -17,14 +17,14 @@ const LIMIT_KIB: u64 = 64 << 10;
 /// How often is looked.
 const POLL: Duration = Duration::from_millis(1);
 
-const RUN: &str = "run file --quick --sizes 4KiB,64KiB --primitives all --threads 1 --consumer \
+const RUN: &str = "run file --quick --block-sizes 4KiB,64KiB --engines all --threads 1 --consumer \
                    scan --passes 3 --progress plain";
 
 pub(crate) fn check(bench: &Bench) -> Judged {
     let file = bench.home("memory")?.join("file").display().to_string();
-    let write = ["file", "write", &file, "--block", "1MiB", "--count", "512"];
+    let write = ["file", "write", &file, "--block-size", "1MiB", "--count", "512"];
     bench.iolens("memory", &write)?.limit_minutes(2).run()?.success()?;
-    let reads = format!("file read {file} --block 64KiB --scan --threads 2 --loops 10");
+    let reads = format!("file read {file} --block-size 64KiB --scan --threads 2 --loops 10");
     let (mut evidence, mut passes) = (Vec::new(), true);
     for (name, line, calibrates) in [("run file", RUN, true), ("file read", &reads, false)] {
         let args: Vec<&str> = line.split_whitespace().collect();

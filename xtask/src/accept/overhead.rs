@@ -19,8 +19,8 @@ const READING_MAX: f64 = 0.05;
 
 /// Small and large messages, one way and as request and response: with few
 /// context switches in a slice and with many.
-const RUN: &str = "run net --primitives send --sizes 64,64KiB --threads 1 --modes stream,rr \
-                   --topologies loopback --passes 20 --budget 5m --counters alternate --json";
+const RUN: &str = "run net --methods send --sizes 64,64KiB --threads 1 --mode stream,rr \
+                   --network loopback --passes 20 --budget 5m --counters alternate --json";
 
 /// Counters open cost less than 2 % of a slice's time, and reading them less
 /// than 5 % of a trial's, outside of every slice's clock.
@@ -57,8 +57,8 @@ const SAMPLED: [(&str, &str); 2] = [("1", "64 B × 1, stream"), ("2", "64 KiB ×
 /// Sampling at 1 kHz costs less than 2 % of a slice's time.
 pub(crate) fn check_sampling(bench: &Bench) -> Judged {
     let words = |line: &'static str| line.split_whitespace().collect::<Vec<_>>();
-    let run = "run net --primitives send --baseline send --sizes 64,64KiB --threads 1 --quick \
-               --topologies loopback --json";
+    let run = "run net --methods send --baseline send --sizes 64,64KiB --threads 1 --quick \
+               --network loopback --json";
     bench.iolens("sampling", &words(run))?.limit_minutes(3).run()?.success()?;
     let mut evidence = Vec::new();
     let mut passes = true;

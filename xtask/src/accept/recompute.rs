@@ -7,18 +7,18 @@ use super::{Bench, Judged, Outcome, results};
 /// Runs of seconds. `--passes` makes them short, and unlike `--quick` leaves them verdicts. All
 /// but the first and third have several groups of arms: more than one trial holds.
 const RUNS: [&str; 7] = [
-    "run net --topologies loopback --sizes 64,4KiB,64KiB --threads 1 --passes 12 --rounds 5 \
-     --slice 1ms --primitives send_staged,sendmsg_iov,send,writev,sendmsg_zerocopy",
-    "run net --topologies loopback --sizes 4KiB --threads 1 --passes 6 --rounds 4 --slice 1ms \
-     --primitives send_staged,sendmsg_iov,send,writev,write,sendmmsg,send_per_field,splice,\
+    "run net --network loopback --sizes 64,4KiB,64KiB --threads 1 --passes 12 --rounds 5 \
+     --slice 1ms --methods send_staged,sendmsg_iov,send,writev,sendmsg_zerocopy",
+    "run net --network loopback --sizes 4KiB --threads 1 --passes 6 --rounds 4 --slice 1ms \
+     --methods send_staged,sendmsg_iov,send,writev,write,sendmmsg,send_per_field,splice,\
      uring_send",
-    "run file --sizes 64KiB --passes 5 --rounds 5 --slice 1ms",
-    "run write --sizes 64KiB --passes 5 --rounds 4 --slice 1ms",
-    "run syscall --in-a-row fill,10 --passes 5 --rounds 5 --slice 500us",
-    "run server --topologies loopback --connections 8 --load closed --passes 6 --rounds 4 \
+    "run file --block-sizes 64KiB --passes 5 --rounds 5 --slice 1ms",
+    "run write --block-sizes 64KiB --passes 5 --rounds 4 --slice 1ms",
+    "run syscall --bursts full,10 --passes 5 --rounds 5 --slice 500us",
+    "run server --network loopback --connections 8 --load closed --passes 6 --rounds 4 \
      --slice 1ms",
-    "run server --topologies loopback --connections 8 --load 50% --phase 1s --passes 3 \
-     --primitives epoll_lt,poll,prefork,thread_per_connection",
+    "run server --network loopback --connections 8 --load 50% --step-time 1s --passes 3 \
+     --models epoll_lt,poll,prefork,thread_per_connection",
 ];
 
 pub(crate) fn check(bench: &Bench) -> Judged {

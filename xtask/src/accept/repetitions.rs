@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{Bench, Judged, Outcome, results};
 
-const RUN: &str = "run net --primitives send_staged,sendmsg_iov,send --sizes 1KiB,16KiB,256KiB \
-                   --threads 1 --topologies loopback --budget 2m --progress none --json";
+const RUN: &str = "run net --methods send_staged,sendmsg_iov,send --sizes 1KiB,16KiB,256KiB \
+                   --threads 1 --network loopback --budget 2m --progress none --json";
 
 const REPETITIONS: usize = 5;
 

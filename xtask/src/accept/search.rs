@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Bench, Judged, Outcome};
 
 /// Half a millisecond of work for each request.
-const RUN: &str = "run server --quick --primitives epoll_lt --services burn:500 --connections 16 \
-                   --load closed --topologies loopback --passes 2 --rounds 6 --knee --slo p99<5ms \
+const RUN: &str = "run server --quick --models epoll_lt --service burn:500 --connections 16 \
+                   --load closed --network loopback --passes 2 --rounds 6 --knee --slo p99<5ms \
                    --budget 4m --json";
 
 const LIMIT_S: f64 = 5e-3;

@@ -8,11 +8,11 @@ use super::process::Job;
 use super::{Bench, Judged, Outcome};
 
 /// The shape of the trials: two arms and the hidden one, a slice each.
-const FEW: &str = "run net --primitives send,sendmsg_iov --sizes 1KiB,64KiB --threads 1 \
-                   --topologies loopback --messages 2000 --passes 2 --progress none";
+const FEW: &str = "run net --methods send,sendmsg_iov --sizes 1KiB,64KiB --threads 1 \
+                   --network loopback --sequential-messages 2000 --passes 2 --progress none";
 
 /// An ordinary run, to be shown.
-const ORDINARY: &str = "run net --quick --topologies loopback --progress none";
+const ORDINARY: &str = "run net --quick --network loopback --progress none";
 
 const TRIALS: &str = "100000";
 
@@ -45,7 +45,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     let (elapsed, mib) = fastest(bench, &["show", "last"], TIMES)?;
     let words = format!("show last: {elapsed:.1?}, {mib:.0} MiB");
     parts.push((elapsed < AT_ONCE, words));
-    for line in ["run net --quick --topologies loopback", "run net --quick --dry-run", "runs"] {
+    for line in ["run net --quick --network loopback", "run net --quick --dry-run", "runs"] {
         let elapsed = first_line(bench, line)?;
         parts.push((elapsed < AT_ONCE, format!("first line of `{line}`: {elapsed:.1?}")));
     }

@@ -14,8 +14,8 @@ const TEST: [&str; 6] = ["test", "--release", "--package", "iolens-engine", "--t
 const RINGS: [&str; 4] =
     ["file uring_sqpoll", "write uring_fixed", "copy uring_copy", "net uring_send"];
 
-const RUN: &str = "run write --primitives write,uring_fixed --baseline write --sizes 256KiB \
-                   --threads 1 --destination new --quick --passes 5 --json";
+const RUN: &str = "run write --engines write,uring_fixed --baseline write --block-sizes 256KiB \
+                   --threads 1 --target new --quick --passes 5 --json";
 
 /// How much dearer the ring is in the study, of how much dearer it is in a process of its own: a
 /// study that leaves its threads out shows it as the cheaper one.
@@ -70,7 +70,7 @@ fn shown(bench: &Bench) -> Result<[f64; 2], String> {
 /// in it: of one which was disturbed least. Its parts are told apart by the clock's ticks alone.
 fn whole(bench: &Bench, engine: &str) -> Result<f64, String> {
     let line = format!(
-        "file write whole-{engine} --engine {engine} --block 256KiB --count 2048 --overwrite --json"
+        "file write whole-{engine} --engine {engine} --block-size 256KiB --count 2048 --overwrite --json"
     );
     let args: Vec<&str> = line.split_whitespace().collect();
     let mut least = f64::INFINITY;

@@ -45,9 +45,9 @@ pub(crate) fn check(bench: &Bench) -> Judged {
 /// Every primitive that sends over TCP here, and those that send datagrams, over a
 /// throttled link.
 pub(crate) fn check_all(bench: &Bench) -> Judged {
-    let listed = bench.iolens_json("throttle", &["list", "primitives", "--json"], 1)?.json;
+    let listed = bench.iolens_json("throttle", &["list", "methods", "--json"], 1)?.json;
     let over = |transport: &str| {
-        let entries = listed["primitives"].as_array().into_iter().flatten();
+        let entries = listed["methods"].as_array().into_iter().flatten();
         let sends = entries.filter(|entry| {
             entry["control"] == false
                 && entry["available"] == true
@@ -107,9 +107,9 @@ fn measure(
 ) -> Result<(Vec<ArmResult>, usize), String> {
     let baseline = if primitives.contains(&"send") { "send" } else { primitives[0] };
     let (passes, primitives) = (passes.to_string(), primitives.join(","));
-    let fixed = "run net --threads 1 --topologies veth --window 4s --db throttle.db";
+    let fixed = "run net --threads 1 --network veth --sequential-time 4s --db throttle.db";
     let asked = ["--baseline", baseline, "--sizes", size];
-    let asked = asked.into_iter().chain(["--primitives", &primitives, "--passes", &passes]);
+    let asked = asked.into_iter().chain(["--methods", &primitives, "--passes", &passes]);
     let args: Vec<&str> = fixed.split_whitespace().chain(asked).collect();
     let mut run = bench.iolens(name, &args)?.limit_minutes(LIMIT.as_secs() / 60).start()?;
     let mut throttled = BTreeSet::new();

@@ -27,7 +27,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
     let path = file_rivals::file(bench, 1 << 30)?;
     let name = path.display().to_string();
     // As a program finds a file that was read from its device before, not written just now.
-    let again = ["file", "read", &name, "--block", "1MiB", "--evict", "--json"];
+    let again = ["file", "read", &name, "--block-size", "1MiB", "--evict", "--json"];
     bench.iolens_json("rivals", &again, 3)?;
     let mut runs = Vec::new();
     for seed in ["1", "2"] {

@@ -122,7 +122,7 @@ fn check_build(way: &Way, protocol: u32, build: &str) -> Result<(), String> {
         return Err(format!(
             "the iolens behind `{launcher}` is build {build}, this one is build {BUILD}: leave \
              --peer-binary out and this one is copied there for the run, or take the other one \
-             as it is with --any-build"
+             as it is with --peer-any-build"
         ));
     }
     Ok(())

@@ -64,7 +64,7 @@ impl Room {
         }
         Err(format!(
             "a file of {bytes} does not fit into {}: {self}\n  --dir names another folder, \
-             --file-bytes another size",
+             --file-size another size",
             folder.display()
         ))
     }

@@ -4,7 +4,7 @@
 //! → copy of each piece into socket buffers. One copy, the same as `send`:
 //! what the iovec saves is the gather in user space, not a copy in the kernel.
 //! Needs: nothing beyond TCP; at most 64 fields here, 1024 in the kernel.
-//! Compared with: `send_staged`, which gathers first; with `--iovec prepared`
+//! Compared with: `send_staged`, which gathers first; with `--iovec prebuilt`
 //! the iovec is built once instead of for every message.
 //! Does not show: sends that copy nothing.
 

@@ -5,7 +5,7 @@
 //! `sendmsg_iov` behind the file layer. One copy.
 //! Needs: nothing beyond TCP; at most 64 fields here, 1024 in the kernel.
 //! Compared with: `sendmsg_iov`, which hands over the same iovec in a message
-//! header; with `--iovec prepared` the iovec is built once instead of for every
+//! header; with `--iovec prebuilt` the iovec is built once instead of for every
 //! message.
 //! Does not show: sends that copy nothing.
 

@@ -203,7 +203,7 @@ impl Limits {
             format!(
                 "of {connections} connections that come at once {waiting} may wait to be taken \
                  (net.core.somaxconn is {}): what is dropped comes again after a second and is \
-                 counted; in --topologies veth there is room",
+                 counted; in --network veth there is room",
                 self.backlog.unwrap_or_default()
             )
         })

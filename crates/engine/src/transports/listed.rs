@@ -66,7 +66,7 @@ fn of_transport(transport: Transport) -> Listing {
         summary: match transport {
             Transport::Tcp => "a TCP connection",
             Transport::Mptcp => "a TCP connection that may have several paths; one here",
-            Transport::Udp => "UDP datagrams, which may be lost; all there is in the topology sink",
+            Transport::Udp => "UDP datagrams, which may be lost; all there is on the network sink",
             Transport::UnixStream => "a Unix stream socket: no network",
             Transport::Pipe => "a pipe: no socket",
         },

@@ -10,7 +10,7 @@ use crate::values::{self, List, Stand};
 const ASK_EXAMPLE: &str = "\
 iolens ask --size 12KiB --connections 40
 iolens ask --size 12KiB --connections 40 --fields 3 --mode rr
-iolens ask --size 1MiB --primitives classic,io_uring --fresh
+iolens ask --size 1MiB --methods classic,io_uring --fresh
 
 A run that is stored answers if it has this very message on this machine, one with verdicts
 before a first look, a later one before an earlier. Where there is none, a short run measures
@@ -40,13 +40,13 @@ pub(crate) struct Ask {
     /// stream, or rr: a response to each message before the next
     #[arg(long, value_name = "WHICH", default_value = "stream", value_parser = values::asked::mode)]
     pub(crate) mode: Mode,
-    /// loopback, veth, sink (dropped), or auto: veth where permitted
+    /// loopback, veth, sink (drops everything), or auto: veth if permitted, else loopback
     #[arg(long, value_name = "WHICH", default_value = "auto",
-          value_parser = values::asked::topology)]
-    pub(crate) topology: Stand,
-    /// Ways to send, by id or by family [default: the classic three and send]
+          value_parser = values::asked::network)]
+    pub(crate) network: Stand,
+    /// Methods or families (iolens list methods) [default: the classic three and send]
     #[arg(long, value_name = "LIST", value_parser = values::words)]
-    pub(crate) primitives: Option<List<String>>,
+    pub(crate) methods: Option<List<String>>,
 
     /// Answer from this run: an id, its beginning, a name, or `last`
     #[arg(long, value_name = "RUN", conflicts_with_all = ["fresh", "stored"], help_heading = FROM)]

@@ -10,10 +10,10 @@ use iolens_model::units::{Bytes, Nanos};
 use crate::values;
 
 const FILE_EXAMPLE: &str = "\
-iolens file read big.bin --block 128KiB --checksum
-iolens file read big.bin --block 1MiB --engine uring --depth 16 --evict
-iolens file write new.bin --block 1MiB --count 1000 --sync fsync
-iolens file copy big.bin copy.bin --block 256KiB --engine copy_file_range --verify";
+iolens file read big.bin --block-size 128KiB --checksum
+iolens file read big.bin --block-size 1MiB --engine uring --queue-depth 16 --evict
+iolens file write new.bin --block-size 1MiB --count 1000 --sync fsync
+iolens file copy big.bin copy.bin --block-size 256KiB --engine copy_file_range --verify";
 
 const READ_EXAMPLE: &str = "\
 The checksum is a hash of the file's 64-bit words in which each has its place: it is
@@ -88,7 +88,7 @@ pub(crate) struct FileRead {
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
     /// Bytes asked of one call, 1 to 64MiB
-    #[arg(long, value_name = "SIZE", value_parser = values::block_size)]
+    #[arg(long = "block-size", value_name = "SIZE", value_parser = values::block_size)]
     pub(crate) block: Bytes,
     /// Blocks to read, from the beginning [default: all]
     #[arg(long, value_name = "N", value_parser = values::block_count)]
@@ -104,7 +104,7 @@ pub(crate) struct FileRead {
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::file_threads)]
     pub(crate) threads: u32,
     /// Reads under way at once in each thread, for engines of io_uring [default: 8]
-    #[arg(long, value_name = "N", value_parser = values::depth)]
+    #[arg(long = "queue-depth", value_name = "N", value_parser = values::depth)]
     pub(crate) depth: Option<u32>,
     /// Order of the blocks: sequential, or random, each once
     #[arg(long, value_name = "ORDER", default_value = "sequential",
@@ -136,7 +136,7 @@ pub(crate) struct FileSize {
     #[arg(value_name = "DIR", default_value = ".")]
     pub(crate) folder: PathBuf,
     /// Bytes asked of one call, 1 to 64MiB
-    #[arg(long, value_name = "SIZE", value_parser = values::block_size)]
+    #[arg(long = "block-size", value_name = "SIZE", value_parser = values::block_size)]
     pub(crate) block: Bytes,
     /// How long reading it is to take
     #[arg(long, value_name = "FROM..TO", default_value = "5s..15s",
@@ -156,7 +156,7 @@ pub(crate) struct FileWrite {
     #[arg(value_name = "FILE")]
     pub(crate) path: PathBuf,
     /// Bytes given to one call, 1 to 64MiB
-    #[arg(long, value_name = "SIZE", value_parser = values::block_size)]
+    #[arg(long = "block-size", value_name = "SIZE", value_parser = values::block_size)]
     pub(crate) block: Bytes,
     /// Blocks to write
     #[arg(long, value_name = "N", value_parser = values::block_count)]
@@ -191,7 +191,7 @@ pub(crate) struct FileCopy {
     #[arg(value_name = "DST")]
     pub(crate) destination: PathBuf,
     /// Bytes asked of one call, 1 to 64MiB
-    #[arg(long, value_name = "SIZE", value_parser = values::block_size)]
+    #[arg(long = "block-size", value_name = "SIZE", value_parser = values::block_size)]
     pub(crate) block: Bytes,
     /// How to copy, by id: copy_file_range, direct, mmap_write, read_write, reflink, sendfile,
     /// splice, uring_copy

@@ -4,8 +4,8 @@ use iolens_model::load::Arrivals;
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::address::Address;
+use crate::args::MACHINE;
 use crate::values::{self, List};
-use crate::wishes::MACHINE;
 
 const EXAMPLE: &str = "\
 One terminal:    iolens serve epoll_lt --service echo --listen :7001

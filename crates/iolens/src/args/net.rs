@@ -5,8 +5,8 @@ use iolens_model::axes::{Iovec, WorkingSet};
 use iolens_model::units::{Bytes, Nanos};
 
 use crate::address::Address;
+use crate::args::MACHINE;
 use crate::values::{self, List};
-use crate::wishes::MACHINE;
 
 /// What a user of both ends does.
 const NET_EXAMPLE: &str = "\
@@ -49,8 +49,8 @@ pub(crate) enum NetEnd {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct NetSend {
-    /// How to send, by id (see `iolens list primitives`)
-    #[arg(value_parser = values::word)]
+    /// How to send, by id (see `iolens list methods`)
+    #[arg(value_name = "METHOD", value_parser = values::word)]
     pub(crate) primitive: String,
     /// Where to listen: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for 127.0.0.1;
     /// port 0 is a free one, which stderr names
@@ -71,12 +71,12 @@ pub(crate) struct NetSend {
     /// Fields per message, 1 to 64
     #[arg(long, value_name = "N", default_value = "8", value_parser = values::field_count)]
     pub(crate) fields: u32,
-    /// When an iovec is built: per_message, prepared
-    #[arg(long, value_name = "WHEN", default_value = "per_message", value_parser = values::iovec)]
+    /// Build the iovec per-message, or once: prebuilt
+    #[arg(long, value_name = "WHEN", default_value = "per-message", value_parser = values::iovec)]
     pub(crate) iovec: Iovec,
     /// Memory that is sent from: hot, cold
-    #[arg(long, value_name = "HOW", default_value = "hot", value_parser = values::working_set)]
-    pub(crate) working_set: WorkingSet,
+    #[arg(long, value_name = "HOW", default_value = "hot", value_parser = values::send_memory)]
+    pub(crate) send_memory: WorkingSet,
     #[command(flatten)]
     pub(crate) both: BothEnds,
 }
@@ -96,8 +96,8 @@ pub(crate) struct NetRecv {
     #[arg(long, value_name = "N", default_value = "1", value_parser = values::connections)]
     pub(crate) connections: u32,
     /// Bytes asked of one call, whatever the message size [default: 128KiB]
-    #[arg(long, alias = "receive-bytes", value_name = "SIZE", value_parser = values::receive_size)]
-    pub(crate) receive_size: Option<Bytes>,
+    #[arg(long, value_name = "SIZE", value_parser = values::recv_size)]
+    pub(crate) recv_size: Option<Bytes>,
     /// Fields per message, for a receiver that scatters, 1 to 64
     #[arg(long, value_name = "N", default_value = "8", value_parser = values::field_count)]
     pub(crate) fields: u32,

@@ -11,19 +11,18 @@ const PEER: &str = "The other machine";
 /// How it is reached.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct Peer {
-    /// Of net: measure to another machine, where this starts programs: 'ssh user@host',
-    /// 'srun -w node2', 'kubectl exec -i pod --', 'ip netns exec b'; no shell of this machine
+    /// Command that starts programs on another machine: 'ssh user@host', 'srun -w node2',
+    /// 'kubectl exec -i pod --', 'ip netns exec b'; not passed to a shell
     #[arg(long, value_name = "LAUNCHER", value_parser = values::peer::launcher, help_heading = PEER)]
     pub(crate) peer: Option<Launcher>,
-    /// The iolens there: a path, or a name in its PATH [default: this one is copied there for the
-    /// run]
+    /// iolens on that machine [default: copied there for the run]
     #[arg(long, value_name = "PATH", requires = "peer", value_parser = values::peer::far_program,
           help_heading = PEER)]
     pub(crate) peer_binary: Option<String>,
-    /// Its address for data [default: where the launcher reached it, or the only one it has]
+    /// Its address for data [default: the one the launcher reached]
     #[arg(long, value_name = "ADDRESS", requires = "peer", help_heading = PEER)]
     pub(crate) peer_address: Option<IpAddr>,
-    /// Take an iolens of another build there
+    /// Accept a different build of iolens there
     #[arg(long, requires = "peer_binary", help_heading = PEER)]
-    pub(crate) any_build: bool,
+    pub(crate) peer_any_build: bool,
 }

@@ -5,8 +5,8 @@ use iolens_engine::server::services::Spec;
 use iolens_model::units::Nanos;
 
 use crate::address::Address;
+use crate::args::MACHINE;
 use crate::values::{self, List};
-use crate::wishes::MACHINE;
 
 const SERVE_EXAMPLE: &str = "\
 One terminal:      iolens serve epoll_lt --service top2 --listen :7001

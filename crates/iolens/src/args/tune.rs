@@ -11,7 +11,7 @@ use crate::values;
 
 const TUNE_EXAMPLE: &str = "\
 iolens tune read big.bin
-iolens tune read big.bin --cache cold --evict --budget 60s
+iolens tune read big.bin --cache cold --allow-evict --budget 60s
 iolens tune copy big.bin /mnt/disk --json -o best.json
 iolens tune read big.bin --replay best.json";
 
@@ -22,7 +22,7 @@ file is only read. The end is a command that can be run, and what it takes in a 
 
 --cache as-is takes the file as it is: what is not in the page cache comes there with the
 first reading. --cache cold evicts the file before each trial, which other programs that
-use it pay for too, and wants --evict. With --evict a warm file that is cached in small
+use it pay for too, and wants --allow-evict. With --allow-evict a warm file that is cached in small
 pieces is at the end dropped once and read again in large folios: what that takes, and what
 the file gives then.";
 
@@ -86,7 +86,7 @@ pub(crate) struct TuneHow {
     pub(crate) cache: CacheWish,
     /// Evict the file from the page cache: for --cache cold before each trial, else once, to
     /// read it again in large folios where it is cached in small ones
-    #[arg(long)]
+    #[arg(long = "allow-evict")]
     pub(crate) evict: bool,
     /// Most threads [default: processors]
     #[arg(long, value_name = "N", value_parser = values::file_threads)]

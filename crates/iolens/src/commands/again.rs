@@ -1,4 +1,4 @@
-//! The one door of whatever measures a stored plan: `run --resume`, `confirm`, `explain` and
+//! The one door of whatever measures a stored plan: `resume`, `confirm`, `explain` and
 //! `compare --rerun`. A stored run is data, whoever wrote it: its plan is checked as if it had
 //! been typed, and what it does besides measuring takes consent from the command line.
 

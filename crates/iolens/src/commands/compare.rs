@@ -13,8 +13,7 @@ use iolens_stats::compare::{Absolute, Comparison, Side};
 use crate::commands::report::style;
 use crate::commands::stored::summed;
 use crate::failure::{FOUND, Failure, NOTHING_USABLE};
-use crate::wishes::Wishes;
-use crate::{args, output, plan_file};
+use crate::{args, output, request};
 
 /// A run and what it says.
 type Analysed = (Run, Analysis);
@@ -50,8 +49,8 @@ fn asked(plan: &Plan) -> Vec<(String, String)> {
         toml::Value::String(text) => text,
         other => other.to_string(),
     };
-    let stated = plan_file::stated(&Wishes::of(plan, None)).into_iter();
-    stated.map(|(key, value)| (key.to_owned(), word(value))).collect()
+    let stated = request::wishes_of(plan, None).stated().into_iter();
+    stated.map(|(key, value)| (key, word(value))).collect()
 }
 
 fn shown(args: &args::Compare, a: &RunHeader, b: &RunHeader, comparison: &Comparison) -> String {

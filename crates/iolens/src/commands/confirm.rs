@@ -53,7 +53,8 @@ pub(crate) fn confirm(args: &Confirm, typed: &[String]) -> Result<ExitCode, Fail
         }
     }
     let (run, analysis, _) = summed(db, &run.header.id)?;
-    answer(Form::of(&args.result, true), &run, &analysis, &database);
+    let form = if args.result.json { Form::Json } else { Form::Everything };
+    answer(form, &run, &analysis, &database);
     Ok(ExitCode::from(code))
 }
 

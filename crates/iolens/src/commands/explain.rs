@@ -113,9 +113,8 @@ fn sample(
     again::admit("sample for", &run.header, &plan, &host, &args.allow)?;
     refuse_change(&run.header, &host)?;
     if let Some(topology) = cell.topology() {
-        stage::available(topology).map_err(|why| {
-            Failure::unusable(format!("cannot use the topology {topology}: {why}"))
-        })?;
+        stage::available(topology)
+            .map_err(|why| Failure::unusable(format!("cannot use --network {topology}: {why}")))?;
     }
     let mut session = Session::open(database, args.wait)?;
     // Put back when this function ends.

@@ -4,6 +4,7 @@ mod engines;
 mod markdown;
 mod metrics;
 mod models;
+mod plans;
 mod primitives;
 
 use std::fmt::Write;
@@ -27,13 +28,14 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
         Some(what) => vec![what],
         None => vec![
             Listed::Studies,
-            Listed::Primitives,
+            Listed::Methods,
             Listed::Receivers,
             Listed::Calls,
             Listed::Engines,
             Listed::Models,
             Listed::Transports,
-            Listed::Topologies,
+            Listed::Networks,
+            Listed::Plans,
             Listed::Metrics,
         ],
     };
@@ -62,7 +64,7 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
         }
         let items = items(kind, args.all);
         text.push_str(&match kind {
-            Listed::Primitives => primitives::rows(&items, "family"),
+            Listed::Methods => primitives::rows(&items, "family"),
             Listed::Calls => primitives::rows(&items, "kind"),
             Listed::Engines => engines::rows(&items),
             Listed::Models => models::rows(&items),
@@ -76,13 +78,14 @@ pub(crate) fn list(args: &args::List) -> Result<ExitCode, Failure> {
 fn heading(kind: Listed) -> &'static str {
     match kind {
         Listed::Studies => "studies",
-        Listed::Primitives => "primitives",
+        Listed::Methods => "methods",
         Listed::Receivers => "receivers",
         Listed::Calls => "calls",
         Listed::Engines => "engines",
         Listed::Models => "models",
         Listed::Transports => "transports",
-        Listed::Topologies => "topologies",
+        Listed::Networks => "networks",
+        Listed::Plans => "plans",
         Listed::Metrics => "metrics",
     }
 }
@@ -112,13 +115,14 @@ fn items(kind: Listed, all: bool) -> Vec<Value> {
                 }
             })
             .collect(),
-        Listed::Primitives => primitives::entries(all).into_iter().map(primitives::item).collect(),
+        Listed::Methods => primitives::entries(all).into_iter().map(primitives::item).collect(),
         Listed::Receivers => RECEIVERS.iter().map(|entry| receiver(entry)).collect(),
         Listed::Calls => calls_by_kind().into_iter().map(call).collect(),
         Listed::Engines => engines::items(),
         Listed::Models => models::items(),
         Listed::Transports => transports::all().into_iter().map(transport).collect(),
-        Listed::Topologies => Topology::ALL.iter().map(|&t| topology(t)).collect(),
+        Listed::Networks => Topology::ALL.iter().map(|&t| topology(t)).collect(),
+        Listed::Plans => plans::items(),
         Listed::Metrics => METRICS
             .iter()
             .map(|m| json!({"name": m.name, "summary": m.what, "unit": m.unit, "source": m.source}))
@@ -154,8 +158,8 @@ fn call(entry: &calls::Entry) -> Value {
 fn transport(listing: Listing) -> Value {
     let Listing { name, summary, primitives, refused } = listing;
     let with = match &primitives[..] {
-        [] => "; no primitive of this build sends over it".to_owned(),
-        many if many.len() > 4 => format!("; {} primitives", many.len()),
+        [] => "; no method of this build sends over it".to_owned(),
+        many if many.len() > 4 => format!("; {} methods", many.len()),
         few => format!("; {}", few.join(", ")),
     };
     json!({
@@ -176,7 +180,7 @@ fn topology(topology: Topology) -> Value {
             "UDP into a device that drops everything: no receiver, no driver, no DMA; the one \
              place without a NIC where zero-copy sends are not copied"
         }
-        Topology::Host => "the other end on another machine, behind any launcher (run --peer)",
+        Topology::Host => "the other end on another machine, reached by --peer",
     };
     let refused = stage::available(topology).err();
     json!({

@@ -16,7 +16,7 @@ pub(crate) mod menu;
 pub(crate) mod net;
 mod outlook;
 pub(crate) mod report;
-mod resume;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod shell;

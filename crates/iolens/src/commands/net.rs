@@ -59,14 +59,14 @@ fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
     if entry.ends == Ends::SenderOnly {
         return Err(Failure::usage(format!(
             "`{}` cannot send to anybody: it is a control, whose bytes do not leave this process\n  \
-             `iolens list primitives` shows what sends",
+             `iolens list methods` shows what sends",
             entry.id
         )));
     }
     if entry.transport != Transport::Tcp {
         return Err(Failure::usage(format!(
             "`{}` sends over {}: by hand it is TCP, so that any program can be the other end\n  \
-             `iolens list primitives` shows what else sends",
+             `iolens list methods` shows what else sends",
             entry.id, entry.transport
         )));
     }
@@ -79,7 +79,7 @@ fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
         message_bytes: args.size,
         fields: args.fields,
         iovec: args.iovec,
-        working_set: args.working_set,
+        working_set: args.send_memory,
         clients: args.clients,
         work,
         conditions: conditions(&args.both, receive_size())?,
@@ -89,7 +89,7 @@ fn offer(args: &args::NetSend) -> Result<Offer, Failure> {
 fn recv(args: &args::NetRecv) -> Result<ExitCode, Failure> {
     let entry = request::known_receiver(&args.receiver).map_err(Failure::usage)?;
     entry.try_here().map_err(|why| cannot("receive", entry.id, &why))?;
-    let receive_bytes = args.receive_size.unwrap_or(receive_size());
+    let receive_bytes = args.recv_size.unwrap_or(receive_size());
     let wish = Wish {
         entry,
         connections: args.connections,

@@ -1,4 +1,4 @@
-//! `iolens run --resume RUN`: goes on with a stored run that was cut short, on
+//! `iolens resume RUN`: goes on with a stored run that was cut short, on
 //! the machine and with the build that began it.
 
 use std::process::ExitCode;
@@ -12,28 +12,29 @@ use iolens_model::run::{Change, Run, RunHeader, StoppedBy};
 
 use crate::args;
 use crate::commands::again;
-use crate::commands::run::{Session, check_again, conclude, prepared};
+use crate::commands::run::{PERF_LIMIT, Session, check_again, conclude, prepared};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::runner::Means;
 use crate::sysctls::{self, Sysctls};
-use crate::wishes::Wishes;
-use crate::{output, peer, places, plan_file, runner};
+use crate::{output, peer, places, runner};
 
-/// Goes on with the run that `wanted` names.
-pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure> {
-    refuse_wishes(&args.wishes)?;
+/// Goes on with a run.
+pub(crate) fn resume(args: &args::Resume) -> Result<ExitCode, Failure> {
+    if let Some(perf) = &args.perf_control {
+        perf.open(PERF_LIMIT).map_err(Failure::usage)?;
+    }
     let database = places::existing_database(args.result.db.as_deref())?;
     // The lock first: a run that still goes on is not one to go on with.
     let mut session = Session::open(&database, args.wait)?;
-    let id = session.store.find(wanted).map_err(Failure::usage)?;
+    let id = session.store.find(&args.run).map_err(Failure::usage)?;
     let run = session.store.load(&id).map_err(Failure::unusable)?;
     let host = host::read(&host::Root::real());
     let plan = without_drops(Plan {
-        budget: args.wishes.budget.unwrap_or(run.header.plan.budget),
+        budget: args.budget.unwrap_or(run.header.plan.budget),
         ..run.header.plan.clone()
     });
-    again::admit("go on with", &run.header, &plan, &host, &args.allow)?;
+    again::admit("resume", &run.header, &plan, &host, &args.allow)?;
     refuse_end(&run.header)?;
     refuse_change(&run.header, BUILD, &host)?;
     check_again(&plan, &host)?;
@@ -46,7 +47,8 @@ pub(crate) fn resume(args: &args::Run, wanted: &str) -> Result<ExitCode, Failure
     let means = session.means(&mut progress, args.perf_control.as_ref(), material.as_ref());
     let run = runner::resume(run, plan.budget, Means { far: far.as_mut(), ..means })?;
     drop(sysctls);
-    Ok(conclude(args, &run, &database))
+    let result = args::ResultArgs { verbose: args.verbose, ..args.result.clone() };
+    Ok(conclude(&result, args.strict, &run, &database))
 }
 
 /// What dropping caches is worth was measured when the run began.
@@ -64,26 +66,13 @@ fn trials_left(run: &Run, plan: &Plan, host: &HostFacts) -> usize {
     (a_pass * plan.passes.minimum as usize).saturating_sub(run.trials.len()).max(a_pass)
 }
 
-/// The plan of a stored run is not to be changed.
-fn refuse_wishes(wishes: &Wishes) -> Result<(), Failure> {
-    let others = Wishes { budget: None, ..wishes.clone() };
-    match plan_file::stated(&others).first() {
-        None => Ok(()),
-        Some((key, _)) => Err(Failure::usage(format!(
-            "--{} cannot be used with --resume: a run goes on with the plan it began with\n  \
-             --resume takes --budget, --allow, --peer, --db, --wait, --progress, --json and --strict",
-            key.replace('_', "-")
-        ))),
-    }
-}
-
 /// A run that ended by itself has nothing left to do.
 fn refuse_end(header: &RunHeader) -> Result<(), Failure> {
     match header.end.as_ref().map(|end| end.stopped_by) {
         None | Some(StoppedBy::Interrupted | StoppedBy::Lost | StoppedBy::Budget) => Ok(()),
         Some(rule) => Err(Failure::usage(format!(
-            "run {} was not cut short: it ended by itself ({})\n  only a run that was \
-             interrupted, killed or stopped by its budget can go on; a new run measures more",
+            "run {} is complete ({}); there is nothing to resume\n  for more trials, start a new \
+             run with more --passes",
             header.id,
             rule.word()
         ))),
@@ -114,26 +103,10 @@ fn refuse(header: &RunHeader, place: &str, changes: &[Change]) -> Result<(), Fai
     match changes.first() {
         None => Ok(()),
         Some(Change { part, then, now }) => Err(Failure::unusable(format!(
-            "cannot go on with run {}: it has another {}\n  the run: {then}\n  {place}: {now}\n  \
-             numbers of both do not belong into one interval: start a new run",
+            "cannot resume run {}: it has another {}\n  the run: {then}\n  {place}: {now}\n  \
+             results would not be comparable; start a new run",
             header.id,
             part.word()
         ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_budget_may_differ() {
-        let budget = iolens_model::units::Nanos(1_000_000_000);
-        assert!(refuse_wishes(&Wishes { budget: Some(budget), ..Wishes::default() }).is_ok());
-        let refused = refuse_wishes(&Wishes {
-            socket_buffer: Some(crate::values::List(vec![iolens_model::units::Bytes(1)])),
-            ..Wishes::default()
-        });
-        assert!(refused.unwrap_err().message.starts_with("--socket-buffer cannot be used"));
     }
 }

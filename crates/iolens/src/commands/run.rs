@@ -15,7 +15,7 @@ use iolens_engine::perf_control::PerfControl;
 use iolens_engine::registry;
 use iolens_engine::worker::protocol::BUILD;
 use iolens_engine::{Interrupts, calibrate, calls, clock, host, receivers, stage};
-use iolens_model::axes::Topology;
+use iolens_model::axes::{Study, Topology};
 use iolens_model::file::EngineFacts;
 use iolens_model::host::HostFacts;
 use iolens_model::outcome::{Status, TrialOutcome};
@@ -27,28 +27,34 @@ use iolens_report::text;
 use iolens_stats::analysis::{Analysis, Verdict};
 use iolens_store::Store;
 
-use crate::args;
-use crate::commands::{outlook, report, resume};
+use crate::args::{self, Asked};
+use crate::commands::{outlook, report};
 use crate::failure::{FOUND, Failure, INTERRUPTED, NOTHING_USABLE};
 use crate::progress::Progress;
 use crate::request::{self, Request};
 use crate::runner::{self, FirstLook, Means};
 use crate::sysctls::{self, Sysctls};
-use crate::wishes::Wishes;
-use crate::{output, peer, places, plan_file};
+use crate::{misread, output, peer, places, plan_file};
 
 /// Of pipes that are opened to see whether they can be; nothing is said.
-const PERF_LIMIT: Duration = Duration::ZERO;
+pub(crate) const PERF_LIMIT: Duration = Duration::ZERO;
 
-/// Runs a study or a plan, or goes on with a stored run.
-pub(crate) fn run(args: &args::Run, typed: &[String]) -> Result<ExitCode, Failure> {
+/// Runs a study or a plan.
+pub(crate) fn run(run: args::Run, typed: &[String]) -> Result<ExitCode, Failure> {
+    let (asked, args) = match run {
+        args::Run::Study(args) => (args.wishes.clone(), *args),
+        args::Run::Plan(name, words) => {
+            let plan = request::file(&name)?;
+            let study = plan.study.unwrap_or(Study::Net);
+            let args = Asked::parse(study, words).map_err(|e| misread::of_plan(e, study))?;
+            (args.wishes.clone().or(plan), args)
+        }
+    };
+    let args = &args;
     if let Some(perf) = &args.perf_control {
         perf.open(PERF_LIMIT).map_err(Failure::usage)?;
     }
-    if let Some(wanted) = &args.resume {
-        return resume::resume(args, wanted);
-    }
-    let asked = request::asked(args.what.as_deref().unwrap_or("net"), &args.wishes)?;
+    let asked = request::complete(asked)?;
     let asked = peer::meant(asked, &args.wishes, &args.peer);
     let available = |topology| match (topology, &args.peer.peer) {
         (Topology::Host, Some(_)) => Ok(()),
@@ -77,7 +83,7 @@ pub(crate) fn run(args: &args::Run, typed: &[String]) -> Result<ExitCode, Failur
     let how = How { typed, database: &database, wait: args.wait, progress, perf };
     let far = peer::reached(&request.plan, &args.peer, None)?;
     let run = conducted(request, (host, far), &look, &how, runner::measure)?;
-    Ok(conclude(args, &run, &database))
+    Ok(conclude(&args.result, args.strict, &run, &database))
 }
 
 /// How a plan is measured.
@@ -134,9 +140,8 @@ pub(crate) fn conducted<T>(
 /// when it is reached.
 pub(crate) fn check_again(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
     for &topology in plan.topologies().iter().filter(|topology| !topology.is_apart()) {
-        stage::available(topology).map_err(|why| {
-            Failure::unusable(format!("cannot use the topology {topology}: {why}"))
-        })?;
+        stage::available(topology)
+            .map_err(|why| Failure::unusable(format!("cannot use --network {topology}: {why}")))?;
     }
     runner::check(plan, host)?;
     check_drops(plan)
@@ -156,7 +161,7 @@ fn print_plan(request: &Request, json: bool) -> Result<ExitCode, Failure> {
     let text = if json {
         serde_json::to_string_pretty(&request.plan).map_err(Failure::usage)?
     } else {
-        plan_file::write(&Wishes::of(&request.plan, request.name.as_deref()))
+        plan_file::write(&request::wishes_of(&request.plan, request.name.as_deref()))
     };
     output::result(&text);
     Ok(ExitCode::SUCCESS)
@@ -259,24 +264,29 @@ impl Session {
 }
 
 /// Answers from a run that has ended.
-pub(crate) fn conclude(args: &args::Run, run: &Run, database: &Path) -> ExitCode {
+pub(crate) fn conclude(
+    result: &args::ResultArgs,
+    strict: bool,
+    run: &Run,
+    database: &Path,
+) -> ExitCode {
     let is_interrupted = |end: &RunEnd| end.stopped_by == StoppedBy::Interrupted;
     let ended = |trial: &TrialOutcome| trial.pass > 0 && trial.status != Status::Interrupted;
     if run.header.end.as_ref().is_some_and(is_interrupted)
         && run.searches.is_empty()
         && !run.trials.iter().any(ended)
-        && !args.result.json
+        && !result.json
     {
         let id = &run.header.id;
         output::note(&format!(
-            "interrupted before the first trial had ended: nothing is measured\n  `iolens run \
-             --resume {id}` goes on with it, `iolens rm {id}` removes it"
+            "interrupted before the first trial had ended: nothing is measured\n  `iolens resume {id}` \
+             goes on with it, `iolens rm {id}` removes it"
         ));
         return ExitCode::from(INTERRUPTED);
     }
     let analysis = iolens_stats::analyse(run);
-    answer(Form::of(&args.result, args.verbose), run, &analysis, database);
-    ExitCode::from(exit_code(args.strict, run, &analysis))
+    answer(Form::of(result), run, &analysis, database);
+    ExitCode::from(exit_code(strict, run, &analysis))
 }
 
 /// An id for a run.
@@ -326,8 +336,8 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    pub(crate) fn of(result: &args::ResultArgs, verbose: bool) -> Form {
-        match (result.json, verbose) {
+    pub(crate) fn of(result: &args::ResultArgs) -> Form {
+        match (result.json, result.verbose) {
             (true, _) => Form::Json,
             (false, true) => Form::Everything,
             (false, false) => Form::Screen,

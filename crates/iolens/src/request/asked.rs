@@ -6,11 +6,11 @@ use iolens_model::plan::Plan;
 use iolens_model::units::{Bytes, Nanos};
 use iolens_stats::asked::Asked;
 
-use super::{Available, Request, SLICE, asked, plan};
+use super::{Available, Request, SLICE, complete, plan};
 use crate::args::Ask;
+use crate::axes::Wishes;
 use crate::failure::Failure;
 use crate::values::List;
-use crate::wishes::Wishes;
 
 /// How much smaller and larger the messages beside it are.
 const STEP: u64 = 4;
@@ -35,7 +35,7 @@ pub(crate) fn plan_of(
     check: &dyn Fn(&Plan) -> Result<(), Failure>,
 ) -> Result<Request, Failure> {
     let of = |sizes: Vec<Bytes>| {
-        let wishes = asked("net", &wishes(ask, sizes, cpus))?;
+        let wishes = complete(wishes(ask, sizes, cpus))?;
         let request = plan(wishes, seed, available)?;
         check(&request.plan).map(|()| request)
     };
@@ -96,12 +96,12 @@ fn wishes(ask: &Ask, sizes: Vec<Bytes>, cpus: usize) -> Wishes {
     let slice = (SLICE.0 * turns > SLICE_OF_ALL.0).then_some(Nanos(SLICE_OF_ALL.0 / turns));
     Wishes {
         quick: true,
-        primitives: ask.primitives.clone(),
+        methods: ask.methods.clone(),
         sizes: Some(List(sizes)),
         threads: Some(List(vec![ask.connections])),
         fields: Some(List(vec![ask.fields])),
-        modes: Some(List(vec![ask.mode])),
-        topologies: Some(List(vec![ask.topology])),
+        mode: Some(List(vec![ask.mode])),
+        network: Some(List(vec![ask.network])),
         slice,
         rounds: many.then_some(ROUNDS_OF_MANY),
         budget: ask.budget.or(many.then_some(BUDGET_OF_MANY)),
@@ -146,7 +146,7 @@ mod tests {
         check("--size 12KiB --connections 40 --fields 3", &[3072, 12_288, 49_152]);
         check("--size 1", &[1, 4]);
         check("--size 1GiB", &[1 << 28, 1 << 30]);
-        check("--size 1000 --mode rr --topology loopback", &[250, 1000, 4000]);
+        check("--size 1000 --mode rr --network loopback", &[250, 1000, 4000]);
     }
 
     #[test]
@@ -175,11 +175,11 @@ mod tests {
         let wishes = Wishes {
             sizes: Some(List(vec![Bytes(64), Bytes(1024)])),
             threads: Some(List(vec![1, 4])),
-            topologies: Some(List(vec![crate::values::Stand::Auto])),
+            network: Some(List(vec![crate::values::Stand::Auto])),
             ip: Some(List(vec![iolens_model::axes::IpVersion::V6])),
             ..Wishes::default()
         };
-        let stored = plan(asked("net", &wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan;
+        let stored = plan(complete(wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan;
         let cell = cell_in(&ask("--size 1KiB --connections 4"), &stored).unwrap();
         assert_eq!((cell.size, cell.threads), (Bytes(1024), 4));
         for other in ["--size 1KiB --connections 2", "--size 2KiB", "--size 64 --fields 3"] {

@@ -6,92 +6,88 @@ use iolens_model::plan::{Axes, Passes, Plan, Probes, Schedule};
 use iolens_model::units::Bytes;
 
 use super::{ALL, stated};
+use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::plan_file;
 use crate::values::server::lacking;
-use crate::values::unknown;
-use crate::wishes::Wishes;
+use crate::values::{List, unknown};
 
-/// Keys that not every study has, and whose they are.
-const KEYS: [(&[Study], &[&str]); 12] = [
-    (&[Study::Net, Study::File, Study::Write, Study::Copy], &["sizes"]),
-    (&[Study::File, Study::Write, Study::Copy], &["dir"]),
-    (&[Study::File, Study::Write], &["pattern", "depth", "file_bytes"]),
-    (&[Study::File, Study::Copy], &["cache", "file", "evict"]),
-    (&[Study::Write], &["destination"]),
-    (&[Study::Copy], &["block", "sync"]),
-    (&[Study::Copy, Study::Server], &["external"]),
-    (&[Study::Net, Study::Server], &["topologies"]),
-    (
-        &[Study::Server],
-        &[
-            "services",
-            "connections",
-            "length",
-            "load",
-            "arrivals",
-            "in_flight",
-            "slo",
-            "knee",
-            "phase",
-            "server_cpus",
-            "client_cpus",
-            "client_threads",
-            "backlog",
-        ],
-    ),
-    (
-        &[Study::Net],
-        &[
-            "modes",
-            "working_set",
-            "receivers",
-            "fields",
-            "iovec",
-            "reap_batch",
-            "uring_batch",
-            "uring_depth",
-            "ip",
-            "mtu",
-            "direction",
-            "congestion",
-            "socket_buffer",
-            "receive_size",
-            "allow_sysctl",
-        ],
-    ),
-    (&[Study::Syscall], &["in_a_row"]),
-    (&[Study::File], &["consumer", "drop_caches"]),
+/// Words of textbooks for what has a name of its own here.
+const TEXTBOOK: [(Study, &str, &str); 8] = [
+    (Study::Net, "two-copy", "send_staged"),
+    (Study::Net, "one-copy", "sendmsg_iov"),
+    (Study::Net, "zero-copy", "sendmsg_zerocopy"),
+    (Study::Net, "a1", "send_staged"),
+    (Study::Net, "a2", "sendmsg_iov"),
+    (Study::Net, "a3", "sendmsg_zerocopy"),
+    (Study::Server, "single", "iterative"),
+    (Study::Server, "threaded", "thread_per_connection"),
 ];
 
-/// Refuses what another study has.
-pub(super) fn refuse_foreign(study: Study, asked: &Wishes) -> Result<(), Failure> {
-    let flag = |key: &str| format!("--{}", key.replace('_', "-"));
-    for (key, _) in plan_file::stated(asked) {
-        let owners = KEYS.iter().find(|(_, keys)| keys.contains(&key)).map(|(owners, _)| *owners);
-        if let Some(owners) = owners.filter(|owners| !owners.contains(&study)) {
-            let own = KEYS.iter().filter(|(owners, _)| owners.contains(&study));
-            let own: Vec<String> =
-                own.flat_map(|(_, keys)| keys.iter()).map(|key| flag(key)).collect();
-            let owners: Vec<String> = owners.iter().map(|owner| owner.word().to_owned()).collect();
-            return Err(Failure::usage(format!(
-                "{} is of the {} {}: {study} has no such axis\n  leave it out; {study} has \
-                 --primitives, --threads, {}",
-                flag(key),
-                if owners.len() == 1 { "study" } else { "studies" },
-                listed(&owners),
-                own.join(", ")
-            )));
-        }
-    }
-    Ok(())
+/// What a word of textbooks is called here.
+pub(super) fn textbook(study: Study, word: &str) -> Option<&'static str> {
+    let word = word.to_ascii_lowercase().replace('_', "-");
+    let found = TEXTBOOK.iter().find(|(of, theirs, _)| *of == study && *theirs == word);
+    found.map(|(_, _, ours)| *ours)
 }
 
-/// `a, b and c`.
-fn listed(words: &[String]) -> String {
-    match words {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        _ => words.concat(),
+/// The wishes with our words for those of textbooks, and a note for each.
+pub(super) fn in_our_words(mut asked: Wishes) -> (Wishes, Vec<String>) {
+    let study = asked.study.unwrap_or(Study::Net);
+    let mut notes = Vec::new();
+    let listed = asked.methods.iter_mut().flat_map(|list| &mut list.0);
+    for word in listed.chain(asked.baseline.iter_mut()) {
+        let Some(ours) = textbook(study, word) else { continue };
+        let note = format!("{word} is called {ours} here");
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+        ours.clone_into(word);
+    }
+    (asked, notes)
+}
+
+/// The wishes that lead to this plan, each one stated.
+pub(crate) fn wishes_of(plan: &Plan, name: Option<&str>) -> Wishes {
+    let (mut slice, mut rounds, mut time, mut messages) = (None, None, None, None);
+    match plan.schedule {
+        Schedule::Slices { slice: length, rounds: count, .. } => {
+            (slice, rounds) = (Some(length), Some(count));
+        }
+        Schedule::Window { window } => time = Some(window),
+        Schedule::Messages { messages: count } => messages = Some(count),
+    }
+    // The size of a file that is copied is its own.
+    let is_of_a_file = plan.copy().is_some_and(|copy| copy.file.is_some());
+    Wishes {
+        study: Some(plan.study()),
+        quick: plan.quick,
+        methods: Some(List(plan.primitives.clone())),
+        baseline: Some(plan.baseline.clone()),
+        sizes: (plan.study().has_sizes() && !is_of_a_file).then(|| List(plan.sizes.clone())),
+        threads: Some(List(plan.threads.clone())),
+        budget: Some(plan.budget),
+        precision: Some(plan.precision),
+        threshold: Some(plan.delta),
+        passes: Some(plan.passes),
+        slice,
+        rounds,
+        sequential_time: time,
+        sequential_messages: messages,
+        isolate: plan.isolate,
+        cpus: plan.cpus.clone().map(List),
+        counters: Some(plan.probes.counting),
+        software_events: plan.probes.software,
+        tracepoints: plan.probes.tracepoints,
+        seed: Some(plan.seed),
+        name: name.map(str::to_owned),
+        ..match &plan.axes {
+            Axes::Net(net) => super::net::wishes(net),
+            Axes::File(file) => super::file::wishes(file),
+            Axes::Write(write) => super::write::wishes(write),
+            Axes::Copy(copy) => super::copy::wishes(copy),
+            Axes::Server(server) => super::server::wishes(server),
+            Axes::Syscall(syscall) => super::syscall::wishes(syscall),
+        }
     }
 }
 
@@ -108,7 +104,7 @@ impl Chosen {
     /// The plan, with what is the same in every study.
     pub(super) fn plan(self, asked: &Wishes, seed: u64) -> Result<Plan, Failure> {
         let passes = match asked.passes {
-            None if asked.is_classic() => Passes { minimum: 1, maximum: 1 },
+            None if asked.is_sequential() => Passes { minimum: 1, maximum: 1 },
             given => stated(given, "passes")?,
         };
         Ok(Plan {
@@ -121,7 +117,7 @@ impl Chosen {
             passes,
             budget: stated(asked.budget, "budget")?,
             precision: asked.precision.unwrap_or(0.03),
-            delta: asked.delta.unwrap_or(0.03),
+            delta: asked.threshold.unwrap_or(0.03),
             quick: asked.quick,
             isolate: asked.isolate,
             seed: asked.seed.unwrap_or(seed),
@@ -185,7 +181,7 @@ pub(super) fn arms_with_programs(
     default: &str,
 ) -> Result<(Vec<String>, String), Failure> {
     let mut listed: Vec<String> = Vec::new();
-    for word in stated(asked.primitives.clone(), "primitives")?.0 {
+    for word in stated(asked.methods.clone(), "methods")?.0 {
         match &*word {
             ALL => listed.extend(all.iter().map(|&id| id.to_owned())),
             id => listed.push(known(id).map_err(Failure::usage)?),
@@ -225,7 +221,7 @@ pub(super) fn engine_arms<E: Engines>(
     default: &str,
 ) -> Result<(Vec<String>, String), Failure> {
     let mut listed: Vec<String> = Vec::new();
-    for word in stated(asked.primitives.clone(), "primitives")?.0 {
+    for word in stated(asked.methods.clone(), "methods")?.0 {
         let found: Vec<&str> = match &*word {
             ALL => E::ids(),
             id => vec![engine::<E>(id).map_err(Failure::usage)?],
@@ -247,16 +243,16 @@ pub(super) fn engine_arms<E: Engines>(
 
 fn engine<E: Engines>(id: &str) -> Result<&'static str, String> {
     E::find(id).ok_or_else(|| {
-        let hint = format!("`iolens list engines` shows all of them; --primitives takes {ALL} too");
+        let hint = format!("`iolens list engines` shows all of them; --engines takes {ALL} too");
         unknown(&format!("engine that {}", E::TASK), id, &E::ids(), &hint)
     })
 }
 
-/// Whether there is such an id under a key of a plan.
-pub(super) fn known_engine<E: Engines>(key: &str, id: &str) -> Result<(), String> {
-    match key {
-        "primitives" if id == ALL => Ok(()),
-        "primitives" | "baseline" => engine::<E>(id).map(|_| ()),
+/// Whether there is such an id under a field.
+pub(super) fn known_engine<E: Engines>(field: &str, id: &str) -> Result<(), String> {
+    match field {
+        "methods" if id == ALL => Ok(()),
+        "methods" | "baseline" => engine::<E>(id).map(|_| ()),
         // Said of the key, whatever stands under it.
         _ => Ok(()),
     }

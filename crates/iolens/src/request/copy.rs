@@ -11,10 +11,10 @@ use iolens_model::units::Bytes;
 
 use super::common::{arms_with_programs, check_external};
 use super::{ALL, Chosen, Request, schedule, stated};
+use crate::axes::Wishes;
 use crate::failure::Failure;
 use crate::values::server::OF_COPIES;
-use crate::values::unknown;
-use crate::wishes::Wishes;
+use crate::values::{List, unknown};
 
 /// The baseline of the study, unless another one is named: what any program does that
 /// thinks no further, and one of ours, so that starting a program is in no ratio of
@@ -25,19 +25,18 @@ const BASELINE: &str = "read_write";
 pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     let (primitives, baseline) = arms(&asked)?;
     let axes = CopyAxes {
-        block: stated(asked.block.clone(), "block")?.0,
+        block: stated(asked.block_size.clone(), "block_size")?.0,
         cache: stated(asked.cache.clone(), "cache")?.0,
         sync: asked.sync.clone().map_or(vec![CopySync::None], |sync| sync.0),
         file: asked.file.clone(),
         dir: asked.dir.clone(),
-        evict: asked.evict,
+        evict: asked.allow_evict,
         external: asked.external.clone(),
     };
     check(&axes)?;
     if axes.cache.contains(&CacheState::Dropped) {
         return Err(Failure::usage(
-            "--cache dropped is of the study file alone: a copy has its source warm, or evicted\n  \
-             take --cache warm,cold",
+            "run copy has no --cache dropped; it belongs to run file\n  use --cache warm,cold",
         ));
     }
     let sizes = match &axes.file {
@@ -45,22 +44,30 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
         None => stated(asked.sizes.clone(), "sizes")?.0,
     };
     let schedule = schedule(&asked);
-    if !schedule.is_sliced() {
-        return Err(Failure::usage(
-            "--window and --messages are not of the study copy: a slice is whole files, each \
-             copied to where none is\n  leave them out",
-        ));
-    }
     let chosen = Chosen { axes: Axes::Copy(axes), primitives, baseline, sizes, schedule };
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes: Vec::new() })
+}
+
+/// What a plan states of these axes.
+pub(super) fn wishes(copy: &CopyAxes) -> Wishes {
+    Wishes {
+        block_size: Some(List(copy.block.clone())),
+        cache: Some(List(copy.cache.clone())),
+        sync: Some(List(copy.sync.clone())),
+        file: copy.file.clone(),
+        dir: copy.dir.clone(),
+        allow_evict: copy.evict,
+        external: copy.external.clone(),
+        ..Wishes::default()
+    }
 }
 
 /// Refuses sizes beside a file, which has its own.
 pub(super) fn refuse_sizes(asked: &Wishes) -> Result<(), Failure> {
     match (&asked.file, &asked.sizes) {
         (Some(file), Some(_)) => Err(Failure::usage(format!(
-            "--sizes are of files of ours, and --file names {file}, which has its own size\n  \
-             leave one of them out"
+            "--file-sizes does not apply to --file {file}, which has its own size\n  leave one of \
+             them out"
         ))),
         _ => Ok(()),
     }
@@ -82,15 +89,14 @@ fn check(axes: &CopyAxes) -> Result<(), Failure> {
     match &axes.file {
         None if axes.evict => {
             return Err(Failure::usage(
-                "--evict is for a file of yours, and no --file is named\n  ours are evicted for \
-                 cold cells without asking",
+                "--allow-evict needs --file: test files are evicted without asking\n  leave it out, \
+                 or name a file of yours with --file",
             ));
         }
         Some(file) if is_cold && !axes.evict => {
             return Err(Failure::usage(format!(
-                "a cold cell evicts {file} from the page cache again and again, and other \
-                 processes that use it pay for that\n  --evict allows it; --cache warm leaves it \
-                 alone"
+                "--cache cold would evict {file} from the page cache, slowing other programs that \
+                 use it\n  add --allow-evict, or use --cache warm"
             )));
         }
         _ => {}
@@ -119,14 +125,8 @@ fn arm(id: &str, external: &[External]) -> Result<String, String> {
     }
     let known: Vec<&str> = copiers::built_in_ids().collect();
     let hint = format!(
-        "`iolens list engines` shows all of them; --primitives takes {ALL} too, and --external \
+        "`iolens list engines` shows all of them; --engines takes {ALL} too, and --external \
          adds a program"
     );
     Err(unknown("engine or program", id, &known, &hint))
-}
-
-/// Whether there may be such an id under a key of a plan: one that is none of ours may
-/// stand under `external`, which is known when all of the plan is.
-pub(super) fn known(_: &str, _: &str) -> Result<(), String> {
-    Ok(())
 }

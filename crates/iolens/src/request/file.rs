@@ -9,8 +9,9 @@ use iolens_model::plan::Axes;
 
 use super::common::{Engines, block_sizes, engine_arms, known_engine};
 use super::{Chosen, Request, schedule, stated};
+use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::wishes::Wishes;
+use crate::values::List;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "read";
@@ -23,17 +24,33 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
         cache: stated(asked.cache.clone(), "cache")?.0,
         pattern: stated(asked.pattern.clone(), "pattern")?.0,
         consumer: stated(asked.consumer.clone(), "consumer")?.0,
-        depth: asked.depth.clone().map_or(vec![FileSetting::DEPTH], |depth| depth.0),
+        depth: asked.queue_depth.clone().map_or(vec![FileSetting::DEPTH], |depth| depth.0),
         file: asked.file.clone(),
         dir: asked.dir.clone(),
-        file_bytes: asked.file_bytes,
-        evict: asked.evict,
+        file_bytes: asked.file_size,
+        evict: asked.allow_evict,
         drop_caches: asked.drop_caches.clone().map_or_else(Vec::new, |modes| modes.0),
     };
     check(&axes)?;
     let schedule = schedule(&asked);
     let chosen = Chosen { axes: Axes::File(axes), primitives, baseline, sizes, schedule };
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes: Vec::new() })
+}
+
+/// What a plan states of these axes.
+pub(super) fn wishes(file: &FileAxes) -> Wishes {
+    Wishes {
+        cache: Some(List(file.cache.clone())),
+        pattern: Some(List(file.pattern.clone())),
+        consumer: Some(List(file.consumer.clone())),
+        queue_depth: Some(List(file.depth.clone())),
+        file: file.file.clone(),
+        dir: file.dir.clone(),
+        file_size: file.file_bytes,
+        allow_evict: file.evict,
+        drop_caches: (!file.drop_caches.is_empty()).then(|| List(file.drop_caches.clone())),
+        ..Wishes::default()
+    }
 }
 
 /// Refuses a file that cannot be read, what would be done to one without being asked for, and
@@ -43,23 +60,23 @@ fn check(axes: &FileAxes) -> Result<(), Failure> {
     let Some(file) = &axes.file else {
         return match axes.evict {
             true => Err(Failure::usage(
-                "--evict is for a file of yours, and no --file is named\n  ours is evicted for cold \
-                 cells without asking",
+                "--allow-evict needs --file: the test file is evicted without asking\n  leave it out, or \
+                 name a file of yours with --file",
             )),
             false => Ok(()),
         };
     };
     Subject::open(Path::new(file)).map_err(Failure::usage)?;
-    let ours = [("--dir", axes.dir.is_some()), ("--file-bytes", axes.file_bytes.is_some())];
+    let ours = [("--dir", axes.dir.is_some()), ("--file-size", axes.file_bytes.is_some())];
     if let Some((flag, _)) = ours.into_iter().find(|(_, is_stated)| *is_stated) {
         return Err(Failure::usage(format!(
-            "{flag} is about a file of ours, and --file names {file}\n  leave one of them out"
+            "{flag} does not apply to --file {file}: it is about the test file\n  leave one of them out"
         )));
     }
     if axes.cache.contains(&CacheState::Cold) && !axes.evict {
         return Err(Failure::usage(format!(
-            "a cold cell evicts {file} from the page cache again and again, and other processes \
-             that use it pay for that\n  --evict allows it; --cache warm leaves it alone"
+            "--cache cold would evict {file} from the page cache, slowing other programs that use \
+             it\n  add --allow-evict, or use --cache warm"
         )));
     }
     Ok(())
@@ -70,9 +87,8 @@ fn check_drops(axes: &FileAxes) -> Result<(), Failure> {
     let is_dropped = axes.cache.contains(&CacheState::Dropped);
     if is_dropped && !axes.drop_caches.contains(&DropMode::Both) {
         return Err(Failure::usage(
-            "--cache dropped drops the caches of the whole system before every slice, and \
-             everybody on this machine pays for that\n  --drop-caches 3 allows it; --cache cold \
-             evicts the one file",
+            "--cache dropped empties the caches of the whole machine\n  add --drop-caches 3 if that \
+             is acceptable, or use --cache cold for this file only",
         ));
     }
     Ok(())
@@ -93,7 +109,7 @@ impl Engines for Reading {
     }
 }
 
-/// Whether there is such an id under a key of a plan.
-pub(super) fn known(key: &str, id: &str) -> Result<(), String> {
-    known_engine::<Reading>(key, id)
+/// Whether there is such an id under a field.
+pub(super) fn known(field: &str, id: &str) -> Result<(), String> {
+    known_engine::<Reading>(field, id)
 }

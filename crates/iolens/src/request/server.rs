@@ -11,12 +11,12 @@ use iolens_model::units::Nanos;
 
 use super::common::{arms_with_programs, check_external};
 use super::{Available, Chosen, Request, stated, topologies};
+use crate::axes::Wishes;
 use crate::built_in;
 use crate::failure::Failure;
 use crate::runner::budget_with;
 use crate::values::server::OF_SERVERS;
-use crate::values::unknown;
-use crate::wishes::Wishes;
+use crate::values::{List, Stand, unknown};
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "epoll_lt";
@@ -35,16 +35,16 @@ const BACKLOG: u32 = 65_535;
 pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result<Request, Failure> {
     let (primitives, baseline) = arms(&asked)?;
     let mut notes = Vec::new();
-    let stands = stated(asked.topologies.clone(), "topologies")?.0;
+    let stands = stated(asked.network.clone(), "network")?.0;
     let axes = ServerAxes {
         topologies: topologies(&stands, available, &mut notes)?,
-        services: stated(asked.services.clone(), "services")?.0,
-        lengths: asked.length.clone().map_or(vec![Length::Long], |lengths| lengths.0),
+        services: stated(asked.service.clone(), "service")?.0,
+        lengths: asked.keep_alive.clone().map_or(vec![Length::Long], |lengths| lengths.0),
         loads: stated(asked.load.clone(), "load")?.0,
         connections: stated(asked.connections.clone(), "connections")?.0,
         arrivals: asked.arrivals.unwrap_or(Arrivals::Poisson),
         in_flight: asked.in_flight.unwrap_or(1),
-        phase: stated(asked.phase, "phase")?,
+        phase: stated(asked.step_time, "step_time")?,
         backlog: asked.backlog.unwrap_or(BACKLOG),
         client_threads: asked.client_threads,
         server_cpus: asked.server_cpus.clone().map(|cpus| cpus.0),
@@ -55,7 +55,7 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
         slo: asked.slo.clone().map_or_else(Vec::new, |slo| slo.0),
         knee: asked.knee,
     };
-    check(&asked, &axes)?;
+    check(&axes)?;
     let schedule = Schedule::Slices {
         slice: asked.slice.unwrap_or(SLICE),
         discarded_rounds: DISCARDED_ROUNDS,
@@ -66,6 +66,29 @@ pub(super) fn plan(asked: Wishes, seed: u64, available: Available<'_>) -> Result
     let mut plan = with_budget(chosen, &asked, seed)?;
     set_apart(&mut plan, &Limits::here(), &mut notes);
     Ok(Request { plan, name: asked.name, notes })
+}
+
+/// What a plan states of these axes.
+pub(super) fn wishes(server: &ServerAxes) -> Wishes {
+    let stands = server.topologies.iter().map(|&topology| Stand::At(topology)).collect();
+    Wishes {
+        network: Some(List(stands)),
+        service: Some(List(server.services.clone())),
+        connections: Some(List(server.connections.clone())),
+        keep_alive: Some(List(server.lengths.clone())),
+        load: Some(List(server.loads.clone())),
+        arrivals: Some(server.arrivals),
+        in_flight: Some(server.in_flight),
+        slo: (!server.slo.is_empty()).then(|| List(server.slo.clone())),
+        knee: server.knee,
+        step_time: Some(server.phase),
+        server_cpus: server.server_cpus.clone().map(List),
+        client_cpus: server.client_cpus.clone().map(List),
+        client_threads: server.client_threads,
+        backlog: Some(server.backlog),
+        external: server.external.clone(),
+        ..Wishes::default()
+    }
 }
 
 /// The plan; where no budget is stated, passes have that of the study's default, and
@@ -126,29 +149,23 @@ fn set_apart(plan: &mut Plan, limits: &Limits, notes: &mut Vec<String>) {
 }
 
 /// Refuses what does not go together.
-fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
-    if asked.is_classic() {
-        return Err(Failure::usage(
-            "--window and --messages are not of the study server: --slice is how long requests are \
-             offered to one server at a time, and --phase the same at a rate\n  leave them out",
-        ));
-    }
+fn check(axes: &ServerAxes) -> Result<(), Failure> {
     if axes.topologies.contains(&Topology::Sink) {
         return Err(Failure::usage(
-            "the topology sink drops all that is sent, and a server answers\n  take --topologies \
-             veth or loopback",
+            "run server cannot use --network sink, which drops every reply\n  use --network veth or \
+             loopback",
         ));
     }
     if axes.topologies.contains(&Topology::Host) {
         return Err(Failure::usage(
-            "the study server has both of its ends on this machine\n  take --topologies veth or \
-             loopback; `iolens serve` and `iolens load` work between two",
+            "run server cannot use --network peer: client and server share this machine\n  use \
+             iolens serve there and iolens load here",
         ));
     }
     if axes.in_flight > 1 && axes.lengths.contains(&Length::Short) {
         return Err(Failure::usage(format!(
-            "--in-flight {} and short connections do not go together: each carries one request\n  \
-             leave --in-flight out, or take --length long",
+            "--in-flight {} does not apply to --keep-alive no, where a connection carries one \
+             request\n  leave --in-flight out, or use --keep-alive yes",
             axes.in_flight
         )));
     }
@@ -162,8 +179,7 @@ fn check(asked: &Wishes, axes: &ServerAxes) -> Result<(), Failure> {
     let shared = server.zip(client).and_then(|(s, c)| s.iter().find(|cpu| c.contains(cpu)));
     match shared {
         Some(cpu) => Err(Failure::usage(format!(
-            "CPU {cpu} is in --server-cpus and in --client-cpus: each would wait for the other, and \
-             neither cost could be told\n  name different ones"
+            "CPU {cpu} is in both --server-cpus and --client-cpus\n  give each end its own CPUs"
         ))),
         None => Ok(()),
     }
@@ -180,7 +196,7 @@ fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
 }
 
 /// What else a plan takes for a model.
-const OF_A_PLAN: &str = "; --primitives takes all of them too, and --external adds a program";
+const OF_A_PLAN: &str = "; --models takes all of them too, and --external adds a program";
 
 /// The model of an id, where a command takes one.
 pub(crate) fn known_model(id: &str) -> Result<&'static models::Entry, String> {
@@ -193,10 +209,4 @@ fn model(id: &str, more: &str) -> Result<&'static models::Entry, String> {
         let hint = format!("`iolens list models` shows all of them{more}");
         unknown("model", id, &known, &hint)
     })
-}
-
-/// Whether there may be such an id under a key of a plan: one that is no model may stand
-/// under `external`, which is known when all of the plan is.
-pub(super) fn known(_: &str, _: &str) -> Result<(), String> {
-    Ok(())
 }

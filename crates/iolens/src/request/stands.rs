@@ -17,7 +17,7 @@ pub(super) fn topologies(
         let topology = match *stand {
             Stand::At(topology) => {
                 available(topology).map_err(|why| {
-                    Failure::unusable(format!("cannot use the topology {topology}: {why}"))
+                    Failure::unusable(format!("cannot use --network {topology}: {why}"))
                 })?;
                 topology
             }

@@ -5,9 +5,9 @@ use iolens_model::call::CallKind;
 use iolens_model::plan::{Axes, SyscallAxes};
 
 use super::{ALL, Chosen, Request, schedule, stated};
+use crate::axes::Wishes;
 use crate::failure::Failure;
 use crate::values::{List, unknown};
-use crate::wishes::Wishes;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "getppid";
@@ -15,12 +15,12 @@ const BASELINE: &str = "getppid";
 /// The plan of these wishes.
 pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     let (primitives, baseline) = arms(&asked)?;
-    let List(in_a_row) = stated(asked.in_a_row.clone(), "in_a_row")?;
+    let List(in_a_row) = stated(asked.bursts.clone(), "bursts")?;
     let schedule = schedule(&asked);
-    if !schedule.is_sliced() && in_a_row.iter().any(Option::is_some) && asked.in_a_row.is_some() {
+    if !schedule.is_sliced() && in_a_row.iter().any(Option::is_some) && asked.bursts.is_some() {
         return Err(Failure::usage(
-            "--in-a-row is the length of slices, and with --window or --messages there are none\n  \
-             leave one of them out, or take --in-a-row fill",
+            "--bursts does not apply to --sequential-time and --sequential-messages, which have no \
+             slices\n  leave one of them out, or use --bursts full",
         ));
     }
     let axes = Axes::Syscall(SyscallAxes { in_a_row });
@@ -28,9 +28,14 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes: Vec::new() })
 }
 
+/// What a plan states of these axes.
+pub(super) fn wishes(syscall: &SyscallAxes) -> Wishes {
+    Wishes { bursts: Some(List(syscall.in_a_row.clone())), ..Wishes::default() }
+}
+
 /// The calls and the baseline, which is always measured.
 fn arms(asked: &Wishes) -> Result<(Vec<String>, String), Failure> {
-    let listed = selected(&stated(asked.primitives.clone(), "primitives")?.0)?;
+    let listed = selected(&stated(asked.methods.clone(), "calls")?.0)?;
     let baseline = match (&asked.baseline, &listed[..]) {
         (Some(id), _) => id.clone(),
         (None, [single]) => single.clone(),
@@ -72,18 +77,18 @@ fn known_call(id: &str) -> Result<&'static calls::Entry, String> {
         let known: Vec<&str> = CALLS.iter().map(|entry| entry.id).collect();
         let kinds: Vec<&str> = CallKind::ALL.iter().map(|kind| kind.word()).collect();
         let hint = format!(
-            "`iolens list calls` shows all of them; --primitives takes kinds too: {}, {ALL}",
+            "`iolens list calls` shows all of them; --calls takes kinds too: {}, {ALL}",
             kinds.join(", ")
         );
         unknown("call", id, &known, &hint)
     })
 }
 
-/// Whether there is such an id under a key of a plan.
-pub(super) fn known(key: &str, id: &str) -> Result<(), String> {
-    match key {
-        "primitives" if id == ALL || CallKind::from_word(id).is_some() => Ok(()),
-        "primitives" | "baseline" => known_call(id).map(|_| ()),
+/// Whether there is such an id under a field.
+pub(super) fn known(field: &str, id: &str) -> Result<(), String> {
+    match field {
+        "methods" if id == ALL || CallKind::from_word(id).is_some() => Ok(()),
+        "methods" | "baseline" => known_call(id).map(|_| ()),
         // Said of the key, whatever stands under it.
         _ => Ok(()),
     }

@@ -6,9 +6,9 @@ use iolens_model::plan::{BatchAxes, NetworkAxes, SocketAxes};
 use iolens_model::tuning::Tuning;
 use iolens_model::units::Bytes;
 
+use crate::axes::Wishes;
 use crate::failure::Failure;
 use crate::values::List;
-use crate::wishes::Wishes;
 
 /// Of every socket unless another one is asked for: it does not pace, and every
 /// user may have it.
@@ -48,7 +48,7 @@ pub(super) fn network(
         )));
     }
     if !topologies.contains(&Topology::Veth) && network.mtu_bytes != default.mtu_bytes {
-        notes.push("the MTU has no effect: only that of a veth pair can be chosen".to_owned());
+        notes.push("--mtu has no effect without --network veth".to_owned());
     }
     Ok(network)
 }
@@ -60,9 +60,11 @@ pub(super) fn socket(
     notes: &mut Vec<String>,
 ) -> SocketAxes {
     let default = Tuning::DEFAULT.receive_size.unwrap_or(Bytes(1));
-    let receive_bytes = listed(asked.receive_size.clone(), default);
+    let receive_bytes = listed(asked.recv_size.clone(), default);
     if !topologies.iter().any(|topology| topology.has_receiver()) && receive_bytes != [default] {
-        notes.push("the receive size has no effect: nobody receives in sink".to_owned());
+        notes.push(
+            "--recv-size has no effect with --network sink, which has no receiver".to_owned(),
+        );
     }
     SocketAxes {
         congestion: asked.congestion.clone().unwrap_or_else(|| CONGESTION.to_owned()),
@@ -120,7 +122,7 @@ fn concerned(
             .map(|entry| entry.id)
             .collect();
         return Err(Failure::usage(format!(
-            "{flag} has no effect here: no arm {what}\n  leave it out, or add of --primitives: {}",
+            "{flag} has no effect here: no arm {what}\n  leave it out, or add of --methods: {}",
             known.join(", ")
         )));
     }
@@ -138,8 +140,8 @@ fn concerned(
 fn check_rings(batches: &BatchAxes, setting: Setting<'_>) -> Result<(), Failure> {
     if setting.modes.contains(&Mode::Rr) {
         return Err(Failure::usage(
-            "--uring-batch and mode rr do not go together: each request has one message for an \
-             answer\n  take --modes stream",
+            "--uring-batch does not apply to --mode rr, where each request has one message for an \
+             answer\n  use --mode stream",
         ));
     }
     let pairs = batches.uring_batch.iter().flat_map(|&batch| {
@@ -150,16 +152,14 @@ fn check_rings(batches: &BatchAxes, setting: Setting<'_>) -> Result<(), Failure>
     for (depth, batch) in pairs {
         if depth < batch {
             return Err(Failure::usage(format!(
-                "--uring-depth {depth} is less than --uring-batch {batch}: what one call hands \
-                 over is under way at once\n  take a depth of {batch} or more, or leave it out"
+                "--uring-depth {depth} is less than --uring-batch {batch}, which one call submits\n  \
+                 use {batch} or more, or leave it out"
             )));
         }
         if let Some(topology) = stream.filter(|_| depth != batch) {
             return Err(Failure::usage(format!(
-                "--uring-depth {depth} and --uring-batch {batch} do not go together on {topology}: \
-                 the sends of a TCP stream keep their order as one chain, and the next chain \
-                 begins when this one has its results\n  leave --uring-depth out, or take the \
-                 topology sink"
+                "on TCP ({topology}), --uring-depth must equal --uring-batch, because linked sends \
+                 complete as one\n  drop --uring-depth, or use --network sink"
             )));
         }
     }
@@ -170,12 +170,12 @@ fn check_rings(batches: &BatchAxes, setting: Setting<'_>) -> Result<(), Failure>
 mod tests {
     use super::super::tests::{planned, request};
 
-    const RINGS: &str = "--primitives send_staged,uring_send";
+    const RINGS: &str = "--methods send_staged,uring_send";
 
     #[test]
     fn each_value_of_an_axis_makes_a_cell() {
         let cells = |line: &str| {
-            let line = format!("--sizes 1KiB --threads 1 --topologies loopback {line}");
+            let line = format!("--sizes 1KiB --threads 1 --network loopback {line}");
             let plan = planned(&line).unwrap();
             plan.cells().iter().map(ToString::to_string).collect::<Vec<_>>()
         };
@@ -183,14 +183,14 @@ mod tests {
         let expected = |further: &[&str]| -> Vec<String> {
             further.iter().map(|word| format!("{plain}{word}")).collect()
         };
-        let arms = "--primitives send_staged,sendmsg_zerocopy";
+        let arms = "--methods send_staged,sendmsg_zerocopy";
         assert_eq!(cells(arms), expected(&[""]));
         let fields = cells(&format!("{arms} --fields 1,2,8,64"));
         assert_eq!(fields, expected(&[", 1 field", ", 2 fields", "", ", 64 fields"]));
         assert_eq!(cells(&format!("{arms} --ip ipv4,ipv6")), expected(&["", ", ipv6"]));
         let reap = cells(&format!("{arms} --reap-batch needed,1"));
         assert_eq!(reap, expected(&["", ", reap batch 1"]));
-        let sizes = cells(&format!("{arms} --socket-buffer 64KiB --receive-bytes 4KiB,128KiB"));
+        let sizes = cells(&format!("{arms} --socket-buffer 64KiB --recv-size 4KiB,128KiB"));
         let buffer = ", socket buffer 64 KiB";
         let first = format!("{buffer}, receive size 4 KiB");
         assert_eq!(sizes, expected(&[&first, buffer]));
@@ -201,12 +201,15 @@ mod tests {
     #[test]
     fn what_does_not_apply_makes_no_cells() {
         let mtus = "--sizes 1KiB --threads 1 --mtu 1500,9000";
-        let loopback = request(&format!("{mtus} --topologies loopback")).unwrap();
+        let loopback = request(&format!("{mtus} --network loopback")).unwrap();
         assert_eq!((loopback.plan.cells().len(), loopback.notes.len()), (1, 1));
-        let sink = "--sizes 1KiB --threads 1 --primitives send --topologies sink";
-        let sink = request(&format!("{sink} --receive-size 4KiB,64KiB")).unwrap();
+        let sink = "--sizes 1KiB --threads 1 --methods send --network sink";
+        let sink = request(&format!("{sink} --recv-size 4KiB,64KiB")).unwrap();
         assert_eq!(sink.plan.cells().len(), 1);
-        assert_eq!(sink.notes, ["the receive size has no effect: nobody receives in sink"]);
+        assert_eq!(
+            sink.notes,
+            ["--recv-size has no effect with --network sink, which has no receiver"]
+        );
     }
 
     #[test]
@@ -215,23 +218,23 @@ mod tests {
             let error = planned(line).unwrap_err();
             assert!(error.contains(expect), "{line}: {error}");
         };
-        let none = "--primitives send_staged,send";
+        let none = "--methods send_staged,send";
         check(&format!("{none} --uring-batch 4"), "no arm sends through a ring\n  leave it out");
         check(&format!("{none} --uring-depth 4"), "--uring-depth has no effect here");
         check(&format!("{RINGS} --reap-batch 4"), "no arm reads completions");
-        check(&format!("{RINGS} --uring-batch 4 --modes stream,rr"), "mode rr do not go together");
+        check(&format!("{RINGS} --uring-batch 4 --mode stream,rr"), "does not apply to --mode rr");
         check(&format!("{RINGS} --uring-batch 4 --uring-depth 2"), "is less than --uring-batch 4");
-        check(&format!("{RINGS} --uring-depth 4"), "keep their order as one chain");
+        check(&format!("{RINGS} --uring-depth 4"), "linked sends complete as one");
         check("--ip ipv4,ipv6 --mtu 1000,1500", "an MTU of 1000 is too small for IPv6");
-        let sink = "--primitives uring_send --topologies sink --sizes 1KiB --threads 1";
+        let sink = "--methods uring_send --network sink --sizes 1KiB --threads 1";
         let deep = planned(&format!("{sink} --uring-batch 1,4 --uring-depth 4,16")).unwrap();
         assert_eq!(deep.cells().len(), 4);
     }
 
     #[test]
     fn arms_that_an_axis_does_not_concern_are_said() {
-        let notes = |line: &str| request(&format!("--topologies loopback {line}")).unwrap().notes;
-        let others = notes("--primitives send_staged,uring_send,send --uring-batch 1,4");
+        let notes = |line: &str| request(&format!("--network loopback {line}")).unwrap().notes;
+        let others = notes("--methods send_staged,uring_send,send --uring-batch 1,4");
         assert!(others[0].starts_with("--uring-batch concerns uring_send alone"), "{others:?}");
         assert!(notes(&format!("{RINGS} --uring-batch 1,4")).is_empty());
     }

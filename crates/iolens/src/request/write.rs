@@ -2,12 +2,13 @@
 
 use iolens_engine::files::write::engines::{self, ENGINES};
 use iolens_model::file::{FileSetting, WriteAxes};
-use iolens_model::plan::{Axes, Schedule};
+use iolens_model::plan::Axes;
 
 use super::common::{Engines, block_sizes, engine_arms, known_engine};
 use super::{Chosen, Request, schedule, stated};
+use crate::axes::Wishes;
 use crate::failure::Failure;
-use crate::wishes::Wishes;
+use crate::values::List;
 
 /// The baseline of the study, unless another one is named.
 const BASELINE: &str = "write";
@@ -17,31 +18,27 @@ pub(super) fn plan(asked: Wishes, seed: u64) -> Result<Request, Failure> {
     let (primitives, baseline) = engine_arms::<Writing>(&asked, BASELINE)?;
     let sizes = block_sizes(&asked)?;
     let axes = WriteAxes {
-        destination: stated(asked.destination.clone(), "destination")?.0,
+        destination: stated(asked.target.clone(), "target")?.0,
         pattern: stated(asked.pattern.clone(), "pattern")?.0,
-        depth: asked.depth.clone().map_or(vec![FileSetting::DEPTH], |depth| depth.0),
+        depth: asked.queue_depth.clone().map_or(vec![FileSetting::DEPTH], |depth| depth.0),
         dir: asked.dir.clone(),
-        file_bytes: asked.file_bytes,
+        file_bytes: asked.file_size,
     };
     let schedule = schedule(&asked);
-    check(&schedule)?;
     let chosen = Chosen { axes: Axes::Write(axes), primitives, baseline, sizes, schedule };
     Ok(Request { plan: chosen.plan(&asked, seed)?, name: asked.name, notes: Vec::new() })
 }
 
-/// Refuses slices that write more than there is a state for: each begins with a clean
-/// region, and ends before it writes a block again.
-fn check(schedule: &Schedule) -> Result<(), Failure> {
-    let way = match schedule {
-        Schedule::Slices { .. } => return Ok(()),
-        Schedule::Window { .. } => "--window",
-        Schedule::Messages { .. } => "--messages",
-    };
-    Err(Failure::usage(format!(
-        "{way} does not go with the study write: what one long slice leaves dirty is written back \
-         while it goes on, and would be in its time\n  leave it out, or take `iolens file write` \
-         for one file"
-    )))
+/// What a plan states of these axes.
+pub(super) fn wishes(write: &WriteAxes) -> Wishes {
+    Wishes {
+        target: Some(List(write.destination.clone())),
+        pattern: Some(List(write.pattern.clone())),
+        queue_depth: Some(List(write.depth.clone())),
+        dir: write.dir.clone(),
+        file_size: write.file_bytes,
+        ..Wishes::default()
+    }
 }
 
 /// Engines that write.
@@ -59,7 +56,7 @@ impl Engines for Writing {
     }
 }
 
-/// Whether there is such an id under a key of a plan.
-pub(super) fn known(key: &str, id: &str) -> Result<(), String> {
-    known_engine::<Writing>(key, id)
+/// Whether there is such an id under a field.
+pub(super) fn known(field: &str, id: &str) -> Result<(), String> {
+    known_engine::<Writing>(field, id)
 }

@@ -25,8 +25,8 @@ pub(crate) fn mode(text: &str) -> Parsed<Mode> {
 }
 
 /// Where the ends stand.
-pub(crate) fn topology(text: &str) -> Parsed<Stand> {
-    lookup(text.trim(), "topology", &Stand::ALL, Stand::word)
+pub(crate) fn network(text: &str) -> Parsed<Stand> {
+    lookup(text.trim(), "network", &Stand::ALL, Stand::word)
 }
 
 #[cfg(test)]
@@ -40,6 +40,6 @@ mod tests {
         assert!(why.contains("a thread of its own at either end") && why.contains("1024"), "{why}");
         assert!(connections("0").is_err() && connections("many").is_err());
         assert!(mode("both").unwrap_err().contains("rr"));
-        assert_eq!(topology("auto"), Ok(Stand::Auto));
+        assert_eq!(network("auto"), Ok(Stand::Auto));
     }
 }

@@ -1,12 +1,14 @@
 //! Values of what another machine is reached with.
 
+use std::net::IpAddr;
+
 use iolens_engine::far::Launcher;
 use iolens_model::axes::Direction;
 use iolens_model::secret;
 
 use super::{Parsed, lookup};
 
-pub(crate) fn direction(text: &str) -> Parsed<Direction> {
+pub(crate) fn local_end(text: &str) -> Parsed<Direction> {
     lookup(text.trim(), "end", Direction::ALL, Direction::word)
 }
 
@@ -22,6 +24,13 @@ pub(crate) fn launcher(text: &str) -> Parsed<Launcher> {
         ));
     }
     Launcher::new(words)
+}
+
+/// An address of that machine.
+pub(crate) fn address(text: &str) -> Parsed<IpAddr> {
+    text.trim()
+        .parse()
+        .map_err(|_| format!("`{text}` is not an IP address, like 10.0.0.2 or fd00::2"))
 }
 
 /// A program on another machine; it is sent there as one line.

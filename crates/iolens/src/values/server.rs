@@ -34,8 +34,16 @@ pub(crate) fn connections(text: &str) -> Parsed<List<u32>> {
     Ok(List(distinct(all)))
 }
 
-pub(crate) fn lengths(text: &str) -> Parsed<List<Length>> {
-    list(text, "length of connections", Length::ALL, Length::word)
+/// Whether connections carry many requests.
+pub(crate) fn keep_alive(text: &str) -> Parsed<List<Length>> {
+    list(text, "value of keep-alive", &[Length::Long, Length::Short], keep_alive_word)
+}
+
+pub(crate) fn keep_alive_word(length: Length) -> &'static str {
+    match length {
+        Length::Long => "yes",
+        Length::Short => "no",
+    }
 }
 
 /// How much is offered to servers.

@@ -2,16 +2,16 @@
 
 use crate::harness::Place;
 
-const ARMS: &str = "--primitives send_staged,sendmsg_iov";
+const ARMS: &str = "--methods send_staged,sendmsg_iov";
 
 /// A place with one run of a message of 1 KiB in three fields, which can be believed: beside other
 /// tests a run may not be, says so, and is measured again elsewhere.
 fn with_a_run() -> Place {
     let run = format!(
-        "run net --sizes 1KiB --fields 3 --threads 1 --topologies loopback --quick --passes 5 \
+        "run net --sizes 1KiB --fields 3 --threads 1 --network loopback --quick --passes 5 \
          --rounds 3 --progress none {ARMS}"
     );
-    let stored = format!("ask --size 1KiB --fields 3 --topology loopback {ARMS} --stored");
+    let stored = format!("ask --size 1KiB --fields 3 --network loopback {ARMS} --stored");
     for _ in 0..4 {
         let place = Place::new();
         let done = place.run(&run);
@@ -29,7 +29,7 @@ fn with_a_run() -> Place {
 fn a_stored_run_answers_about_its_very_message() {
     let place = with_a_run();
     let id = place.json("runs --json")[0]["id"].as_str().unwrap().to_owned();
-    let question = format!("ask --size 1KiB --fields 3 --topology loopback {ARMS}");
+    let question = format!("ask --size 1KiB --fields 3 --network loopback {ARMS}");
     let done = place.run(&question);
     assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
     assert!(
@@ -49,11 +49,11 @@ fn a_stored_run_answers_about_its_very_message() {
 
 #[test]
 fn what_is_not_stored_is_refused_where_nothing_may_be_measured() {
-    let nothing = Place::new().run("ask --size 1KiB --topology loopback --stored");
+    let nothing = Place::new().run("ask --size 1KiB --network loopback --stored");
     assert_eq!(nothing.code, Some(4), "{}", nothing.stdout);
     assert!(nothing.stderr.contains("no stored run answers about 1 KiB"), "{}", nothing.stderr);
     let place = with_a_run();
-    let asked = |line: &str| place.run(&format!("ask --topology loopback {ARMS} {line}"));
+    let asked = |line: &str| place.run(&format!("ask --network loopback {ARMS} {line}"));
     let check = |line: &str, code: i32, expect: &str| {
         let done = asked(line);
         assert_eq!(done.code, Some(code), "{line}: {}", done.stdout);
@@ -71,8 +71,7 @@ fn what_is_not_stored_is_refused_where_nothing_may_be_measured() {
 #[test]
 fn a_short_run_measures_the_message_and_those_beside_it() {
     let place = Place::new();
-    let question =
-        format!("ask --size 4KiB --topology loopback {ARMS} --budget 2s --progress none");
+    let question = format!("ask --size 4KiB --network loopback {ARMS} --budget 2s --progress none");
     let answer = place.json(&format!("{question} --json"));
     assert_eq!((&answer["stored"], &answer["indicative"]), (&false.into(), &true.into()));
     let beside = answer["beside"].as_array().unwrap();

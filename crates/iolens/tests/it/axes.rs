@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::harness::Place;
 
-const RUN: &str = "run net --sizes 16KiB --threads 1 --topologies loopback --quick --passes 2 \
+const RUN: &str = "run net --sizes 16KiB --threads 1 --network loopback --quick --passes 2 \
                    --rounds 3 --progress none";
 
 /// The rows of cells, each with these columns.
@@ -21,7 +21,7 @@ fn rows<const N: usize>(place: &Place, columns: [&str; N]) -> Vec<[String; N]> {
 #[test]
 fn fields_and_protocols_have_their_cells() {
     let place = Place::new();
-    let arms = "--primitives send,sendmsg_iov --baseline send --fields 1,8 --ip ipv4,ipv6";
+    let arms = "--methods send,sendmsg_iov --baseline send --fields 1,8 --ip ipv4,ipv6";
     let done = place.run(&format!("{RUN} {arms} --verbose"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let settings: BTreeSet<_> = rows(&place, ["fields", "ip", "mtu_bytes"]).into_iter().collect();
@@ -41,7 +41,7 @@ fn fields_and_protocols_have_their_cells() {
 #[test]
 fn a_batch_is_that_many_messages_a_call() {
     let place = Place::new();
-    let arms = "--primitives send,uring_send --baseline send --uring-batch 1,4";
+    let arms = "--methods send,uring_send --baseline send --uring-batch 1,4";
     let done = place.run(&format!("{RUN} {arms}"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let columns = ["primitive", "status", "uring_batch", "uring_depth", "tx_messages_per_call"];
@@ -63,7 +63,7 @@ fn a_batch_is_that_many_messages_a_call() {
 #[test]
 fn completions_are_read_in_batches() {
     let place = Place::new();
-    let arms = "--primitives send,sendmsg_zerocopy --baseline send --reap-batch needed,1";
+    let arms = "--methods send,sendmsg_zerocopy --baseline send --reap-batch needed,1";
     let done = place.run(&format!("{RUN} {arms}"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let columns = ["primitive", "reap_batch", "zerocopy_sends", "zerocopy_completions"];

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::harness::Place;
 
-const RUN: &str = "run syscall --primitives getppid,function,read_zero,open_close,close,fsync \
-                   --threads 1 --in-a-row fill,1,100 --quick --passes 2 --rounds 3 --progress none";
+const RUN: &str = "run syscall --calls getppid,function,read_zero,open_close,close,fsync \
+                   --threads 1 --bursts full,1,100 --quick --passes 2 --rounds 3 --progress none";
 
 fn columns<const N: usize>(csv: &str, names: [&str; N]) -> Vec<[String; N]> {
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
@@ -71,9 +71,9 @@ fn calls_are_measured_and_told() {
 #[test]
 fn groups_of_calls_take_turns_in_random_order() {
     let place = Place::new();
-    let line = "run syscall --primitives getppid,clock_gettime,close,dup,fstat,futex_wake,read_bad,\
+    let line = "run syscall --calls getppid,clock_gettime,close,dup,fstat,futex_wake,read_bad,\
                 read_zero,read_file,read_pipe,write_null,write_file,write_pipe,open_close --threads 1 --quick \
-                --in-a-row fill --passes 8 --rounds 2 --progress none";
+                --bursts full --passes 8 --rounds 2 --progress none";
     let done = place.run(line);
     assert!([Some(0), Some(4)].contains(&done.code), "{}", done.stderr);
     let arms = place.run("export last --format csv --rows arms").stdout;
@@ -93,8 +93,8 @@ fn groups_of_calls_take_turns_in_random_order() {
 #[test]
 fn two_threads_share_the_work_of_a_slice() {
     let place = Place::new();
-    let line = "run syscall --primitives getppid,close,read_pipe,fault_file --threads 2 \
-                --in-a-row 5 --quick --passes 1 --rounds 3 --progress none";
+    let line = "run syscall --calls getppid,close,read_pipe,fault_file --threads 2 \
+                --bursts 5 --quick --passes 1 --rounds 3 --progress none";
     // Slices so short that a gate may not believe that both threads were at work.
     let done = place.run(line);
     assert!([Some(0), Some(4)].contains(&done.code), "{}", done.stderr);
@@ -108,13 +108,13 @@ fn two_threads_share_the_work_of_a_slice() {
 fn a_run_of_calls_that_was_cut_short_goes_on() {
     let place = Place::new();
     let mut run = place.start(
-        "run syscall --primitives getppid,read_zero --threads 1 --in-a-row fill,10 --passes 6 \
+        "run syscall --calls getppid,read_zero --threads 1 --bursts full,10 --passes 6 \
          --rounds 3 --progress plain --precision 0.1%",
     );
     run.wait_for("committed: pass 3");
     run.signal("KILL");
     run.finish();
-    let resumed = place.run("run --resume last --progress none");
+    let resumed = place.run("resume last --progress none");
     assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     let runs = place.json("runs --json");
     assert_eq!(runs[0]["end"]["stopped_by"], "passes");
@@ -136,28 +136,34 @@ fn what_is_of_another_study_is_refused() {
         assert_eq!(done.code, Some(2), "{line}: {}", done.stdout);
         assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
     };
-    refused("run syscall --topologies veth", "--topologies is of the studies net and server");
     refused(
-        "run syscall --sizes 64",
-        "--sizes is of the studies net, file, write and copy: syscall has no such axis",
+        "run syscall --network veth",
+        "run syscall has no --network; it belongs to run net and server",
     );
-    refused("run syscall --allow-sysctl", "--allow-sysctl is of the study net");
-    refused("run net --in-a-row 1", "--in-a-row is of the study syscall");
-    refused("run syscall --primitives opne", "unknown call `opne`, did you mean `open`?");
-    refused("run syscall --primitives send", "unknown call `send`");
-    refused("run net --primitives getppid", "unknown primitive `getppid`");
+    refused("run syscall --sizes 64", "run syscall has no --sizes; it belongs to run net");
+    refused(
+        "run syscall --allow-sysctl",
+        "run syscall has no --allow-sysctl; it belongs to run net",
+    );
+    refused("run net --bursts 1", "run net has no --bursts; it belongs to run syscall");
+    refused("run syscall --calls opne", "unknown call `opne`, did you mean `open`?");
+    refused("run syscall --calls send", "unknown call `send`");
+    refused("run net --methods getppid", "unknown method `getppid`");
     refused("run syscall --baseline function", "it is a control");
-    refused("run syscall --window 1s --in-a-row 10", "with --window or --messages there are none");
-    refused("run syscall --in-a-row ten", "in-a-row");
+    refused(
+        "run syscall --sequential-time 1s --bursts 10",
+        "--bursts does not apply to --sequential-time",
+    );
+    refused("run syscall --bursts ten", "'--bursts <LIST>'");
 }
 
 #[test]
 fn the_plan_is_printed_and_read_back() {
     let place = Place::new();
-    let line = "run syscall --primitives floors,close --threads 1,2 --in-a-row fill,7 --seed 3";
+    let line = "run syscall --calls floors,close --threads 1,2 --bursts full,7 --seed 3";
     let printed = place.run(&format!("{line} --print-plan"));
     assert!(printed.stdout.starts_with("study = \"syscall\"\n"), "{}", printed.stdout);
-    assert!(!printed.stdout.contains("topologies"), "{}", printed.stdout);
+    assert!(!printed.stdout.contains("network"), "{}", printed.stdout);
     std::fs::write(place.path("p.toml"), &printed.stdout).expect("written");
     let again = place.run(&format!("run {} --print-plan", place.path("p.toml").display()));
     assert_eq!(again.stdout, printed.stdout, "{}", again.stderr);

@@ -3,8 +3,8 @@
 use crate::harness::Place;
 
 /// A run of a second or so that tells halves from wholes and nothing finer.
-const TINY: &str = "run net --primitives send,sendmsg_iov --threads 1 --topologies loopback \
-                    --rounds 5 --passes 3 --delta 90% --precision 50% --progress none --json";
+const TINY: &str = "run net --methods send,sendmsg_iov --threads 1 --network loopback \
+                    --rounds 5 --passes 3 --threshold 90% --precision 50% --progress none --json";
 
 fn measured(place: &Place, further: &str) -> String {
     let run = place.json(&format!("{TINY} {further}"));

@@ -4,7 +4,7 @@
 use crate::harness::Place;
 
 /// Small enough for any folder of temporary files.
-const RUN: &str = "run copy --block 4KiB --quick --passes 2 --rounds 3 --progress none";
+const RUN: &str = "run copy --block-size 4KiB --quick --passes 2 --rounds 3 --progress none";
 
 #[test]
 fn engines_and_programs_copy_files_of_each_size() {
@@ -12,7 +12,7 @@ fn engines_and_programs_copy_files_of_each_size() {
     let dir = place.path("copies");
     std::fs::create_dir(&dir).unwrap();
     let run =
-        format!("{RUN} --primitives all --sizes 4KiB,70000B --dir {} --verbose", dir.display());
+        format!("{RUN} --engines all --file-sizes 4KiB,70000B --dir {} --verbose", dir.display());
     let mut command = place.command(&run);
     command.arg("--external").arg("bad=sh -c 'test -s \"$0\" || : > \"$1\"; exit 7' {src} {dst}");
     command.arg("--external").arg("own=sh -c 'cat \"$0\" > \"$1\"' {src} {dst}");
@@ -62,7 +62,7 @@ fn somebodys_file_is_only_read_and_has_its_own_size() {
     std::fs::write(&path, &content).unwrap();
     let file = path.display();
     let run = format!(
-        "{RUN} --file {file} --primitives read_write,copy_file_range --sync none,fsync \
+        "{RUN} --file {file} --engines read_write,copy_file_range --sync none,fsync \
          --threads 1,2"
     );
     let done = place.run(&run);
@@ -93,19 +93,19 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
         assert_eq!(done.code, Some(2), "{rest}: {}", done.stderr);
         assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
     };
-    refused(&format!("--file {file} --cache cold"), "--evict allows it");
-    refused(&format!("--file {file} --sizes 1MiB"), "which has its own size");
+    refused(&format!("--file {file} --cache cold"), "add --allow-evict");
+    refused(&format!("--file {file} --file-sizes 1MiB"), "which has its own size");
     refused(&format!("--file {}", empty.display()), "there is nothing to copy");
     refused("--file /dev/zero", "it is a character device");
-    refused("--evict", "no --file is named");
-    refused("--window 1s", "--window and --messages are not of the study copy");
-    refused("--block 1GiB", "the largest is 64 MiB");
-    refused("--primitives sendfil", "did you mean `sendfile`?");
-    refused("--baseline reflink", "it moves no bytes");
+    refused("--allow-evict", "needs --file");
     refused(
-        "--pattern random",
-        "--pattern is of the studies file and write: copy has no such axis",
+        "--sequential-time 1s",
+        "run copy has no --sequential-time; it belongs to run net, syscall and file",
     );
+    refused("--block-size 1GiB", "the largest is 64 MiB");
+    refused("--engines sendfil", "did you mean `sendfile`?");
+    refused("--baseline reflink", "it moves no bytes");
+    refused("--pattern random", "run copy has no --pattern; it belongs to run file and write");
     let program = |study: &str, external: &[&str], expect: &str| {
         let mut command = place.command(&format!("run {study} --dry-run"));
         external.iter().for_each(|text| _ = command.args(["--external", text]));
@@ -116,7 +116,11 @@ fn what_cannot_be_a_run_of_copies_is_refused() {
     program("copy", &["dd=x {src} {dst}"], "that is an arm already");
     program("copy", &["a=x {src}"], "lacks {dst}");
     program("copy", &["a=x {src} {dst}", "a=y {src} {dst}"], "--external a is there twice");
-    program("file", &["a=x {src} {dst}"], "--external is of the studies copy and server");
+    program(
+        "file",
+        &["a=x {src} {dst}"],
+        "run file has no --external; it belongs to run copy and server",
+    );
     let done = place.run(&format!("{RUN} --dir {}", place.path("nowhere").display()));
     assert_eq!(done.code, Some(4), "{}", done.stderr);
     assert!(done.stderr.contains("nowhere"), "{}", done.stderr);
@@ -128,7 +132,7 @@ fn what_a_killed_run_left_is_gone_after_the_next() {
     let dir = place.path("copies");
     std::fs::create_dir(&dir).unwrap();
     let run = format!(
-        "run copy --sizes 4MiB --primitives read_write,dd --dir {} --passes 1000 --budget 60s \
+        "run copy --file-sizes 4MiB --engines read_write,dd --dir {} --passes 1000 --budget 60s \
          --progress plain",
         dir.display()
     );
@@ -138,7 +142,7 @@ fn what_a_killed_run_left_is_gone_after_the_next() {
     running.finish();
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "the killed one had a folder");
     let next =
-        place.run(&format!("{RUN} --sizes 4KiB --primitives read_write --dir {}", dir.display()));
+        place.run(&format!("{RUN} --file-sizes 4KiB --engines read_write --dir {}", dir.display()));
     assert_eq!(next.code, Some(0), "{}", next.stderr);
     assert!(next.stderr.contains("which a killed iolens left"), "{}", next.stderr);
     assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 0);

@@ -3,7 +3,7 @@
 
 use crate::harness::Place;
 
-const RUN: &str = "run net --primitives send --sizes 1KiB --threads 2 --topologies loopback \
+const RUN: &str = "run net --methods send --sizes 1KiB --threads 2 --network loopback \
                    --quick --passes 2 --rounds 3 --progress none";
 
 /// The values of columns in the rows of slices, by the arm of each row.

@@ -21,7 +21,7 @@ const COMMANDS: [&str; 9] = [
     "compare last last",
     "rm last --yes",
     "gc --yes",
-    "run net --primitives send --sizes 1KiB --topologies loopback --quick --progress none",
+    "run net --methods send --sizes 1KiB --network loopback --quick --progress none",
 ];
 
 /// A database with one run.

@@ -42,8 +42,8 @@ fn every_finding_has_all_its_parts_for_programs_too() {
 #[test]
 fn what_the_doctor_says_of_veth_is_what_the_list_says() {
     let place = Place::new();
-    let listed = place.json("list topologies --json");
-    let veth = listed["topologies"].as_array().unwrap().iter().find(|t| t["name"] == "veth");
+    let listed = place.json("list networks --json");
+    let veth = listed["networks"].as_array().unwrap().iter().find(|t| t["name"] == "veth");
     let diagnosis = place.json("doctor --json");
     let finding = diagnosis["findings"].as_array().unwrap().iter();
     let pair = finding.clone().find(|finding| finding["name"] == "veth pair").unwrap();

@@ -2,7 +2,7 @@
 
 use crate::harness::Place;
 
-const RUN: &str = "run net --primitives send,memcpy --sizes 16KiB --threads 1 --topologies loopback \
+const RUN: &str = "run net --methods send,memcpy --sizes 16KiB --threads 1 --network loopback \
                    --quick --passes 2 --rounds 5 --progress none";
 const EXPLAIN: &str = "explain last 1 --arms send,memcpy --samples 100";
 

@@ -9,7 +9,7 @@ use crate::harness::{Finished, Place, children, is_alive};
 
 /// Two arms and a size, to this machine as if it were another one.
 const SMALL: &str = "run net --progress plain --json --passes 1 --rounds 2 --threads 1 \
-                     --primitives send_staged,sendmsg_iov --sizes 1KiB --fields 2 \
+                     --methods send_staged,sendmsg_iov --sizes 1KiB --fields 2 \
                      --peer-address 127.0.0.1";
 
 /// A launcher that is a shell's words; what it is to start is `"$@"`.
@@ -48,7 +48,7 @@ fn both_ends_are_measured_and_known() {
     for direction in ["tx", "rx"] {
         let binary = installed(&place);
         let line =
-            format!("{SMALL} --peer {launcher} --peer-binary {binary} --direction {direction}");
+            format!("{SMALL} --peer {launcher} --peer-binary {binary} --local-end {direction}");
         let done = place.run(&line);
         done.assert_ended();
         let far = &result(&done)["run"]["far"];
@@ -143,10 +143,9 @@ fn what_stands_in_the_way_at_the_other_end_is_named() {
 fn flags_that_do_not_go_together_are_refused() {
     let place = Place::new();
     for (line, expect) in [
-        ("run net --topologies host", "no other machine is named: add --peer"),
-        ("run file --peer env", "--peer is for messages to another machine"),
-        ("run net --peer env --topologies loopback", "--peer is for messages to another machine"),
-        ("run net --any-build --peer env", "--peer-binary"),
+        ("run net --network peer", "no other machine is named: add --peer"),
+        ("run net --peer env --network loopback", "--peer has no effect"),
+        ("run net --peer-any-build --peer env", "--peer-binary"),
     ] {
         let done = place.run(line);
         assert!(done.stderr.contains(expect), "{line}: {}", done.stderr);
@@ -208,12 +207,11 @@ fn an_other_end_that_stays_lost_ends_the_run() {
     let end = &result(&done)["run"]["end"];
     assert_eq!(end["stopped_by"], "lost", "{}", done.stderr);
 
-    let done = place.run("run --resume last");
+    let done = place.run("resume last");
     assert!(done.stderr.contains("no other machine is named: add --peer"), "{}", done.stderr);
     assert!(done.stderr.contains("the run reached it with `"), "{}", done.stderr);
     std::fs::remove_file(&gone).unwrap();
-    let again =
-        format!("run --progress plain --resume last --peer {launcher} --peer-binary {binary}");
+    let again = format!("resume last --progress plain --peer {launcher} --peer-binary {binary}");
     let done = place.run(&format!("{again} --peer-address 127.0.0.2"));
     assert!(done.stderr.contains("has another way between the machines"), "{}", done.stderr);
     let mut run = place.start(&format!("{again} --peer-address 127.0.0.1"));

@@ -4,7 +4,7 @@
 use crate::harness::{Place, Running, is_alive};
 
 /// Long enough that something can happen to it, with a trial of half a second.
-const LONG: &str = "run net --primitives send,sendmsg_iov --sizes 4KiB --threads 1 --topologies loopback \
+const LONG: &str = "run net --methods send,sendmsg_iov --sizes 4KiB --threads 1 --network loopback \
      --passes 400 --progress plain";
 
 fn trials(place: &Place) -> usize {
@@ -75,7 +75,9 @@ fn a_killed_run_loses_no_committed_trial_and_leaves_nothing() {
         assert!(begin.elapsed().as_secs() < 60, "the next start sweeps");
         assert!(trials(&place) >= 3, "{last}");
     }
-    let next = place.run("run net --primitives send --sizes 1KiB --threads 1 --topologies loopback --quick --passes 1");
+    let next = place.run(
+        "run net --methods send --sizes 1KiB --threads 1 --network loopback --quick --passes 1",
+    );
     assert_eq!(next.code, Some(0), "{}", next.stderr);
     let runs = place.json("runs --json");
     assert_eq!((runs.as_array().unwrap().len(), runs[0]["end"].is_null()), (2, true));
@@ -86,12 +88,12 @@ fn a_second_run_is_told_who_measures() {
     let place = Place::new();
     let mut first = place.start(LONG);
     first.wait_for("committed: pass 1");
-    let second = place.run("run net --primitives send --quick");
+    let second = place.run("run net --methods send --quick");
     assert_eq!(second.code, Some(4), "{}", second.stderr);
     let holder = format!("pid {}", first.child.id());
     assert!(second.stderr.contains(&holder) && second.stderr.contains("--wait"));
     let mut third =
-        place.start("run net --primitives send --sizes 1KiB --threads 1 --topologies loopback --quick --passes 1 --wait");
+        place.start("run net --methods send --sizes 1KiB --threads 1 --network loopback --quick --passes 1 --wait");
     third.wait_for("waiting for another run");
     first.signal("INT");
     assert_eq!(first.finish().code, Some(130));

@@ -15,7 +15,7 @@ fn long_run(place: &Place, engines: &str) -> crate::harness::Running {
     let path = place.path("theirs");
     std::fs::write(&path, vec![7; 4 << 20]).unwrap();
     let mut run = place.start(&format!(
-        "run file --file {} --sizes 4KiB --primitives {engines} --threads 1 --cache warm \
+        "run file --file {} --block-sizes 4KiB --engines {engines} --threads 1 --cache warm \
          --rounds 3 --passes 4000 --progress plain",
         path.display()
     ));
@@ -122,8 +122,8 @@ fn fills_up(place: &Place, run: &str, left: &str) -> Option<String> {
 fn a_disk_that_is_full_in_mid_trial_is_a_failed_trial_that_says_so() {
     const TEST: &str =
         "file_faults::a_disk_that_is_full_in_mid_trial_is_a_failed_trial_that_says_so";
-    let written = "run write --file-bytes 4MiB --sizes 64KiB --primitives write,mmap \
-                   --destination new";
+    let written = "run write --file-size 4MiB --block-sizes 64KiB --engines write,mmap \
+                   --target new";
     let Some(said) = fills_up(&Place::new(), written, "128k") else {
         return skip::note(TEST, "needs a mount namespace with a tmpfs");
     };
@@ -133,7 +133,7 @@ fn a_disk_that_is_full_in_mid_trial_is_a_failed_trial_that_says_so() {
     assert!(said.contains(&written) || said.contains(mapped), "{said}");
     assert!(said.lines().all(|line| line.contains("ENOSPC") || line.contains(mapped)), "{said}");
     // Beside its source there is no room for a copy any more.
-    let copied = "run copy --sizes 1MiB --primitives read_write,dd";
+    let copied = "run copy --file-sizes 1MiB --engines read_write,dd";
     let said = fills_up(&Place::new(), copied, "1200k").expect("as before");
     assert!(said.contains(full) || said.contains("No space left on device"), "{said}");
 }
@@ -149,7 +149,9 @@ fn a_folder_that_takes_no_files_is_refused_by_every_run() {
     if !may_mount(&locked) {
         return skip::note(TEST, "needs a mount namespace");
     }
-    for run in ["run file --dir", "run write --dir", "run copy --dir", "file size --block 4KiB"] {
+    for run in
+        ["run file --dir", "run write --dir", "run copy --dir", "file size --block-size 4KiB"]
+    {
         let mut command = place.in_a_mount_namespace(&locked, &format!("{run} {dir}"));
         let done = finished(command.output().unwrap());
         assert_eq!(done.code, Some(4), "{run}: {}", done.stderr);

@@ -68,7 +68,7 @@ fn the_bytes_the_count_and_the_checksum_are_right() {
     let bytes = content(FILE_BYTES);
     let place = with_file(&bytes);
     for (block, blocks) in [("1", FILE_BYTES), ("4096", 257), ("1MiB", 2)] {
-        let done = read(&place, &format!("--block {block} --checksum --xor"));
+        let done = read(&place, &format!("--block-size {block} --checksum --xor"));
         assert_eq!(number(&done, "bytes"), FILE_BYTES as u64, "{done}");
         assert_eq!(number(&done, "blocks"), blocks as u64);
         assert_eq!(number(&done, "calls"), blocks as u64, "one call for each block");
@@ -97,7 +97,7 @@ fn every_engine_gives_the_same_checksum() {
         }
         let pattern = ["sequential", "random"][index % 2];
         let options = format!(
-            "--engine {name} --block 64KiB --threads 3 --pattern {pattern} --checksum --seed 9"
+            "--engine {name} --block-size 64KiB --threads 3 --pattern {pattern} --checksum --seed 9"
         );
         let done = read(&place, &options);
         assert_eq!(done["checksum"], checksum(&bytes).as_str(), "{done}");
@@ -111,14 +111,14 @@ fn every_engine_gives_the_same_checksum() {
 fn a_short_file_ends_at_its_end() {
     let bytes = content(10_000);
     let place = with_file(&bytes);
-    let done = read(&place, "--block 4096 --count 100 --checksum");
+    let done = read(&place, "--block-size 4096 --count 100 --checksum");
     assert_eq!((number(&done, "bytes"), number(&done, "blocks")), (10_000, 3));
-    let done = read(&place, "--block 4096 --count 2 --checksum");
+    let done = read(&place, "--block-size 4096 --count 2 --checksum");
     assert_eq!((number(&done, "bytes"), number(&done, "blocks")), (8192, 2));
     assert_eq!(done["checksum"], checksum(&bytes[..8192]).as_str());
     assert_eq!(number(&done, "file_bytes"), 10_000);
     let empty = with_file(&[]);
-    let done = read(&empty, "--block 4096 --checksum --xor --threads 4");
+    let done = read(&empty, "--block-size 4096 --checksum --xor --threads 4");
     assert_eq!((number(&done, "bytes"), number(&done, "calls")), (0, 0));
     assert_eq!(done["checksum"], "0000000000000000");
 }
@@ -127,17 +127,17 @@ fn a_short_file_ends_at_its_end() {
 fn a_file_is_read_again_on_one_clock() {
     let place = with_file(&content(10_000));
     for (engine, threads) in [("read", 1), ("pread", 3), ("mmap", 2), ("mmap_populate", 1)] {
-        let options = format!("--block 4096 --loops 5 --engine {engine} --threads {threads}");
+        let options = format!("--block-size 4096 --loops 5 --engine {engine} --threads {threads}");
         let done = read(&place, &options);
         assert_eq!(number(&done, "bytes"), 50_000, "{done}");
         assert_eq!((number(&done, "blocks"), number(&done, "loops")), (15, 5), "{done}");
     }
     let path = place.path("f").display().to_string();
-    let done = place.run(&format!("file read {path} --block 4096 --loops 5"));
+    let done = place.run(&format!("file read {path} --block-size 4096 --loops 5"));
     assert!(done.stdout.contains("50000 (48.8 KiB), all of the file 5 times"), "{}", done.stdout);
     // The same bytes at the same places again have another sum.
     for sum in ["--checksum", "--xor"] {
-        let line = format!("file read PLACE/f --block 4096 --loops 2 {sum}");
+        let line = format!("file read PLACE/f --block-size 4096 --loops 2 {sum}");
         refused(&place, &line, 2, "cannot be used with");
     }
 }
@@ -145,12 +145,12 @@ fn a_file_is_read_again_on_one_clock() {
 #[test]
 fn a_seek_is_no_read() {
     let place = with_file(&content(32 << 10));
-    let done = read(&place, "--block 1KiB --threads 2 --engine read");
+    let done = read(&place, "--block-size 1KiB --threads 2 --engine read");
     let counts = ["blocks", "calls", "seeks"].map(|key| number(&done, key));
     assert_eq!(counts, [32, 33, 1], "the second thread begins in the middle: {done}");
     let path = place.path("f").display().to_string();
     let text =
-        place.run(&format!("file read {path} --block 1KiB --threads 2 --engine read")).stdout;
+        place.run(&format!("file read {path} --block-size 1KiB --threads 2 --engine read")).stdout;
     let expect = "  calls       32, 1 KiB per call; 1 more moved the position (lseek)\n";
     assert!(text.contains(expect), "{text}");
 }
@@ -159,7 +159,7 @@ fn a_seek_is_no_read() {
 fn a_person_sees_a_line_for_each_thing() {
     let place = with_file(&content(FILE_BYTES));
     let path = place.path("f").display().to_string();
-    let done = place.run(&format!("file read {path} --block 4KiB --engine pread --checksum"));
+    let done = place.run(&format!("file read {path} --block-size 4KiB --engine pread --checksum"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     for expect in [
         "pread: read ",
@@ -185,7 +185,7 @@ fn what_is_no_readable_file_is_refused() {
     let _listener = UnixListener::bind(place.path("socket")).unwrap();
     let fifo = Command::new("mkfifo").arg(place.path("fifo")).status().unwrap();
     assert!(fifo.success());
-    let read = |what: &str| format!("file read {what} --block 4096");
+    let read = |what: &str| format!("file read {what} --block-size 4096");
     refused(&place, &read("PLACE/none"), 4, "/none: ENOENT (no such file or directory)");
     refused(&place, &read("PLACE/f/below"), 4, "ENOTDIR");
     refused(&place, &read("PLACE/folder"), 4, "folder: it is a directory, no regular file");
@@ -207,26 +207,31 @@ fn what_is_no_readable_file_is_refused() {
 fn what_cannot_be_asked_for_is_a_usage_error() {
     let place = with_file(&content(100));
     let read = |options: &str| format!("file read PLACE/f {options}");
-    refused(&place, &read("--block 0"), 2, "a block of no bytes moves nothing");
-    refused(&place, &read("--block 65MiB"), 2, "the largest is 64 MiB");
-    refused(&place, &read("--block 12parsecs"), 2, "is not a size");
-    refused(&place, &read("--block 1 --count 0"), 2, "at least 1");
-    refused(&place, &read("--block 1 --threads 0"), 2, "at least 1");
-    refused(&place, &read("--block 1 --threads 2000"), 2, "the largest number is 1024");
-    refused(&place, &read("--block 1 --pattern up"), 2, "there is: sequential, random");
-    refused(&place, &read("--block 1 --engine reed"), 2, "did you mean `read`? there is: direct, ");
+    refused(&place, &read("--block-size 0"), 2, "a block of no bytes moves nothing");
+    refused(&place, &read("--block-size 65MiB"), 2, "the largest is 64 MiB");
+    refused(&place, &read("--block-size 12parsecs"), 2, "is not a size");
+    refused(&place, &read("--block-size 1 --count 0"), 2, "at least 1");
+    refused(&place, &read("--block-size 1 --threads 0"), 2, "at least 1");
+    refused(&place, &read("--block-size 1 --threads 2000"), 2, "the largest number is 1024");
+    refused(&place, &read("--block-size 1 --pattern up"), 2, "there is: sequential, random");
     refused(
         &place,
-        &read("--block 1 --engine pread --depth 4"),
+        &read("--block-size 1 --engine reed"),
         2,
-        "`pread` has one read under way at a time: --depth is for uring, ",
+        "did you mean `read`? there is: direct, ",
     );
-    refused(&place, "file read PLACE/f", 2, "--block");
+    refused(
+        &place,
+        &read("--block-size 1 --engine pread --queue-depth 4"),
+        2,
+        "`pread` has one read under way at a time: --queue-depth is for uring, ",
+    );
+    refused(&place, "file read PLACE/f", 2, "--block-size");
     refused(&place, "file", 2, "Usage");
-    refused(&place, "file size PLACE --block 4096 --time 5s", 2, "like 5s..15s");
-    refused(&place, "file size PLACE --block 4096 --time 5s..1s", 2, "the shorter one first");
-    refused(&place, "file size PLACE/none --block 4096", 4, "ENOENT");
-    refused(&place, "file size PLACE/f --block 4096", 4, "ENOTDIR");
+    refused(&place, "file size PLACE --block-size 4096 --time 5s", 2, "like 5s..15s");
+    refused(&place, "file size PLACE --block-size 4096 --time 5s..1s", 2, "the shorter one first");
+    refused(&place, "file size PLACE/none --block-size 4096", 4, "ENOENT");
+    refused(&place, "file size PLACE/f --block-size 4096", 4, "ENOTDIR");
 }
 
 #[test]
@@ -240,7 +245,7 @@ fn direct_reads_want_whole_sectors() {
         return skip::note("file_read::direct_reads_want_whole_sectors", "no O_DIRECT here");
     }
     for engine in ["direct", "uring_direct"] {
-        let line = format!("file read PLACE/f --block 511 --engine {engine}");
+        let line = format!("file read PLACE/f --block-size 511 --engine {engine}");
         refused(&place, &line, 4, "are of multiples of");
     }
 }
@@ -248,13 +253,13 @@ fn direct_reads_want_whole_sectors() {
 #[test]
 fn an_eviction_is_verified_and_comes_only_when_asked_for() {
     let place = with_file(&content(1 << 20));
-    let warm = read(&place, "--block 64KiB");
+    let warm = read(&place, "--block-size 64KiB");
     let name = "file_read::an_eviction_is_verified_and_comes_only_when_asked_for";
     if let Some(why) = warm["resident_unknown_reason"].as_str() {
         return skip::note(name, why);
     }
     assert_eq!(warm["resident_before_share"], 1.0);
-    let cold = read(&place, "--block 64KiB --evict");
+    let cold = read(&place, "--block-size 64KiB --evict");
     if ["tmpfs", "ramfs"].contains(&cold["file_system"].as_str().unwrap()) {
         assert!(cold["notes"][0].as_str().unwrap().contains("is memory"), "{cold}");
         return skip::note(name, "the folder for temporary files is in memory");
@@ -262,14 +267,14 @@ fn an_eviction_is_verified_and_comes_only_when_asked_for() {
     assert!(cold["resident_before_share"].as_f64().unwrap() <= 0.001, "{cold}");
     assert_eq!(cold["resident_after_share"], 1.0, "it was read into the page cache");
     assert!(number(&cold, "device_bytes") >= 1 << 20, "{cold}");
-    assert_eq!(number(&read(&place, "--block 64KiB"), "device_bytes"), 0);
+    assert_eq!(number(&read(&place, "--block-size 64KiB"), "device_bytes"), 0);
 }
 
 #[test]
 fn what_reads_without_any_device_is_noted() {
     let place = with_file(&[]);
     File::options().write(true).open(place.path("f")).unwrap().set_len(1 << 20).unwrap();
-    let done = read(&place, "--block 4096");
+    let done = read(&place, "--block-size 4096");
     let notes = done["notes"].to_string();
     assert!(notes.contains("is holes") || notes.contains("are zeros"), "{done}");
 }
@@ -289,7 +294,7 @@ fn a_file_that_shrinks_while_it_is_mapped_is_said_so() {
     let path = place.path("f");
     let file = File::options().write(true).open(&path).unwrap();
     file.set_len(4 << 30).unwrap();
-    let line = format!("file read {} --block 1 --engine mmap --scan", path.display());
+    let line = format!("file read {} --block-size 1 --engine mmap --scan", path.display());
     let running = place.start(&line);
     wait_until_mapped(running.child.id(), &path);
     file.set_len(0).unwrap();
@@ -306,7 +311,7 @@ fn an_interrupt_ends_the_worker() {
     let path = place.path("f");
     File::options().write(true).open(&path).unwrap().set_len(4 << 30).unwrap();
     let running =
-        place.start(&format!("file read {} --block 1 --engine mmap --scan", path.display()));
+        place.start(&format!("file read {} --block-size 1 --engine mmap --scan", path.display()));
     wait_until_mapped(running.child.id(), &path);
     let worker = children(running.child.id())[0];
     running.signal("INT");
@@ -320,7 +325,7 @@ fn an_interrupt_ends_the_worker() {
 fn a_size_is_found_and_the_file_is_gone() {
     let place = Place::new();
     let folder = place.folder.path().display().to_string();
-    let found = place.json(&format!("file size {folder} --block 512 --time 5ms..5s --json"));
+    let found = place.json(&format!("file size {folder} --block-size 512 --time 5ms..5s --json"));
     if found["limit"] == "space" {
         return skip::note("file_read::a_size_is_found_and_the_file_is_gone", "no free space");
     }
@@ -334,7 +339,7 @@ fn a_size_is_found_and_the_file_is_gone() {
 fn a_file_that_is_kept_has_the_size_and_no_holes() {
     let place = Place::new();
     let folder = place.folder.path().display().to_string();
-    let line = format!("file size {folder} --block 4096 --time 1us..2m --keep --json");
+    let line = format!("file size {folder} --block-size 4096 --time 1us..2m --keep --json");
     let done = place.run(&line);
     if done.stderr.contains("has no O_TMPFILE") {
         let name = "file_read::a_file_that_is_kept_has_the_size_and_no_holes";
@@ -346,7 +351,7 @@ fn a_file_that_is_kept_has_the_size_and_no_holes() {
     assert_eq!(bytes.len() as u64, number(&found, "bytes"));
     assert!(kept.contains(&bytes.len().to_string()));
     assert!(bytes.chunks(4096).all(|block| block.iter().any(|&byte| byte != 0)));
-    let read = place.json(&format!("file read {kept} --block 4096 --checksum --json"));
+    let read = place.json(&format!("file read {kept} --block-size 4096 --checksum --json"));
     assert_eq!(
         (&read["checksum"], &read["notes"]),
         (&checksum(&bytes).into(), &Value::Array(vec![]))
@@ -359,7 +364,7 @@ fn nothing_is_left_of_a_search_that_is_ended() {
         let place = Place::new();
         let folder = place.folder.path().display().to_string();
         let mut running =
-            place.start(&format!("file size {folder} --block 4096 --time 100s..200s --keep"));
+            place.start(&format!("file size {folder} --block-size 4096 --time 100s..200s --keep"));
         // The first size was tried, and the next one is being written.
         running.wait_for("1 MiB: ");
         let worker = children(running.child.id())[0];
@@ -378,7 +383,7 @@ fn what_grows_is_read_as_far_as_it_was() {
     let path = place.path("f");
     let file = File::options().write(true).open(&path).unwrap();
     file.set_len(64 << 20).unwrap();
-    let line = format!("file read {} --block 1 --engine mmap --json", path.display());
+    let line = format!("file read {} --block-size 1 --engine mmap --json", path.display());
     let running = place.start(&line);
     wait_until_mapped(running.child.id(), &path);
     file.write_all_at(&[1; 4096], 64 << 20).unwrap();
@@ -390,15 +395,15 @@ fn what_grows_is_read_as_far_as_it_was() {
 #[test]
 fn a_file_that_has_fewer_blocks_than_were_asked_for_is_said_to() {
     let place = with_file(&content(1024 * 4096));
-    let done = read(&place, "--block 4096 --count 4096 --loops 2");
+    let done = read(&place, "--block-size 4096 --count 4096 --loops 2");
     assert_eq!((number(&done, "blocks"), number(&done, "blocks_asked")), (2048, 8192), "{done}");
     assert_eq!(done["failure"], Value::Null, "all that there was came");
     let path = place.path("f").display().to_string();
-    let done = place.run(&format!("file read {path} --block 4096 --count 4096"));
+    let done = place.run(&format!("file read {path} --block-size 4096 --count 4096"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let said = "1024 of the 4096 asked for: the file has no more";
     assert!(done.stdout.contains(said), "{}", done.stdout);
-    let done = read(&place, "--block 4096 --count 1024");
+    let done = read(&place, "--block-size 4096 --count 1024");
     assert_eq!(number(&done, "blocks_asked"), 1024);
-    assert_eq!(read(&place, "--block 4096")["blocks_asked"], Value::Null);
+    assert_eq!(read(&place, "--block-size 4096")["blocks_asked"], Value::Null);
 }

@@ -6,13 +6,13 @@ use std::path::Path;
 use crate::harness::Place;
 
 /// Small enough for any folder of temporary files.
-const RUN: &str = "run file --file-bytes 4MiB --threads 1 --quick --passes 2 --rounds 3 \
+const RUN: &str = "run file --file-size 4MiB --threads 1 --quick --passes 2 --rounds 3 \
                    --consumer scan --progress none";
 
 #[test]
 fn a_warm_file_is_read_by_every_engine() {
     let place = Place::new();
-    let run = format!("{RUN} --primitives all --sizes 1,4KiB,64KiB --cache warm --verbose");
+    let run = format!("{RUN} --engines all --block-sizes 1,4KiB,64KiB --cache warm --verbose");
     let done = place.run(&run);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert!(done.stdout.contains("4 MiB (as asked for), made for this run"), "{}", done.stdout);
@@ -35,7 +35,7 @@ fn a_warm_file_is_read_by_every_engine() {
 #[test]
 fn a_cold_cell_is_verified_or_not_believed() {
     let place = Place::new();
-    let run = format!("{RUN} --primitives read,mmap,direct --sizes 64KiB --cache cold");
+    let run = format!("{RUN} --engines read,mmap,direct --block-sizes 64KiB --cache cold");
     let done = place.run(&run);
     let json = place.json("show last --json");
     for row in json["cells"].as_array().expect("rows") {
@@ -59,7 +59,7 @@ fn somebodys_file_is_only_read() {
     std::fs::write(&path, &content).unwrap();
     let file = path.display();
     let run = format!(
-        "run file --file {file} --sizes 4KiB --primitives read,mmap --cache warm --quick \
+        "run file --file {file} --block-sizes 4KiB --engines read,mmap --cache warm --quick \
          --passes 2 --rounds 3 --progress none"
     );
     let done = place.run(&run);
@@ -72,15 +72,12 @@ fn somebodys_file_is_only_read() {
         assert_eq!(done.code, Some(2), "{rest}: {}", done.stderr);
         assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
     };
-    refused(&format!("--file {file} --cache cold"), "--evict allows it");
-    refused(&format!("--file {file} --cache warm --dir /tmp"), "--dir is about a file of ours");
-    refused("--evict", "no --file is named");
-    refused("--sizes 128MiB", "the largest is 64 MiB");
-    refused("--primitives raed", "did you mean `read`?");
-    refused(
-        "--topologies veth",
-        "--topologies is of the studies net and server: file has no such axis",
-    );
+    refused(&format!("--file {file} --cache cold"), "add --allow-evict");
+    refused(&format!("--file {file} --cache warm --dir /tmp"), "it is about the test file");
+    refused("--allow-evict", "needs --file");
+    refused("--block-sizes 128MiB", "the largest is 64 MiB");
+    refused("--engines raed", "did you mean `read`?");
+    refused("--network veth", "run file has no --network; it belongs to run net and server");
     refused("--cache luke", "there is: warm, cold");
 }
 
@@ -109,7 +106,7 @@ fn holes_are_said_before_the_first_trial() {
     let path = place.path("holes");
     std::fs::File::create(&path).unwrap().set_len(1 << 20).unwrap();
     let run = format!(
-        "run file --file {} --sizes 4KiB --primitives read --cache warm --quick --passes 2 \
+        "run file --file {} --block-sizes 4KiB --engines read --cache warm --quick --passes 2 \
          --rounds 3 --progress none",
         path.display()
     );
@@ -120,7 +117,7 @@ fn holes_are_said_before_the_first_trial() {
 #[test]
 fn one_engine_alone_answers_with_its_rates() {
     let place = Place::new();
-    let done = place.run(&format!("{RUN} --primitives read --sizes 1,4KiB,64KiB --cache warm"));
+    let done = place.run(&format!("{RUN} --engines read --block-sizes 1,4KiB,64KiB --cache warm"));
     done.assert_ended();
     assert!(!done.stdout.contains("no answer"), "{}", done.stdout);
     assert!(!done.stdout.contains("no comparison"), "{}", done.stdout);
@@ -146,7 +143,7 @@ fn page_of(stdout: &str) -> &str {
 #[test]
 fn rates_of_small_blocks_have_three_digits() {
     let place = Place::new();
-    let run = format!("{RUN} --primitives read,pread --sizes 1,16,64KiB --cache warm --verbose");
+    let run = format!("{RUN} --engines read,pread --block-sizes 1,16,64KiB --cache warm --verbose");
     let done = place.run(&run);
     done.assert_ended();
     let lines: Vec<Vec<&str>> =

@@ -39,16 +39,16 @@ fn source(place: &Place, bytes: usize) -> Vec<u8> {
 #[test]
 fn what_was_written_is_what_is_read() {
     let place = Place::new();
-    let written = run(&place, "file write new --block 4096 --count 257 --fsync --json");
+    let written = run(&place, "file write new --block-size 4096 --count 257 --fsync --json");
     assert_eq!(written.code, Some(0), "{}", written.stderr);
     let written: serde_json::Value = serde_json::from_str(&written.stdout).unwrap();
     assert_eq!((&written["bytes"], &written["calls"]), (&(4096 * 257).into(), &257.into()));
     assert!(written["sync_time_ns"].as_u64().unwrap() > 0);
     assert_eq!(written["resident_before_share"], serde_json::Value::Null);
-    let read = run(&place, "file read new --block 1MiB --checksum --json");
+    let read = run(&place, "file read new --block-size 1MiB --checksum --json");
     let read: serde_json::Value = serde_json::from_str(&read.stdout).unwrap();
     assert_eq!(written["checksum"], read["checksum"]);
-    let text = run(&place, "file write other --block 1MiB --count 1 --engine pwrite").stdout;
+    let text = run(&place, "file write other --block-size 1MiB --count 1 --engine pwrite").stdout;
     for words in ["pwrite: wrote other", "1048576 (1 MiB)", "seconds", "rate", "resident"] {
         assert!(text.contains(words), "{text}");
     }
@@ -61,7 +61,8 @@ fn a_copy_is_the_source_at_every_block_size() {
     let content = source(&place, (1 << 20) + 3);
     for (block, engine) in [("1", "read_write"), ("4096", "copy_file_range"), ("1MiB", "sendfile")]
     {
-        let line = format!("file copy src copy-{block} --block {block} --engine {engine} --verify");
+        let line =
+            format!("file copy src copy-{block} --block-size {block} --engine {engine} --verify");
         let done = run(&place, &line);
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         assert!(done.stdout.contains("of both"), "{}", done.stdout);
@@ -78,8 +79,8 @@ fn every_engine_that_is_listed_as_working_works() {
     for engine in listed["engines"].as_array().unwrap() {
         let (name, task) = (engine["name"].as_str().unwrap(), engine["task"].as_str().unwrap());
         let line = match task {
-            "write" => format!("file write write-{name} --block 64KiB --count 3"),
-            "copy" => format!("file copy src copy-{name} --block 64KiB --verify"),
+            "write" => format!("file write write-{name} --block-size 64KiB --count 3"),
+            "copy" => format!("file copy src copy-{name} --block-size 64KiB --verify"),
             _ => continue,
         };
         let mut done = run(&place, &format!("{line} --engine {name}"));
@@ -123,27 +124,31 @@ fn every_refusal_is_one_clear_message_and_changes_nothing() {
     ];
     for (to, flag, expect) in refusals {
         for line in [
-            format!("file write {to} {flag} --block 4096 --count 2"),
-            format!("file copy src {to} {flag} --block 4096"),
+            format!("file write {to} {flag} --block-size 4096 --count 2"),
+            format!("file copy src {to} {flag} --block-size 4096"),
         ] {
             refused(&place, &line, 4, expect);
         }
     }
     for (line, code, expect) in [
-        ("file copy src src --block 1 --overwrite", 4, "that is the source itself"),
-        ("file copy src hard --block 1 --overwrite", 4, "it is the same file as src"),
-        ("file copy none new --block 1", 4, "ENOENT"),
-        ("file copy dir new --block 1", 4, "it is a directory"),
-        ("file copy fifo new --block 1", 4, "it is a FIFO"),
-        ("file copy src new --block 1 --engine reed_write", 2, "did you mean `read_write`"),
-        ("file copy src new --block 1 --engine reflink --threads 2", 2, "one call clones"),
-        ("file copy src new --block 100 --engine direct", 4, "multiples of"),
-        ("file copy src new --block 0", 2, "moves nothing"),
-        ("file copy src new --block 128MiB", 2, "the largest is 64 MiB"),
-        ("file write new --block 1 --count 0", 2, "count"),
-        ("file write new --block 1 --count 1 --engine mmap --sync dsync", 4, "--sync fdatasync"),
-        ("file write new --block 1 --count 1 --sync often", 2, "dsync"),
-        ("file write new --block 64MiB --count 99999999", 4, "free"),
+        ("file copy src src --block-size 1 --overwrite", 4, "that is the source itself"),
+        ("file copy src hard --block-size 1 --overwrite", 4, "it is the same file as src"),
+        ("file copy none new --block-size 1", 4, "ENOENT"),
+        ("file copy dir new --block-size 1", 4, "it is a directory"),
+        ("file copy fifo new --block-size 1", 4, "it is a FIFO"),
+        ("file copy src new --block-size 1 --engine reed_write", 2, "did you mean `read_write`"),
+        ("file copy src new --block-size 1 --engine reflink --threads 2", 2, "one call clones"),
+        ("file copy src new --block-size 100 --engine direct", 4, "multiples of"),
+        ("file copy src new --block-size 0", 2, "moves nothing"),
+        ("file copy src new --block-size 128MiB", 2, "the largest is 64 MiB"),
+        ("file write new --block-size 1 --count 0", 2, "count"),
+        (
+            "file write new --block-size 1 --count 1 --engine mmap --sync dsync",
+            4,
+            "--sync fdatasync",
+        ),
+        ("file write new --block-size 1 --count 1 --sync often", 2, "dsync"),
+        ("file write new --block-size 64MiB --count 99999999", 4, "free"),
     ] {
         refused(&place, line, code, expect);
     }
@@ -165,7 +170,7 @@ fn what_is_mounted_over_is_not_written_to() {
     let script = "cd $DIR/small; echo src >src; echo old >old; echo x >over; \
                   mount --bind old over; mount --bind src old; \
                   for line in 'copy src over' 'copy src old' 'write over --count 1'; do \
-                  $TOOL file $line --block 4096 --overwrite; echo code $?; done; cat src";
+                  $TOOL file $line --block-size 4096 --overwrite; echo code $?; done; cat src";
     let test = "file_write::what_is_mounted_over_is_not_written_to";
     let Some(done) = in_tmpfs(test, &place, "1m", script) else { return };
     assert_eq!(done.stdout, "code 4\ncode 4\ncode 4\nsrc\n", "{}", done.stderr);
@@ -178,10 +183,10 @@ fn what_is_mounted_over_is_not_written_to() {
 fn a_full_file_system_is_said_before_and_when_it_happens() {
     let place = Place::new();
     // A file whose blocks are where none is written counts as room before.
-    let script = "cd $DIR/small; $TOOL file write new --block 4096 --count 300; echo code $?; ls; \
+    let script = "cd $DIR/small; $TOOL file write new --block-size 4096 --count 300; echo code $?; ls; \
                   for engine in write mmap uring_fixed; do rm -f old; \
                   dd if=/dev/zero of=old bs=4096 seek=1000 count=230 2>/dev/null; \
-                  $TOOL file write old --overwrite --block 4096 --count 200 --engine $engine >&2; \
+                  $TOOL file write old --overwrite --block-size 4096 --count 200 --engine $engine >&2; \
                   echo code $?; stat -c %s old; done; ls";
     let test = "file_write::a_full_file_system_is_said_before_and_when_it_happens";
     let Some(done) = in_tmpfs(test, &place, "1m", script) else { return };
@@ -198,7 +203,7 @@ fn a_limit_of_the_process_is_an_error_and_leaves_nothing() {
     source(&place, 100_000);
     for task in ["write new --count 99", "copy src new", "copy src new --engine sendfile"] {
         let tool = place.command("");
-        let script = format!("ulimit -f 8; exec \"$TOOL\" file {task} --block 4096");
+        let script = format!("ulimit -f 8; exec \"$TOOL\" file {task} --block-size 4096");
         let mut shell = Command::new("sh");
         shell.args(["-c", &script]).env("TOOL", tool.get_program()).current_dir(folder(&place));
         shell.env("IOLENS_LOCK_DIR", place.folder.path());
@@ -217,7 +222,7 @@ fn a_limit_of_the_process_is_an_error_and_leaves_nothing() {
 fn what_is_interrupted_or_killed_leaves_nothing() {
     let place = Place::new();
     // Long enough to be interrupted on any machine: each block goes to the device.
-    let line = "file write new --block 512 --count 1000000 --sync dsync";
+    let line = "file write new --block-size 512 --count 1000000 --sync dsync";
     for signal in ["INT", "TERM", "KILL"] {
         let mut command = place.command(line);
         command.current_dir(folder(&place)).stderr(std::process::Stdio::piped());
@@ -249,7 +254,7 @@ fn an_existing_file_keeps_its_inode_and_loses_its_end() {
     let old = folder(&place).join("old");
     std::fs::write(&old, vec![1; 9000]).unwrap();
     let inode = std::fs::metadata(&old).unwrap().ino();
-    let done = run(&place, "file copy src old --overwrite --block 4096 --verify");
+    let done = run(&place, "file copy src old --overwrite --block-size 4096 --verify");
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert!(done.stdout.contains("copied over an existing file"), "{}", done.stdout);
     assert!(std::fs::read(&old).unwrap() == content);
@@ -261,8 +266,8 @@ fn between_two_kinds_of_file_system_nothing_falls_back() {
     let place = Place::new();
     let script = "cd $DIR; head -c 10000 /dev/zero >src; \
                   for engine in copy_file_range reflink; do \
-                  $TOOL file copy src small/new --block 4096 --engine $engine; echo code $?; done; \
-                  $TOOL file copy src small/new --block 4096 --verify >/dev/null; echo code $?; \
+                  $TOOL file copy src small/new --block-size 4096 --engine $engine; echo code $?; done; \
+                  $TOOL file copy src small/new --block-size 4096 --verify >/dev/null; echo code $?; \
                   stat -f -c %T src small";
     let test = "file_write::between_two_kinds_of_file_system_nothing_falls_back";
     let Some(done) = in_tmpfs(test, &place, "1m", script) else { return };

@@ -229,8 +229,8 @@ fn who_connects_to_every_nameless_socket_fails_no_trial() {
     let run = std::thread::scope(|scope| {
         scope.spawn(|| silent_caller(&stop));
         let run = place.run(
-            "run net --primitives send,unix_stream,pipe --baseline send --sizes 1KiB --threads 1 \
-             --topologies loopback --rounds 2 --slice 5ms --passes 2 --json",
+            "run net --methods send,unix_stream,pipe --baseline send --sizes 1KiB --threads 1 \
+             --network loopback --rounds 2 --slice 5ms --passes 2 --json",
         );
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
         run

@@ -181,7 +181,7 @@ fn what_is_refused_is_named_and_others_go_on() {
 #[test]
 fn nothing_is_measured_for_a_run_of_another_machine() {
     let (place, _) = three_hosts();
-    for line in ["run --resume aa000001", "confirm aa000001", "explain aa000001"] {
+    for line in ["resume aa000001", "confirm aa000001", "explain aa000001"] {
         refused(&place, line, 2, &["aa000001", "it was measured on alpha and imported from "]);
     }
     refused(&place, "report aa000001 aa000001", 2, &["named twice"]);

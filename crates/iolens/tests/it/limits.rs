@@ -34,8 +34,8 @@ pub(crate) fn started_by(mut command: Command, inner: &Command) -> Command {
 #[test]
 fn zero_copy_that_cannot_fit_is_skipped_with_the_arithmetic() {
     let place = Place::new();
-    let run = "run net --primitives send_staged,sendmsg_zerocopy --sizes 1KiB,1MiB --threads 1 \
-               --topologies loopback --quick --passes 2";
+    let run = "run net --methods send_staged,sendmsg_zerocopy --sizes 1KiB,1MiB --threads 1 \
+               --network loopback --quick --passes 2";
     let done = run_with_little_locked_memory(&place, run);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let csv = place.run("export last --format csv").stdout;
@@ -53,8 +53,8 @@ fn zero_copy_that_cannot_fit_is_skipped_with_the_arithmetic() {
 #[test]
 fn a_baseline_that_cannot_fit_is_a_run_without_numbers_and_with_the_reason() {
     let place = Place::new();
-    let run = "run net --primitives sendmsg_zerocopy --sizes 1MiB --threads 1 \
-               --topologies loopback --quick --passes 2";
+    let run = "run net --methods sendmsg_zerocopy --sizes 1MiB --threads 1 \
+               --network loopback --quick --passes 2";
     let done = run_with_little_locked_memory(&place, run);
     assert_eq!(done.code, Some(4), "{}{}", done.stdout, done.stderr);
     let csv = place.run("export last --format csv").stdout;
@@ -64,8 +64,8 @@ fn a_baseline_that_cannot_fit_is_a_run_without_numbers_and_with_the_reason() {
 #[test]
 fn buffers_that_cannot_be_registered_are_skipped_with_the_arithmetic() {
     let place = Place::new();
-    let run = "run net --primitives send,write,uring_send_zc_fixed --baseline send --sizes 16KiB \
-               --threads 1 --topologies loopback --quick --passes 2 --rounds 3";
+    let run = "run net --methods send,write,uring_send_zc_fixed --baseline send --sizes 16KiB \
+               --threads 1 --network loopback --quick --passes 2 --rounds 3";
     let done = run_with_little_locked_memory(&place, run);
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let csv = place.run("export last --format csv").stdout;
@@ -94,8 +94,8 @@ fn run_with_optmem(place: &Place, bytes: u32, line: &str) -> Finished {
 #[test]
 fn zero_copy_without_memory_for_notifications_is_skipped_or_waits() {
     let place = Place::new();
-    let run = "run net --primitives send,write,sendmsg_zerocopy --baseline send --sizes 64KiB \
-               --threads 1 --topologies loopback --quick --passes 1 --rounds 3";
+    let run = "run net --methods send,write,sendmsg_zerocopy --baseline send --sizes 64KiB \
+               --threads 1 --network loopback --quick --passes 1 --rounds 3";
     // Less than one notification takes (`struct sk_buff` and the
     // least head of one).
     let done = run_with_optmem(&place, 500, run);

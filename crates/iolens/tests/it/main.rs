@@ -36,6 +36,7 @@ mod pipes;
 mod plans;
 mod pty;
 mod receivers;
+mod renamed;
 mod resume;
 #[path = "../../../store/tests/it/sample.rs"]
 mod sample;

@@ -3,11 +3,11 @@
 use crate::harness::Place;
 
 /// 3 discarded rounds and 20 that count.
-const SMALL: &str = "run net --primitives send,sendmsg_iov,memcpy --sizes 256,16KiB \
-                     --threads 1,2 --quick --passes 2 --topologies loopback --progress plain";
+const SMALL: &str = "run net --methods send,sendmsg_iov,memcpy --sizes 256,16KiB \
+                     --threads 1,2 --quick --passes 2 --network loopback --progress plain";
 
 /// Arms where a test is not about them.
-const ARMS: &str = "--primitives send_staged,send,sendmsg_iov,memcpy";
+const ARMS: &str = "--methods send_staged,send,sendmsg_iov,memcpy";
 
 #[test]
 fn a_run_answers_and_can_be_looked_at_again() {
@@ -84,10 +84,10 @@ fn reports_can_be_written(place: &Place) {
 #[test]
 fn the_classic_ways_measure_each_arm_once() {
     let place = Place::new();
-    for how in ["--window 50ms", "--messages 500"] {
+    for how in ["--sequential-time 50ms", "--sequential-messages 500"] {
         let done = place.run(&format!(
-            "run net --primitives send,sendmsg_iov --sizes 4KiB --threads 2 {how} \
-             --topologies loopback --progress none"
+            "run net --methods send,sendmsg_iov --sizes 4KiB --threads 2 {how} \
+             --network loopback --progress none"
         ));
         assert_eq!(done.code, Some(0), "{how}: {}", done.stderr);
         let rows = place.run("export last --format csv --rows slices").stdout;
@@ -103,7 +103,7 @@ fn the_classic_ways_measure_each_arm_once() {
 /// One way to measure, in tests of their own: they take turns with all others.
 fn works(how: &str) {
     let line = format!(
-        "run net --quick --passes 1 --sizes 1KiB --topologies loopback --progress plain {how}"
+        "run net --quick --passes 1 --sizes 1KiB --network loopback --progress plain {how}"
     );
     let done = Place::new().run(&line);
     assert!(done.code.is_some_and(|code| code < 2), "{how}: {}", done.stderr);
@@ -117,13 +117,13 @@ fn arms_are_measured_in_processes_of_their_own() {
 
 #[test]
 fn prepared_iovecs_are_measured() {
-    works(&format!("{ARMS} --iovec prepared"));
+    works(&format!("{ARMS} --iovec prebuilt"));
 }
 
 /// With rings of twice the last-level cache each, hence few of them.
 #[test]
 fn cold_working_sets_are_measured() {
-    works(&format!("{ARMS} --working-set cold --fields 1"));
+    works(&format!("{ARMS} --send-memory cold --fields 1"));
 }
 
 #[test]
@@ -133,12 +133,12 @@ fn more_threads_than_processors_are_measured() {
 
 #[test]
 fn bare_loops_are_measured() {
-    works("--primitives send,bare_send,null --baseline send");
+    works("--methods send,bare_send,null --baseline send");
 }
 
 #[test]
 fn one_arm_alone_is_measured_and_judged_strictly() {
-    works("--primitives send --strict");
+    works("--methods send --strict");
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn requests_are_answered_by_every_arm_and_timed_one_by_one() {
     let place = Place::new();
     for threads in [1, 2] {
         let line = format!(
-            "run net --modes rr --primitives send_staged,sendmsg_iov,sendmsg_zerocopy,memcpy \
-             --sizes 1KiB --threads {threads} --topologies loopback --quick --passes 2"
+            "run net --mode rr --methods send_staged,sendmsg_iov,sendmsg_zerocopy,memcpy \
+             --sizes 1KiB --threads {threads} --network loopback --quick --passes 2"
         );
         let done = place.run(&line);
         assert_eq!(done.code, Some(0), "{}", done.stderr);
@@ -174,11 +174,11 @@ fn requests_are_answered_by_every_arm_and_timed_one_by_one() {
 #[test]
 fn lists_come_from_the_registry() {
     let place = Place::new();
-    let shown = place.run("list primitives").stdout;
+    let shown = place.run("list methods").stdout;
     assert!(shown.contains("send_staged") && !shown.contains("bare_send"), "{shown}");
-    assert!(place.run("list primitives --all").stdout.contains("bare_send"));
-    let listed = place.json("list primitives --json");
-    let send = listed["primitives"].as_array().unwrap().iter().find(|p| p["name"] == "send");
+    assert!(place.run("list methods --all").stdout.contains("bare_send"));
+    let listed = place.json("list methods --json");
+    let send = listed["methods"].as_array().unwrap().iter().find(|p| p["name"] == "send");
     assert_eq!(send.unwrap()["available"], true, "{listed}");
     let shown = place.run("list transports").stdout;
     assert!(shown.contains("unix_stream") && shown.contains("vsock"), "{shown}");
@@ -194,8 +194,9 @@ fn lists_come_from_the_registry() {
 fn docs_of_what_is_listed_are_up_to_date() {
     let compiled = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled, Into::into);
-    for what in ["primitives", "calls", "models", "metrics"] {
-        let there = std::fs::read_to_string(package.join(format!("../../docs/{what}.md")));
+    for what in ["methods", "calls", "models", "metrics"] {
+        let file = if what == "methods" { "primitives" } else { what };
+        let there = std::fs::read_to_string(package.join(format!("../../docs/{file}.md")));
         let made = Place::new().run(&format!("list {what} --markdown")).stdout;
         assert!(there.is_ok_and(|text| text == made), "out of date: run `cargo xtask docs`");
     }

@@ -33,7 +33,10 @@ fn on_a_terminal(place: &Place, term: &str, keys: &str) -> Option<Finished> {
 fn without_a_terminal_it_is_help() {
     let done = Place::new().run("");
     assert_eq!(done.code, Some(2), "{}", done.stdout);
-    assert!(done.stderr.contains("Usage: iolens") && done.stderr.contains("Start with: "));
+    assert!(
+        done.stderr.contains("Usage: iolens")
+            && done.stderr.contains("Start here:  iolens run net --quick")
+    );
 }
 
 #[test]
@@ -47,7 +50,7 @@ fn a_plain_terminal_is_asked_line_by_line_and_shown_the_command() {
         );
     };
     assert_eq!(done.code, Some(0), "{}", done.stdout);
-    let command = "iolens run net --topologies loopback --quick";
+    let command = "iolens run net --network loopback --quick";
     assert!(done.stdout.contains(command), "{}", done.stdout);
     assert!(!done.stdout.contains('\u{1b}'), "it draws nothing: {}", done.stdout);
     assert!(!place.path("data").exists(), "nothing is measured");
@@ -60,7 +63,7 @@ fn a_value_that_cannot_be_is_asked_for_again() {
         return skip::note("menu::a_value_that_cannot_be_is_asked_for_again", "needs script(1)");
     };
     assert!(done.stdout.contains("is not a size"), "{}", done.stdout);
-    let command = "iolens ask --size 12KiB --connections 40 --fields 3 --mode stream --topology \
+    let command = "iolens ask --size 12KiB --connections 40 --fields 3 --mode stream --network \
                    loopback";
     assert!(done.stdout.contains(command), "{}", done.stdout);
 }
@@ -101,12 +104,16 @@ fn going_back_leaves_nothing_of_what_was_answered() {
     assert_eq!(pty.screen(), first);
     // To the command and back over it, and over values that were typed.
     pty.press("2");
-    let typed = [("How large", 1, "12 parsecs"), ("How large", 2, "12KiB"), ("Over how", 1, "")];
-    for (question, times, value) in typed.into_iter().chain([("Of how many", 1, "")]) {
+    let typed = [
+        ("How large", 1, "12 parsecs"),
+        ("How large", 2, "12KiB"),
+        ("How many connections", 1, ""),
+    ];
+    for (question, times, value) in typed.into_iter().chain([("How many separate", 1, "")]) {
         pty.until_asked(question, times);
         pty.press(&format!("{value}\r"));
     }
-    pty.until_asked("What travels?", 1);
+    pty.until_asked("One-way stream", 1);
     pty.press("1");
     pty.until_asked("Where?", 2);
     let before = pty.screen();
@@ -128,7 +135,7 @@ fn esc_leaves_a_question_whose_answer_is_typed() {
     pty.press("2");
     pty.until_asked("How large", 1);
     pty.press("12KiX\u{7f}B\r");
-    pty.until_asked("Over how", 1);
+    pty.until_asked("How many connections", 1);
     assert!(!pty.said.contains("is not a size"), "the X was taken back: {:?}", pty.said);
     pty.press("7\u{1b}");
     assert_eq!(child.wait().unwrap().code(), Some(0));

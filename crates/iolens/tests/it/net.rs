@@ -51,8 +51,8 @@ fn agreeing(place: &Place, send: &str, recv: &str) -> [Value; 2] {
 
 /// What sends and works here.
 fn primitives(place: &Place) -> Vec<Value> {
-    let listed = place.json("list primitives --all --json");
-    let all = listed["primitives"].as_array().unwrap().clone();
+    let listed = place.json("list methods --all --json");
+    let all = listed["methods"].as_array().unwrap().clone();
     let sends = |entry: &Value| {
         entry["transport"] == "tcp" && entry["name"] != "memcpy" && entry["name"] != "null"
     };
@@ -93,7 +93,7 @@ fn every_receiver_gets_all_of_it() {
         }
         let name = entry["name"].as_str().unwrap();
         let send = "sendmsg_zerocopy --size 256KiB --messages 20";
-        let recv = format!("--receiver {name} --receive-size 1MiB --fields 4");
+        let recv = format!("--receiver {name} --recv-size 1MiB --fields 4");
         let [_, received] = agreeing(&place, send, &recv);
         assert_eq!(number(&received, "bytes"), 20 << 18, "{received}");
         assert_eq!(
@@ -185,7 +185,7 @@ fn refused(line: &str, code: i32, expect: &str) {
 #[test]
 fn what_cannot_be_is_refused_before_anybody_connects() {
     let send = |rest: &str| format!("net send {rest} --listen :0");
-    refused(&send("sendd --size 1KiB"), 2, "unknown primitive `sendd`, did you mean `send`?");
+    refused(&send("sendd --size 1KiB"), 2, "unknown method `sendd`, did you mean `send`?");
     refused(&send("memcpy --size 1KiB"), 2, "`memcpy` cannot send to anybody: it is a control");
     refused(&send("null --size 1KiB"), 2, "`null` cannot send to anybody: it is a control");
     refused(&send("unix_stream --size 1KiB"), 2, "by hand it is TCP");
@@ -196,13 +196,13 @@ fn what_cannot_be_is_refused_before_anybody_connects() {
     refused(&send("send --size 1 --messages 1 --window 1s"), 2, "cannot be used with");
     refused(&send("send --size 1 --cpus 8000"), 2, "cannot use CPU 8000");
     refused(&send("send --size 1 --congestion warp"), 2, "the congestion control `warp`: ENOENT");
-    refused(&send("send --size 1 --working-set tepid"), 2, "unknown working set `tepid`");
+    refused(&send("send --size 1 --send-memory tepid"), 2, "unknown send memory `tepid`");
     refused("net send send --size 1 --listen 5001", 2, "`5001` is not an address: it has no port");
     refused("net send send --size 1 --listen ::1:0", 2, "stands in brackets");
     refused("net send send --size 1 --listen 192.0.2.1:0", 4, "no device of this machine");
     refused("net recv localhost", 2, "it has no port");
     refused("net recv :1 --receiver rcv", 2, "unknown receiver `rcv`, did you mean `recv`?");
-    refused("net recv :1 --receive-size 1GiB", 2, "the largest is 64 MiB");
+    refused("net recv :1 --recv-size 1GiB", 2, "the largest is 64 MiB");
     refused("net receive :1", 2, "recv");
 }
 
@@ -435,7 +435,7 @@ fn help(line: &str) -> String {
 #[test]
 fn the_help_of_both_ends_has_examples() {
     insta::assert_snapshot!(help("net --help"), @r#"
-    One transfer by hand, in the foreground: perf stat, strace or taskset can stand in front
+    Send or receive one transfer, under perf, strace or taskset if you like
 
     Usage: iolens net <COMMAND>
 
@@ -458,10 +458,10 @@ fn the_help_of_the_sending_end_says_who_is_a_client() {
     insta::assert_snapshot!(help("net send --help"), @r#"
     Listen, send to those who connect, and say what that took
 
-    Usage: iolens net send [OPTIONS] --listen <ADDR> --size <SIZE> <PRIMITIVE>
+    Usage: iolens net send [OPTIONS] --listen <ADDR> --size <SIZE> <METHOD>
 
     Arguments:
-      <PRIMITIVE>  How to send, by id (see `iolens list primitives`)
+      <METHOD>  How to send, by id (see `iolens list methods`)
 
     Options:
           --listen <ADDR>      Where to listen: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for
@@ -472,8 +472,8 @@ fn the_help_of_the_sending_end_says_who_is_a_client() {
           --messages <N>       Messages for each client
           --window <TIME>      Send for this long [default: 5s]
           --fields <N>         Fields per message, 1 to 64 [default: 8]
-          --iovec <WHEN>       When an iovec is built: per_message, prepared [default: per_message]
-          --working-set <HOW>  Memory that is sent from: hot, cold [default: hot]
+          --iovec <WHEN>       Build the iovec per-message, or once: prebuilt [default: per-message]
+          --send-memory <HOW>  Memory that is sent from: hot, cold [default: hot]
           --json               Print the result as JSON
       -h, --help               Print help
 
@@ -505,13 +505,13 @@ fn the_help_of_the_receiving_end_says_what_counts_messages() {
       <ADDR>  Where `net send` listens: 127.0.0.1:5001, [::1]:5001, NAME:5001, or :5001 for 127.0.0.1
 
     Options:
-          --receiver <ID>        How to receive, by id (see `iolens list receivers`) [default: recv]
-          --size <SIZE>          Size of a message, to count them
-          --connections <N>      Connections to make, each with a thread of its own [default: 1]
-          --receive-size <SIZE>  Bytes asked of one call, whatever the message size [default: 128KiB]
-          --fields <N>           Fields per message, for a receiver that scatters, 1 to 64 [default: 8]
-          --json                 Print the result as JSON
-      -h, --help                 Print help
+          --receiver <ID>     How to receive, by id (see `iolens list receivers`) [default: recv]
+          --size <SIZE>       Size of a message, to count them
+          --connections <N>   Connections to make, each with a thread of its own [default: 1]
+          --recv-size <SIZE>  Bytes asked of one call, whatever the message size [default: 128KiB]
+          --fields <N>        Fields per message, for a receiver that scatters, 1 to 64 [default: 8]
+          --json              Print the result as JSON
+      -h, --help              Print help
 
     The machine and its network:
           --cpus <LIST>           Processors to bind the threads to, in turn [default: none is bound]

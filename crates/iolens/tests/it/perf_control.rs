@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::harness::{Finished, Place};
 
-const RUN: &str = "run net --primitives send --sizes 1KiB --threads 2 --topologies loopback \
+const RUN: &str = "run net --methods send --sizes 1KiB --threads 2 --network loopback \
                    --quick --passes 2 --rounds 3 --progress none";
 
 /// The run, with both pipes.

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::harness::{Finished, Place, finished};
 use crate::skip;
 
-const RUN: &str = "run net --primitives send --sizes 16KiB --threads 1 --topologies loopback \
+const RUN: &str = "run net --methods send --sizes 16KiB --threads 1 --network loopback \
                    --quick --passes 2 --rounds 3 --progress none --verbose";
 
 /// Prose as one line.
@@ -22,7 +22,7 @@ fn a_run_on_one_cpu_says_that_both_ends_share_it() {
     assert!(said.contains("Both ends share CPU 0"), "{said}");
     // A server and its client are two ends too.
     let done = place.run(
-        "run server --primitives epoll_lt --connections 2 --load closed --quick --passes 2 \
+        "run server --models epoll_lt --connections 2 --load closed --quick --passes 2 \
          --budget 5s --cpus 0 --progress none --verbose",
     );
     done.assert_ended();

@@ -23,8 +23,8 @@ fn a_reader_that_has_gone_is_no_error() {
     store.append_trial("ab000001", &sample::trial(1, 0)).unwrap();
     drop(store);
     for line in [
-        "list primitives",
-        "list primitives --json",
+        "list methods",
+        "list methods --json",
         "list metrics",
         "runs",
         "runs --json",
@@ -33,7 +33,7 @@ fn a_reader_that_has_gone_is_no_error() {
         "run --help",
         "--version",
         "run net --print-plan",
-        "run net --dry-run --topologies loopback",
+        "run net --dry-run --network loopback",
         "show last",
         "show last --json",
         "export last --format csv",
@@ -47,7 +47,7 @@ fn a_reader_that_has_gone_is_no_error() {
 
 #[test]
 fn a_run_whose_answer_nobody_reads_is_stored() {
-    const RUN: &str = "run net --primitives send --sizes 1KiB --threads 1 --topologies loopback \
+    const RUN: &str = "run net --methods send --sizes 1KiB --threads 1 --network loopback \
                        --quick --passes 1 --progress none";
     let place = Place::new();
     for line in [RUN.to_owned(), format!("{RUN} --json")] {
@@ -63,7 +63,7 @@ fn a_run_whose_answer_nobody_reads_is_stored() {
 #[test]
 fn neither_output_being_read_is_no_panic() {
     let place = Place::new();
-    for (line, expect) in [("list primitives", 0), ("show last", 4), ("run net --sizes 0", 2)] {
+    for (line, expect) in [("list methods", 0), ("show last", 4), ("run net --sizes 0", 2)] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = place.command(line);

@@ -3,8 +3,8 @@
 use crate::harness::Place;
 
 /// A plan that any build can measure, in an instant.
-const SMALL: &str = "primitives = [\"send\", \"sendmsg_iov\"]\nsizes = \"1KiB\"\nthreads = 1\n\
-                     topologies = \"loopback\"\nquick = true\npasses = 1\nrounds = 3\nseed = 7\n";
+const SMALL: &str = "methods = [\"send\", \"sendmsg_iov\"]\nsizes = \"1KiB\"\nthreads = 1\n\
+                     network = \"loopback\"\nquick = true\npasses = 1\nrounds = 3\nseed = 7\n";
 
 fn with_plan(text: &str) -> (Place, String) {
     let place = Place::new();
@@ -30,12 +30,12 @@ fn a_plan_file_is_measured_and_flags_go_before_it() {
 #[test]
 fn a_printed_plan_is_a_plan_file_for_the_same_plan() {
     let (place, file) = with_plan(SMALL);
-    let printed = place.run(&format!("run {file} --print-plan --delta 2% --name x")).stdout;
-    assert!(printed.contains("sizes = [\"1KiB\"]\n") && printed.contains("delta = \"2%\"\n"));
+    let printed = place.run(&format!("run {file} --print-plan --threshold 2% --name x")).stdout;
+    assert!(printed.contains("sizes = [\"1KiB\"]\n") && printed.contains("threshold = \"2%\"\n"));
     let copy = place.path("copy.toml");
     std::fs::write(&copy, &printed).unwrap();
     assert_eq!(place.run(&format!("run {} --print-plan", copy.display())).stdout, printed);
-    let json = |file: &str| place.json(&format!("run {file} --delta 2% --print-plan --json"));
+    let json = |file: &str| place.json(&format!("run {file} --threshold 2% --print-plan --json"));
     assert_eq!(json(&file), json(&copy.display().to_string()));
     assert_eq!(json(&file)["seed"], 7);
     assert!(!place.path("data").exists(), "nothing is measured");
@@ -59,7 +59,7 @@ fn a_dry_run_names_the_cells_and_arms_and_measures_nothing() {
 fn a_dry_run_says_what_searches_take_and_have() {
     let place = Place::new();
     let of = |more: &str| {
-        let what = "run server --quick --primitives epoll_lt,poll --topologies loopback --dry-run";
+        let what = "run server --quick --models epoll_lt,poll --network loopback --dry-run";
         place.json(&format!("{what} --json {more}"))["searches"].clone()
     };
     assert!(of("").is_null());
@@ -101,7 +101,7 @@ fn a_mistake_in_a_plan_file_is_found_for_the_user() {
         assert!(!place.path("data").exists());
     };
     check("threads = 1\n\nsize = 4", "3:1: unknown key `size`, did you mean `sizes`?");
-    check("primitives = [\"sendd\"]", "1:15: unknown primitive `sendd`, did you mean `send`?");
+    check("methods = [\"sendd\"]", "1:12: unknown method `sendd`, did you mean `send`?");
     check("sizes = \"64kB\"", "1:9: sizes: `64kB` is not a size");
     check("sizes = [1", "1:");
 }

@@ -3,8 +3,8 @@
 
 use crate::harness::Place;
 
-const RUN: &str = "run net --primitives send,sendmsg_zerocopy --baseline send --sizes 64KiB \
-                   --threads 2 --topologies loopback --quick --passes 2 --rounds 3 \
+const RUN: &str = "run net --methods send,sendmsg_zerocopy --baseline send --sizes 64KiB \
+                   --threads 2 --network loopback --quick --passes 2 --rounds 3 \
                    --progress none --receivers recv,recv_trunc,recvmsg_iov,splice_rx";
 
 /// A column of the rows of cells, with the receiver and the arm of each.
@@ -23,7 +23,7 @@ fn column(place: &Place, name: &str) -> Vec<(String, String, String)> {
 fn every_receiver_has_its_cells_and_its_copies() {
     let place = Place::new();
     for mode in ["stream", "rr"] {
-        let done = place.run(&format!("{RUN} --modes {mode} --verbose"));
+        let done = place.run(&format!("{RUN} --mode {mode} --verbose"));
         assert_eq!(done.code, Some(0), "{}", done.stderr);
         assert!(done.stdout.contains("Receivers beside each other"), "{}", done.stdout);
         let copies = |receiver: &str| {
@@ -71,7 +71,7 @@ fn what_stays_armed_counts_its_re_arms() {
     // several takes.
     for mode in ["stream", "rr"] {
         let done =
-            place.run(&format!("{RUN},uring_recv_multishot --receive-size 16KiB --modes {mode}"));
+            place.run(&format!("{RUN},uring_recv_multishot --recv-size 16KiB --mode {mode}"));
         if done.code == Some(4) {
             let why = "cannot receive with uring_recv_multishot here: ";
             assert!(done.stderr.contains(why), "{}", done.stderr);

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use crate::harness::{Place, Running};
 
-const LONG: &str = "run net --primitives send,sendmsg_iov --baseline send --sizes 1KiB,4KiB \
-                    --threads 1 --topologies loopback --rounds 5 --seed 7 --progress plain \
-                    --passes 6 --delta 50% --precision 0.1%";
+const LONG: &str = "run net --methods send,sendmsg_iov --baseline send --sizes 1KiB,4KiB \
+                    --threads 1 --network loopback --rounds 5 --seed 7 --progress plain \
+                    --passes 6 --threshold 50% --precision 0.1%";
 
 fn only_run(place: &Place) -> Value {
     let runs = place.json("runs --json");
@@ -40,7 +40,7 @@ fn cut_short(place: &Place, how: &str) -> Running {
 fn goes_on(place: &Place) {
     let before = only_run(place);
     assert!(before["trials"].as_u64().unwrap() >= 3);
-    let resumed = place.run("run --resume last --progress plain");
+    let resumed = place.run("resume last --progress plain");
     assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     assert!(resumed.stderr.contains("going on with run"), "{}", resumed.stderr);
     assert!(!resumed.stderr.contains("committed: pass 1,"), "{}", resumed.stderr);
@@ -66,9 +66,13 @@ fn goes_on(place: &Place) {
     // The contrasts rest on one trial of each of the six passes.
     let answer = place.json("show last --json").to_string();
     assert!(answer.contains("\"n\":6") && !answer.contains("\"n\":7"), "{answer}");
-    let again = place.run("run --resume last");
+    let again = place.run("resume last");
     assert_eq!(again.code, Some(2), "{}", again.stderr);
-    assert!(again.stderr.contains("it ended by itself (passes)"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("is complete (passes); there is nothing to resume"),
+        "{}",
+        again.stderr
+    );
 }
 
 #[test]
@@ -93,11 +97,17 @@ fn the_plan_of_a_stored_run_cannot_be_changed() {
     let place = Place::new();
     let run = cut_short(&place, "INT");
     assert_eq!(run.finish().code, Some(130));
-    let refused = place.run("run --resume last --sizes 4KiB");
+    let refused = place.run("resume last --sizes 4KiB");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--sizes cannot be used with --resume"), "{}", refused.stderr);
-    let refused = place.run("run --resume last --budget 1us");
+    assert!(
+        refused
+            .stderr
+            .contains("resume has no --sizes: a run continues with the plan it began with"),
+        "{}",
+        refused.stderr
+    );
+    let refused = place.run("resume last --budget 1us");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("shorter than one pass"), "{}", refused.stderr);
-    assert_eq!(place.run("run --resume ffffffffff").code, Some(2));
+    assert_eq!(place.run("resume ffffffffff").code, Some(2));
 }

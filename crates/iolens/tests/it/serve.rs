@@ -269,7 +269,7 @@ fn every_service_goes_through_load_and_through_a_run() {
         assert_eq!(value["outcomes"]["ok"], 30, "{service}: {value}");
         serving.stop();
     }
-    let run = "run server --services top2:interval --primitives epoll_lt --topologies loopback \
+    let run = "run server --service top2:interval --models epoll_lt --network loopback \
                --connections 2 --load closed --quick --passes 2 --rounds 2 --slice 10ms \
                --progress none";
     place.run(run).assert_ended();

@@ -13,8 +13,8 @@ use crate::skip;
 /// says. The program is our own server, as a stranger.
 fn run(place: &Place, more: &str) -> Command {
     let mut command = place.command(
-        "run server --primitives epoll_lt --topologies loopback --connections 2 --load 50% \
-         --arrivals fixed --rounds 2 --slice 10ms --phase 40ms --precision 0.1% --delta 50% \
+        "run server --models epoll_lt --network loopback --connections 2 --load 50% \
+         --arrivals fixed --rounds 2 --slice 10ms --step-time 40ms --precision 0.1% --threshold 50% \
          --seed 7 --progress plain",
     );
     let serve = "serve epoll_lt --service echo --listen {address}:{port}";
@@ -78,7 +78,7 @@ fn a_server_that_dies_is_one_failed_trial_and_the_run_goes_on_at_its_rates() {
     wait_until_gone(&all);
     let before = requests(&place);
 
-    let resumed = place.run("run --resume last --allow external --progress plain");
+    let resumed = place.run("resume last --allow external --progress plain");
     resumed.assert_ended();
     let after = requests(&place);
     assert!(after.len() > before.len());
@@ -115,7 +115,7 @@ fn arms(run: &Value) -> Vec<(String, String, String)> {
 #[test]
 fn what_limits_do_not_allow_is_said_before_a_run() {
     let place = Place::new();
-    let line = "run server --primitives select,epoll_lt --topologies loopback --load closed \
+    let line = "run server --models select,epoll_lt --network loopback --load closed \
                 --connections 16,2000 --dry-run";
     let limited = |descriptors: &str| {
         let mut command = Command::new("prlimit");
@@ -141,7 +141,7 @@ fn a_model_that_meets_a_limit_fails_alone_and_names_it() {
     let place = Place::new();
     // As many as fit the sets, but for what the server's process has besides.
     let run = place.json(
-        "run server --primitives select,epoll_lt,poll --topologies loopback --load closed \
+        "run server --models select,epoll_lt,poll --network loopback --load closed \
          --connections 1008,2000 --rounds 1 --slice 10ms --passes 1 --json",
     );
     let all = arms(&run);
@@ -160,7 +160,7 @@ fn a_model_that_meets_a_limit_fails_alone_and_names_it() {
 #[test]
 fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     let place = Place::new();
-    let run = "run server --primitives epoll_lt --topologies loopback --connections 2 --load \
+    let run = "run server --models epoll_lt --network loopback --connections 2 --load \
                closed --rounds 2 --slice 10ms --passes 1 --slo p50<10s --progress plain";
     let done = place.run(&format!("{run} --budget 6s"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
@@ -180,7 +180,7 @@ fn a_search_that_is_cut_short_says_so_and_is_gone_on_with() {
     };
     let before = rates(&place);
     assert!(before.len() >= 2 && before[0].is_none() && before[1].is_some(), "{before:?}");
-    let resumed = place.run("run --resume last --budget 4s --progress plain");
+    let resumed = place.run("resume last --budget 4s --progress plain");
     assert_eq!(resumed.code, Some(0), "{}", resumed.stderr);
     let after = rates(&place);
     assert!(after.len() > before.len() && after[..before.len()] == before[..], "{after:?}");

@@ -7,8 +7,8 @@ use crate::harness::{Finished, Place, finished};
 use crate::skip;
 
 /// Seconds at least, so that a file system can fill up under it.
-const RUN: &str = "run net --primitives send,sendmsg_iov --sizes 1KiB --threads 1 \
-                   --topologies loopback --passes 400 --precision 1% --progress plain";
+const RUN: &str = "run net --methods send,sendmsg_iov --sizes 1KiB --threads 1 \
+                   --network loopback --passes 400 --precision 1% --progress plain";
 
 /// A shell in a mount namespace of its own, with a tmpfs of `size` on `$DIR`.
 /// None where the machine refuses one, which is said.
@@ -55,10 +55,10 @@ fn a_full_disk_is_a_clear_end_and_loses_nothing() {
 #[test]
 fn a_database_that_may_not_be_written_is_refused_before_the_start() {
     let place = Place::new();
-    let script = "$TOOL run net --primitives send --sizes 1KiB --threads 1 --topologies loopback \
+    let script = "$TOOL run net --methods send --sizes 1KiB --threads 1 --network loopback \
                   --quick --passes 1 --progress none --db $DB >/dev/null 2>&1; echo code $?; \
                   mount -o remount,ro $DIR/small || { echo refused; exit; }; \
-                  $TOOL run net --primitives send --quick --topologies loopback --db $DB; echo code $?";
+                  $TOOL run net --methods send --quick --network loopback --db $DB; echo code $?";
     let test = "storage::a_database_that_may_not_be_written_is_refused_before_the_start";
     let Some(done) = in_tmpfs(test, &place, "64m", script) else { return };
     if done.stdout.ends_with("refused\n") {
@@ -72,10 +72,10 @@ fn a_database_that_may_not_be_written_is_refused_before_the_start() {
 #[test]
 fn an_existing_database_on_a_full_file_system_says_that_it_is_full() {
     let place = Place::new();
-    let script = "$TOOL run net --primitives send --sizes 1KiB --threads 1 --topologies loopback \
+    let script = "$TOOL run net --methods send --sizes 1KiB --threads 1 --network loopback \
                   --quick --passes 1 --progress none --db $DB >/dev/null 2>&1; echo code $?; \
                   cat /dev/zero >$DIR/small/fill 2>/dev/null; \
-                  $TOOL run net --primitives send --quick --topologies loopback --db $DB; \
+                  $TOOL run net --methods send --quick --network loopback --db $DB; \
                   echo code $?; \
                   $TOOL runs --db $DB; echo code $?";
     let test = "storage::an_existing_database_on_a_full_file_system_says_that_it_is_full";

@@ -11,7 +11,7 @@ use crate::skip;
 const NAME: &str = "net.core.high_order_alloc_disable";
 const FILE: &str = "/proc/sys/net/core/high_order_alloc_disable";
 
-const RUN: &str = "run net --primitives send,sendmsg_iov --sizes 1MiB --threads 1 --topologies \
+const RUN: &str = "run net --methods send,sendmsg_iov --sizes 1MiB --threads 1 --network \
                    loopback --receivers tcp_zerocopy_receive --progress plain";
 
 fn value() -> String {

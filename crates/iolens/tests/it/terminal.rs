@@ -37,7 +37,7 @@ const XTERM: (&str, &str) = ("TERM", "xterm-256color");
 
 /// Every command whose output has tables, sentences or colours.
 const LINES: [&str; 5] =
-    ["show last", "show last --all", "runs", "list primitives", "run net --sizes 0"];
+    ["show last", "show last --all", "runs", "list methods", "run net --sizes 0"];
 
 #[test]
 fn lines_fit_a_terminal_of_80_columns() {
@@ -89,7 +89,7 @@ fn no_escape_sequence_is_sent_where_none_is_wanted() {
 #[test]
 fn a_dumb_terminal_is_sent_whole_lines_of_progress() {
     let place = Place::new();
-    let line = "run net --primitives send --sizes 1KiB --threads 1 --topologies loopback --quick \
+    let line = "run net --methods send --sizes 1KiB --threads 1 --network loopback --quick \
                 --passes 1";
     let said = on_terminal(&place, line, &[("TERM", "dumb")]);
     assert!(said.is_ascii(), "{said}");

@@ -135,8 +135,13 @@ fn what_cannot_be_tuned_is_refused() {
     }
     refused(&place, "tune copy PLACE/f PLACE/none", 4, "there is no folder");
     refused(&place, "tune copy PLACE/f PLACE/f", 4, "it is no folder");
-    refused(&place, "tune read PLACE/f --cache cold", 2, "say so with --evict");
-    refused(&place, "tune copy PLACE/f PLACE/d --evict", 2, "--evict is for --cache cold");
+    refused(&place, "tune read PLACE/f --cache cold", 2, "say so with --allow-evict");
+    refused(
+        &place,
+        "tune copy PLACE/f PLACE/d --allow-evict",
+        2,
+        "--allow-evict is for --cache cold",
+    );
     refused(&place, "tune read PLACE/f --consumer hash", 2, "unknown consumer `hash`");
     refused(&place, "tune read PLACE/f --replay PLACE/f", 2, "cannot check");
     std::fs::write(place.path("other.json"), "{}").unwrap();
@@ -151,9 +156,9 @@ fn small_folios_are_cured_where_that_is_allowed_and_the_price_is_told() {
         trials.iter().filter(|trial| trial["stage"] == stage).count()
     };
     let kept = tuned(&place, "tune read PLACE/f");
-    assert_eq!(kept["record"]["cure"], Value::Null, "never without --evict");
+    assert_eq!(kept["record"]["cure"], Value::Null, "never without --allow-evict");
     assert_eq!(stages(&kept, "cured"), 0);
-    let done = tuned(&place, "tune read PLACE/f --evict -o PLACE/cured.json");
+    let done = tuned(&place, "tune read PLACE/f --allow-evict -o PLACE/cured.json");
     let record = &done["record"];
     let small = record["facts"]["huge_mapped_share"].as_f64().is_some_and(|share| share < 0.9);
     assert_eq!(record["cure"].is_object(), small, "{}", record["facts"]);
@@ -164,7 +169,7 @@ fn small_folios_are_cured_where_that_is_allowed_and_the_price_is_told() {
         assert!(stages(&done, "uncured") >= 5 && stages(&done, "cured") >= 5);
         assert_eq!(record["proof"]["winner"], record["proof"]["plain"]);
     }
-    let text = place.run(&line(&place, "tune read PLACE/f --evict --budget 1s"));
+    let text = place.run(&line(&place, "tune read PLACE/f --allow-evict --budget 1s"));
     assert_eq!(text.code, Some(0), "{}", text.stderr);
     assert_eq!(text.stdout.contains("the cure,"), small, "{}", text.stdout);
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::harness::{Place, finished, may_mount};
 use crate::skip;
 
-const RUN: &str = "run write --file-bytes 2MiB --threads 1 --quick --passes 2 --rounds 3 \
+const RUN: &str = "run write --file-size 2MiB --threads 1 --quick --passes 2 --rounds 3 \
                    --progress none";
 
 fn rows(json: &Value) -> &[Value] {
@@ -19,7 +19,7 @@ fn rows(json: &Value) -> &[Value] {
 fn every_engine_writes_to_what_is_there_and_to_what_is_new() {
     let place = Place::new();
     let done = place
-        .run(&format!("{RUN} --primitives all --sizes 4KiB --destination existing,new --verbose"));
+        .run(&format!("{RUN} --engines all --block-sizes 4KiB --target existing,new --verbose"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let text = done.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("in 8 regions of 2 MiB (as asked for)"), "{}", done.stdout);
@@ -60,8 +60,8 @@ fn every_engine_writes_to_what_is_there_and_to_what_is_new() {
 #[test]
 fn an_interrupted_run_is_gone_on_with() {
     for own in [
-        "write --file-bytes 2MiB --sizes 4KiB --primitives write,pwrite --destination new",
-        "copy --sizes 4KiB --primitives read_write,dd",
+        "write --file-size 2MiB --block-sizes 4KiB --engines write,pwrite --target new",
+        "copy --file-sizes 4KiB --engines read_write,dd",
     ] {
         let place = Place::new();
         let run = format!(
@@ -72,7 +72,7 @@ fn an_interrupted_run_is_gone_on_with() {
         running.signal("INT");
         assert_eq!(running.finish().code, Some(130), "{own}");
         let before = place.json("show last --json")["passes"].as_u64().unwrap();
-        let done = place.run("run --resume last --budget 1s --progress none");
+        let done = place.run("resume last --budget 1s --progress none");
         assert_eq!(done.code, Some(0), "{own}: {}", done.stderr);
         let after = place.json("show last --json")["passes"].as_u64().unwrap();
         assert!(after > before, "{own}: {before} passes, then {after}");
@@ -87,13 +87,13 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
         assert_eq!(done.code, Some(code), "{rest}: {}", done.stderr);
         assert!(done.stderr.contains(expect), "{rest}: {}", done.stderr);
     };
-    refused("--file x", 2, "--file is of the studies file and copy: write has no such axis");
-    refused("--cache warm", 2, "--cache is of the studies file and copy");
-    refused("--destination old", 2, "there is: existing, new");
-    refused("--primitives rite", 2, "unknown engine that writes `rite`, did you mean `write`?");
-    refused("--sizes 128MiB", 2, "the largest is 64 MiB");
-    refused("--window 1s", 2, "--window does not go with the study write");
-    refused("--file-bytes 4KiB --sizes 64KiB", 4, "is less than a block of 64 KiB");
+    refused("--file x", 2, "run write has no --file; it belongs to run file and copy");
+    refused("--cache warm", 2, "run write has no --cache; it belongs to run file and copy");
+    refused("--target old", 2, "there is: existing, new");
+    refused("--engines rite", 2, "unknown engine that writes `rite`, did you mean `write`?");
+    refused("--block-sizes 128MiB", 2, "the largest is 64 MiB");
+    refused("--sequential-time 1s", 2, "run write has no --sequential-time");
+    refused("--file-size 4KiB --block-sizes 64KiB", 4, "is less than a block of 64 KiB");
     refused(&format!("--dir {}", place.path("none").display()), 4, "none");
     let listed = place.run("list studies").stdout;
     assert!(listed.contains("writes to a file of ours"), "{listed}");
@@ -102,8 +102,8 @@ fn what_cannot_be_written_is_refused_before_anything_is_made() {
 #[test]
 fn a_plan_reads_back_as_it_was_asked_for() {
     let place = Place::new();
-    let asked = "--sizes 512,64KiB --destination new --pattern random --depth 4 --seed 5 \
-                 --primitives write,mmap --file-bytes 4MiB --dir /tmp";
+    let asked = "--block-sizes 512,64KiB --target new --pattern random --queue-depth 4 --seed 5 \
+                 --engines write,mmap --file-size 4MiB --dir /tmp";
     let printed = place.run(&format!("run write {asked} --print-plan"));
     let path = place.path("plan.toml");
     std::fs::write(&path, &printed.stdout).unwrap();
@@ -124,8 +124,8 @@ fn a_killed_run_leaves_nothing() {
     let folder = place.path("data-of-ours");
     std::fs::create_dir(&folder).unwrap();
     let line = format!(
-        "run write --file-bytes 2MiB --threads 1 --quick --passes 40 --rounds 3 --budget 5m \
-         --sizes 4KiB --primitives write,mmap --dir {} --progress plain",
+        "run write --file-size 2MiB --threads 1 --quick --passes 40 --rounds 3 --budget 5m \
+         --block-sizes 4KiB --engines write,mmap --dir {} --progress plain",
         folder.display()
     );
     let mut running = place.start(&line);
@@ -142,12 +142,12 @@ fn caches_are_dropped_with_consent_alone_and_everything_is_put_back() {
     let place = Place::new();
     let refused = place.run("run file --cache dropped --quick --progress none");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--drop-caches 3 allows it"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("add --drop-caches 3"), "{}", refused.stderr);
     let unknown = place.run("run file --drop-caches 4 --dry-run");
     assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
 
-    let line = "run file --file-bytes 4MiB --sizes 64KiB --threads 1 --quick --passes 2 --rounds 3 \
-                --primitives read --cache warm --drop-caches 1,2,3 --progress none --verbose";
+    let line = "run file --file-size 4MiB --block-sizes 64KiB --threads 1 --quick --passes 2 --rounds 3 \
+                --engines read --cache warm --drop-caches 1,2,3 --progress none --verbose";
     // Nobody's caches are dropped: a file stands where the kernel's was.
     let asked = place.path("asked");
     std::fs::write(&asked, "").unwrap();

@@ -240,7 +240,7 @@ pub(super) fn isolated(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
 pub(super) fn ending(run: &Run) -> Option<Sentence> {
     // A run goes on where it was measured, and nowhere else.
     let go_on = match run.header.origin {
-        None => format!(" `iolens run --resume {}` goes on with it.", run.header.id),
+        None => format!(" `iolens resume {}` goes on with it.", run.header.id),
         Some(_) => String::new(),
     };
     let Some(end) = &run.header.end else {

@@ -54,7 +54,7 @@ pub(super) fn of_one(run: &Run, analysis: &Analysis) -> Markup {
         html! {
             (alone::table(run, analysis).html())
             p.aside {
-                "Brackets are 95 % intervals over trials. A second way in --primitives, or none \
+                "Brackets are 95 % intervals over trials. A second way in --methods, or none \
                  named, gives ratios between ways, which the machine’s moods touch less."
             }
         },

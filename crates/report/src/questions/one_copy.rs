@@ -68,7 +68,7 @@ fn why(run: &Run, analysis: &Analysis, firsts: &[&str], second: &str) -> String 
     });
     match (missing.as_slice(), plan.sizes.len(), skipped) {
         ([_, ..], _, _) => format!(
-            "The run did not measure {}; name it with --primitives.",
+            "The run did not measure {}; name it with --methods.",
             crate::number::list(&missing)
         ),
         (_, ..=1, _) => "The run has one message size; a crossover needs at least two.".to_owned(),

@@ -170,7 +170,7 @@ pub(super) fn next(run: &Run, analysis: &Analysis) -> Option<Answer> {
     let command = |words: String, why: &str| Text::code(words).and(format!(" ({why})"));
     let cut_short = run.header.end.as_ref().is_none_or(|end| end.stopped_by.is_cut_short());
     if cut_short {
-        said.push(command(format!("iolens run --resume {id}"), "the rest"));
+        said.push(command(format!("iolens resume {id}"), "the rest"));
     } else if plan.quick {
         said.push(command(format!("iolens run {study}"), "verdicts"));
     }

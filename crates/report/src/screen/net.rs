@@ -215,7 +215,7 @@ fn zero_copy(run: &Run, analysis: &Analysis) -> Option<Answer> {
             percent(least).replace(' ', "")
         ))];
         if !effort::is_on(run, Topology::Sink) {
-            said.push(Text::code("--topologies sink").and(" or ").and_code("--peer").and(" can"));
+            said.push(Text::code("--network sink").and(" or ").and_code("--peer").and(" can"));
         }
         return Some(Answer { label: Label::ZeroCopy, said });
     }

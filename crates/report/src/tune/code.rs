@@ -35,15 +35,15 @@ pub fn command(record: &Record, winner: &Configuration) -> String {
         (Task::Copy, Some((folder, _))) => {
             let name = record.facts.file.rsplit('/').next().unwrap_or("copy");
             let copy = quoted(&format!("{}/{name}.copy", folder.trim_end_matches('/')));
-            format!("iolens file copy {file} {copy} --engine {engine} --block {block}")
+            format!("iolens file copy {file} {copy} --engine {engine} --block-size {block}")
         }
-        _ => format!("iolens file read {file} --engine {engine} --block {block}"),
+        _ => format!("iolens file read {file} --engine {engine} --block-size {block}"),
     };
     if *threads > 1 {
         text.push_str(&format!(" --threads {threads}"));
     }
     if *depth > 1 {
-        text.push_str(&format!(" --depth {depth}"));
+        text.push_str(&format!(" --queue-depth {depth}"));
     }
     if record.wishes.task == Task::Read && record.wishes.consumer == Consumer::Scan {
         text.push_str(" --scan");

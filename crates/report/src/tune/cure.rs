@@ -7,7 +7,7 @@ use crate::number::NONE;
 use crate::rates::rate;
 
 /// What is said where it was not allowed.
-pub(super) const OFFER: &str = "; with --evict tune drops it from the page cache once, reads it \
+pub(super) const OFFER: &str = "; with --allow-evict tune drops it from the page cache once, reads it \
                                 again in large folios, and says what that takes and gives";
 
 /// Less of the file in huge pages than this is no cure.

@@ -155,7 +155,7 @@ fn a_record_is_read_back_and_others_are_not() {
     assert_eq!(record_of(&whole.to_string()).as_ref(), Ok(&record));
     assert_eq!(
         whole["command"],
-        "iolens file read '/data/big file.bin' --engine mmap --block 1MiB --scan"
+        "iolens file read '/data/big file.bin' --engine mmap --block-size 1MiB --scan"
     );
     for (other, expect) in [
         ("no", "it is no JSON"),

@@ -43,7 +43,7 @@ impl fmt::Display for Refused {
             Refused::Arms(runs) => (
                 "they have no arm in common that is compared with the baseline",
                 runs,
-                "measure one of them again with `--primitives` of the other",
+                "measure one of them again with `--methods` of the other",
             ),
         };
         write!(f, "cannot compare these runs: {what}\n  {a}\n  {b}\n  {advice}")

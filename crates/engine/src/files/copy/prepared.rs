@@ -124,7 +124,7 @@ fn check_room(parent: &Path, axes: &CopyAxes, sizes: &[Bytes]) -> Result<(), Str
     }
     Err(format!(
         "{needed} are needed in {} ({} for sources, {} for a copy): {room}\n  --dir names \
-         another folder, --sizes smaller files",
+         another folder, --file-sizes smaller files",
         parent.display(),
         Bytes(sources),
         Bytes(copies)

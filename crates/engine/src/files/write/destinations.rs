@@ -132,7 +132,7 @@ fn region(plan: &Plan, axes: &WriteAxes, host: &HostFacts) -> Result<(Bytes, Str
         if asked.0 < one_each {
             return Err(format!(
                 "{asked} for each arm is less than a block of {largest} for each of {threads} \
-                 threads\n  --file-bytes asks for more, --sizes for smaller blocks"
+                 threads\n  --file-size asks for more, --block-sizes for smaller blocks"
             ));
         }
         return Ok((Bytes(asked.0.next_multiple_of(REGION_MULTIPLE)), "as asked for".to_owned()));
@@ -143,7 +143,7 @@ fn region(plan: &Plan, axes: &WriteAxes, host: &HostFacts) -> Result<(Bytes, Str
     if most < one_each {
         return Err(format!(
             "regions for {arms} arms with a block of {largest} for each of {threads} threads take \
-             more than an eighth of the memory\n  ask for smaller --sizes or fewer --threads"
+             more than an eighth of the memory\n  ask for smaller --block-sizes or fewer --threads"
         ));
     }
     let why = match (wanted > most, wanted == REGION_BYTES_MIN) {

@@ -43,7 +43,7 @@ fn wish(args: &FileRead) -> Result<Wish, Failure> {
             let with: Vec<&str> =
                 ENGINES.iter().filter(|entry| entry.has_depth).map(|entry| entry.id).collect();
             return Err(Failure::usage(format!(
-                "`{}` has one read under way at a time: --depth is for {}",
+                "`{}` has one read under way at a time: --queue-depth is for {}",
                 entry.id,
                 with.join(", ")
             )));

@@ -28,7 +28,7 @@ them work on a machine, and why not.
 
 Each primitive that makes system calls to send has a bare loop of the same calls
 beside it, `bare_<id>` (shown by `list --all`), which its own loop must be
-EQUIVALENT to: `run net --primitives send,bare_send --baseline send`.
+EQUIVALENT to: `run net --methods send,bare_send --baseline send`.
 ";
 
 /// The whole file.

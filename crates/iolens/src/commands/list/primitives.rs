@@ -1,4 +1,4 @@
-//! `iolens list primitives`: every entry of the registry, by family, with the
+//! `iolens list methods`: every entry of the registry, by family, with the
 //! kernel that it needs and whether it works here.
 
 use std::fmt::Write;

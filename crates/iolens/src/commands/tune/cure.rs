@@ -1,5 +1,5 @@
 //! The cure for small folios, tried and priced: what the file would give if it were read into
-//! the page cache again in large ones. Only where --evict allows to drop it from there.
+//! the page cache again in large ones. Only where --allow-evict allows to drop it from there.
 
 use iolens_engine::files::job::{Done, Job};
 use iolens_engine::files::tune::cure;

@@ -68,12 +68,12 @@ fn check(asked: &Asked<'_>) -> Result<(), Failure> {
     if how.cache == CacheWish::Cold && !how.evict {
         return Err(Failure::usage(
             "--cache cold evicts the file from the page cache before each trial, which other \
-             programs that use it pay for too\n  say so with --evict, or take --cache as-is",
+             programs that use it pay for too\n  say so with --allow-evict, or take --cache as-is",
         ));
     }
     if how.evict && how.cache != CacheWish::Cold && asked.task == Task::Copy {
         return Err(Failure::usage(
-            "--evict is for --cache cold, which needs it, and for `tune read`, which reads a file \
+            "--allow-evict is for --cache cold, which needs it, and for `tune read`, which reads a file \
              that is cached in small pieces anew",
         ));
     }

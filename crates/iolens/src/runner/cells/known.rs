@@ -67,9 +67,8 @@ fn closed(cell: &Cell) -> Cell {
 mod tests {
     use std::net::Ipv4Addr;
 
-    use clap::Parser;
     use iolens_engine::host;
-    use iolens_model::axes::{Direction, Topology};
+    use iolens_model::axes::{Direction, Study, Topology};
     use iolens_model::plan::{Axes, Plan};
     use iolens_model::run::FarFacts;
     use iolens_model::trial::Work;
@@ -79,21 +78,17 @@ mod tests {
 
     use super::super::servers::Kind;
     use super::*;
-    use crate::args::{Args, Command};
+    use crate::args::Asked;
     use crate::request;
 
     fn planned(line: &str) -> Plan {
-        planned_of("server", line)
+        planned_of(Study::Server, line)
     }
 
-    fn planned_of(study: &str, line: &str) -> Plan {
-        let words = ["iolens", "run", study, "--topologies", "loopback"];
-        let words = words.into_iter().chain(line.split_whitespace());
-        let Ok(Command::Run(run)) = Args::try_parse_from(words).map(|args| args.command) else {
-            panic!("{line}")
-        };
-        let asked = request::asked(study, &run.wishes).unwrap();
-        request::plan(asked, 1, &|_| Ok(())).unwrap().plan
+    fn planned_of(study: Study, line: &str) -> Plan {
+        let words = ["--network", "loopback"].into_iter().chain(line.split_whitespace());
+        let asked = Asked::parse(study, words).unwrap();
+        request::plan(request::complete(asked.wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan
     }
 
     /// The cells of a plan, the arms of the first as if they had been probed.
@@ -113,7 +108,7 @@ mod tests {
         plan.cells().into_iter().map(|cell| CellState::new(plan, cell, &host)).collect()
     }
 
-    const MODELS: &str = "--primitives epoll_lt,poll,prefork --load closed,50% --connections";
+    const MODELS: &str = "--models epoll_lt,poll,prefork --load closed,50% --connections";
 
     #[test]
     fn a_cell_at_a_rate_needs_no_probe_of_its_own() {
@@ -147,7 +142,7 @@ mod tests {
     #[test]
     fn the_baseline_is_measured_beside_others_or_once_by_itself() {
         let groups = |models: &str| {
-            let line = format!("--primitives {models} --load 50% --connections 16");
+            let line = format!("--models {models} --load 50% --connections 16");
             let all = cells(&line, &[]);
             let said: Vec<&str> = all[0].refused().map(|(label, _)| label).collect();
             (all[0].groups.len(), all[0].never_began().len(), said.join(" "))
@@ -162,8 +157,8 @@ mod tests {
     fn controls_are_measured_also_where_they_have_a_group_of_their_own() {
         // Six others fill the group before them.
         let six = "send,write,writev,sendto,sendmsg_iov,send_per_field";
-        let line = format!("--primitives send_staged,{six},memcpy --sizes 1KiB --threads 1");
-        let all = cells_of(&planned_of("net", &line));
+        let line = format!("--methods send_staged,{six},memcpy --sizes 1KiB --threads 1");
+        let all = cells_of(&planned_of(Study::Net, &line));
         let groups = &all[0].groups;
         assert_eq!(groups.len(), 2);
         assert!(groups[1].arms.iter().any(|arm| arm.arm.label == "memcpy"));
@@ -171,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_link_is_tried_with_few_messages_and_what_is_slow_is_known_at_once() {
-        let mut plan = planned_of("net", "--primitives send --sizes 256KiB --threads 1");
+        let mut plan = planned_of(Study::Net, "--methods send --sizes 256KiB --threads 1");
         let Axes::Net(axes) = &mut plan.axes else { panic!("a plan of net") };
         axes.topologies = vec![Topology::Host];
         let host = host::read(&host::Root::real());
@@ -204,7 +199,7 @@ mod tests {
     fn servers_stand_apart_where_they_would_be_in_the_way_and_nowhere_else() {
         let apart = |models: &str| {
             let plan =
-                planned(&format!("--primitives {models} --services echo,top2 --connections 1,16"));
+                planned(&format!("--models {models} --service echo,top2 --connections 1,16"));
             let cells = plan.cells().into_iter().filter(|cell| plan.measures_alone(cell));
             cells.map(|cell| cell.server().unwrap().service.clone()).collect::<Vec<_>>()
         };

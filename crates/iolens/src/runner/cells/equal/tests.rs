@@ -1,7 +1,7 @@
 //! Runs on a machine that is simulated: a message takes so long, a slice so much besides.
 
-use clap::Parser;
 use iolens_engine::host;
+use iolens_model::axes::Study;
 use iolens_model::outcome::{Counts, Environment};
 use iolens_model::trial::{SliceKind, Trial, Work};
 use rand::SeedableRng;
@@ -9,20 +9,16 @@ use rand_pcg::Pcg64Mcg;
 
 use super::super::Place;
 use super::*;
-use crate::args::{Args, Command};
+use crate::args::Asked;
 use crate::request;
 
 const MESSAGE_NS: f64 = 1000.0;
 const OVERHEAD_NS: f64 = 45_000.0;
 
 fn plan() -> Plan {
-    let line = "iolens run net --topologies loopback --primitives send,write --baseline send \
-                --sizes 4KiB --threads 1";
-    let words = line.split_whitespace();
-    let Ok(Command::Run(run)) = Args::try_parse_from(words).map(|args| args.command) else {
-        panic!("{line}")
-    };
-    request::plan(request::asked("net", &run.wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan
+    let line = "--network loopback --methods send,write --baseline send --sizes 4KiB --threads 1";
+    let asked = Asked::parse(Study::Net, line.split_whitespace()).unwrap();
+    request::plan(request::complete(asked.wishes).unwrap(), 1, &|_| Ok(())).unwrap().plan
 }
 
 /// A cell whose trials are run by the machine.

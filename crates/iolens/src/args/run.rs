@@ -1,0 +1,155 @@
+//! `iolens run`: a command for each study, and one for a plan, whose study says what its flags
+//! are.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+use clap::{ArgMatches, Command};
+use iolens_engine::perf_control::PerfControl;
+use iolens_model::axes::Study;
+
+use super::{Peer, ProgressKind, ResultArgs};
+use crate::axes::{self, Wishes};
+use crate::output;
+
+/// Without subcommands and options, which the page of a study has.
+const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}{after-help}\n\n{before-help}";
+
+const HELP: &str = "\
+Compare methods: which is fastest, at which sizes, and how sure that is
+
+Usage: iolens run <STUDY> [OPTIONS]
+       iolens run <PLAN|FILE.toml> [OPTIONS]
+
+Studies (each has its own help, such as: iolens run net --help)
+  net      Send a message over a socket: copy, iovec, zero-copy, io_uring
+  file     Read a file: read, mmap, O_DIRECT, io_uring; cached or not
+  write    Write a file, and what fsync costs
+  copy     Copy a file, next to dd and cp
+  syscall  What each system call costs
+  server   Answer requests: threads, processes, epoll, io_uring
+
+Options all studies share
+      --quick            A first look in under two minutes; no verdicts
+      --budget <TIME>    Stop after this long [default: 5m to 30m, by study]
+      --precision <PCT>  Stop early once every interval is within ± this [default: 3%]
+      --threshold <PCT>  Smallest difference that matters to you [default: 3%]
+      --cpus <LIST>      CPUs to use [default: all available]
+      --name <NAME>      Name the run; the name then works like its ID
+      --dry-run          Print settings and expected time; measure nothing
+      --print-plan       Print the run as a plan file; measure nothing
+      --wait             Wait while another run is measuring, instead of failing
+      --strict           Exit 1 if anything stays undecided or invalid
+      --progress <HOW>   bar, plain (a line per trial) or none [default: bar on a terminal]
+      --db <FILE>        Results database [default: ~/.local/share/iolens/iolens.db]
+      --json             Print the result as JSON
+  -v, --verbose          Print everything, as iolens show does
+  -h, --help             Print help
+
+Plans: classic-48, classic-72, classic-small, net-rr, copy-vs-dd, … (iolens list plans)
+Exit codes: 0 done · 1 --strict failed · 2 bad usage · 4 nothing usable · 130 interrupted";
+
+/// What is to be run.
+#[derive(Debug)]
+pub(crate) enum Run {
+    /// A study, with its flags.
+    Study(Box<Asked>),
+    /// A plan by its name or path, and words that are flags of its study.
+    Plan(String, Vec<OsString>),
+}
+
+/// What flags of a study ask for.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// What is asked of the plan.
+    pub(crate) wishes: Wishes,
+    pub(crate) peer: Peer,
+    pub(crate) perf_control: Option<PerfControl>,
+    pub(crate) dry_run: bool,
+    pub(crate) print_plan: bool,
+    pub(crate) wait: bool,
+    pub(crate) strict: bool,
+    pub(crate) progress: Option<ProgressKind>,
+    pub(crate) result: ResultArgs,
+}
+
+impl Asked {
+    fn of(study: Study, matches: &ArgMatches) -> Result<Asked, clap::Error> {
+        let mut wishes = Wishes::of_matches(study, matches)
+            .map_err(|why| clap::Error::raw(ErrorKind::ValueValidation, format!("{why}\n")))?;
+        Ok(Asked {
+            peer: Peer {
+                peer: wishes.peer.take(),
+                peer_binary: wishes.peer_binary.take(),
+                peer_address: wishes.peer_address.take(),
+                peer_any_build: wishes.peer_any_build,
+            },
+            perf_control: wishes.perf_control.take(),
+            dry_run: wishes.dry_run,
+            print_plan: wishes.print_plan,
+            wait: wishes.wait,
+            strict: wishes.strict,
+            progress: wishes.progress.take(),
+            result: ResultArgs { db: wishes.db.take(), json: wishes.json, verbose: wishes.verbose },
+            wishes,
+        })
+    }
+
+    /// What words behind the name of a plan of this study ask for.
+    pub(crate) fn parse<W: Into<OsString> + Clone>(
+        study: Study,
+        words: impl IntoIterator<Item = W>,
+    ) -> Result<Asked, clap::Error> {
+        let command = super::with_signs(command(study))
+            .color(output::parser_colour())
+            .styles(super::STYLES)
+            .no_binary_name(true)
+            .bin_name(format!("iolens run {study}"));
+        Asked::of(study, &command.try_get_matches_from(words)?)
+    }
+}
+
+/// The command of a study.
+pub(crate) fn command(study: Study) -> Command {
+    let columns = output::stdout_columns();
+    let command = Command::new(study.word())
+        .about(axes::about(study))
+        .after_help(axes::examples(study))
+        .before_help(axes::short_help(study, columns))
+        .before_long_help(axes::long_help(study, columns))
+        .help_template(TEMPLATE);
+    axes::arguments(study, command)
+}
+
+impl clap::FromArgMatches for Run {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Run, clap::Error> {
+        let Some((word, below)) = matches.subcommand() else {
+            return Err(clap::Error::new(ErrorKind::MissingSubcommand));
+        };
+        if let Some(study) = Study::from_word(word) {
+            return Asked::of(study, below).map(|asked| Run::Study(Box::new(asked)));
+        }
+        let words = below.get_many::<OsString>("").unwrap_or_default().cloned().collect();
+        Ok(Run::Plan(word.to_owned(), words))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Run::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Run {
+    fn augment_args(command: Command) -> Command {
+        command
+            .override_help(HELP)
+            .subcommand_required(true)
+            .disable_help_subcommand(true)
+            .allow_external_subcommands(true)
+            .subcommands(Study::ALL.iter().map(|&study| self::command(study)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Run::augment_args(command)
+    }
+}

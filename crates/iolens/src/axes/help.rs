@@ -1,0 +1,325 @@
+//! What `iolens run STUDY -h` and `--help` print, from the table.
+
+use std::fmt::Write;
+
+use iolens_model::axes::Study;
+
+use super::{AXES, Axis, Group};
+
+/// Columns of a line at most.
+const COLUMNS_MAX: usize = 100;
+
+/// Where what a flag does begins, at most: longer flags have a line of their own.
+const COLUMN_MAX: usize = 29;
+
+/// Of the groups, those that `-h` shows.
+const GROUPS_SHORT: usize = 2;
+
+const HELP: &str = "  -h, --help";
+
+/// The groups that a study begins with.
+pub(crate) fn short_help(study: Study, columns: usize) -> String {
+    let all = groups(study).count();
+    let mut text = rendered(study, columns, GROUPS_SHORT);
+    let flags = AXES.iter().filter(|axis| axis.flag(study).is_some()).count();
+    let hidden = all.saturating_sub(GROUPS_SHORT);
+    let _ = write!(text, "\n{HELP}  Print help (--help: {flags} flags, {hidden} more groups)");
+    text
+}
+
+/// Every group of a study.
+pub(crate) fn long_help(study: Study, columns: usize) -> String {
+    let mut text = rendered(study, columns, usize::MAX);
+    text.push_str(&row(HELP, "Print help", column(study), columns.min(COLUMNS_MAX)));
+    if let Some(footer) = footer(study) {
+        let _ = write!(text, "\n{footer}");
+    }
+    text
+}
+
+fn groups(study: Study) -> impl Iterator<Item = (Group, Vec<&'static Axis>)> {
+    let of = move |group: Group| {
+        let own = AXES.iter().filter(move |axis| axis.group == group);
+        (group, own.filter(|axis| axis.flag(study).is_some()).collect::<Vec<_>>())
+    };
+    Group::ALL.into_iter().map(of).filter(|(_, axes)| !axes.is_empty())
+}
+
+/// Headings and flags; writing to a string cannot fail.
+fn rendered(study: Study, columns: usize, most: usize) -> String {
+    let (column, columns) = (column(study), columns.min(COLUMNS_MAX));
+    let mut text = String::new();
+    for (index, (group, axes)) in groups(study).take(most).enumerate() {
+        let blank = if index > 0 { "\n" } else { "" };
+        let _ = writeln!(text, "{blank}{}", group.heading());
+        for axis in axes {
+            let Some(name) = axis.name(study) else { continue };
+            text.push_str(&row(&spec(axis, name.flag), name.help, column, columns));
+        }
+    }
+    text
+}
+
+/// Where the second column begins.
+fn column(study: Study) -> usize {
+    let widths = AXES.iter().filter_map(|axis| Some(spec(axis, axis.flag(study)?).len() + 1));
+    widths.filter(|&width| width <= COLUMN_MAX).max().unwrap_or(0)
+}
+
+/// `      --sizes <LIST|A..B>`.
+fn spec(axis: &Axis, flag: &str) -> String {
+    let short = axis.short.map_or_else(|| "    ".to_owned(), |letter| format!("-{letter}, "));
+    let value = if axis.value.is_empty() { String::new() } else { format!(" <{}>", axis.value) };
+    format!("  {short}--{flag}{value}")
+}
+
+/// A flag and what it does, in two columns.
+fn row(spec: &str, help: &str, column: usize, columns: usize) -> String {
+    let mut text = spec.to_owned();
+    let mut at = spec.len();
+    let begin = |text: &mut String, at: &mut usize| {
+        if *at + 1 > column {
+            text.push('\n');
+            *at = 0;
+        }
+        text.push_str(&" ".repeat(column - *at));
+        *at = column;
+    };
+    begin(&mut text, &mut at);
+    for (gap, piece) in pieces(help, columns.saturating_sub(column)) {
+        let width = piece.chars().count();
+        if at > column && at + gap.len() + width > columns {
+            text.push('\n');
+            at = 0;
+            begin(&mut text, &mut at);
+        } else if at > column {
+            text.push_str(gap);
+            at += gap.len();
+        }
+        text.push_str(piece);
+        at += width;
+    }
+    text.push('\n');
+    text
+}
+
+/// What a line can end behind, with what is before it on the same line: words, and a default as
+/// a whole, where it has room.
+fn pieces(help: &str, room: usize) -> Vec<(&'static str, &str)> {
+    let (words, default) = match help.find("[default") {
+        Some(at) => help.split_at(at),
+        None => (help, ""),
+    };
+    let mut pieces: Vec<_> = words.split_whitespace().map(|word| (" ", word)).collect();
+    if default.chars().count() > room {
+        let middle = default.len() / 2;
+        let comma = default[middle..].find(',').map_or(0, |at| middle + at + 1);
+        let (first, second) = default.split_at(comma);
+        pieces.extend([(" ", first), ("", second)]);
+    } else if !default.is_empty() {
+        pieces.push((" ", default));
+    }
+    pieces
+}
+
+/// What a study is about, in a line.
+pub(crate) fn about(study: Study) -> &'static str {
+    match study {
+        Study::Net => "Compare ways to send a message over a socket",
+        Study::File => "Compare ways to read a file, cached or not",
+        Study::Write => "Compare ways to write a file, and what fsync costs",
+        Study::Copy => "Compare ways to copy a file, next to dd and cp",
+        Study::Syscall => "Compare system calls: what each one costs",
+        Study::Server => "Compare server models: what a request costs, and how fast it is answered",
+    }
+}
+
+/// Command lines to begin with.
+pub(crate) fn examples(study: Study) -> &'static str {
+    match study {
+        Study::Net => {
+            "\
+Examples:
+  iolens run net --quick
+  iolens run net --sizes 4KiB..1MiB --threads 1,2,4
+  iolens run net --methods classic,io_uring --network loopback
+  iolens run net --peer 'ssh user@host'"
+        }
+        Study::File => {
+            "\
+Examples:
+  iolens run file --quick
+  iolens run file --engines read,mmap,uring --block-sizes 4KiB..4MiB
+  iolens run file --file big.bin --cache warm
+  iolens run file --dir /mnt/nvme --cache cold --threads 1,2,4"
+        }
+        Study::Write => {
+            "\
+Examples:
+  iolens run write --quick
+  iolens run write --engines write,direct,write_fsync --block-sizes 4KiB..1MiB
+  iolens run write --dir /mnt/nvme --target new"
+        }
+        Study::Copy => {
+            "\
+Examples:
+  iolens run copy --quick
+  iolens run copy --file-sizes 1MiB,100MiB --block-size 4KiB,128KiB
+  iolens run copy --external mine='./copy {src} {dst}'"
+        }
+        Study::Syscall => {
+            "\
+Examples:
+  iolens run syscall --quick
+  iolens run syscall --calls getppid,read_file,write_file --threads 1,2"
+        }
+        Study::Server => {
+            "\
+Examples:
+  iolens run server --quick
+  iolens run server --connections 1000 --load closed,50%,80%
+  iolens run server --slo 'p99<2ms' --knee
+  iolens run server --external mine='./server {port}'"
+        }
+    }
+}
+
+/// Where else to look.
+fn footer(study: Study) -> Option<&'static str> {
+    match study {
+        Study::File => Some(
+            "For one file of yours, iolens tune read FILE is faster and ends with a command to run.",
+        ),
+        Study::Copy => Some(
+            "For one file of yours, iolens tune copy FILE DIR is faster and ends with a command to run.",
+        ),
+        Study::Server => Some(
+            "Client and server share this machine. Between two machines: iolens serve there, \
+             iolens load here.",
+        ),
+        Study::Net | Study::Write | Study::Syscall => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::args::{Args, Asked, command};
+    use crate::axes::{Kind, Place, Wishes};
+    use crate::request;
+
+    /// What a study prints.
+    fn printed(study: Study, flag: &str) -> String {
+        Asked::parse(study, [flag]).expect_err("help ends the parser").to_string()
+    }
+
+    #[test]
+    fn the_help_of_every_study_keeps_to_its_budget() {
+        for &study in Study::ALL {
+            for (flag, most) in [("-h", 45), ("--help", 100)] {
+                let text = printed(study, flag);
+                assert!(text.lines().count() <= most, "{study} {flag}: {text}");
+                assert!(text.starts_with(about(study)), "{study} {flag}: {text}");
+                for line in text.lines() {
+                    assert!(line.chars().count() <= COLUMNS_MAX, "{study}: {line}");
+                    assert!(!line.trim_start().starts_with("Of "), "{study}: {line}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_of_a_study_has_its_flags_and_no_others() {
+        for &study in Study::ALL {
+            let text = printed(study, "--help");
+            for axis in AXES {
+                let shown = |flag: &str| {
+                    let behind = |at: usize| text[at..].chars().next();
+                    let whole = |at: usize| behind(at).is_none_or(|c| c == ' ' || c == '\n');
+                    let spec = format!("--{flag}");
+                    text.match_indices(&spec).any(|(at, _)| {
+                        let begins = text[..at].ends_with("      ") || text[..at].ends_with(", ");
+                        begins && whole(at + spec.len())
+                    })
+                };
+                for name in axis.names {
+                    let own = AXES.iter().any(|axis| axis.flag(study) == Some(name.flag));
+                    assert_eq!(shown(name.flag), own, "{study} --{}: {text}", name.flag);
+                }
+            }
+            let short = printed(study, "-h");
+            assert!(short.lines().all(|line| text.contains(line) || line.contains("Print help")));
+        }
+    }
+
+    #[test]
+    fn the_help_of_run_names_every_study_and_only_what_all_share() {
+        let mut run = Args::command();
+        let run = run.find_subcommand_mut("run").unwrap();
+        let text = run.render_help().to_string();
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS_MAX), "{text}");
+        for &study in Study::ALL {
+            assert!(text.contains(&format!("\n  {study} ")), "{study}: {text}");
+        }
+        for line in text.lines().filter(|line| line.contains("--") && line.starts_with("  ")) {
+            let flag = line.split("--").nth(1).unwrap().split([' ', ',']).next().unwrap();
+            let shared = |study: &&Study| AXES.iter().any(|axis| axis.flag(**study) == Some(flag));
+            assert!(flag == "help" || Study::ALL.iter().filter(shared).count() == 6, "{line}");
+        }
+    }
+
+    /// Where a default in a help text is a value, the plan has it when nothing is stated.
+    #[test]
+    fn defaults_in_help_are_those_of_the_plans() {
+        let stated = |study: Study, quick: bool| {
+            let asked = Wishes { study: Some(study), quick, ..Wishes::default() };
+            let plan = request::plan(request::complete(asked).unwrap(), 1, &|_| Ok(())).unwrap();
+            request::wishes_of(&plan.plan, None)
+        };
+        let mut found = 0;
+        for &study in Study::ALL {
+            for (quick, mark) in [(false, "[default: "), (true, "; --quick: ")] {
+                let plan = stated(study, quick);
+                for axis in AXES.iter().filter(|axis| axis.place == Place::Plan) {
+                    let Some(name) = axis.name(study) else { continue };
+                    let Some((_, default)) = name.help.split_once(mark) else { continue };
+                    let default = default.split([';', ']']).next().unwrap();
+                    let mut wishes = Wishes::default();
+                    let is_value = (axis.set)(&mut wishes, default).is_ok();
+                    let (said, has) = ((axis.stated)(&wishes), (axis.stated)(&plan));
+                    // A family, or what is decided here.
+                    let decided = ["all", "auto"].contains(&default);
+                    if is_value && has.is_some() && !decided && axis.kind != Kind::Switch {
+                        assert_eq!(said, has, "{study} --{}", name.flag);
+                        found += 1;
+                    }
+                }
+            }
+        }
+        assert!(found > 90, "{found}");
+    }
+
+    #[test]
+    fn examples_can_be_planned() {
+        for &study in Study::ALL {
+            let lines: Vec<&str> = examples(study).lines().skip(1).collect();
+            assert!(lines.len() > 1, "{study}");
+            for line in lines {
+                let words = shlex::split(line).unwrap();
+                assert_eq!(words[..3], ["iolens", "run", study.word()]);
+                let asked = Asked::parse(study, &words[3..]).unwrap();
+                if !line.contains("--file ") {
+                    let complete = request::complete(asked.wishes).unwrap();
+                    request::plan(complete, 1, &|_| Ok(())).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_commands_of_studies_are_consistent() {
+        Study::ALL.iter().for_each(|&study| command(study).debug_assert());
+    }
+}
