@@ -7,7 +7,9 @@ use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
+use iolens_stats::analysis::{
+    Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict,
+};
 
 use crate::alone;
 use crate::number::{self, NONE, copies};
@@ -213,9 +215,13 @@ fn goodput(arm: &ArmAnalysis, unit: Unit) -> Entry {
 /// Its interval, where it is compared with nothing.
 fn goodput_interval(arm: &ArmAnalysis, unit: Unit) -> Entry {
     let interval = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s?.interval);
-    let shown = |value: f64| three_digits(value / unit.size);
-    let text = interval.map(|i| format!("[{}, {}]", shown(i.low), shown(i.high)));
-    text.unwrap_or_else(|| NONE.to_owned()).into()
+    rate_interval(interval, unit).into()
+}
+
+/// `[14.0, 14.5]`, in the unit of the column.
+fn rate_interval(interval: Option<Interval>, unit: Unit) -> String {
+    let ends = |interval| number::ends(interval, |end| three_digits(end / unit.size));
+    interval.map_or_else(|| NONE.to_owned(), ends)
 }
 
 /// An arm's cell of a column, of those that need to know nothing but the arm.

@@ -89,9 +89,7 @@ pub(super) fn fold(times: f64) -> String {
 
 fn with_interval((times, interval): (f64, Option<Interval>)) -> String {
     match interval {
-        Some(Interval { low, high }) => {
-            format!("{} [{}, {}]", fold(times), fold(low), fold(high))
-        }
+        Some(interval) => format!("{} {}", fold(times), number::ends(interval, fold)),
         None => fold(times),
     }
 }
