@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
-use iolens_model::outcome::Status;
 
 use crate::analysis::{CellAnalysis, CostModel, Estimate, Interval, Unexpected};
 use crate::cost_model::parts_by_pass;
@@ -68,7 +67,7 @@ fn curve<'a>(cells: &'a [CellAnalysis], tracks: &'a [Track], model: &'a CostMode
     let mut places: Vec<Place> = Vec::new();
     for cell in cells.iter().filter(|cell| cell.cell.curve() == model.curve) {
         let arm = cell.arms.iter().find(|arm| arm.arm.label == model.label);
-        let Some(arm) = arm.filter(|arm| arm.status == Status::Ok) else { continue };
+        let Some(arm) = arm.filter(|arm| arm.is_ranked()) else { continue };
         let of_arm = |track: &&Track| track.cell == cell.cell && track.arm.label == model.label;
         let track = tracks.iter().find(of_arm);
         let Some((figures, track)) = arm.figures.as_ref().zip(track) else { continue };
