@@ -95,6 +95,7 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push_str(&heading(&title, style));
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
+        push_in_flight(&mut out, &cells, analysis, style);
     }
     let beside = results::receivers(run, analysis);
     for table in &beside {
@@ -116,6 +117,14 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         push_sentence(&mut out, sentence, style);
     }
     out
+}
+
+/// What zero-copy arms have under way, below the table with their rows.
+fn push_in_flight(out: &mut String, cells: &[&CellAnalysis], analysis: &Analysis, style: &Style) {
+    if let Some(said) = results::in_flight(cells, &analysis.told) {
+        out.push_str(&style.paint(DIM, &wrap::hanging(&said, style.columns(), 0)));
+        out.push('\n');
+    }
 }
 
 /// How the table is to be read.

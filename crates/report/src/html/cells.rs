@@ -48,6 +48,9 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                     details.cell {
                         summary { b { (words::curve(&run.header, &curve)) } }
                         (results::results(plan, &cells, usize::MAX).html())
+                        @if let Some(said) = results::in_flight(&cells, &analysis.told) {
+                            p.aside { (said) }
+                        }
                     }
                 } @else {
                     h3 { (words::curve(&run.header, &curve)) }

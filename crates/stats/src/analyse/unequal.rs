@@ -69,7 +69,7 @@ impl Unequal {
         let [own, baseline] = self.slices_ns.map(|ns| ns / 1e6);
         format!(
             "slices are not equal in time, {own:.2} ms beside the baseline's {baseline:.2} ms: up \
-             to {:.1} µs in each that are no message's may shift the ratio by {}",
+             to {:.1} µs in each that are not its work may shift the ratio by {}",
             self.overhead_ns / 1e3,
             percent(self.bias)
         )

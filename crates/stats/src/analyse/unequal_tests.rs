@@ -91,7 +91,7 @@ fn a_copy_of_the_baseline_with_short_slices_is_equivalent_or_flagged() {
     assert_eq!(
         contrast.reason,
         "slices are not equal in time, 0.52 ms beside the baseline's 5.02 ms: up to 20.0 µs in \
-         each that are no message's may shift the ratio by 3.4 %, more than half of δ = 3 %"
+         each that are not its work may shift the ratio by 3.4 %, more than half of δ = 3 %"
     );
 }
 
