@@ -135,8 +135,9 @@ fn reading(run: &Run, analysis: &Analysis) -> String {
     let ratio = |baseline: &str| {
         format!(
             "ratio: time per message of {baseline} over the arm's, in the typical slice; above 1 \
-             the arm is faster. Goodput and time of an arm are those of {baseline} and the ratio; \
-             exports have the totals of each, which rare long slices change too."
+             the arm is faster. Goodput and time of an arm are those of {baseline} and the ratio, CPU \
+             time by the ratio of CPU times; exports have the totals of each, which rare long \
+             slices change too."
         )
     };
     match run.header.plan.quick {
@@ -465,9 +466,9 @@ mod tests {
          ¹ failed: 2 trials failed while its slice ran: recv: ECONNRESET (connection reset by peer)
 
         ratio: time per message of send_staged over the arm's, in the typical slice; above 1 the arm is
-        faster. Goodput and time of an arm are those of send_staged and the ratio; exports have the totals
-        of each, which rare long slices change too. Intervals are pointwise; verdicts use simultaneous ones
-        over all 18 contrasts, which are wider.
+        faster. Goodput and time of an arm are those of send_staged and the ratio, CPU time by the ratio of
+        CPU times; exports have the totals of each, which rare long slices change too. Intervals are
+        pointwise; verdicts use simultaneous ones over all 18 contrasts, which are wider.
         With 4 threads at each end there are more threads than CPUs: the threads of an end share 1 CPU and
           take turns. Such a cell compares the arms under more connections and more switching between
           threads, not on more CPUs. Ratios between the arms of a cell stand; differences between thread

@@ -31,8 +31,8 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts)
                     " contrasts"
                 }
-                ". Goodput and time are those of " code { (plan.baseline) } " and the ratio; CPU is "
-                "totals over totals, user and kernel time. "
+                ". Goodput and time are those of " code { (plan.baseline) } " and the ratio; CPU, "
+                "user and kernel time, by the ratio of CPU times. "
                 "Copies are per byte, at the sender / end to end. A percentile q is shown from "
                 "3.7 / (1 − q) round trips on."
             }
