@@ -253,6 +253,20 @@ mod tests {
         }
     }
 
+    /// What was promised of right numbers and of strangers is said where evidence is looked for.
+    #[test]
+    fn every_line_of_issues_25_and_26_has_a_row_in_the_page_of_evidence() {
+        let page = fs::read_to_string(crate::root().join("docs/evidence.md")).unwrap();
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with('|')).collect();
+        let mut lines = 0;
+        for line in all_lines().filter(|line| [25, 26].contains(&line.issue)) {
+            let name = format!("`{} {}`", line.issue, line.id);
+            assert!(rows.iter().any(|row| row.contains(&name)), "no row has {name}");
+            lines += 1;
+        }
+        assert!(lines >= 8, "{lines}");
+    }
+
     #[test]
     fn evidence_fits_a_table() {
         assert_eq!(cell("a | b\nc\n"), "a \\| b<br>c");

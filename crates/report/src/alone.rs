@@ -7,7 +7,7 @@ use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, PlateauAxis};
 
-use crate::number::{nanoseconds, percent};
+use crate::number::{self, nanoseconds, percent};
 use crate::rates::{self, said};
 use crate::table::{Column, Entry, Table, Tone};
 use crate::{results, words};
@@ -123,8 +123,7 @@ fn speed_of(run: &Run, arm: &ArmAnalysis) -> String {
 /// `3.12 µs [3.05 µs, 3.20 µs] per block`.
 fn time_of(run: &Run, arm: &ArmAnalysis) -> Option<String> {
     let ns = arm.figures.as_ref()?.ns_per_message;
-    let interval = ns.interval.map_or_else(String::new, |interval| {
-        format!(" [{}, {}]", nanoseconds(interval.low), nanoseconds(interval.high))
-    });
+    let ends = |interval| format!(" {}", number::ends(interval, nanoseconds));
+    let interval = ns.interval.map(ends).unwrap_or_default();
     Some(format!("{}{interval} per {}", nanoseconds(ns.value), run.header.plan.study().unit()))
 }

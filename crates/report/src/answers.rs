@@ -5,7 +5,7 @@ use iolens_model::arm::Role;
 use iolens_model::axes::Study;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_stats::analysis::{Analysis, CellAnalysis, Contrast, Interval, Verdict};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
 use serde::Serialize;
 
 use self::headline::headlines;
@@ -167,18 +167,34 @@ fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
     Sentence::about(run, Kind::Answer, words::subject(&run.header, &cell.cell), &claim)
 }
 
-/// Which compared arms are not in the comparison.
+/// Which compared arms are not in the comparison, and why.
 fn without(cell: &CellAnalysis) -> String {
-    let missing: Vec<String> = cell
-        .arms
-        .iter()
-        .filter(|arm| arm.arm.role == Role::Compared && arm.status != Status::Ok)
-        .map(|arm| format!("{} ({})", arm.arm.label, arm.status.word()))
-        .collect();
+    let compared = cell.arms.iter().filter(|arm| arm.arm.role == Role::Compared);
+    let why = |arm: &ArmAnalysis| match arm.status {
+        Status::Ok => Some(format!("{} (not ranked: {UNEQUAL})", unequal(arm)?.arm.label)),
+        status => Some(format!("{} ({})", arm.arm.label, status.word())),
+    };
+    let missing: Vec<String> = compared.filter_map(why).collect();
     match missing.as_slice() {
         [] => String::new(),
         missing => format!("; not compared: {}", list(missing)),
     }
+}
+
+/// Why an arm is not ranked whose ratio is as much its slices' as its own, in short.
+pub(crate) const UNEQUAL: &str = "slices of unequal length";
+
+/// The arm, if that is why it has no verdict.
+pub(crate) fn unequal(arm: &ArmAnalysis) -> Option<&ArmAnalysis> {
+    let contrast = arm.contrast.as_ref().filter(|c| c.verdict == Verdict::Unranked)?;
+    let said = arm.unequal.as_ref().filter(|said| contrast.reason.starts_with(said.as_str()));
+    said.filter(|_| arm.status == Status::Ok && arm.arm.role == Role::Compared).map(|_| arm)
+}
+
+/// Those of a cell, each with its reason.
+pub(crate) fn not_ranked(cell: &CellAnalysis) -> Vec<String> {
+    let arms = cell.arms.iter().filter_map(unequal);
+    arms.map(|arm| format!("{} ({UNEQUAL})", arm.arm.label)).collect()
 }
 
 /// What the wording of a claim depends on besides its data.
@@ -460,6 +476,31 @@ mod tests {
         let baseline =
             answer_with([(1, 0.9, 0.01, Verdict::Slower), slower, (3, 0.7, 0.01, Verdict::Slower)]);
         insta::assert_snapshot!(baseline, @"64 B, 1 thread: send_staged is cheapest; nearest is send, 0.90× as fast as send_staged (95 % interval 0.89–0.91, n = 12: SLOWER).");
+    }
+
+    /// The one with the best ratio of a cell, which has short slices.
+    #[test]
+    fn an_arm_that_is_not_ranked_is_said_to_be_left_out() {
+        let (run, mut analysis) = fixture::run();
+        let said = "slices are not equal in time, 0.52 ms beside the baseline's 5.02 ms";
+        let arm = analysis.cells[2].arms.iter_mut().find(|a| a.arm.label == "sendmsg_iov").unwrap();
+        arm.unequal = Some(said.to_owned());
+        let contrast = arm.contrast.as_mut().unwrap();
+        contrast.verdict = Verdict::Unranked;
+        contrast.reason = format!("{said}, more than half of δ = 3 %");
+        let reason = contrast.reason.clone();
+        let text = texts((run.clone(), analysis.clone()));
+        for expect in [
+            "256 KiB, 1 thread: send_per_field is cheapest, ",
+            "; not compared: sendmsg_iov (not ranked: slices of unequal length).",
+            "; not ranked: sendmsg_iov at 256 KiB (slices of unequal length).",
+        ] {
+            assert!(text.contains(expect), "{expect}: {text}");
+        }
+        let asked = asked::sentences(&run, &analysis, &analysis.cells[2], &asked::Source::Measured);
+        assert!(asked[0].text.contains("sendmsg_iov (not ranked: slices"), "{:?}", asked[0]);
+        let shown = crate::results::results(&run.header.plan, &[&analysis.cells[2]], 200).text(200);
+        assert!(shown.contains(&format!("UNRANKED: {reason}")), "{shown}");
     }
 
     #[test]

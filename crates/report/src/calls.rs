@@ -11,6 +11,8 @@ use iolens_model::call::CallFacts;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Interval};
 
+use crate::number;
+
 pub(crate) use self::figures::all as figures;
 pub(crate) use self::sentences::sentences;
 pub(crate) use self::tables::{by_cost, in_a_row, kinds, missing, threads};
@@ -93,13 +95,14 @@ pub(crate) fn time_of(cell: &CellAnalysis, call: &str) -> Option<Estimate> {
     Some(cell.arms.iter().find(own)?.figures.as_ref()?.ns_per_message)
 }
 
-/// `148 ns (147–149)`.
+/// `148 ns (147 ns to 149 ns)`.
 pub(crate) fn said(ns: Estimate) -> String {
-    let time = crate::number::nanoseconds;
+    let time = number::nanoseconds(ns.value);
     match ns.interval {
-        Some(Interval { low, high }) => {
-            format!("{} ({} to {})", time(ns.value), time(low), time(high))
+        Some(interval) => {
+            let ends = |i| number::from_to(i, number::nanoseconds);
+            format!("{time} ({})", number::interval(interval, ns.n, ends))
         }
-        None => time(ns.value),
+        None => time,
     }
 }

@@ -288,7 +288,8 @@ pub fn cautions(explanation: &Explanation, analysis: &Analysis) -> Vec<String> {
 fn cost(cost: &SamplingCost) -> String {
     let ratio = &cost.ratio;
     let interval = ratio.interval.map_or_else(String::new, |interval| {
-        format!("95 % interval {:.3} to {:.3}, ", interval.low, interval.high)
+        let ends = |i| format!("95 % interval {}", number::from_to(i, |end| format!("{end:.3}")));
+        format!("{}, ", number::interval(interval, ratio.n, ends))
     });
     format!(
         "Sampled, {} took {:.3} times as long as its A/A copy, which ran unsampled in between \

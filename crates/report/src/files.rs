@@ -143,6 +143,10 @@ fn over(a: Estimate, b: Estimate) -> Estimate {
     Estimate { value, interval, n: a.n.min(b.n) }
 }
 
+/// What the CPU time of an engine is, which nothing is compared by.
+pub(crate) const CPU_READ: &str = "totals over totals of the arm's own trials, which not all \
+    arms share";
+
 /// `5.21 [4.98, 5.45]`.
 pub(crate) fn times(ratio: &Estimate) -> String {
     crate::results::interval_text(Some(*ratio), 1.0)

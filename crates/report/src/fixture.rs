@@ -404,6 +404,7 @@ fn arm_analysis(
         contrast: contrasted.then(|| measured::contrast(&ln)),
         cpu_contrast: None,
         isolated: None,
+        unequal: None,
         copies_sender: Some(arm.copies_sender),
         copies_end_to_end: Some(arm.copies_end_to_end()),
         zerocopy: measured::zerocopy(arm, shape.passes).filter(|_| usable),

@@ -60,3 +60,5 @@ mod fixture_findings;
 mod lint;
 #[cfg(test)]
 mod trials_tests;
+#[cfg(test)]
+mod two_trials_tests;

@@ -38,21 +38,33 @@ pub(crate) fn interval(
     }
 }
 
-/// `[1.29, 1.39]`, both ends as `digits` writes them, for tables.
-pub(crate) fn ends(interval: Interval, digits: impl Fn(f64) -> String) -> String {
+/// Both ends as `digits` writes them, with this between them.
+fn joined(interval: Interval, between: &str, digits: impl Fn(f64) -> String) -> String {
     match interval.is_usable() {
-        true => format!("[{}, {}]", digits(interval.low), digits(interval.high)),
-        false => format!("[{UNUSABLE}]"),
+        true => format!("{}{between}{}", digits(interval.low), digits(interval.high)),
+        false => UNUSABLE.to_owned(),
     }
 }
 
-/// `1.29–1.39`, for sentences.
+/// `[1.29, 1.39]`, both ends as `digits` writes them, for tables.
+pub(crate) fn ends(interval: Interval, digits: impl Fn(f64) -> String) -> String {
+    format!("[{}]", joined(interval, ", ", digits))
+}
+
+/// `16.9 to 17.5`, the same for sentences.
+pub(crate) fn from_to(interval: Interval, digits: impl Fn(f64) -> String) -> String {
+    joined(interval, " to ", digits)
+}
+
+/// `95.8–96.3`, the same with a dash.
+pub(crate) fn span(interval: Interval, digits: impl Fn(f64) -> String) -> String {
+    joined(interval, "–", digits)
+}
+
+/// `1.29–1.39`, of a ratio.
 pub(crate) fn range(interval: Interval) -> String {
     let digits = decimals(interval.low);
-    match interval.is_usable() {
-        true => format!("{:.digits$}–{:.digits$}", interval.low, interval.high),
-        false => UNUSABLE.to_owned(),
-    }
+    span(interval, |end| format!("{end:.digits$}"))
 }
 
 /// `[1.29, 1.39]`, for tables.

@@ -4,6 +4,8 @@
 use iolens_model::units::{Bytes, three_digits};
 use iolens_stats::analysis::Estimate;
 
+use crate::number;
+
 /// The unit of the rates in one column or figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Unit {
@@ -51,9 +53,8 @@ pub fn rate(bytes_per_s: f64) -> String {
 pub(crate) fn said(units: Units, rate: Estimate) -> String {
     let unit = Unit::of(units, [rate.value]);
     let digits = |value: f64| three_digits(value / unit.size);
-    let interval = rate.interval.map_or_else(String::new, |interval| {
-        format!(" [{}, {}]", digits(interval.low), digits(interval.high))
-    });
+    let ends = |interval| format!(" {}", number::ends(interval, digits));
+    let interval = rate.interval.map(ends).unwrap_or_default();
     format!("{} {}{interval}", digits(rate.value), unit.name)
 }
 

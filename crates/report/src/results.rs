@@ -7,7 +7,7 @@ use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Verdict};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval};
 
 use crate::alone;
 use crate::number::{self, NONE, copies};
@@ -27,7 +27,7 @@ mod validity;
 pub(crate) use asked::asked;
 pub(crate) use crossovers::crossovers;
 pub(crate) use decision::decision;
-pub(crate) use detail::{cell, decided, latency, percentile, sends};
+pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
 pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
 pub(crate) use ledger::ledger;
 pub(crate) use receivers::{READING as RECEIVERS_READ, receivers};
@@ -134,9 +134,7 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
         // A hidden copy of what is compared with nothing is beside nothing.
         let is_shown = |arm: &&ArmAnalysis| !(is_alone && arm.arm.role == Role::SelfCheck);
         for (i, arm) in cell.arms.iter().filter(is_shown).enumerate() {
-            let remark = remark(arm).or_else(|| mapped(cell, arm));
-            let remark = remark.or_else(|| tapped(cell, arm));
-            let note = remark.map(|remark| table.note(&remark));
+            let note = beside(cell, arm).map(|said| table.note(&said));
             let entry = |&detail: &Detail| match detail {
                 Detail::Size if i == 0 => cell.cell.size.to_string().into(),
                 Detail::Arm => {
@@ -178,20 +176,27 @@ fn tapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
     note.filter(|note| note.contains("packet tap")).map(str::to_owned)
 }
 
-/// Why a row has no usable numbers.
+/// Everything that is said of a row of a transfer.
+fn beside(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
+    let all = [remark(arm), mapped(cell, arm), tapped(cell, arm)];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Why a row has no usable numbers or no verdict, or what its ratio may be off by.
 pub(crate) fn remark(arm: &ArmAnalysis) -> Option<String> {
     remark_on(arm, arm.contrast.as_ref())
 }
 
 /// The same in a table of what this contrast compares.
 pub(crate) fn remark_on(arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Option<String> {
-    let invalid = |c: &&Contrast| c.verdict == Verdict::Invalid;
-    match (arm.status, contrast) {
-        (Status::Ok, Some(contrast)) => {
-            Some(contrast).filter(invalid).map(|c| format!("INVALID: {}", c.reason))
+    match arm.status {
+        Status::Ok => {
+            let without = contrast.filter(|contrast| !contrast.verdict.is_ranked());
+            let why = without.map(|c| format!("{}: {}", c.verdict.word(), c.reason));
+            why.or_else(|| arm.unequal.clone())
         }
-        (Status::Ok, None) => None,
-        (status, _) => {
+        status => {
             let why = arm.reason.as_deref().unwrap_or("no reason was stored");
             Some(format!("{}: {why}", status.word()))
         }
@@ -213,9 +218,13 @@ fn goodput(arm: &ArmAnalysis, unit: Unit) -> Entry {
 /// Its interval, where it is compared with nothing.
 fn goodput_interval(arm: &ArmAnalysis, unit: Unit) -> Entry {
     let interval = arm.figures.as_ref().and_then(|f| f.goodput_bits_per_s?.interval);
-    let shown = |value: f64| three_digits(value / unit.size);
-    let text = interval.map(|i| format!("[{}, {}]", shown(i.low), shown(i.high)));
-    text.unwrap_or_else(|| NONE.to_owned()).into()
+    rate_interval(interval, unit).into()
+}
+
+/// `[14.0, 14.5]`, in the unit of the column.
+fn rate_interval(interval: Option<Interval>, unit: Unit) -> String {
+    let ends = |interval| number::ends(interval, |end| three_digits(end / unit.size));
+    interval.map_or_else(|| NONE.to_owned(), ends)
 }
 
 /// An arm's cell of a column, of those that need to know nothing but the arm.

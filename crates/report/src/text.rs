@@ -81,6 +81,7 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push_str(&heading(&title, style));
         out.push('\n');
         out.push_str(&painted(&table.text(style.columns()), style));
+        push_in_flight(&mut out, &cells, analysis, style);
     }
     let beside = results::receivers(run, analysis);
     for table in &beside {
@@ -104,6 +105,14 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     out
 }
 
+/// What zero-copy arms have under way, below the table with their rows.
+fn push_in_flight(out: &mut String, cells: &[&CellAnalysis], analysis: &Analysis, style: &Style) {
+    if let Some(said) = results::in_flight(cells, &analysis.told) {
+        out.push_str(&style.paint(DIM, &wrap::hanging(&said, style.columns(), 0)));
+        out.push('\n');
+    }
+}
+
 /// How the table is to be read.
 fn reading(run: &Run, analysis: &Analysis) -> String {
     if alone::is_alone(&analysis.cells) {
@@ -112,8 +121,9 @@ fn reading(run: &Run, analysis: &Analysis) -> String {
     let ratio = |baseline: &str| {
         format!(
             "ratio: time per message of {baseline} over the arm's, in the typical slice; above 1 \
-             the arm is faster. Goodput and time of an arm are those of {baseline} and the ratio; \
-             exports have the totals of each, which rare long slices change too."
+             the arm is faster. Goodput and time of an arm are those of {baseline} and the ratio, CPU \
+             time by the ratio of CPU times; exports have the totals of each, which rare long \
+             slices change too."
         )
     };
     match run.header.plan.quick {
@@ -442,9 +452,9 @@ mod tests {
          ¹ failed: 2 trials failed while its slice ran: recv: ECONNRESET (connection reset by peer)
 
         ratio: time per message of send_staged over the arm's, in the typical slice; above 1 the arm is
-        faster. Goodput and time of an arm are those of send_staged and the ratio; exports have the totals
-        of each, which rare long slices change too. Intervals are pointwise; verdicts use simultaneous ones
-        over all 18 contrasts, which are wider.
+        faster. Goodput and time of an arm are those of send_staged and the ratio, CPU time by the ratio of
+        CPU times; exports have the totals of each, which rare long slices change too. Intervals are
+        pointwise; verdicts use simultaneous ones over all 18 contrasts, which are wider.
         With 4 threads at each end there are more threads than CPUs: the threads of an end share 1 CPU and
           take turns. Such a cell compares the arms under more connections and more switching between
           threads, not on more CPUs. Ratios between the arms of a cell stand; differences between thread

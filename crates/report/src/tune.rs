@@ -40,7 +40,9 @@ fn times(ratio: &Ratio) -> String {
 fn percents(value: f64, interval: Option<Interval>) -> String {
     let percent = |share: f64| three_digits(share * 100.0);
     match interval {
-        Some(i) => format!("{} % ({}–{})", percent(value), percent(i.low), percent(i.high)),
+        Some(interval) => {
+            format!("{} % ({})", percent(value), number::span(interval, percent))
+        }
         None => format!("{} %", percent(value)),
     }
 }
@@ -160,8 +162,9 @@ fn rate_words(verdict: &Verdict) -> String {
     let Unit { size: scale, .. } = Unit::of(rates::BYTES, [verdict.bytes_per_s.value]);
     let value = rate(verdict.bytes_per_s.value);
     match verdict.bytes_per_s.interval {
-        Some(Interval { low, high }) => {
-            format!("{value} ({} to {})", three_digits(low / scale), three_digits(high / scale))
+        Some(interval) => {
+            let ends = |i| number::from_to(i, |end| three_digits(end / scale));
+            format!("{value} ({})", number::interval(interval, verdict.bytes_per_s.n, ends))
         }
         None => value,
     }

@@ -110,8 +110,9 @@ fn analyse_claims(
         each.flat_map(|(cell, visits)| cell::series(header, cell, &arms, visits)).collect()
     });
     let neighbours = neighbours::of(&series);
+    let resembling = neighbours.as_ref();
     let analysed = side_by_side(&visits, trials.len(), |some| {
-        let mut table = StudentTable::of_neighbours(contrasts, neighbours.as_ref());
+        let mut table = StudentTable::of_neighbours(contrasts, resembling);
         let each = some.iter();
         each.map(|(cell, visits)| cell::analyse(header, cell, &arms, visits, &mut table)).collect()
     });
@@ -120,21 +121,21 @@ fn analyse_claims(
     let self_check = self_check::of(&analyses, plan.delta);
     let mut warnings = remarks::warnings(header, &cells, trials, &passes, &self_check);
     warnings.extend(gates::across_cells(&analyses, &tracks));
-    warnings.extend(neighbours.as_ref().and_then(remarks::neighbours));
-    let table = &mut StudentTable::of_neighbours(contrasts, neighbours.as_ref());
+    warnings.extend(resembling.and_then(remarks::neighbours));
+    let table = &mut StudentTable::of_neighbours(contrasts, resembling);
     let cost_models = cost_model::of(&tracks, table);
     let crossovers = crossover::of(&analyses, plan.delta);
     Analysis {
         passes: count(passes.complete.len()),
         delta: plan.delta,
         contrasts,
-        crossings: crossing::of(header, &tracks, &crossovers),
+        crossings: crossing::of(header, &tracks, &crossovers, table),
         crossovers,
         removed_copies: removed_copy::of(&tracks, &analyses, plan.isolate, table),
         extremes: extremes::of(&analyses),
         plateaus: plateaus::of(&analyses, plan.delta),
         read_plateaus: plateaus::of_reads(&analyses, plan.delta),
-        unexpected: unexpected::of(&analyses, &tracks, &cost_models, plan.delta),
+        unexpected: unexpected::of(&analyses, &tracks, &cost_models, plan.delta, resembling),
         drift: drift::of(&tracks, plan.precision),
         neighbours,
         cost_models,

@@ -161,6 +161,9 @@ pub struct ArmAnalysis {
     pub cpu_contrast: Option<Contrast>,
     /// The same ratio from isolated trials, where there are any.
     pub isolated: Option<Contrast>,
+    /// That slices are not as long as the baseline's, and what that may do to the ratio; null
+    /// where it is too little to be said.
+    pub unequal: Option<String>,
     /// CPU copies of each payload byte at the sender.
     pub copies_sender: Option<f64>,
     /// CPU copies of each payload byte, end to end.
@@ -213,6 +216,14 @@ impl ArmAnalysis {
             true => format!("{} (copied)", self.arm.label),
             false => self.arm.label.clone(),
         }
+    }
+
+    /// Whether its numbers may be held against those of other arms: they are usable, and where
+    /// there is a verdict it is about the arm.
+    #[must_use]
+    pub fn is_ranked(&self) -> bool {
+        let of_arm = |contrast: &Contrast| contrast.verdict.is_ranked();
+        self.status == Status::Ok && self.contrast.as_ref().is_none_or(of_arm)
     }
 
     /// The conclusion about this arm: its contrast's, or INVALID where it was

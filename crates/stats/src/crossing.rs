@@ -16,7 +16,7 @@ use iolens_model::units::Bytes;
 
 use crate::analysis::{Analysis, Crossing, Crossover, CrossoverShape, Estimate, Interval};
 use crate::interval::{Moments, count, median};
-use crate::student::quantile;
+use crate::student::StudentTable;
 use crate::tracks::{Point, Track};
 
 /// Passes that a jackknife needs at least: with fewer, one odd pass decides.
@@ -27,10 +27,15 @@ const PASSES_MIN: usize = 6;
 const STEP: f64 = 3.0;
 
 /// The crossings of a run that confirms another; empty in a run that stands for itself.
-pub(crate) fn of(header: &RunHeader, tracks: &[Track], crossovers: &[Crossover]) -> Vec<Crossing> {
+pub(crate) fn of(
+    header: &RunHeader,
+    tracks: &[Track],
+    crossovers: &[Crossover],
+    table: &mut StudentTable,
+) -> Vec<Crossing> {
     match header.confirms {
         None => Vec::new(),
-        Some(_) => crossovers.iter().filter_map(|c| of_pair(header, tracks, c)).collect(),
+        Some(_) => crossovers.iter().filter_map(|c| of_pair(header, tracks, c, table)).collect(),
     }
 }
 
@@ -88,14 +93,19 @@ impl Crossover {
 }
 
 /// The crossing of a pair; null where the one stays ahead of the other at every size.
-fn of_pair(header: &RunHeader, tracks: &[Track], crossover: &Crossover) -> Option<Crossing> {
+fn of_pair(
+    header: &RunHeader,
+    tracks: &[Track],
+    crossover: &Crossover,
+    table: &mut StudentTable,
+) -> Option<Crossing> {
     let sizes: Vec<Bytes> = crossover.points.iter().map(|point| point.size).collect();
     let rows = sizes.iter().map(|&size| row(tracks, crossover, size)).collect::<Option<_>>()?;
     let curves = Curves::of(&sizes, rows);
     // The sizes inside a band may be too close for the order of the pair to show beyond doubt.
     let falls = curves.falls();
     let curves = if falls { curves.turned() } else { curves };
-    let found = curves.crossing();
+    let found = curves.crossing(table);
     if found == Err(Open::NoChange) {
         return None;
     }
@@ -218,7 +228,7 @@ impl Curves {
     }
 
     /// In bytes.
-    pub(crate) fn crossing(&self) -> Result<Estimate, Open> {
+    pub(crate) fn crossing(&self, table: &mut StudentTable) -> Result<Estimate, Open> {
         let n = self.passes.len();
         if n < PASSES_MIN {
             return Err(Open::FewPasses);
@@ -237,8 +247,8 @@ impl Curves {
         let pseudo: Vec<f64> =
             others.iter().map(|other| n as f64 * at - (n as f64 - 1.0) * other).collect();
         let half = Moments::of(&pseudo)
-            .zip(quantile(f64::from(count(n)) - 1.0, 0.975))
-            .and_then(|(moments, t)| moments.half_width(t));
+            .zip(table.multipliers(count(n)))
+            .and_then(|(moments, t)| moments.half_width(t.pointwise));
         let interval =
             half.map(|half| Interval { low: (at - half).exp2(), high: (at + half).exp2() });
         Ok(Estimate { value: at.exp2(), interval, n: count(n) })
@@ -303,7 +313,9 @@ mod tests {
     #[test]
     fn the_point_is_where_the_line_between_two_neighbours_is_0() {
         let pass: &[f64] = &[-0.2, 0.1];
-        let found = curves(&[1024, 4096], &[pass; 6]).crossing().expect("a crossing");
+        let found = curves(&[1024, 4096], &[pass; 6])
+            .crossing(&mut StudentTable::new(1))
+            .expect("a crossing");
         assert!((found.value - (10.0_f64 + 4.0 / 3.0).exp2()).abs() < 1e-9, "{found:?}");
         let interval = found.interval.expect("an interval");
         assert!((interval.low / found.value - 1.0).abs() < 1e-12, "passes that agree");
@@ -318,7 +330,9 @@ mod tests {
         let lines: Vec<[f64; 3]> =
             shifts.iter().map(|shift| [-1.0 + shift, 0.1 + shift, 1.2 + shift]).collect();
         let lines: Vec<&[f64]> = lines.iter().map(|line| &line[..]).collect();
-        let found = curves(&[1024, 2048, 4096], &lines).crossing().expect("a crossing");
+        let found = curves(&[1024, 2048, 4096], &lines)
+            .crossing(&mut StudentTable::new(1))
+            .expect("a crossing");
         // The roots: 10 + (1 - shift) / 1.1.
         let roots: Vec<f64> = shifts.iter().map(|shift| 10.0 + (1.0 - shift) / 1.1).collect();
         let moments = Moments::of(&roots).expect("moments");
@@ -331,12 +345,16 @@ mod tests {
 
     #[test]
     fn what_changes_never_or_more_than_once_has_no_point() {
-        let of = |pass: &[f64]| curves(&[1, 2, 4, 8], &[pass; 6]).crossing();
+        let of =
+            |pass: &[f64]| curves(&[1, 2, 4, 8], &[pass; 6]).crossing(&mut StudentTable::new(1));
         assert_eq!(of(&[-0.3, -0.2, -0.1, -0.05]), Err(Open::NoChange));
         assert_eq!(of(&[-0.1, 0.1, -0.1, 0.1]), Err(Open::SeveralChanges));
         assert_eq!(of(&[0.2, 0.1, -0.1, -0.2]), Err(Open::SeveralChanges), "the wrong way");
         let few: &[f64] = &[-0.1, -0.05, 0.05, 0.1];
-        assert_eq!(curves(&[1, 2, 4, 8], &[few; 5]).crossing(), Err(Open::FewPasses));
+        assert_eq!(
+            curves(&[1, 2, 4, 8], &[few; 5]).crossing(&mut StudentTable::new(1)),
+            Err(Open::FewPasses)
+        );
         assert_eq!(
             of(&[-0.31, -0.3, 0.3, 0.31]),
             Err(Open::Step(1)),
@@ -349,7 +367,8 @@ mod tests {
     fn a_pass_that_decides_the_order_alone_is_no_ground_for_a_point() {
         let odd: &[f64] = &[-0.1, 0.4, 0.3, 0.1];
         let other: &[f64] = &[-0.1, 0.04, -0.05, 0.1];
-        let found = curves(&[1, 2, 4, 8], &[odd, other, other, other, other, other]).crossing();
+        let found = curves(&[1, 2, 4, 8], &[odd, other, other, other, other, other])
+            .crossing(&mut StudentTable::new(1));
         assert_eq!(found, Err(Open::Unstable));
     }
 
@@ -426,6 +445,38 @@ mod tests {
         for arm in ["arm", "other"] {
             assert!((at(arm) / 2048.0 - 1.0).abs() < 0.02, "{arm}: {}", at(arm));
         }
+    }
+
+    /// The same passes in another order: twelve of one state behind twelve of another, and both in
+    /// turn.
+    #[test]
+    fn passes_that_resemble_their_neighbours_widen_the_interval_of_a_point() {
+        let found = |is_other: fn(u32) -> bool| {
+            let plan = fixture::plan(&["base", "arm"]);
+            let mut run = fixture::run(Plan { sizes: sizes(&[1024, 1500, 3000, 8192]), ..plan });
+            run.header.confirms = Some("00000000".to_owned());
+            for pass in 1..=24 {
+                let stray = if is_other(pass) { 1.01 } else { 0.99 };
+                for cell in run.header.plan.cells() {
+                    let ratio = 1.1_f64.powf((cell.size.0 as f64 / 2048.0).log2());
+                    let arms = [
+                        ArmTime::new("base", Role::Baseline, &[5000.0; 4]),
+                        ArmTime::new("arm", Role::Compared, &[5000.0 / ratio * stray; 4]),
+                    ];
+                    run.trials.push(fixture::trial(pass, &cell, &arms));
+                }
+            }
+            let analysis = analyse(&run);
+            let at = analysis.crossings[0].at_bytes.and_then(|at| at.interval).expect("a point");
+            ((at.high / at.low).ln(), analysis.neighbours.expect("enough passes"))
+        };
+        let (behind, neighbours) = found(|pass| pass <= 12);
+        let (in_turn, none) = found(|pass| pass.is_multiple_of(2));
+        assert!(neighbours.matters && !none.matters, "{neighbours:?} {none:?}");
+        let t =
+            |found| StudentTable::of_neighbours(1, Some(found)).multipliers(24).expect("trials");
+        let wider = t(&neighbours).pointwise / t(&none).pointwise;
+        assert!(wider > 2.0 && (behind / in_turn / wider - 1.0).abs() < 1e-6, "{behind} {in_turn}");
     }
 
     #[test]

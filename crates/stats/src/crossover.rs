@@ -3,7 +3,6 @@
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
-use iolens_model::outcome::Status;
 use iolens_model::units::Bytes;
 
 use crate::analysis::{
@@ -58,12 +57,11 @@ fn pairs(cell: &CellAnalysis) -> Vec<(&str, &str)> {
 }
 
 /// Time of the first over that of the second in one cell; null where either
-/// has no numbers that can be used.
+/// has no numbers that can be used, or gets no verdict: that its slices are
+/// longer than the baseline's says nothing of the arm.
 fn point(cell: &CellAnalysis, first: &str, second: &str) -> Option<CrossoverPoint> {
-    let arm = |label| {
-        let arm = cell.arms.iter().find(|arm| arm.arm.label == label)?;
-        (arm.status == Status::Ok).then_some(arm)
-    };
+    let arm =
+        |label| cell.arms.iter().find(|arm| arm.arm.label == label).filter(|arm| arm.is_ranked());
     let (a, b) = (arm(first)?, arm(second)?);
     let (ratio, simultaneous) = if a.arm.role == Role::Baseline {
         let contrast = b.contrast.as_ref()?;

@@ -26,15 +26,21 @@ pub(crate) fn of(cells: &[CellAnalysis]) -> Vec<Extreme> {
 fn best(what: ExtremeKind, cells: &[CellAnalysis]) -> Option<Extreme> {
     let worth = |value: f64| if what == ExtremeKind::HighestGoodput { -value } else { value };
     let rows = cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
-    let found = rows.filter(|(_, arm)| competes(arm)).filter_map(|(cell, arm)| {
+    let found = rows.filter(|(_, arm)| competes(what, arm)).filter_map(|(cell, arm)| {
         let value = figure(what, cell, arm)?;
         Some(Extreme { what, label: arm.arm.label.clone(), cell: cell.cell.clone(), value })
     });
     found.min_by(|a, b| worth(a.value.value).total_cmp(&worth(b.value.value)))
 }
 
-fn competes(arm: &ArmAnalysis) -> bool {
-    arm.status == Status::Ok && matches!(arm.arm.role, Role::Baseline | Role::Compared)
+/// Figures of slices hold a part of what a slice has besides its messages, which is larger in
+/// short ones; round trips are timed one by one.
+fn competes(what: ExtremeKind, arm: &ArmAnalysis) -> bool {
+    let is_fair = match what {
+        ExtremeKind::LowestLatencyP50 | ExtremeKind::LowestLatencyP99 => arm.status == Status::Ok,
+        _ => arm.is_ranked(),
+    };
+    is_fair && matches!(arm.arm.role, Role::Baseline | Role::Compared)
 }
 
 fn figure(what: ExtremeKind, cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<Estimate> {

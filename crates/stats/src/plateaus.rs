@@ -90,7 +90,10 @@ fn of_line(
 ) -> Option<Found> {
     let rate = |cell: &CellAnalysis| {
         let arm = cell.arms.iter().find(|arm| arm.arm.label == label)?;
-        rate(arm.figures.as_ref().filter(|_| arm.status == Status::Ok)?)
+        let rate = rate(arm.figures.as_ref().filter(|_| arm.status == Status::Ok)?)?;
+        // Of what slices of another length did to it nobody knows how far it goes: it is known
+        // of no such place that it is no higher.
+        Some(Estimate { interval: rate.interval.filter(|_| arm.is_ranked()), ..rate })
     };
     let points: Vec<(&Cell, Estimate)> =
         line.iter().filter_map(|cell| Some((&cell.cell, rate(cell)?))).collect();

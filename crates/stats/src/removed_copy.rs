@@ -25,7 +25,13 @@ pub(crate) fn of(
             tracks.iter().find(is_it).copied()
         };
         let (staged, iov) = (arm("send_staged")?, arm("sendmsg_iov")?);
-        let memcpy = cells.iter().find(|known| known.cell == cell)?.arms.iter().find(is_memcpy)?;
+        let analysed = &cells.iter().find(|known| known.cell == cell)?.arms;
+        // What is saved is a small part of either: slices of unequal length alone make as much.
+        let is_ranked = |track: &Track| {
+            analysed.iter().any(|arm| arm.arm.label == track.arm.label && arm.is_ranked())
+        };
+        let memcpy =
+            analysed.iter().find(is_memcpy).filter(|_| is_ranked(staged) && is_ranked(iov))?;
         let less_iov = differences(&by_partner(staged, isolate), &by_partner(iov, isolate));
         let beyond = arm("memcpy").and_then(|memcpy| {
             let beyond = differences(&less_iov, &by_partner(memcpy, isolate));

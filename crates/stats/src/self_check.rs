@@ -83,6 +83,19 @@ mod tests {
         sum
     }
 
+    /// Their intervals are so wide that one which excludes 1 says more of chance than of the run.
+    #[test]
+    fn copies_of_fewer_than_five_trials_say_nothing_of_the_run() {
+        let away = Some(Interval { low: 1.2, high: 1.3 });
+        let of = |n: u32| of_checks(&[Check { n, pointwise: away, simultaneous: away }; 12], 0.03);
+        let few = of(4);
+        assert_eq!((few.checks, few.counted, few.excluding_one, few.judged), (12, 0, 0, 0));
+        assert!(!few.untrustworthy() && few.floor_median.is_some());
+        let enough = of(5);
+        assert_eq!((enough.counted, enough.excluding_one, enough.judged), (12, 12, 12));
+        assert!(enough.untrustworthy());
+    }
+
     #[test]
     fn the_bound_is_the_99_percent_point_of_the_binomial() {
         for n in [1, 2, 5, 12, 20, 48, 100, 400] {

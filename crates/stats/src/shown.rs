@@ -68,10 +68,21 @@ fn by(quantity: Quantity, contrast: &Contrast, baseline: &ArmAnalysis, shown: &m
             }
         }
         Quantity::Cpu => {
-            let both = figures.and_then(|(own, base)| {
-                own.cpu_ns_per_message.as_mut().zip(base.cpu_ns_per_message)
-            });
-            both.into_iter().for_each(|(own, base)| cost(own, base));
+            let Some((own, base)) = figures else { return };
+            let Some((all, base)) = own.cpu_ns_per_message.as_mut().zip(base.cpu_ns_per_message)
+            else {
+                return;
+            };
+            let total = all.value;
+            cost(all, base);
+            // The ends have the shares of it that they had of the total.
+            let factor = all.value / total;
+            let ends = [
+                &mut own.tx_cpu_ns_per_message,
+                &mut own.tx_cpu_ns_per_byte,
+                &mut own.rx_cpu_ns_per_byte,
+            ];
+            ends.into_iter().flatten().for_each(|end| *end = scaled(*end, factor));
         }
         Quantity::ServerCpu => {
             let both = servers.and_then(|(own, base)| {
@@ -87,6 +98,12 @@ fn by(quantity: Quantity, contrast: &Contrast, baseline: &ArmAnalysis, shown: &m
 enum Sense {
     Cost,
     Rate,
+}
+
+/// With its interval.
+fn scaled(own: Estimate, factor: f64) -> Estimate {
+    let of = |Interval { low, high }| Interval { low: low * factor, high: high * factor };
+    Estimate { value: own.value * factor, interval: own.interval.map(of), n: own.n }
 }
 
 fn times(base: Estimate, contrast: &Contrast, sense: Sense) -> Estimate {

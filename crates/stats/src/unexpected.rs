@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
-use iolens_model::outcome::Status;
 
-use crate::analysis::{CellAnalysis, CostModel, Estimate, Interval, Unexpected};
+use crate::analysis::{CellAnalysis, CostModel, Estimate, Interval, Neighbours, Unexpected};
 use crate::cost_model::parts_by_pass;
 use crate::interval::{Parts, Totals, count, weighted_half_width};
 use crate::student::StudentTable;
@@ -39,16 +38,18 @@ struct Curve<'a> {
 /// which answers no question of the run. Null without a cost model.
 ///
 /// The farthest of many is looked for, so the intervals hold for all of them
-/// together (Bonferroni).
+/// together (Bonferroni); where trials resemble those of the passes before them, they are as wide
+/// as all others of the run.
 pub(crate) fn of(
     cells: &[CellAnalysis],
     tracks: &[Track],
     models: &[CostModel],
     delta: f64,
+    resembling: Option<&Neighbours>,
 ) -> Option<Unexpected> {
     let curves: Vec<Curve> = models.iter().map(|model| curve(cells, tracks, model)).collect();
     let candidates = count(curves.iter().map(|curve| curve.places.len()).sum());
-    let mut table = StudentTable::new(candidates);
+    let mut table = StudentTable::of_neighbours(candidates, resembling);
     let mut all: Vec<(bool, Unexpected)> = Vec::new();
     for curve in &curves {
         for i in 0..curve.places.len() {
@@ -68,7 +69,7 @@ fn curve<'a>(cells: &'a [CellAnalysis], tracks: &'a [Track], model: &'a CostMode
     let mut places: Vec<Place> = Vec::new();
     for cell in cells.iter().filter(|cell| cell.cell.curve() == model.curve) {
         let arm = cell.arms.iter().find(|arm| arm.arm.label == model.label);
-        let Some(arm) = arm.filter(|arm| arm.status == Status::Ok) else { continue };
+        let Some(arm) = arm.filter(|arm| arm.is_ranked()) else { continue };
         let of_arm = |track: &&Track| track.cell == cell.cell && track.arm.label == model.label;
         let track = tracks.iter().find(of_arm);
         let Some((figures, track)) = arm.figures.as_ref().zip(track) else { continue };
@@ -243,6 +244,42 @@ mod tests {
         let half = (interval.high / interval.low).ln() / 2.0;
         let expect = t * spread / 12f64.sqrt();
         assert!((half / expect - 1.0).abs() < 0.02, "{half} {expect}");
+    }
+
+    /// The same passes in another order: twelve of one state behind twelve of another, and both in
+    /// turn. Neighbouring sizes stray to either side, so that passes do not cancel.
+    #[test]
+    fn passes_that_resemble_their_neighbours_widen_the_interval() {
+        let found = |is_other: fn(u32) -> bool| {
+            let mut plan = fixture::plan(&["base", "arm"]);
+            plan.sizes = (0..6).map(|i| Bytes(64 << (2 * i))).collect();
+            let mut run = fixture::run(plan);
+            for pass in 1..=24 {
+                for (i, cell) in (0u32..).zip(run.header.plan.cells()) {
+                    let ns = 1000.0 + 0.25 * cell.size.0 as f64;
+                    let stray = if is_other(pass) == (i % 2 == 0) { 1.01 } else { 0.99 };
+                    let arms = [
+                        ArmTime::new("base", Role::Baseline, &[ns; 4]),
+                        ArmTime::new("arm", Role::Compared, &[ns * stray; 4]),
+                    ];
+                    run.trials.push(fixture::trial(pass, &cell, &arms));
+                }
+            }
+            let analysis = analyse(&run);
+            let found = analysis.unexpected.expect("a model");
+            let interval = found.simultaneous.expect("an interval");
+            let neighbours = analysis.neighbours.expect("enough passes");
+            (found.candidates, (interval.high / interval.low).ln(), neighbours)
+        };
+        let (candidates, behind, neighbours) = found(|pass| pass <= 12);
+        let (_, in_turn, none) = found(|pass| pass.is_multiple_of(2));
+        assert!(neighbours.matters && !none.matters, "{neighbours:?} {none:?}");
+        let t = |found| {
+            let mut table = StudentTable::of_neighbours(candidates, Some(found));
+            table.multipliers(24).expect("trials").simultaneous
+        };
+        let wider = t(&neighbours) / t(&none);
+        assert!(wider > 2.0 && (behind / in_turn / wider - 1.0).abs() < 1e-6, "{behind} {in_turn}");
     }
 
     #[test]

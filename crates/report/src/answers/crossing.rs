@@ -3,7 +3,7 @@
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
-    Analysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate, Interval,
+    Analysis, CellAnalysis, Crossing, Crossover, CrossoverPoint, CrossoverShape, Estimate, Interval,
 };
 
 use super::{Kind, Sentence};
@@ -133,7 +133,7 @@ pub(crate) fn claim(run: &Run, analysis: &Analysis, crossover: &Crossover) -> St
     };
     let found = crossing(analysis, crossover);
     let point = found.map_or(String::new(), |found| point(&run.header.id, found));
-    format!("{said} ({}).{point}", teller.basis())
+    format!("{said}{} ({}).{point}", teller.without(), teller.basis())
 }
 
 /// What fresh trials inside the band of a crossover have shown, the latest first.
@@ -221,6 +221,8 @@ struct Teller<'a> {
     delta: String,
     bound: f64,
     trials: Option<(u32, u32)>,
+    /// Sizes of the curve at which one of the two has no numbers, or is not ranked.
+    missing: Vec<String>,
 }
 
 impl<'a> Teller<'a> {
@@ -228,7 +230,11 @@ impl<'a> Teller<'a> {
         let cells = arms::on_curve(analysis, &crossover.curve);
         let trials = cells.iter().filter_map(|cell| cell.compared_trials());
         let trials = trials.reduce(|(least, most), (a, b)| (least.min(a), most.max(b)));
+        let is_there =
+            |cell: &CellAnalysis| crossover.points.iter().any(|p| p.size == cell.cell.size);
+        let missing = cells.iter().filter(|cell| !is_there(cell));
         Teller {
+            missing: missing.map(|cell| cell.cell.size.to_string()).collect(),
             crossover,
             first: arms::named(&cells, &crossover.first),
             second: arms::named(&cells, &crossover.second),
@@ -362,6 +368,13 @@ impl<'a> Teller<'a> {
         }
     }
 
+    fn without(&self) -> String {
+        match self.missing.as_slice() {
+            [] => String::new(),
+            missing => format!("; nothing is said of {}", list(missing)),
+        }
+    }
+
     fn basis(&self) -> String {
         match self.trials {
             Some((least, most)) if least == most => {
@@ -400,9 +413,9 @@ mod tests {
     }
 
     /// The claim about points in this order, from 64 B by factors of 4: `<` the first is ahead,
-    /// `>` the second, `~` nobody.
+    /// `>` the second, `~` nobody; at `?` there is none.
     fn said_of(order: &str, to: u64, from: u64) -> String {
-        let (run, analysis) = findings();
+        let (run, mut analysis) = findings();
         let mut crossover = analysis.crossovers[0].clone();
         let point = |(nth, ahead): (u32, char)| {
             let ratio = match ahead {
@@ -413,7 +426,15 @@ mod tests {
             let simultaneous = Some(Interval { low: ratio * 0.98, high: ratio * 1.02 });
             CrossoverPoint { size: Bytes(64 * 4u64.pow(nth)), ratio, simultaneous }
         };
-        crossover.points = (0..).zip(order.chars()).map(point).collect();
+        let all = (0..).zip(order.chars());
+        crossover.points = all.clone().filter(|(_, ahead)| *ahead != '?').map(point).collect();
+        let like = analysis.cells[0].clone();
+        let cell = |(nth, _): (u32, char)| {
+            let mut cell = like.clone();
+            cell.cell.size = Bytes(64 * 4u64.pow(nth));
+            cell
+        };
+        analysis.cells = all.map(cell).collect();
         crossover.shape = CrossoverShape::Crosses;
         crossover.first_ahead_to = Some(Bytes(to));
         crossover.second_ahead_from = Some(Bytes(from));
@@ -434,6 +455,8 @@ mod tests {
         // The first is surely ahead at 1 KiB.
         check("<~<~>", [1024, 16384], "; at 256 B and 4 KiB neither is surely ahead");
         check("<>", [64, 256], "at 256 B (1.23–1.27) (");
+        // One of the two has no numbers there, or none that are ranked.
+        check("<?>?", [64, 1024], "at 1 KiB (1.23–1.27); nothing is said of 256 B and 4 KiB (");
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! The headline of a curve: which arm at which of its sizes, one sentence.
 
+use std::collections::BTreeMap;
+
 use iolens_model::cell::Cell;
 use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
-use super::{Kind, Sentence, conditional};
+use super::{Kind, Sentence, UNEQUAL, conditional, unequal};
 use crate::number::{list, ratio};
 use crate::standing::{Candidate, Standing, standing};
 use crate::{alone, words};
@@ -34,8 +36,25 @@ fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis
     let baseline = &run.header.plan.baseline;
     let mut parts: Vec<String> = segments.iter().map(|segment| segment.words(baseline)).collect();
     parts.extend(conditional::over(cells, baseline));
+    parts.extend(not_ranked(cells));
     let claim = format!("{}.", parts.join("; "));
     Sentence::about(run, Kind::Headline, words::curve(&run.header, curve), &claim)
+}
+
+/// `not ranked: writev at 64 B and 4 KiB (slices of unequal length)`; null where all are.
+fn not_ranked(cells: &[&CellAnalysis]) -> Option<String> {
+    let mut sizes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for cell in cells {
+        for arm in cell.arms.iter().filter_map(unequal) {
+            sizes.entry(&arm.arm.label).or_default().push(cell.cell.size.to_string());
+        }
+    }
+    let one = |(label, sizes): (&str, Vec<String>)| match sizes.len() == cells.len() {
+        true => label.to_owned(),
+        false => format!("{label} at {}", list(&sizes)),
+    };
+    let arms: Vec<String> = sizes.into_iter().map(one).collect();
+    (!arms.is_empty()).then(|| format!("not ranked: {} ({UNEQUAL})", arms.join(", ")))
 }
 
 /// `, 1.06× to 1.20× send_staged`; nothing without ratios.

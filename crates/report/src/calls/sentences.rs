@@ -5,7 +5,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
 use super::{Row, filled, rows, said, series, time_of};
-use crate::answers::{Kind, Sentence};
+use crate::answers::{Kind, Sentence, not_ranked};
 use crate::number::{list, nanoseconds, percent, ratio};
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
@@ -87,7 +87,8 @@ fn one_byte(run: &Run, cell: &CellAnalysis) -> Option<Sentence> {
 /// ratio.
 fn extremes(run: &Run, cell: &CellAnalysis, delta: f64) -> Option<Sentence> {
     let rows = rows(run, cell);
-    let entering: Vec<&Row> = rows.iter().filter(|row| row.arm.arm.role != Role::Control).collect();
+    let enters = |row: &&Row| row.arm.arm.role != Role::Control && row.arm.is_ranked();
+    let entering: Vec<&Row> = rows.iter().filter(enters).collect();
     let [_, .., last] = entering.as_slice() else { return None };
     let standing = standing(cell, delta);
     let best = standing.best()?;
@@ -109,8 +110,12 @@ fn extremes(run: &Run, cell: &CellAnalysis, delta: f64) -> Option<Sentence> {
         }
     };
     let times = last.times()?.0 / first.times()?.0;
+    let without = match not_ranked(cell).as_slice() {
+        [] => String::new(),
+        arms => format!("; not ranked: {}", arms.join(", ")),
+    };
     let claim = format!(
-        "of {} that enter the kernel {} {how}, {}; {} takes most, {}: {}× as much.",
+        "of {} that enter the kernel {} {how}, {}; {} takes most, {}: {}× as much{without}.",
         crate::number::count(u32::try_from(entering.len()).unwrap_or(u32::MAX), "call"),
         best.shown(),
         nanoseconds(first.ns.value),

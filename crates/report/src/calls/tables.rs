@@ -41,9 +41,13 @@ pub(crate) fn by_cost(run: &Run, cell: &CellAnalysis, wide: bool) -> Table {
         columns.push(Column::prose("what is done"));
     }
     let subject = words::subject(&run.header, &cell.cell);
+    let cpu = match wide {
+        true => "; CPU: totals of its own trials",
+        false => "",
+    };
     let caption = format!(
         "Calls by cost (multiple of {0} in the typical slice; times are those of {0} and the \
-         multiple): {subject}",
+         multiple{cpu}): {subject}",
         run.header.plan.baseline
     );
     let mut table = Table::new(caption, columns);
@@ -89,9 +93,7 @@ pub(super) fn fold(times: f64) -> String {
 
 fn with_interval((times, interval): (f64, Option<Interval>)) -> String {
     match interval {
-        Some(Interval { low, high }) => {
-            format!("{} [{}, {}]", fold(times), fold(low), fold(high))
-        }
+        Some(interval) => format!("{} {}", fold(times), number::ends(interval, fold)),
         None => fold(times),
     }
 }

@@ -285,8 +285,11 @@ impl Block<'_> {
     fn crossing(&self, sheet: &mut Sheet, row: &Row<'_>, middle: f64) {
         let Some(at) = row.at else { return };
         if let Some(interval) = at.interval {
-            let ends = ((self.x(interval.low), middle), (self.x(interval.high), middle));
-            sheet.svg.line(ends.0, ends.1, "s c-grey whisker");
+            // One that says nothing is drawn to the edges.
+            let inside =
+                |end| self.left + NAMES + self.length() * self.x.position(end).clamp(0.0, 1.0);
+            let ends = [interval.low, interval.high].map(|end| (inside(end), middle));
+            sheet.svg.line(ends[0], ends[1], "s c-grey whisker");
         }
         let [(first, _), (second, _)] = &row.arms;
         let hover = format!(

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use iolens_stats::analysis::Interval;
 use resvg::usvg;
 
 use super::*;
@@ -66,6 +67,32 @@ fn titles_have_units_and_files_have_footers_and_no_references() {
             assert!(outside.iter().all(|word| !text.contains(word)), "{file_stem}");
         }
         assert!(!inline.contains("<style"));
+    }
+}
+
+/// An interval of two trials that says nothing is drawn to the edges, and presses no other
+/// value into a line: every word of a figure, its ticks among them, stands where it stood.
+#[test]
+fn an_interval_that_says_nothing_leaves_the_scale_alone() {
+    let drawn = |analysis: &Analysis| {
+        let (run, _) = fixture::run();
+        let by_size = ["-ratio-by-size", "-goodput-by-size"];
+        let mut figures = super::all(&run, analysis);
+        figures.retain(|figure| by_size.iter().any(|kind| figure.file_stem.contains(kind)));
+        figures
+    };
+    let (_, mut analysis) = fixture::run();
+    let usual = drawn(&analysis);
+    let contrast = analysis.cells[1].arms[1].contrast.as_mut().expect("compared");
+    contrast.pointwise = Some(Interval { low: 1e-20, high: 1e21 });
+    let wide = drawn(&analysis);
+    assert!(usual.len() >= 2 && usual.len() == wide.len());
+    for (usual, wide) in usual.iter().zip(&wide) {
+        assert!(wide.table.text(300).contains("no usable interval"), "{}", wide.file_stem);
+        assert_eq!(texts(&usual.svg).0, texts(&wide.svg).0, "{}", wide.file_stem);
+        let digits = |word: &&str| word.chars().filter(char::is_ascii_digit).count() > 8;
+        let far = wide.svg.split(|c: char| !c.is_ascii_digit()).find(digits);
+        assert_eq!(far, None, "{}: a line to far beyond the frame", wide.file_stem);
     }
 }
 

@@ -31,8 +31,8 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts)
                     " contrasts"
                 }
-                ". Goodput and time are those of " code { (plan.baseline) } " and the ratio; CPU is "
-                "totals over totals, user and kernel time. "
+                ". Goodput and time are those of " code { (plan.baseline) } " and the ratio; CPU, "
+                "user and kernel time, by the ratio of CPU times. "
                 "Copies are per byte, at the sender / end to end. A percentile q is shown from "
                 "3.7 / (1 − q) round trips on."
             }
@@ -48,6 +48,9 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
                     details.cell {
                         summary { b { (words::curve(&run.header, &curve)) } }
                         (results::results(plan, &cells, usize::MAX).html())
+                        @if let Some(said) = results::in_flight(&cells, &analysis.told) {
+                            p.aside { (said) }
+                        }
                     }
                 } @else {
                     h3 { (words::curve(&run.header, &curve)) }

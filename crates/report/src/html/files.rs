@@ -136,8 +136,8 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
                 @if !plan.quick {
                     "; verdicts use simultaneous ones over all " (analysis.contrasts) " contrasts"
                 }
-                ". Rate and time are those of " code { (plan.baseline) } " and the ratio; CPU is "
-                "totals over totals, user and kernel time. "
+                ". Rate and time are those of " code { (plan.baseline) } " and the ratio; CPU, "
+                "user and kernel time, is not compared: " (crate::files::CPU_READ) ". "
                 @if plan.copy().is_some() { (copying::START_READ) } @else { (apart(run)) }
             }
             @for (curve, cells) in results::curves(analysis) {

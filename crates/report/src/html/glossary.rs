@@ -30,8 +30,9 @@ pub(super) fn fold(run: &Run, analysis: &Analysis) -> Markup {
                     "cell. n counts trials." }
                 dt { "typical slice, totals" }
                 dd { "Ratios are those of typical slices: the median over the rounds of a trial, "
-                    "then the mean over trials. Goodput, times and CPU times are totals over "
-                    "totals. Something rare and long (a tail) shows in totals alone." }
+                    "then the mean over trials. Goodput, times and CPU times are the baseline’s "
+                    "totals and the ratio. Something rare and long (a tail) shows in totals alone, "
+                    "which exports have." }
                 dt { "δ (delta)" }
                 dd { "The smallest difference that matters, stated before the run: " (delta) "." }
                 dt { "pointwise, simultaneous" }

@@ -3,7 +3,7 @@
 use iolens_model::plan::Plan;
 use iolens_stats::analysis::{ArmAnalysis, CellAnalysis};
 
-use super::{Detail, entry, label, mapped, remark, tapped};
+use super::{Detail, beside, entry, label};
 use crate::number;
 use crate::rates::Unit;
 use crate::table::{Column, Entry, Table, Tone};
@@ -90,8 +90,7 @@ fn fill(parts: &[Part], cell: &CellAnalysis) -> Table {
     let mut table = Table::new("", parts.iter().map(|part| part.column(unit)).collect());
     let by_cpu = cell.by_cpu();
     for (arm, by_cpu) in cell.arms.iter().zip(&by_cpu.arms) {
-        let note = remark(arm).or_else(|| mapped(cell, arm)).or_else(|| tapped(cell, arm));
-        let note = note.map(|note| table.note(&note));
+        let note = beside(cell, arm).map(|said| table.note(&said));
         let entry = |&part: &Part| match part {
             Part::Of(Detail::Arm) => {
                 Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }

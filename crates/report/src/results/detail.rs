@@ -169,15 +169,37 @@ fn zerocopy(cell: &CellAnalysis) -> Vec<String> {
 /// How many messages zero-copy arms of a cell can have under way, which bounds them where the
 /// way to the receiver is long: a message is sent from again once it was released.
 fn under_way(cell: &CellAnalysis, told: &Told) -> Option<String> {
+    let (messages, ring) = most_under_way(cell, told)?;
+    Some(format!(
+        "Zero-copy arms have at most {} of {} under way in each thread, {ring} in all.",
+        count(messages, "message"),
+        cell.cell.size
+    ))
+}
+
+/// Messages of each thread, and bytes of all threads together.
+fn most_under_way(cell: &CellAnalysis, told: &Told) -> Option<(u64, Bytes)> {
     let Cell { size, threads, .. } = &cell.cell;
     let of_cell = told.rings.iter().filter(|(of, with, _)| (of, with) == (size, threads));
     let ring = of_cell.map(|&(.., bytes)| bytes).max()?;
-    let messages = ring / size.0.max(1) / u64::from((*threads).max(1));
-    Some(format!(
-        "Zero-copy arms have at most {} of {size} under way in each thread, {} in all.",
-        count(messages, "message"),
-        Bytes(ring)
-    ))
+    Some((ring / size.0.max(1) / u64::from((*threads).max(1)), Bytes(ring)))
+}
+
+/// The same of the cells of a curve, beside the table that has their rows; null where none of
+/// them has a zero-copy arm.
+pub(crate) fn in_flight(cells: &[&CellAnalysis], told: &Told) -> Option<String> {
+    let has_any = |cell: &&&CellAnalysis| cell.arms.iter().any(|arm| arm.zerocopy.is_some());
+    let of_cell = |cell: &&CellAnalysis| {
+        let (messages, _) = most_under_way(cell, told)?;
+        Some(format!("{messages} of {}", cell.cell.size))
+    };
+    let all: Vec<String> = cells.iter().filter(has_any).filter_map(of_cell).collect();
+    (!all.is_empty()).then(|| {
+        format!(
+            "Zero-copy arms have at most so many messages under way in each thread: {}.",
+            all.join(", ")
+        )
+    })
 }
 
 /// What became of zero-copy sends.
@@ -198,7 +220,10 @@ pub(crate) fn sends(found: &ZerocopyFigures) -> String {
 
 #[cfg(test)]
 mod tests {
+    use iolens_stats::analysis::Analysis;
+
     use super::*;
+    use crate::fixture;
     use crate::fixture_findings::findings;
 
     #[test]
@@ -248,6 +273,47 @@ mod tests {
         let mut copying = rr.clone();
         copying.arms.iter_mut().for_each(|arm| arm.zerocopy = None);
         assert!(!decided(&copying, &told).iter().any(|said| said.contains("under way")));
+    }
+
+    #[test]
+    fn messages_under_way_stand_below_the_tables_of_a_run() {
+        let style = crate::text::Style { colour: false, width: 200 };
+        let told = |(run, mut analysis): (_, Analysis)| {
+            let mut told = Told::default();
+            for Cell { size, threads, .. } in analysis.cells.iter().map(|cell| &cell.cell) {
+                let ring = (1 << 20).max(2 * size.0) * u64::from(*threads);
+                told.rings.insert((*size, *threads, ring));
+            }
+            analysis.told = std::sync::Arc::new(told);
+            crate::text::run(&run, &analysis, &style)
+        };
+        let said = "Zero-copy arms have at most so many messages under way in each thread: 16384 of \
+                    64 B, ";
+        assert!(told(fixture::whole()).contains(said), "one table for all arms");
+        let (run, mut families) = fixture::families();
+        let first = families.cells[0].cell.curve();
+        families.cells.retain(|cell| cell.cell.curve() == first);
+        assert!(told((run, families)).contains(said), "a table for each family");
+        assert!(!told(fixture::run()).contains("under way"), "no zero-copy arm");
+    }
+
+    /// What is too little for a verdict to fall and too much to be silent about.
+    #[test]
+    fn what_a_ratio_may_be_off_by_stands_in_its_row() {
+        let (run, mut analysis) = fixture::run();
+        let said = "slices are not equal in time, 2.51 ms beside the baseline's 5.02 ms";
+        let cell = &mut analysis.cells[2];
+        cell.arms[1].unequal = Some(said.to_owned());
+        assert!(cell.arms[1].is_ranked());
+        for table in [
+            crate::results::results(&run.header.plan, &[cell], 200),
+            crate::results::asked(&run.header.plan, cell, 200),
+            super::cell(cell, false),
+        ] {
+            let text = table.text(200);
+            assert!(text.contains("send¹"), "{text}");
+            assert!(text.contains(said), "{text}");
+        }
     }
 
     #[test]

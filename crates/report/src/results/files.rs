@@ -5,10 +5,10 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::file::DestinationFacts;
 use iolens_model::run::Run;
-use iolens_model::units::{Bytes, three_digits};
+use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, CostModel, Estimate, Told};
 
-use super::{Detail, entry, interval_text, label, remark};
+use super::{Detail, entry, interval_text, label, rate_interval, remark};
 use crate::files;
 use crate::number::{self, NONE};
 use crate::rates::{self, Unit};
@@ -134,10 +134,8 @@ fn fill(run: &Run, told: &Told, parts: &[Part], cells: &[&CellAnalysis], unit: U
                     value(rate.filter(|rate| rate.value > 0.0), unit.size)
                 }
                 Part::Interval => {
-                    let rate = figures.and_then(|f| f.read_bytes_per_s?.interval);
-                    let shown = |value: f64| three_digits(value / unit.size);
-                    let text = rate.map(|i| format!("[{}, {}]", shown(i.low), shown(i.high)));
-                    text.unwrap_or_else(|| NONE.to_owned()).into()
+                    let interval = figures.and_then(|f| f.read_bytes_per_s?.interval);
+                    rate_interval(interval, unit).into()
                 }
                 Part::Time => value(figures.map(|f| f.ns_per_message), time_ns),
                 Part::Start => match copying::start_of(&run.header, told, &arm.arm.primitive) {

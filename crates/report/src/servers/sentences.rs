@@ -11,7 +11,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Esti
 
 use super::why;
 use super::{COST, Kind, Kinds, THROUGHPUT, is_open, models, read};
-use crate::answers::{Kind as Sort, Sentence, shown};
+use crate::answers::{Kind as Sort, Sentence, not_ranked, shown};
 use crate::figure::metric::Metric;
 use crate::number::{list, optional, percent, ratio};
 use crate::results::interval_text;
@@ -119,11 +119,12 @@ impl Speaker<'_> {
         let (ranked, unranked): (Vec<_>, Vec<_>) =
             cell.arms.iter().cloned().partition(|arm| (of.unranked)(arm).is_none());
         let view = CellAnalysis { arms: ranked, ..cell.clone() };
-        let without: Vec<String> = unranked
+        let mut without: Vec<String> = unranked
             .iter()
             .filter(|arm| arm.arm.role != Role::SelfCheck && arm.status == Status::Ok)
             .map(|arm| (of.floor)(arm, (of.unranked)(arm).unwrap_or_default()))
             .collect();
+        without.extend(not_ranked(&view));
         let is_baseline = |arm: &ArmAnalysis| arm.arm.role == Role::Baseline;
         let claim = match unranked.iter().any(is_baseline) {
             true => format!("{}: not ranked", of.best),

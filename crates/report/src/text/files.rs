@@ -60,7 +60,8 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
              {apart}"
         ),
     };
-    let reading = format!("{reading}{verdicts}");
+    let cpu = crate::files::CPU_READ;
+    let reading = format!("{reading} CPU: {cpu}.{verdicts}");
     out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
     out.push('\n');
     for sentence in after {

@@ -87,6 +87,7 @@ fn push_ratios(
             let caption = results::heading(plan, curve);
             push_table(&mut text, &Table { caption, ..table }, style);
         }
+        super::push_in_flight(&mut text, cells, analysis, style);
         used += text.lines().count() + 1;
         if used > room {
             break;
@@ -185,6 +186,8 @@ mod tests {
          controls
           memcpy                     26.3 ns  36.7 ns  78.1 ns  247 ns  913 ns  3651 ns  14811 ns  57907 ns
           null                       26.3 ns  36.9 ns  78.8 ns  247 ns  914 ns  3679 ns  14789 ns  58099 ns
+        Zero-copy arms have at most so many messages under way in each thread: 1024 of 64 B, 256 of 256 B,
+        64 of 1 KiB, 16 of 4 KiB, 4 of 16 KiB, 2 of 64 KiB, 2 of 256 KiB, 2 of 1 MiB.
         ");
     }
 

@@ -4,6 +4,7 @@ use iolens_model::tune::{Candidate, Extent, Proof, SCHEMA, Way, Wishes};
 use iolens_stats::tune::verdict;
 
 use super::*;
+use crate::two_trials_tests;
 
 fn engine(id: &str, block_bytes: u64) -> Work {
     let engine = id.to_owned();
@@ -188,4 +189,18 @@ fn what_has_changed_since_is_named() {
     ");
     let touched = Facts { changed_ns: Some(2), ..facts() };
     assert_eq!(drift(&then, &touched), ["the file was written to since"]);
+}
+
+#[test]
+fn no_end_of_an_interval_that_says_nothing_is_printed() {
+    let mut record = record(&arms(60.0));
+    record.trials.retain(|trial| trial.round < 32);
+    // Arms take turns in being two thousand times slower.
+    for (nth, trial) in record.trials.iter_mut().enumerate() {
+        let is_slow = (nth as u64 + u64::from(trial.round)).is_multiple_of(2);
+        trial.time_ns = trial.time_ns.map(|ns| if is_slow { ns * 2000 } else { ns });
+    }
+    let told = text(&record, &verdict(&record).expect("a verdict"));
+    assert!(told.contains("no usable interval from 2 trials"), "{told}");
+    assert!(two_trials_tests::absurd(&told).is_empty(), "{told}");
 }

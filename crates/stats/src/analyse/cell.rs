@@ -53,6 +53,8 @@ pub(super) struct Draft<'a> {
     pub(super) isolated: Option<Measured>,
     /// How the arm stands in the isolated trials beside the shared ones.
     pub(super) isolated_standing: Option<Standing>,
+    /// Those trials of it; none where isolated ones are the primary.
+    isolated_used: Used<'a>,
     /// What bounded its load, where it is a server.
     pub(super) limits: Limits,
 }
@@ -257,6 +259,7 @@ fn draft<'a>(
         isolated_standing: of_isolated
             .as_ref()
             .map(|(visits, used)| standing(visits, &arm.label, used)),
+        isolated_used: of_isolated.map(|(_, used)| used).unwrap_or_default(),
         used,
         limits: Limits::default(),
     };
@@ -396,9 +399,24 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
     let (decides, cpu) = (Quantity::of(judge.cell), Quantity::cpu_of(judge.cell));
     let refusal = draft.standing.refusal.as_ref();
     let isolated_refusal = draft.isolated_standing.as_ref().and_then(|s| s.refusal.as_ref());
-    let (primary, of_cpu) = (draft.primary.measured.as_ref(), draft.cpu.measured.as_ref());
-    let (floor, cpu_floor) = (judge.floor(draft, decides), judge.floor(draft, Quantity::Cpu));
-    let copy = judge.copy.and_then(|copy| copy.isolated.as_ref());
+    let unequal = judge.unequal(draft, |draft| &draft.used);
+    let primary = Ground {
+        measured: draft.primary.measured.as_ref(),
+        floor: judge.floor(draft, decides),
+        refusal,
+        unequal,
+    };
+    let of_cpu = Ground {
+        measured: draft.cpu.measured.as_ref(),
+        floor: judge.floor(draft, Quantity::Cpu),
+        ..primary
+    };
+    let isolated = Ground {
+        measured: draft.isolated.as_ref(),
+        floor: judge.copy.and_then(|copy| copy.isolated.as_ref()),
+        refusal: isolated_refusal,
+        unequal: judge.unequal(draft, |draft| &draft.isolated_used),
+    };
     let arms = of_own_rate(&draft.used);
     let latency: Option<Vec<(u32, &Histogram)>> =
         arms.iter().map(|(pass, arm)| Some((*pass, arm.outcome.latency.as_ref()?))).collect();
@@ -410,16 +428,12 @@ fn arm_analysis(judge: &Judge<'_>, draft: &Draft<'_>, table: &mut StudentTable) 
         arm: draft.arm.clone(),
         status: refusal.map_or(Status::Ok, |refusal| refusal.status),
         reason: refusal.map(|refusal| refusal.reason.clone()),
-        contrast: judge.contrast(draft, Some(decides), primary, floor, refusal, table),
-        cpu_contrast: judge.contrast(draft, cpu, of_cpu, cpu_floor, refusal, table),
-        isolated: judge.contrast(
-            draft,
-            Some(decides),
-            draft.isolated.as_ref(),
-            copy,
-            isolated_refusal,
-            table,
-        ),
+        contrast: judge.contrast(draft, Some(decides), primary, table),
+        cpu_contrast: judge.contrast(draft, cpu, of_cpu, table),
+        isolated: judge.contrast(draft, Some(decides), isolated, table),
+        unequal: unequal
+            .filter(|_| refusal.is_none() && roster::has_contrast(draft.arm))
+            .and_then(|unequal| unequal.remark(judge.header.plan.delta)),
         figures: figures::of(&arms, table),
         copies_sender: figures::copies(&of_arms, |outcome| outcome.copies_sender),
         copies_end_to_end: figures::copies(&of_arms, |outcome| outcome.copies_end_to_end),
@@ -440,6 +454,17 @@ fn of_own_rate<'a>(used: &Used<'a>) -> Vec<(u32, &'a ArmValues)> {
     let all: Vec<(u32, &ArmValues)> = used.iter().map(|(trial, arm)| (trial.pass, *arm)).collect();
     let own: Vec<(u32, &ArmValues)> = all.iter().copied().filter(is_own).collect();
     if own.is_empty() { all } else { own }
+}
+
+/// What a contrast rests on.
+#[derive(Clone, Copy)]
+struct Ground<'a> {
+    measured: Option<&'a Measured>,
+    /// What the copy of the baseline shows in the same trials.
+    floor: Option<&'a Measured>,
+    refusal: Option<&'a Refusal>,
+    /// Of the same trials.
+    unequal: Option<Unequal>,
 }
 
 /// What all arms of a cell are judged beside.
@@ -475,39 +500,47 @@ impl<'a> Judge<'a> {
         own.map_or_else(|| Check::widest(checks, of), of)
     }
 
-    /// A contrast with its verdict beside a floor.
+    /// How unlike the baseline's the slices of an arm are, in some of the trials of both.
+    fn unequal(
+        &self,
+        draft: &Draft<'a>,
+        trials: impl for<'d> Fn(&'d Draft<'a>) -> &'d Used<'a>,
+    ) -> Option<Unequal> {
+        Unequal::of(trials(draft), trials(self.baseline?))
+    }
+
+    /// A contrast with its verdict.
     fn contrast(
         &self,
         draft: &Draft<'_>,
         quantity: Option<Quantity>,
-        measured: Option<&Measured>,
-        floor: Option<&Measured>,
-        refusal: Option<&Refusal>,
+        ground: Ground<'_>,
         table: &mut StudentTable,
     ) -> Option<Contrast> {
         let limited = self.baseline.zip(quantity);
         let limited = limited
             .and_then(|(baseline, of)| limits::unranked(of, &draft.limits, &baseline.limits));
         let delta = self.header.plan.delta;
-        let unequal = || Unequal::of(draft, self.baseline?)?.unranked(delta);
-        let unranked = limited.or_else(unequal);
+        let unranked = limited.or_else(|| ground.unequal?.unranked(delta));
         let context = Context {
             role: draft.arm.role,
             delta,
-            floor: floor.map(|measured| &measured.typical),
-            invalid: refusal.map(|refusal| refusal.reason.as_str()),
+            floor: ground.floor.map(|measured| &measured.typical),
+            invalid: ground.refusal.map(|refusal| refusal.reason.as_str()),
             unranked: unranked.as_deref(),
         };
         quantity?;
-        Some(measured?.clone().judged(&context, table))
+        Some(ground.measured?.clone().judged(&context, table))
     }
 
     /// The copy of the baseline in each group.
     fn checks(&self, table: &mut StudentTable) -> Vec<GroupCheck> {
         let Some(copy) = self.copy else { return Vec::new() };
         let refusal = copy.standing.refusal.as_ref();
+        // Slices of a copy may be of any length: it is never called a winner.
         let mut judged = |of: Option<&Measured>, quantity: Option<Quantity>| {
-            self.contrast(copy, quantity, of, of, refusal, table)
+            let ground = Ground { measured: of, floor: of, refusal, unequal: None };
+            self.contrast(copy, quantity, ground, table)
         };
         let mut one = |(group, check): (usize, &Check)| GroupCheck {
             arms: self.groups.labels(group).to_vec(),

@@ -154,6 +154,37 @@ fn what_is_shown_has_the_order_of_the_ratios() {
     assert_eq!(analysis.cells[0].compared_trials(), Some((PASSES, PASSES)));
 }
 
+/// The same of CPU time, of each end and per byte too: that is what tables have. The receiving
+/// end spends a third of what the sending one does.
+#[test]
+fn cpu_time_that_is_shown_has_the_order_of_its_ratios() {
+    let groups: [&[Member]; 2] = [&[("a", 0.97)], &[("b", 0.95)]];
+    let stray =
+        |pass, _, label: &str| if label == "base" { 0.0 } else { 1e-4 * f64::from(pass % 2) };
+    let mut run = run(groups, stray);
+    for slice in run.trials.iter_mut().flat_map(|trial| &mut trial.slices) {
+        let rx = slice.rx.as_mut().expect("a receiver");
+        rx.task_clock_ns = rx.task_clock_ns.map(|ns| ns / 3);
+    }
+    let analysis = analyse(&run);
+    let spent = |analysis: &Analysis, label: &str| {
+        let figures = arm(analysis, label).figures.as_ref().expect("figures");
+        let each = [figures.tx_cpu_ns_per_byte, figures.rx_cpu_ns_per_byte];
+        each.map(|end| end.expect("CPU time"))
+    };
+    let of_base = spent(&analysis, "base").map(|end| end.value);
+    assert!(spent(&analysis, "b")[0].value > of_base[0], "totals of different trials");
+    let shown = analysis.shown();
+    for (label, share) in [("base", 1.0), ("a", 0.97), ("b", 0.95)] {
+        let ratio = arm(&shown, label).cpu_contrast.as_ref().map_or(1.0, |found| found.ratio);
+        assert!((1.0 / ratio - share).abs() < 1e-3, "{label}: {ratio}");
+        for (end, base) in spent(&shown, label).into_iter().zip(of_base) {
+            assert!((end.value / base * ratio - 1.0).abs() < 1e-6, "{label}: {end:?}");
+            assert!(end.interval.is_some_and(|interval| interval.contains(end.value)), "{end:?}");
+        }
+    }
+}
+
 /// Two arms with their pair, and the copy in each of two groups; who asks by CPU time too has all
 /// of them twice.
 #[test]

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use iolens_model::arm::Role;
 use iolens_model::axes::Counting;
 use iolens_model::cell::Cell;
 use iolens_model::data_path::{End, Hop, Movement, Mover};
@@ -13,12 +12,10 @@ use iolens_model::run::RunHeader;
 
 use super::cell::{CellVisits, Draft};
 use super::limits;
-use super::unequal::Unequal;
 use crate::analysis::{ArmAnalysis, Contrast, GroupCheck, Neighbours, Rejected, SelfCheck};
 use crate::gates::{Flag, Limit, TAPPED};
 use crate::interval::count;
 use crate::passes::{Passes, Visits};
-use crate::roster;
 use crate::self_check;
 use crate::student::StudentTable;
 use crate::values::{Refusal, TrialValues};
@@ -94,7 +91,7 @@ pub(super) fn notes(
             notes.push(format!("{label}: not used in {passes} {plural}: {}", latest.reason));
         }
         notes.extend(flags(draft).into_iter().map(|note| format!("{label}: {note}")));
-        notes.extend(unequal_note(header, drafts, draft));
+        notes.extend(arm.unequal.as_ref().map(|unequal| format!("{label}: {unequal}")));
         notes.extend(copied_note(draft, arm));
         notes.extend(mapped_note(header, cell, arm));
         notes.extend(isolation_note(arm));
@@ -114,14 +111,6 @@ fn self_check_note(check: &GroupCheck, groups: usize) -> Option<String> {
          one in twenty does by chance",
         range(contrast.pointwise.as_ref()?)
     ))
-}
-
-/// What slices of another length than the baseline's may do to the ratio.
-fn unequal_note(header: &RunHeader, drafts: &[Draft<'_>], draft: &Draft<'_>) -> Option<String> {
-    let baseline = drafts.iter().find(|draft| draft.arm.role == Role::Baseline)?;
-    let is_compared = roster::has_contrast(draft.arm) && draft.standing.refusal.is_none();
-    let unequal = Unequal::of(draft, baseline).filter(|_| is_compared)?;
-    Some(format!("{}: {}", draft.arm.label, unequal.remark(header.plan.delta)?))
 }
 
 /// Gate 12: a zero-copy row that is none.

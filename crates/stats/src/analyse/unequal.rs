@@ -2,7 +2,7 @@
 //! messages weighs more in a short one, so a ratio of the two holds a part of it: c/T of the
 //! baseline less c/T of the arm, with c for that time and T for the slice's.
 
-use super::cell::Draft;
+use super::cell::Used;
 use crate::interval::median;
 use crate::wording::percent;
 
@@ -24,16 +24,16 @@ pub(super) struct Unequal {
 }
 
 impl Unequal {
-    /// Of an arm and its baseline; null where either is not known.
-    pub(super) fn of(arm: &Draft<'_>, baseline: &Draft<'_>) -> Option<Unequal> {
-        let own = arm.used.iter().filter_map(|&(trial, own)| {
+    /// Of the trials of an arm and those of its baseline; null where either is not known.
+    pub(super) fn of(arm: &Used<'_>, baseline: &Used<'_>) -> Option<Unequal> {
+        let own = arm.iter().filter_map(|&(trial, own)| {
             // Isolated trials have no other arm.
             let beside = trial.baseline().map(|baseline| baseline.brief.slice_ns);
             Some((trial.slice_overhead_ns?, own.brief.slice_ns, beside))
         });
         let own: Vec<(f64, u64, Option<u64>)> = own.filter(|(_, own, _)| *own > 0).collect();
         let mut alone: Vec<f64> =
-            baseline.used.iter().map(|(_, arm)| arm.brief.slice_ns as f64).collect();
+            baseline.iter().map(|(_, arm)| arm.brief.slice_ns as f64).collect();
         let alone_ns = median(&mut alone).filter(|&ns| ns > 0.0);
         let of_trial = |&(overhead, own, beside): &(f64, u64, Option<u64>)| {
             let beside = beside.filter(|&ns| ns > 0).map(|ns| ns as f64).or(alone_ns)?;
@@ -69,7 +69,7 @@ impl Unequal {
         let [own, baseline] = self.slices_ns.map(|ns| ns / 1e6);
         format!(
             "slices are not equal in time, {own:.2} ms beside the baseline's {baseline:.2} ms: up \
-             to {:.1} µs in each that are no message's may shift the ratio by {}",
+             to {:.1} µs in each that are not its work may shift the ratio by {}",
             self.overhead_ns / 1e3,
             percent(self.bias)
         )

@@ -6,6 +6,7 @@ use iolens_model::units::Bytes;
 
 use super::{Normal, RUNS, Rate};
 use crate::crossing::Curves;
+use crate::student::StudentTable;
 
 /// Sizes inside a band, as `iolens confirm` has them.
 const SIZES: [u64; 7] = [4096, 5184, 6528, 8192, 10304, 12992, 16384];
@@ -24,10 +25,10 @@ struct Line {
 impl Line {
     /// How often the interval of a point covers the truth, and how often there is a point.
     fn coverage(&self, seed: u64) -> [Rate; 2] {
-        let normal = &mut Normal::seeded(seed);
+        let (table, normal) = (&mut StudentTable::new(1), &mut Normal::seeded(seed));
         let (mut covered, mut named) = (Rate::new(), Rate::new());
         while covered.of < RUNS {
-            let found = self.curves(normal).crossing();
+            let found = self.curves(normal).crossing(table);
             named.add(found.is_ok());
             if let Some(interval) = found.ok().and_then(|at| at.interval) {
                 covered.add(interval.contains(AT));

@@ -5,13 +5,15 @@
 
 use iolens_model::file::Consumer;
 use iolens_model::tune::{
-    CacheWish, Candidate, Configuration, Facts, Record, SCHEMA, Stage, Task, Trial, Way, Wishes,
+    CacheWish, Candidate, Configuration, Extent, Facts, LimitKind, Record, SCHEMA, Stage, Stop,
+    Task, Trial, Way, Wishes, Work,
 };
 use iolens_model::units::Nanos;
 
 use super::search::only_final;
 use super::*;
 use crate::simulation::Normal;
+use crate::student::quantile;
 
 const FINALS: u32 = 4000;
 
@@ -163,6 +165,50 @@ fn finals(arms: usize, sd: f64, rounds: u32, seed: u64) -> Told {
         told.plain += u32::from(!alike(&plan.baseline));
     }
     told
+}
+
+/// A final of these arms and a bound, which takes `ns` and is slower by a tenth in every other
+/// round.
+fn beside_a_bound(ids: &[&str], bytes: u64, ns: u64) -> Record {
+    let normal = Normal::seeded(82);
+    let mut field = Equal { normal, sd: 0.0, elapsed_ns: 0, trials: Vec::new() };
+    let bound = Work::Limit { kind: LimitKind::Scan, threads: 1 };
+    let works = ids.iter().map(|id| Work::Engine(engine(id))).chain([bound]);
+    for (round, work) in (0..12).flat_map(|round| works.clone().map(move |work| (round, work))) {
+        let extent = Extent { offset: 0, bytes };
+        let visit = Visit { work: &work, stage: Stage::Final, round, extent };
+        field.visit(visit).expect("nothing breaks it");
+        let trial = field.trials.last_mut().expect("just done");
+        let is_slow = matches!(work, Work::Limit { .. }) && round % 2 == 0;
+        trial.time_ns = Some(if is_slow { ns / 10 * 11 } else { ns });
+    }
+    let found = Found { finalists: Vec::new(), stop: Stop::Budget, left_out: 0 };
+    record(candidates(ids), &found, field)
+}
+
+/// Which of them wins is chosen from the rounds that the share is of: of four, t is taken at
+/// 1 − 0.025/4.
+#[test]
+fn a_share_of_a_bound_covers_all_that_might_have_won() {
+    for ids in [&["read"][..], &["mmap", "pread", "uring", "read"]] {
+        let verdict = verdict(&beside_a_bound(ids, 1 << 20, 1_000_000)).expect("a winner");
+        let share = verdict.limits.iter().find(|share| share.kind == LimitKind::Scan);
+        let interval = share.and_then(|share| share.interval).expect("an interval");
+        let half = (interval.high / interval.low).ln() / 2.0;
+        let sd = 1.1f64.ln() / 2.0 * (12.0f64 / 11.0).sqrt();
+        let t = quantile(11, 1.0 - 0.025 / ids.len() as f64).expect("a quantile");
+        assert!((half / (t * sd / 12f64.sqrt()) - 1.0).abs() < 1e-6, "{ids:?}: {interval:?}");
+    }
+}
+
+#[test]
+fn a_bound_has_three_digits_however_slow_it_is() {
+    let of = |bytes: u64| {
+        let verdict = verdict(&beside_a_bound(&["read"], bytes, 1_000_000_000)).expect("a winner");
+        verdict.limits[0].of.clone()
+    };
+    assert!(of(40 << 20).ends_with(" at 38.1 MiB/s"), "{}", of(40 << 20));
+    assert!(of(9 << 30).ends_with(" at 8.58 GiB/s"), "{}", of(9 << 30));
 }
 
 #[test]

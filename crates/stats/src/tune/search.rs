@@ -12,6 +12,7 @@ use super::grid::{Axes, grid, neighbours};
 use super::halving::{UNIT_BYTES, extents, keep_third, rungs};
 use super::paired::Rounds;
 use super::{DELTA, ROUNDS_MIN, SHARE_ENDS, pairs_of};
+use crate::interval::count;
 
 /// A trial to be done.
 #[derive(Debug, Clone, Copy)]
@@ -476,8 +477,9 @@ fn is_precise(rounds: &Rounds, ours: usize, together: u32, bound: Option<usize>)
     let is_known = |share: super::Ratio| {
         share.interval.is_some_and(|share| share.high <= share.low * SHARE_ENDS)
     };
-    ratios.all(is_narrow)
-        && bound.is_none_or(|bound| rounds.ratio(best, bound).is_some_and(is_known))
+    // Any of ours may be the best one, and these rounds say which.
+    let share = |bound| rounds.ratio_of_many(best, bound, count(ours));
+    ratios.all(is_narrow) && bound.is_none_or(|bound| share(bound).is_some_and(is_known))
 }
 
 #[cfg(test)]
@@ -505,6 +507,17 @@ mod tests {
         let share = after(80).ratio(0, 2).and_then(|ratio| ratio.interval);
         let share = share.expect("an interval");
         assert!(share.high <= share.low * SHARE_ENDS && share.low < 0.5 && share.high > 0.5);
+    }
+
+    /// Narrow enough if one had been chosen beforehand, and not as the share of the better of two.
+    #[test]
+    fn the_share_of_the_bound_is_that_of_any_that_might_win() {
+        let is_narrow = |ratio: Option<crate::tune::Ratio>| {
+            let share = ratio.and_then(|ratio| ratio.interval).expect("an interval");
+            share.high <= share.low * SHARE_ENDS
+        };
+        assert!(is_narrow(after(64).ratio(0, 2)) && !is_narrow(after(64).ratio_of_many(0, 2, 2)));
+        assert!(!is_precise(&after(64), 2, 1, Some(2)));
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use iolens_model::tune::{
     Candidate, Configuration, LimitKind, Record, Stage, Stop, Trial, Way, Work,
 };
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, three_digits};
 use serde::Serialize;
 
 use super::paired::{Ratio, Rounds};
 use super::{BOUND_SHARE, DELTA, pairs_of};
 use crate::analysis::Interval;
+use crate::interval::count;
 
 /// The winner against something else in the final.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,7 +31,8 @@ pub struct Share {
     pub kind: LimitKind,
     /// The share, 0 to about 1.
     pub share: f64,
-    /// Its 95 % interval; null where it is not of paired rounds.
+    /// Its 95 % interval, for the shares of all that might have won; null where it is not of
+    /// paired rounds.
     pub interval: Option<Interval>,
     /// In words: what it is a share of.
     pub of: String,
@@ -145,7 +147,8 @@ pub fn verdict(record: &Record) -> Option<Verdict> {
             ratio: against(arm, other)?,
         })
     });
-    let mut limits = limits(record, &last, arm, &winner);
+    let contenders = count((0..last.works.len()).filter(|&arm| ours(arm)).count());
+    let mut limits = limits(record, &last, (arm, &winner), contenders);
     limits.sort_by(|a, b| b.share.total_cmp(&a.share));
     let reached = |share: &Share| share.interval.map_or(share.share, |i| i.low) >= BOUND_SHARE;
     Some(Verdict {
@@ -180,9 +183,15 @@ fn choose(last: &Final<'_>, equals: &[usize], candidates: &[Candidate]) -> Optio
     equals.iter().copied().filter(is_frugal).min_by_key(simplicity)
 }
 
-/// Every limit that is known.
-fn limits(record: &Record, last: &Final<'_>, arm: usize, winner: &Configuration) -> Vec<Share> {
-    let mut all: Vec<Share> = memory(record, last, arm, winner).into_iter().collect();
+/// Every limit that is known, and how much of it the winner of so many reaches.
+fn limits(
+    record: &Record,
+    last: &Final<'_>,
+    (arm, winner): (usize, &Configuration),
+    contenders: u32,
+) -> Vec<Share> {
+    let memory = memory(record, last, (arm, winner), contenders);
+    let mut all: Vec<Share> = memory.into_iter().collect();
     let Some(rate) = last.rounds.rate(arm, 1e9).map(|rate| rate.value) else { return all };
     let trials: Vec<&Trial> = last.trials_of(arm).collect();
     let crossings: Vec<f64> = trials
@@ -215,15 +224,20 @@ fn limits(record: &Record, last: &Final<'_>, arm: usize, winner: &Configuration)
 }
 
 /// Against memory: of the same rounds where the final had as many threads, else of the
-/// beginning.
-fn memory(record: &Record, last: &Final<'_>, arm: usize, winner: &Configuration) -> Option<Share> {
+/// beginning. Those rounds have chosen the winner too, which may be any of ours.
+fn memory(
+    record: &Record,
+    last: &Final<'_>,
+    (arm, winner): (usize, &Configuration),
+    contenders: u32,
+) -> Option<Share> {
     let is_it =
         |work: &Work| matches!(work, Work::Limit { threads, .. } if *threads == winner.threads);
     let bound = last.works.iter().position(|work| is_it(work));
     if let Some(bound) = bound
         && let Work::Limit { kind, .. } = last.works[bound]
     {
-        let ratio = last.rounds.ratio(arm, bound)?;
+        let ratio = last.rounds.ratio_of_many(arm, bound, contenders)?;
         let of = rate_words(last.works[bound], 1e9 / last.rounds.time(bound)?);
         return Some(Share { kind: *kind, share: ratio.value, interval: ratio.interval, of });
     }
@@ -236,8 +250,13 @@ fn memory(record: &Record, last: &Final<'_>, arm: usize, winner: &Configuration)
     Some(Share { kind: *kind, share, interval: None, of: rate_words(fastest.0, 1e9 / fastest.1) })
 }
 
+/// `one thread at 22.0 GiB/s`, or at `40.0 MiB/s`.
 fn rate_words(work: &Work, bytes_per_s: f64) -> String {
-    format!("{} at {:.1} GiB/s", work.words(), bytes_per_s / Bytes::GIB as f64)
+    let (unit, name) = match bytes_per_s < Bytes::GIB as f64 {
+        true => (Bytes::MIB, "MiB/s"),
+        false => (Bytes::GIB, "GiB/s"),
+    };
+    format!("{} at {} {name}", work.words(), three_digits(bytes_per_s / unit as f64))
 }
 
 /// The quickest that shared blocks.
