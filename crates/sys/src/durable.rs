@@ -55,9 +55,7 @@ impl Folder {
     ///
     /// Errors: of openat(2), write(2), fsync(2) or renameat(2).
     pub fn replace(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), Errno> {
-        self.moved_in(name, bytes, mode, |passing| {
-            Ok(renameat(&self.0, passing, &self.0, name)?)
-        })
+        self.moved_in(name, bytes, mode, |passing| Ok(renameat(&self.0, passing, &self.0, name)?))
     }
 
     /// Writes the file `name` with this mode where none is, however late one comes.
