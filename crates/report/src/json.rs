@@ -47,7 +47,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
     let mut whole = json!({
         "schema": SCHEMA,
         "host": run.header.host_label(),
-        "run": run.header,
+        "run": run.header.without_secrets(),
         "sentences": answers::sentences(run, analysis),
         "passes": analysis.passes,
         "contrasts": analysis.contrasts,
