@@ -279,7 +279,7 @@ fn edit(connection: &Connection, choices: &mut Choices<'_>) -> rusqlite::Result<
 
 /// Another value in the place of this one. In JSON a number is changed, or a byte.
 fn changed(old: Value, choices: &mut Choices<'_>) -> Value {
-    const INTEGERS: [i64; 8] = [0, 1, -1, 2, 1 << 31, 1 << 40, 1 << 62, i64::MAX];
+    const INTEGERS: [i64; 9] = [0, 1, -1, 2, 1 << 31, u32::MAX as i64, 1 << 40, 1 << 62, i64::MAX];
     let integer = INTEGERS[choices.next(INTEGERS.len())];
     match (choices.next(4), old) {
         (0, _) => Value::Null,

@@ -9,6 +9,7 @@
 //! ```
 
 mod answers;
+mod cksum;
 mod keeper;
 mod launcher;
 pub mod lines;

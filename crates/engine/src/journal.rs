@@ -218,6 +218,19 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn nobody_else_may_open_the_lock() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let machine = machine();
+        let journal = Journal::at(machine.root());
+        let lock = journal.try_hold().unwrap().unwrap();
+        let path = machine.path().join("run/iolens.journal.lock");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(journal.try_hold().unwrap().is_none());
+        drop(lock);
+    }
+
+    #[test]
     fn an_owner_is_known_by_id_start_and_boot() {
         let machine = machine();
         let owner = Owner::own(&machine.root()).unwrap();

@@ -13,9 +13,22 @@ mod ascii;
 /// Why a result could not be written; the first time.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
-/// Prints a result. A reader that has gone, as in `iolens runs | head -1`, is
+/// Prints a result, which may quote a database or a path: control characters go, but for line
+/// ends, colours, and links to files. A reader that has gone, as in `iolens runs | head -1`, is
 /// not an error; anything else, such as a full disk, is [`lost`].
 pub(crate) fn result(text: &str) {
+    print(&harmless(text));
+}
+
+/// Prints rows for programs, byte for byte; a terminal gets them as [`result`] prints.
+pub(crate) fn rows(text: &str) {
+    match io::stdout().is_terminal() {
+        true => result(text),
+        false => print(text),
+    }
+}
+
+fn print(text: &str) {
     let mut stdout = io::stdout().lock();
     let text = for_reader(text, stdout.is_terminal());
     let newline: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
@@ -40,6 +53,42 @@ pub(crate) fn note(text: &str) {
     styled_note(&text.chars().map(shown).collect::<String>());
 }
 
+/// Text without what a terminal would obey, but for colours and links of ours.
+fn harmless(text: &str) -> Cow<'_, str> {
+    if text.chars().all(is_harmless) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let own = colour(rest).or_else(|| link(rest)).unwrap_or(0);
+        let (taken, others) = rest.split_at(own.max(letter.len_utf8()));
+        if own > 0 || is_harmless(letter) {
+            kept.push_str(taken);
+        }
+        rest = others;
+    }
+    Cow::Owned(kept)
+}
+
+/// Bytes of a colour that a text begins with: `ESC [ NUMBERS m`.
+fn colour(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\x1b[")?;
+    let end = numbers.find(|letter: char| !letter.is_ascii_digit() && letter != ';')?;
+    numbers[end..].starts_with('m').then_some("\x1b[m".len() + end)
+}
+
+/// Bytes of the beginning or the end of a link to a file that a text begins with (OSC 8):
+/// `ESC ] 8 ; ; file://PATH ESC \`, and the same without a path.
+fn link(text: &str) -> Option<usize> {
+    const BEGIN: &str = "\x1b]8;;";
+    const END: &str = "\x1b\\";
+    let (address, _) = text.strip_prefix(BEGIN)?.split_once(END)?;
+    let is_own = address.is_empty() || address.starts_with("file://");
+    let is_plain = !address.contains(char::is_control);
+    (is_own && is_plain).then_some(BEGIN.len() + address.len() + END.len())
+}
+
 fn is_harmless(letter: char) -> bool {
     !letter.is_control() || matches!(letter, '\n' | '\t')
 }
@@ -47,7 +96,8 @@ fn is_harmless(letter: char) -> bool {
 /// Prints advice with colours of ours in it.
 pub(crate) fn styled_note(text: &str) {
     let mut stderr = io::stderr().lock();
-    let text = for_reader(text, stderr.is_terminal());
+    let text = harmless(text);
+    let text = for_reader(&text, stderr.is_terminal());
     // There is no other place to say that this one takes nothing.
     let _ = writeln!(stderr, "{text}");
 }
@@ -139,6 +189,32 @@ fn is_yes(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_printed_commands_no_terminal() {
+        for kept in [
+            "plain é\n\ttext",
+            "\x1b[1;31mred\x1b[0m\x1b[m",
+            "",
+            "\x1b]8;;file:///a%20b.html\x1b\\report\x1b]8;;\x1b\\",
+        ] {
+            assert_eq!(harmless(kept), kept);
+        }
+        for (text, expect) in [
+            ("\x1b[2Jx", "[2Jx"),
+            ("\x1b[1;", "[1;"),
+            ("\x1b", ""),
+            ("a\rb\x07c\x00d\x7fe", "abcde"),
+            ("\u{9b}2J\u{85}", "2J"),
+            ("\x1b]0;title\x07", "]0;title"),
+            ("\x1b[31mred\x1b[1Aup", "\x1b[31mred[1Aup"),
+            ("\x1b]8;;http://x/\x1b\\y", "]8;;http://x/\\y"),
+            ("\x1b]8;;file://\x1b[2J\x1b\\y", "]8;;file://[2J\\y"),
+            ("\x1b]8;;file://x", "]8;;file://x"),
+        ] {
+            assert_eq!(harmless(text), expect, "{text:?}");
+        }
+    }
 
     #[test]
     fn only_a_yes_is_one() {

@@ -12,9 +12,10 @@ use crate::file::{EngineFacts, FileFacts};
 use crate::host::{Calibration, HostFacts};
 use crate::origin::Origin;
 use crate::outcome::TrialOutcome;
-use crate::plan::Plan;
+use crate::plan::{Axes, Plan};
 use crate::profile::ProfileTrial;
 use crate::search::SearchPhase;
+use crate::secret;
 use crate::units::Bytes;
 
 /// What is known of a run besides its trials.
@@ -89,6 +90,30 @@ fn changes(then: (&str, &HostFacts), now: (&str, &HostFacts)) -> Vec<Change> {
         fact(Part::Boot, "kernel", "boot id"),
     ];
     all.into_iter().filter(|change| change.then != change.now).collect()
+}
+
+impl RunHeader {
+    /// The same without secrets, to be shown: an earlier build, or whoever wrote the file, may
+    /// have stored them, and programs need theirs.
+    #[must_use]
+    pub fn without_secrets(&self) -> RunHeader {
+        let mut shown = self.clone();
+        shown.command = secret::redacted(&shown.command);
+        if let Some(far) = &mut shown.far {
+            far.launcher = secret::redacted(std::slice::from_ref(&far.launcher)).concat();
+        }
+        let programs = match &mut shown.plan.axes {
+            Axes::Copy(axes) => &mut axes.external[..],
+            Axes::Server(axes) => &mut axes.external[..],
+            _ => &mut [],
+        };
+        let programs = programs.iter_mut().map(|program| &mut program.argv);
+        let engines = shown.engines.iter_mut().filter_map(|engine| engine.program.as_mut());
+        for words in programs.chain(engines) {
+            *words = secret::redacted(words);
+        }
+        shown
+    }
 }
 
 /// The machine at the other end.

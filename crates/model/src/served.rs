@@ -57,6 +57,8 @@ pub enum Mishap {
     /// A connection's descriptor did not fit into the sets of select(2), and it was
     /// closed.
     BeyondSelect,
+    /// A process of the server that others ended, or that failed.
+    ChildDied,
     /// The service could not answer a request, which got an error.
     Service,
     /// Anything else that the system said of a connection.
@@ -65,7 +67,7 @@ pub enum Mishap {
 
 impl Mishap {
     /// Every kind, in the order in which they are shown.
-    pub const ALL: [Mishap; 10] = [
+    pub const ALL: [Mishap; 11] = [
         Mishap::NotANumber,
         Mishap::TooLong,
         Mishap::CutOff,
@@ -74,6 +76,7 @@ impl Mishap {
         Mishap::NoDescriptor,
         Mishap::NoTask,
         Mishap::BeyondSelect,
+        Mishap::ChildDied,
         Mishap::Service,
         Mishap::Other,
     ];
@@ -90,6 +93,7 @@ impl Mishap {
             Mishap::NoDescriptor => "no_descriptor",
             Mishap::NoTask => "no_task",
             Mishap::BeyondSelect => "beyond_select",
+            Mishap::ChildDied => "child_died",
             Mishap::Service => "service",
             Mishap::Other => "other",
         }
@@ -114,6 +118,9 @@ impl Mishap {
             Mishap::BeyondSelect => {
                 "connections closed because their descriptor is beyond what select(2)'s fd_set \
                  holds (FD_SETSIZE, 1024): `select_large` has longer sets"
+            }
+            Mishap::ChildDied => {
+                "processes of the server that ended by a signal or an error, with what they served"
             }
             Mishap::Service => "requests that the service could not answer, answered with an error",
             Mishap::Other => "connections that failed in another way",

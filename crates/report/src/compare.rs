@@ -4,6 +4,7 @@
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
+use iolens_model::secret;
 use iolens_stats::analysis::{Quantity, Verdict};
 use iolens_stats::compare::{ArmChange, CellChange, Comparison, Missing};
 use serde_json::{Value, json};
@@ -139,7 +140,7 @@ pub fn json(compared: &Compared<'_>) -> String {
             "started_unix_ns": header.started_unix_ns,
             "build": header.build,
             "host": header.host_label(),
-            "command": header.command,
+            "command": secret::redacted(&header.command),
         })
     };
     let changes: Vec<Value> = comparison

@@ -289,6 +289,39 @@ mod tests {
         assert!(!page.contains("<script") && page.contains("&lt;script&gt;alert(1)"));
     }
 
+    /// What an earlier build stored, or who wrote the file; of a program of the user's what it
+    /// needs.
+    #[test]
+    fn a_stored_secret_is_on_no_page_and_in_no_json() {
+        use iolens_model::copy::External;
+        use iolens_model::run::FarFacts;
+
+        let words = |line: &str| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let (mut run, analysis) = fixture::copies();
+        run.header.command = words("iolens run copy --token=hunter2");
+        let argv = words("prog --password hunter2 {src} {dst}");
+        let iolens_model::plan::Axes::Copy(axes) = &mut run.header.plan.axes else {
+            panic!("a run of copies")
+        };
+        axes.external = vec![External { name: "mine".to_owned(), argv: argv.clone() }];
+        let of_program = run.header.engines.iter_mut().find(|engine| engine.program.is_some());
+        of_program.expect("the fixture has dd").program = Some(argv);
+        run.header.far = Some(FarFacts {
+            launcher: "sshpass -p hunter2 ssh far".to_owned(),
+            build: String::new(),
+            direction: iolens_model::axes::Direction::Tx,
+            near_address: std::net::Ipv4Addr::LOCALHOST.into(),
+            address: std::net::Ipv4Addr::LOCALHOST.into(),
+            host: run.header.host.clone(),
+            findings: Vec::new(),
+            near_findings: Vec::new(),
+        });
+        for text in [page(&run, &analysis), crate::json::run(&run, &analysis)] {
+            assert!(!text.contains("hunter2"), "{text}");
+            assert!(text.contains("***") && text.contains("mine"));
+        }
+    }
+
     #[test]
     fn headings_and_contents_lead_to_each_other() {
         for page in pages() {

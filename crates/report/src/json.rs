@@ -46,7 +46,7 @@ pub fn run(run: &Run, analysis: &Analysis) -> String {
     let mut whole = json!({
         "schema": SCHEMA,
         "host": run.header.host_label(),
-        "run": run.header,
+        "run": run.header.without_secrets(),
         "findings": crate::screen::facts(run, analysis),
         "passes": analysis.passes,
         "contrasts": analysis.contrasts,

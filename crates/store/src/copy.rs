@@ -9,6 +9,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::open::is_log;
 use crate::upkeep::beside;
 
 /// What the name of such a folder begins with; sixteen hexadecimal digits follow.
@@ -42,7 +43,7 @@ impl Copy {
         }
         for suffix in ["", "-wal", "-journal"] {
             let from = beside(path, suffix);
-            if fs::symlink_metadata(&from).is_ok_and(|found| suffix.is_empty() || found.is_file()) {
+            if fs::symlink_metadata(&from).is_ok_and(|found| suffix.is_empty() || is_log(&found)) {
                 fs::copy(from, copy.folder.join(format!("{COPIED}{suffix}")))?;
             }
         }

@@ -140,6 +140,19 @@ pub enum StoreError {
         /// What is wrong in the file.
         why: String,
     },
+    /// Reading took far more steps than a file of its size can need.
+    #[error(
+        "cannot {doing} in {}: it takes more steps than a file of its size can need, as its pages \
+         lead to each other again and again\n  the file is damaged or was edited; keep a copy, \
+         --db FILE starts a new one",
+        path.display()
+    )]
+    Endless {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+    },
     /// A file that cannot be imported.
     #[error(
         "cannot import {}: {}{why}\n  nothing of it was imported",
@@ -209,13 +222,16 @@ impl StoreError {
     /// SQLite refused `doing` on `path`, or gave a value that is none.
     pub(crate) fn sqlite(doing: &'static str, path: &Path, source: rusqlite::Error) -> StoreError {
         use rusqlite::Error::{
-            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType,
+            FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error,
         };
 
         let path = path.to_owned();
         let why = match &source {
             FromSqlConversionFailure(_, _, why) => why.to_string(),
-            IntegralValueOutOfRange(..) | InvalidColumnType(..) => source.to_string(),
+            IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..) => {
+                source.to_string()
+            }
+            _ if is_endless(&source) => return StoreError::Endless { doing, path },
             // Where the index of the WAL finds no room SQLite tells of I/O alone.
             _ if is_of_io(&source) && room::is_full(&path) => {
                 return StoreError::Full { doing, path };
@@ -224,6 +240,11 @@ impl StoreError {
         };
         StoreError::Damaged { doing, path, why }
     }
+}
+
+/// Whether it was ended for its steps; nothing else ever interrupts SQLite.
+pub(crate) fn is_endless(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted)
 }
 
 fn is_of_io(error: &rusqlite::Error) -> bool {

@@ -9,6 +9,7 @@ use rusqlite::{Transaction, TransactionBehavior, params};
 use serde::Serialize;
 
 use crate::lines::{Lines, Taken};
+use crate::read::readable_id;
 use crate::{Source, Store, StoreError, row};
 
 /// What is known while runs are imported.
@@ -119,11 +120,20 @@ impl Store {
                 }
             };
             run.fate = if here.contains(&id) {
-                self.held_against(&source.store, &id)?
+                let fate = self.held_against(&source.store, &id);
+                of_this_run(fate, |why| {
+                    format!(
+                        "a run with this id is here already, and cannot be read: {why}\n  \
+                         `iolens rm {id}` and import again"
+                    )
+                })?
             } else if let Some(why) = mixed(&run.host, &header, &known) {
                 Fate::Refused(why)
             } else {
-                self.copy(source, &id, &run.host, how.now_unix_ns)?;
+                let copied = self.copy(source, &id, &run.host, how.now_unix_ns);
+                of_this_run(copied.map(|()| Fate::Imported), |why| why)?
+            };
+            if run.fate == Fate::Imported {
                 known.extend(Known::of(&RunHeader {
                     origin: Some(Origin {
                         host: run.host.clone(),
@@ -132,8 +142,7 @@ impl Store {
                     }),
                     ..header
                 }));
-                Fate::Imported
-            };
+            }
             all.push(run);
         }
         Ok(all)
@@ -162,11 +171,15 @@ impl Store {
         let ids = self.snapshot("look for labels of hosts", |connection| {
             let sql = "SELECT id FROM run JOIN origin USING (run) WHERE origin.host = ?";
             let mut statement = connection.prepare_cached(sql)?;
-            let ids = statement.query_map([label], |row| row.get::<_, String>(0))?;
+            let ids = statement.query_map([label], readable_id)?;
             ids.collect::<rusqlite::Result<Vec<_>>>()
         })?;
         for run in ids {
-            let other = self.header_with_end(&run)?;
+            let other = match self.header_with_end(&run) {
+                // Nobody can tell what machine a damaged run is of.
+                Err(StoreError::Damaged { .. }) => continue,
+                other => other?,
+            };
             if let Some(why) = told_apart(&header.sighting(), &other.sighting()) {
                 let (path, label) = (self.path.clone(), label.to_owned());
                 return Err(StoreError::LabelTaken { path, label, run, why });
@@ -201,7 +214,7 @@ impl Store {
         let key = self.run_key(id)?;
         let count = |table: &str| {
             let sql = format!("SELECT count(*) FROM {table} WHERE run = ?");
-            self.connection.query_row(&sql, [key], |row| row.get(0))
+            self.connection().query_row(&sql, [key], |row| row.get(0))
         };
         let counts = ["trial", "search_phase", "profile"].map(count);
         let failed = self.failed("count the rows of a run");
@@ -218,7 +231,7 @@ impl Store {
 
     /// What a run is that is here already: the same, or another one.
     fn held_against(&self, other: &Store, id: &str) -> Result<Fate, StoreError> {
-        let mine = Lines::of(&self.connection, self.run_key(id)?);
+        let mine = Lines::of(self.connection(), self.run_key(id)?);
         let theirs = Lines::of(&other.connection, other.run_key(id)?);
         let failed = self.failed("compare a run");
         let (mut mine, mut theirs) = (mine.map_err(&failed)?, theirs.map_err(&failed)?);
@@ -257,7 +270,7 @@ impl Store {
         let failed = self.failed("import a run");
         let of_source = source.store.failed("read a run");
         let begin = TransactionBehavior::Immediate;
-        let transaction = Transaction::new_unchecked(&self.connection, begin).map_err(&failed)?;
+        let transaction = Transaction::new_unchecked(self.connection(), begin).map_err(&failed)?;
         let key = source.store.run_key(id)?;
         let mut lines = Lines::of(&source.store.connection, key).map_err(&of_source)?;
         let mut taken = Taken::into(&transaction).map_err(&failed)?;
@@ -265,7 +278,7 @@ impl Store {
             taken.line(&line).map_err(|why| StoreError::NotImported {
                 path: path.clone(),
                 line: None,
-                why: format!("run {id}: {why}"),
+                why: format!("it cannot be stored: {why}"),
             })?;
         }
         let (run, _) = taken.run().ok_or_else(|| self.no_such_run(id))?;
@@ -278,6 +291,19 @@ impl Store {
         let sql = "INSERT INTO origin (run, host, path, imported_unix_ns) VALUES (?, ?, ?, ?)";
         transaction.execute(sql, values).map_err(&failed)?;
         transaction.commit().map_err(&failed)
+    }
+}
+
+/// What is wrong with one run refuses that one; what is wrong with a file ends the import.
+fn of_this_run(
+    fate: Result<Fate, StoreError>,
+    words: impl Fn(String) -> String,
+) -> Result<Fate, StoreError> {
+    match fate {
+        Err(StoreError::Damaged { why, .. } | StoreError::NotImported { why, .. }) => {
+            Ok(Fate::Refused(words(why)))
+        }
+        other => other,
     }
 }
 

@@ -38,6 +38,7 @@ mod row;
 mod schema;
 mod search;
 mod source;
+mod steps;
 mod tables;
 mod trial;
 mod upkeep;
@@ -55,12 +56,15 @@ pub use lines::{FORMAT, FORMAT_VERSION};
 pub use read::{RunSummary, is_id};
 pub use schema::{APPLICATION_ID, SCHEMA_VERSION};
 pub use source::Source;
+use steps::Steps;
 pub use upkeep::Removed;
 
 /// An open file of results.
 #[derive(Debug)]
 pub struct Store {
     connection: Connection,
+    /// Of the operation under way; of a private copy those of all operations together.
+    steps: Steps,
     path: PathBuf,
     /// Whether it is a copy that no other connection can open.
     is_private: bool,
@@ -70,8 +74,17 @@ pub struct Store {
 
 impl Store {
     /// A private copy of what stands at `path`.
-    fn of(connection: Connection, path: &Path) -> Store {
-        Store { connection, path: path.to_owned(), is_private: true, named: BTreeMap::new() }
+    fn of(connection: Connection, steps: Steps, path: &Path) -> Store {
+        let (path, named) = (path.to_owned(), BTreeMap::new());
+        Store { connection, steps, path, is_private: true, named }
+    }
+
+    /// The connection, for an operation that begins.
+    fn connection(&self) -> &Connection {
+        if !self.is_private {
+            self.steps.begin();
+        }
+        &self.connection
     }
 
     /// Where the results are.

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use crate::error::is_endless;
 use crate::schema::SCHEMA_VERSION;
 use crate::tables::{Column, Group, OF_RUN, RUN, Schema, Table, push_object};
 
@@ -327,9 +328,13 @@ fn shown(keys: &[&str]) -> String {
     keys.iter().map(short).collect::<Vec<_>>().join(", ")
 }
 
+/// What SQLite calls an interruption, which only a limit of ours is.
+const ENDLESS: &str = "it takes more steps than a file of its size can need";
+
 /// What SQLite said, without the statement that it said it of.
 pub(crate) fn said(error: rusqlite::Error) -> String {
     match error {
+        error if is_endless(&error) => ENDLESS.to_owned(),
         rusqlite::Error::SqlInputError { msg, .. } => msg,
         rusqlite::Error::FromSqlConversionFailure(_, _, why) => why.to_string(),
         other => other.to_string(),

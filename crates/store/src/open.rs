@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::schema::{self, APPLICATION_ID, SCHEMA_VERSION};
+use crate::steps::{Steps, bytes_of};
 use crate::upkeep::{LOGS, beside};
 use crate::{Store, StoreError};
 
@@ -87,7 +88,7 @@ impl Store {
     /// then the first trial would be lost, after minutes of measuring.
     fn refuse_read_only(&self) -> Result<(), StoreError> {
         let failed = self.failed("open results for writing");
-        if !self.connection.is_readonly("main").map_err(&failed)? {
+        if !self.connection().is_readonly("main").map_err(&failed)? {
             return Ok(());
         }
         let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
@@ -97,7 +98,7 @@ impl Store {
     /// A file of ours defines tables and their indexes; what else could be in one runs when it
     /// is read or written.
     fn refuse_oddities(&self) -> Result<(), StoreError> {
-        match schema::oddity(&self.connection).map_err(self.failed("read the schema"))? {
+        match schema::oddity(self.connection()).map_err(self.failed("read the schema"))? {
             None => Ok(()),
             Some(found) => Err(StoreError::NotResults { path: self.path.clone(), found }),
         }
@@ -107,7 +108,7 @@ impl Store {
     /// shared memory keeps the rollback journal: slower, and as safe.
     fn enter_wal(&self) -> Result<(), StoreError> {
         let entered =
-            self.connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+            self.connection().pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
         match entered {
             // Another process is at it this very moment: it will do it.
             Err(e) if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(()),
@@ -170,14 +171,14 @@ fn identify(path: &Path) -> Result<Identity, StoreError> {
     Ok(Identity::Ours)
 }
 
-/// SQLite opens what it finds beside a database as its logs: it would follow a link, and wait
-/// for ever for the other end of a FIFO.
+/// SQLite opens what it finds beside a database as its logs: it would follow a link, wait for
+/// ever for the other end of a FIFO, and empty a file that has another name elsewhere.
 fn refuse_odd_logs(path: &Path) -> Result<(), StoreError> {
     for suffix in LOGS {
         let log = beside(path, suffix);
         match fs::symlink_metadata(&log) {
-            Ok(found) if !found.is_file() => {
-                let found = format!("{} beside it is no regular file", log.display());
+            Ok(found) if !is_log(&found) => {
+                let found = format!("{} beside it is no regular file with one name", log.display());
                 return Err(StoreError::NotResults { path: path.to_owned(), found });
             }
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
@@ -187,6 +188,11 @@ fn refuse_odd_logs(path: &Path) -> Result<(), StoreError> {
         }
     }
     Ok(())
+}
+
+/// Whether something may be a log of SQLite: what it makes has no second name.
+pub(crate) fn is_log(found: &fs::Metadata) -> bool {
+    found.is_file() && found.nlink() == 1
 }
 
 /// Whether there is a file of ours.
@@ -235,12 +241,15 @@ pub(crate) fn refuse_newer(path: &Path, found: u32) -> Result<(), StoreError> {
 fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
     let failed = |source| StoreError::sqlite("open results", path, source);
     // Without SQLITE_OPEN_URI: a path is a path, whatever is written in it.
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+    let mut connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(failed)?;
+    // Before the first statement, which reads what tables there are.
+    let steps = Steps::limit(&mut connection, bytes_of(path)).map_err(failed)?;
     connection.busy_timeout(BUSY_LIMIT).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
-    Ok(Store { connection, path: path.to_owned(), is_private: false, named: BTreeMap::new() })
+    let (path, named) = (path.to_owned(), BTreeMap::new());
+    Ok(Store { connection, steps, path, is_private: false, named })
 }
 
 #[cfg(test)]

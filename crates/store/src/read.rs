@@ -151,16 +151,17 @@ impl Store {
         self.snapshot("list the runs", |connection| {
             let sql = "SELECT id FROM run WHERE run NOT IN (SELECT run FROM origin) \
                        ORDER BY confirms IS NULL DESC, run DESC LIMIT 1";
-            connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()
+            connection.prepare_cached(sql)?.query_row([], readable_id).optional()
         })
     }
 
-    /// Of every run, in the order in which they came into the file.
+    /// Of every run, in the order in which they came into the file; what is no text is no name.
     fn ids_and_names(&self) -> Result<Vec<(String, Option<String>)>, StoreError> {
         self.snapshot("list the runs", |connection| {
             let mut statement =
                 connection.prepare_cached("SELECT id, name FROM run ORDER BY run")?;
-            let runs = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let runs = statement
+                .query_map([], |row| Ok((readable_id(row)?, row.get(1).ok().flatten())))?;
             runs.collect()
         })
     }
@@ -220,7 +221,7 @@ impl Store {
         self.snapshot("look for runs that confirm a run", |connection| {
             let sql = "SELECT id FROM run WHERE confirms = ? ORDER BY run";
             let mut statement = connection.prepare_cached(sql)?;
-            let ids = statement.query_map([run_id], |row| row.get(0))?;
+            let ids = statement.query_map([run_id], readable_id)?;
             ids.collect()
         })
     }
@@ -246,12 +247,9 @@ impl Store {
         found.ok_or_else(|| self.no_such_run(run_id))
     }
 
-    /// The key of a run by its whole id.
+    /// The key of a run by its whole id, or by what a damaged one is called.
     pub(crate) fn run_key(&self, run_id: &str) -> Result<i64, StoreError> {
-        let sql = "SELECT run FROM run WHERE id = ?";
-        self.connection
-            .query_row(sql, [run_id], |row| row.get(0))
-            .optional()
+        key_of(self.connection(), run_id)
             .map_err(self.failed("look up a run"))?
             .ok_or_else(|| self.no_such_run(run_id))
     }
@@ -266,7 +264,7 @@ impl Store {
         doing: &'static str,
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let begin = || Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
+        let begin = || Transaction::new_unchecked(self.connection(), TransactionBehavior::Deferred);
         let value = begin().and_then(|transaction| read(&transaction));
         value.map_err(self.failed(doing))
     }
@@ -334,7 +332,7 @@ pub fn is_id(text: &str) -> bool {
 pub(crate) const NO_ID: &str = "its id is not one: eight hexadecimal digits";
 
 fn id_of(row: &Row<'_>) -> rusqlite::Result<String> {
-    let id: String = row.get("id")?;
+    let id = text_of(row.get_ref("id")?);
     match is_id(&id) {
         true => Ok(id),
         false => {
@@ -343,15 +341,49 @@ fn id_of(row: &Row<'_>) -> rusqlite::Result<String> {
     }
 }
 
+/// An id as the first column, whatever stands there: what a terminal cannot show, or is no text
+/// in UTF-8, is shown as such. It names the run also where it is damaged.
+pub(crate) fn readable_id(row: &Row<'_>) -> rusqlite::Result<String> {
+    let mut text = text_of(row.get_ref(0)?);
+    if !is_id(&text) {
+        text = text.replace(char::is_control, "\u{fffd}");
+    }
+    Ok(text)
+}
+
+/// As much of a value as is text.
+fn text_of(value: ValueRef<'_>) -> String {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Null => String::new(),
+    }
+}
+
+/// The key of the run that is called so, where there is one.
+fn key_of(connection: &Connection, run_id: &str) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT run FROM run WHERE id = ?";
+    let found = connection.prepare_cached(sql)?.query_row([run_id], |row| row.get(0)).optional()?;
+    if found.is_some() || is_id(run_id) {
+        return Ok(found);
+    }
+    let mut statement = connection.prepare_cached("SELECT id, run FROM run ORDER BY run")?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        if readable_id(row)? == run_id {
+            return row.get(1).map(Some);
+        }
+    }
+    Ok(None)
+}
+
 /// What can still be said of a run that cannot be read.
 fn damaged(row: &Row<'_>, why: rusqlite::Error) -> RunSummary {
-    let text = |column: &str| match row.get_ref(column) {
-        Ok(ValueRef::Text(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
-        _ => String::new(),
-    };
+    let text = |column: &str| row.get_ref(column).map(text_of).unwrap_or_default();
     let why = said(why).replace(char::is_control, " ");
     RunSummary {
-        id: text("id"),
+        id: text("id").replace(char::is_control, "\u{fffd}"),
         name: None,
         started_unix_ns: row.get("started_unix_ns").unwrap_or_default(),
         confirms: None,
@@ -394,9 +426,10 @@ fn key_and_header(
     connection: &Connection,
     run_id: &str,
 ) -> rusqlite::Result<Option<(i64, RunHeader)>> {
-    let sql = format!("SELECT {HEADER} FROM run LEFT JOIN origin USING (run) WHERE id = ?");
+    let Some(key) = key_of(connection, run_id)? else { return Ok(None) };
+    let sql = format!("SELECT {HEADER} FROM run LEFT JOIN origin USING (run) WHERE run.run = ?");
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_row([run_id], |row| Ok((row.get("run")?, header(row)?))).optional()
+    statement.query_row([key], |row| Ok((key, header(row)?))).optional()
 }
 
 fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {

@@ -87,8 +87,8 @@ fn refuse_dangling(connection: &Connection) -> rusqlite::Result<()> {
 pub(crate) fn oddity(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let defined = "SELECT 'it defines a ' || type || ', which no iolens does' FROM sqlite_schema \
                    WHERE type NOT IN ('table', 'index') UNION ALL \
-                   SELECT 'it defines a virtual table, which no iolens does' FROM sqlite_schema \
-                   WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%' LIMIT 1";
+                   SELECT 'it defines a virtual table, or an odd one, which no iolens does' FROM sqlite_schema \
+                   WHERE type = 'table' AND coalesce(sql, '') NOT GLOB 'CREATE TABLE *' LIMIT 1";
     let computed = "SELECT 'it defines a computed column, which no iolens does' \
                     FROM sqlite_schema AS t, pragma_table_xinfo(t.name) AS c \
                     WHERE t.type = 'table' AND c.hidden <> 0 UNION ALL \

@@ -27,6 +27,7 @@ use crate::lines::{Head, Taken, said};
 use crate::open::{BUSY_LIMIT, Kind, is_ours, kind};
 use crate::read::{NO_ID, is_id};
 use crate::schema::{self, SCHEMA_VERSION};
+use crate::steps::{Steps, bytes_of};
 use crate::tables::Schema;
 use crate::trial::Trials;
 use crate::upkeep::{beside, escaped};
@@ -65,6 +66,8 @@ impl Source {
         copy::remove_abandoned(&std::env::temp_dir());
         let failed = |source| StoreError::sqlite("read a database", path, source);
         let mut private = private(path)?;
+        // All that is read of it has this limit together: it is read once.
+        let steps = Steps::limit(&mut private, bytes_of(path)).map_err(failed)?;
         for _ in 0..TRIES {
             let before = stamp(path)?;
             copied(path, &mut private).map_err(failed)?;
@@ -80,7 +83,7 @@ impl Source {
             crate::open::refuse_newer(path, found.unwrap_or(SCHEMA_VERSION))?;
             refuse_other_tables(path, &private)?;
             private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-            return Ok(Source { store: Store::of(private, path) });
+            return Ok(Source { store: Store::of(private, steps, path) });
         }
         Err(refused(
             path,
@@ -117,7 +120,7 @@ impl Source {
         }
         begun.commit().map_err(failed)?;
         schema::migrate(&mut private).map_err(failed)?;
-        let store = Store::of(private, path);
+        let store = Store::of(private, Steps::default(), path);
         for (id, begin) in begins {
             store.readable(&id).map_err(|unfit| unfit.of_lines(path, begin))?;
         }
@@ -147,7 +150,7 @@ impl Store {
         let private = private(path)?;
         schema::create(&private, SCHEMA_VERSION).map_err(failed)?;
         private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-        Ok(Store::of(private, path))
+        Ok(Store::of(private, Steps::default(), path))
     }
 }
 
@@ -307,8 +310,8 @@ impl Store {
         let header = self.header_with_end(id).map_err(|e| unfit(0, reason(e)))?;
         let key = self.run_key(id).map_err(|e| unfit(0, reason(e)))?;
         let (mut seen, mut odd) = (0, false);
-        let read = Trials::of(&self.connection, key).and_then(|trials| {
-            trials.each(&self.connection, &header.plan, |trial| {
+        let read = Trials::of(self.connection(), key).and_then(|trials| {
+            trials.each(self.connection(), &header.plan, |trial| {
                 seen += 1;
                 let arms = trial.arms.len();
                 odd |= trial.slices.iter().any(|slice| slice.arm >= arms);
@@ -318,9 +321,9 @@ impl Store {
         if odd {
             return Err(unfit(seen, "a trial has slices of an arm that it has not".to_owned()));
         }
-        let phases = search::all(&self.connection, key).map(|_| ());
+        let phases = search::all(self.connection(), key).map(|_| ());
         phases.map_err(|e| unfit(seen + 1, said(e)))?;
-        let profiles = profile::all(&self.connection, key, &header.plan).map(|_| ());
+        let profiles = profile::all(self.connection(), key, &header.plan).map(|_| ());
         profiles.map_err(|e| unfit(seen + 1, said(e)))
     }
 }

@@ -10,6 +10,8 @@ use iolens_model::run::Extent;
 use iolens_model::units::Bytes;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::read::readable_id;
+use crate::steps::{Steps, bytes_of};
 use crate::{Store, StoreError};
 
 /// What was taken out of the file.
@@ -33,7 +35,7 @@ impl Store {
     /// # Errors
     /// What the system or SQLite says.
     pub fn extent(&self) -> Result<Extent, StoreError> {
-        extent(&self.connection, &self.path)
+        extent(self.connection(), &self.path)
     }
 
     /// The same of the results at `path`, whatever version wrote them; nothing
@@ -47,7 +49,8 @@ impl Store {
             return Ok(None);
         }
         let failed = |source| StoreError::sqlite("look at results", path, source);
-        let connection = open_untouched(path).map_err(failed)?;
+        let mut connection = open_untouched(path).map_err(failed)?;
+        Steps::limit(&mut connection, bytes_of(path)).map_err(failed)?;
         connection.busy_timeout(Duration::ZERO).map_err(failed)?;
         extent(&connection, path).map(Some)
     }
@@ -60,7 +63,7 @@ impl Store {
     pub fn remove(&mut self, run_ids: &[String]) -> Result<Removed, StoreError> {
         let failed = self.failed("remove a run");
         let begin = TransactionBehavior::Immediate;
-        let transaction = Transaction::new_unchecked(&self.connection, begin).map_err(&failed)?;
+        let transaction = Transaction::new_unchecked(self.connection(), begin).map_err(&failed)?;
         let free_before = free_bytes(&transaction).map_err(&failed)?;
         let mut removed = Removed::default();
         for id in run_ids {
@@ -90,7 +93,7 @@ impl Store {
                        ORDER BY run_end DESC LIMIT 1), 'interrupted') = 'interrupted' \
                        ORDER BY run.run";
             let mut statement = connection.prepare(sql)?;
-            let ids = statement.query_map([], |row| row.get(0))?;
+            let ids = statement.query_map([], readable_id)?;
             ids.collect()
         })
     }
@@ -103,12 +106,12 @@ impl Store {
     /// one goes, or somebody who writes.
     pub fn compact(&mut self) -> Result<bool, StoreError> {
         let failed = self.failed("give free room back");
-        if free_bytes(&self.connection).map_err(&failed)? > 0 {
-            self.connection.execute_batch("VACUUM").map_err(&failed)?;
+        if free_bytes(self.connection()).map_err(&failed)? > 0 {
+            self.connection().execute_batch("VACUUM").map_err(&failed)?;
         }
         // The first column is 1 where somebody kept it from being done.
         let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
-        let busy: i64 = self.connection.query_row(sql, [], |row| row.get(0)).map_err(&failed)?;
+        let busy: i64 = self.connection().query_row(sql, [], |row| row.get(0)).map_err(&failed)?;
         Ok(busy == 0)
     }
 }
@@ -151,7 +154,8 @@ pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 fn extent(connection: &Connection, path: &Path) -> Result<Extent, StoreError> {
     let failed = |source| StoreError::sqlite("measure the results", path, source);
-    let count = "SELECT count(*) FROM run";
+    // `count(*)` is one step, however long it takes.
+    let count = "SELECT count(run) FROM run";
     let runs = connection.query_row(count, [], |row| row.get(0)).map_err(failed)?;
     let free_bytes = Bytes(free_bytes(connection).map_err(failed)?);
     let size = |path: &Path| match fs::metadata(path) {

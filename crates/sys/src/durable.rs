@@ -5,11 +5,16 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, renameat, unlinkat};
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RenameFlags, linkat, mkdirat, open, openat, renameat, renameat_with,
+    unlinkat,
+};
 
 use crate::errno::Errno;
+use crate::{clock, process};
 
 /// An open folder. What is done in it is done there, whatever its path has come to mean, and
 /// follows no symbolic link.
@@ -50,25 +55,51 @@ impl Folder {
     ///
     /// Errors: of openat(2), write(2), fsync(2) or renameat(2).
     pub fn replace(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), Errno> {
-        let beside = beside(name);
-        let whole = self.write_new(&beside, bytes, mode).and_then(|()| {
-            renameat(&self.0, &beside, &self.0, name)?;
-            Ok(rustix::fs::fsync(&self.0)?)
-        });
-        if whole.is_err() {
-            let _ = unlinkat(&self.0, &beside, AtFlags::empty());
-        }
-        whole
+        self.moved_in(name, bytes, mode, |passing| Ok(renameat(&self.0, passing, &self.0, name)?))
     }
 
-    /// A file that is new: what an earlier process left in its place goes.
-    fn write_new(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), Errno> {
-        self.remove(name)?;
+    /// Writes the file `name` with this mode where none is, however late one comes.
+    ///
+    /// Errors: of openat(2), write(2), fsync(2) or renameat2(2); `EEXIST`, for links too.
+    pub fn create(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), Errno> {
+        self.moved_in(name, bytes, mode, |passing| self.move_new(passing, name))
+    }
+
+    /// Writes a file under its passing name, brings it to the device and has it moved in.
+    fn moved_in(
+        &self,
+        name: &OsStr,
+        bytes: &[u8],
+        mode: u32,
+        move_in: impl FnOnce(&OsStr) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let passing = passing(name);
         let new = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
-        let opened = openat(&self.0, name, new | OFlags::CLOEXEC, Mode::from_raw_mode(mode))?;
+        let opened = openat(&self.0, &passing, new | OFlags::CLOEXEC, Mode::from_raw_mode(mode))?;
         let mut file = File::from(opened);
-        file.write_all(bytes)?;
-        Ok(file.sync_all()?)
+        let written = file.write_all(bytes).and_then(|()| file.sync_all()).map_err(Errno::from);
+        let whole = written.and_then(|()| move_in(&passing));
+        if whole.is_err() {
+            let _ = unlinkat(&self.0, &passing, AtFlags::empty());
+        }
+        whole?;
+        Ok(rustix::fs::fsync(&self.0)?)
+    }
+
+    /// Moves a file to a name that nobody has. Where the file system cannot do that at once
+    /// (`EINVAL`, as of NFS) or the kernel knows no such move, it has both names for a moment.
+    fn move_new(&self, passing: &OsStr, name: &OsStr) -> Result<(), Errno> {
+        match renameat_with(&self.0, passing, &self.0, name, RenameFlags::NOREPLACE) {
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+                self.link_new(passing, name)
+            }
+            moved => Ok(moved?),
+        }
+    }
+
+    fn link_new(&self, passing: &OsStr, name: &OsStr) -> Result<(), Errno> {
+        linkat(&self.0, passing, &self.0, name, AtFlags::empty())?;
+        Ok(unlinkat(&self.0, passing, AtFlags::empty())?)
     }
 
     /// Removes the file `name`; whether there was one.
@@ -91,12 +122,16 @@ pub fn write(path: &Path, text: &str) -> Result<(), Errno> {
     Folder::open(folder_of(path))?.replace(name, text.as_bytes(), 0o644)
 }
 
-/// Removes a file, and one that [`write`] may have left beside it. That there
-/// is none is no error.
+/// Removes a file, and what a killed [`write`] of it may have left beside it: nobody else may
+/// be writing it. That there is none is no error.
 ///
 /// Errors: of unlink(2) or fsync(2).
 pub fn remove(path: &Path) -> Result<(), Errno> {
-    for path in [path, &path.with_file_name(beside(path.file_name().unwrap_or_default()))] {
+    let name = path.file_name().ok_or(Errno::EINVAL)?;
+    let entries = std::fs::read_dir(folder_of(path)).into_iter().flatten().flatten();
+    let left = entries.filter(|entry| is_passing(&entry.file_name(), name));
+    let left: Vec<PathBuf> = left.map(|entry| entry.path()).collect();
+    for path in left.iter().map(PathBuf::as_path).chain([path]) {
         match std::fs::remove_file(path) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(e.into()),
             _ => {}
@@ -105,11 +140,42 @@ pub fn remove(path: &Path) -> Result<(), Errno> {
     sync_folder(path)
 }
 
-/// Where a file is written before it is moved to its place.
-fn beside(name: &OsStr) -> OsString {
-    let mut name = name.to_owned();
-    name.push(".new");
-    name
+/// Bytes that a name may have, on every file system.
+const NAME_MAX: usize = 255;
+
+/// What a passing name ends with.
+const PASSING: &[u8] = b".new";
+
+/// Where a file is written before it is moved to its place: a name that no user's file has, of
+/// this process and moment.
+fn passing(name: &OsStr) -> OsString {
+    let number = format!("{}-{}", process::id(), clock::unix_ns());
+    let mut passing = beginning(name);
+    passing.push(number);
+    passing.push(OsStr::from_bytes(PASSING));
+    passing
+}
+
+/// Whether `found` is such a name of the file `name`.
+fn is_passing(found: &OsStr, name: &OsStr) -> bool {
+    let beginning = beginning(name);
+    let number = found.as_bytes().strip_prefix(beginning.as_bytes());
+    let number = number.and_then(|rest| rest.strip_suffix(PASSING)).unwrap_or_default();
+    let mut parts = number.split(|&byte| byte == b'-');
+    let mut is_number =
+        || parts.next().is_some_and(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit));
+    is_number() && is_number() && parts.next().is_none()
+}
+
+/// What the passing names of a file begin with; of a long name, as much as there is room for.
+fn beginning(name: &OsStr) -> OsString {
+    // Two numbers, what is around them, and the end.
+    const OTHERS: usize = 2 * 20 + 16;
+    let kept = &name.as_bytes()[..name.len().min(NAME_MAX - OTHERS)];
+    let mut beginning = OsString::from(".");
+    beginning.push(OsStr::from_bytes(kept));
+    beginning.push(".iolens-");
+    beginning
 }
 
 /// The folder that a path is in.
@@ -130,6 +196,13 @@ pub fn sync_folder(path: &Path) -> Result<(), Errno> {
 mod tests {
     use super::*;
 
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
     #[test]
     fn a_file_is_replaced_whole_and_removed_with_its_remains() {
         let folder = tempfile::tempdir().unwrap();
@@ -137,12 +210,73 @@ mod tests {
         write(&path, "a first and longer text").unwrap();
         write(&path, "second").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "second");
-        std::fs::write(folder.path().join("record.new"), "torn").unwrap();
+        std::fs::write(folder.path().join(".record.iolens-77-1234.new"), "torn").unwrap();
+        let others = [".record.iolens-77-x.new", ".records.iolens-7-1.new", "record.new"];
+        for other in others {
+            std::fs::write(folder.path().join(other), "another's").unwrap();
+        }
         remove(&path).unwrap();
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(names(folder.path()), others);
         assert_eq!(remove(&path), Ok(()), "it is gone already");
         let nowhere = folder.path().join("none/record");
         assert_eq!(write(&nowhere, ""), Err(Errno::ENOENT));
+    }
+
+    #[test]
+    fn a_file_of_the_users_beside_the_place_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, beside) = (Folder::open(folder.path()).unwrap(), folder.path().join("page.new"));
+        std::fs::write(&beside, "precious").unwrap();
+        own.replace(OsStr::new("page"), b"first", 0o644).unwrap();
+        own.replace(OsStr::new("page"), b"second", 0o644).unwrap();
+        own.create(OsStr::new("other"), b"third", 0o644).unwrap();
+        write(&folder.path().join("page"), "fourth").unwrap();
+        assert_eq!(std::fs::read_to_string(&beside).unwrap(), "precious");
+        assert_eq!(names(folder.path()), ["other", "page", "page.new"]);
+        // As long as a name may be.
+        let long = "x".repeat(NAME_MAX);
+        own.replace(OsStr::new(&long), b"long", 0o644).unwrap();
+        assert_eq!(std::fs::read(folder.path().join(long)).unwrap(), b"long");
+    }
+
+    #[test]
+    fn what_comes_meanwhile_is_never_replaced_where_nothing_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, name) = (Folder::open(folder.path()).unwrap(), OsStr::new("page"));
+        let links = |passing: &OsStr| own.link_new(passing, name);
+        let moves = |passing: &OsStr| own.move_new(passing, name);
+        let check = |move_in: &dyn Fn(&OsStr) -> Result<(), Errno>| {
+            let planted = |passing: &OsStr| {
+                std::fs::write(folder.path().join("page"), "came meanwhile").unwrap();
+                move_in(passing)
+            };
+            assert_eq!(own.moved_in(name, b"ours", 0o644, planted), Err(Errno::EEXIST));
+            let page = folder.path().join("page");
+            assert_eq!(std::fs::read_to_string(&page).unwrap(), "came meanwhile");
+            std::fs::remove_file(&page).unwrap();
+            assert_eq!(own.moved_in(name, b"ours", 0o644, move_in), Ok(()));
+            assert_eq!(std::fs::read_to_string(&page).unwrap(), "ours");
+            assert_eq!(names(folder.path()), ["page"]);
+        };
+        check(&moves);
+        // As where the file system knows no such move.
+        check(&links);
+        let dangling = folder.path().join("link");
+        std::os::unix::fs::symlink(folder.path().join("nowhere"), &dangling).unwrap();
+        assert_eq!(own.create(OsStr::new("link"), b"ours", 0o644), Err(Errno::EEXIST));
+        assert_eq!(names(folder.path()), ["link", "page"]);
+    }
+
+    #[test]
+    fn an_interrupted_replacement_leaves_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, name) = (Folder::open(folder.path()).unwrap(), OsStr::new("page"));
+        own.replace(name, b"first", 0o644).unwrap();
+        // All of the new one is written, and its process ends before it is moved in.
+        let torn = |_: &OsStr| Err(Errno::EINTR);
+        assert_eq!(own.moved_in(name, b"second", 0o644, torn), Err(Errno::EINTR));
+        assert_eq!(std::fs::read(folder.path().join("page")).unwrap(), b"first");
+        assert_eq!(names(folder.path()), ["page"]);
     }
 
     #[test]
@@ -150,27 +284,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, target) = (folder.path().join("record"), folder.path().join("target"));
         std::fs::write(&target, "precious").unwrap();
-        for link in [&path, &folder.path().join("record.new")] {
-            std::os::unix::fs::symlink(&target, link).unwrap();
-            write(&path, "x").unwrap();
-            assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
-            assert!(path.symlink_metadata().unwrap().is_file());
-            std::fs::remove_file(&path).unwrap();
-        }
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        write(&path, "x").unwrap();
+        assert_eq!(std::fs::read_to_string(&target).unwrap(), "precious");
+        assert!(path.symlink_metadata().unwrap().is_file());
         let elsewhere = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("pages")).unwrap();
         let own = Folder::open(folder.path()).unwrap();
         assert!(own.made_inside(OsStr::new("pages")).is_err(), "a link is no folder of ours");
-    }
-
-    #[test]
-    fn what_cannot_be_written_whole_leaves_what_was_there() {
-        // A device without room, where a file would be written: nothing of it stays.
-        let folder = tempfile::tempdir().unwrap();
-        let own = Folder::open(folder.path()).unwrap();
-        own.replace(OsStr::new("page"), b"first", 0o644).unwrap();
-        std::fs::create_dir(folder.path().join("page.new")).unwrap();
-        assert!(own.replace(OsStr::new("page"), b"second", 0o644).is_err());
-        assert_eq!(std::fs::read(folder.path().join("page")).unwrap(), b"first");
     }
 }

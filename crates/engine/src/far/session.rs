@@ -4,7 +4,7 @@
 //! Every wait is a poll over the launcher's output and the user's interrupt, and has an end.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
@@ -18,6 +18,7 @@ use iolens_sys::signal::Interrupts;
 use iolens_sys::{clock, poll, process};
 use serde::Serialize;
 
+use super::cksum::Sum;
 use super::keeper;
 use super::launcher::Launcher;
 use super::lines::{Lines, Odd};
@@ -169,6 +170,10 @@ impl Session {
                  --peer-binary, or leave that out and this one is copied there for the run",
                 self.name
             ))),
+            "cut off" => Err(self.trouble(
+                "got another copy of this program than was sent: try again, or name one that is \
+                 there already with --peer-binary",
+            )),
             "no room" => Err(self.trouble(
                 "found no room for a copy of this program there: name one that is there \
                  already with --peer-binary",
@@ -181,9 +186,15 @@ impl Session {
     fn send_own(&mut self, way: &Way) -> Result<(), String> {
         let cannot =
             |e: io::Error| format!("cannot read {}: {}", way.own.display(), Errno::from(e));
-        let file = File::open(&way.own).map_err(cannot)?;
-        let bytes = file.metadata().map_err(cannot)?.len();
-        self.order(Order::Bytes(format!("{bytes}\n").into_bytes()));
+        let mut file = File::open(&way.own).map_err(cannot)?;
+        let mut sum = Sum::default();
+        each_piece(&file, &mut |piece| {
+            sum.add(piece);
+            Ok(())
+        })
+        .map_err(cannot)?;
+        file.rewind().map_err(cannot)?;
+        self.order(Order::Bytes(format!("{} {}\n", sum.bytes(), sum.crc()).into_bytes()));
         self.order(Order::File(file));
         Ok(())
     }
@@ -368,7 +379,7 @@ fn writer(mut stdin: ChildStdin, written: Arc<AtomicU64>) -> Sender<Order> {
         loop {
             let done = match to_write.recv_timeout(Duration::from_nanos(wire::BEAT_NS)) {
                 Ok(Order::Bytes(bytes)) => write(&bytes),
-                Ok(Order::File(file)) => each_piece(file, &mut write),
+                Ok(Order::File(file)) => each_piece(&file, &mut write),
                 Ok(Order::Beat) => {
                     beats = true;
                     Ok(())
@@ -394,7 +405,7 @@ fn said(word: &impl Serialize) -> Vec<u8> {
 }
 
 /// Shows a file to `see`, piece by piece.
-fn each_piece(mut file: File, see: &mut impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+fn each_piece(mut file: &File, see: &mut impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         match file.read(&mut piece) {
@@ -414,7 +425,7 @@ mod tests {
     use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
     use std::time::{Duration, SystemTime};
 
-    use super::SCRIPT;
+    use super::{Launcher, SCRIPT, Session, Sum, Way};
 
     /// A shell that reads the script, and makes its folder in `place`.
     struct Shell {
@@ -459,18 +470,47 @@ mod tests {
         }
     }
 
+    fn sum(bytes: &[u8]) -> u32 {
+        let mut sum = Sum::default();
+        sum.add(bytes);
+        sum.crc()
+    }
+
     #[test]
-    fn a_program_that_came_in_part_is_not_run() {
+    fn a_program_that_came_in_part_or_changed_is_not_run() {
         let folder = tempfile::tempdir().unwrap();
         let mark = folder.path().join("ran");
         let program = format!("#!/bin/sh\ntouch {}\n", mark.display());
-        let Shell { mut child, mut orders, answers } = Shell::start(folder.path());
-        write!(orders, "{}\n{program}", program.len() + 1).unwrap();
-        drop(orders);
-        let said: Vec<String> = answers.lines().map(Result::unwrap).collect();
-        assert_eq!(said, ["iolens-far: cut off"]);
-        child.wait().unwrap();
-        assert!(!mark.exists(), "a part of a program was run");
+        let (len, crc) = (program.len(), sum(program.as_bytes()));
+        for (announced, comes, expect) in [
+            (format!("{} {crc}", len + 1), program.clone(), "iolens-far: cut off"),
+            (format!("{len} {crc}"), program.replace("touch", "tauch"), "iolens-far: cut off"),
+            (format!("{len} {crc}"), program.clone(), "iolens-far: go"),
+        ] {
+            let Shell { mut child, mut orders, answers } = Shell::start(folder.path());
+            assert!(!mark.exists(), "another program was run than was sent");
+            write!(orders, "{announced}\n{comes}").unwrap();
+            drop(orders);
+            let said: Vec<String> = answers.lines().map(Result::unwrap).collect();
+            assert_eq!(said, [expect], "{announced}");
+            child.wait().unwrap();
+        }
+        assert!(mark.exists(), "what came whole is run");
+    }
+
+    #[test]
+    fn that_another_program_came_than_was_sent_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("own");
+        std::fs::write(&own, "a program").unwrap();
+        let answers = "printf 'iolens-far: %s\\n' \"$(uname -sm)\" send 'cut off'; cat >/dev/null";
+        let words = ["sh", "-c", answers].map(str::to_owned);
+        let launcher = Launcher::new(words.into()).unwrap();
+        let mut session = Session::start(&launcher).unwrap();
+        let way = Way { launcher, program: None, own, any_build: false };
+        let trouble = format!("{:?}", session.find_program(&way, None).unwrap_err());
+        assert!(trouble.contains("another copy of this program than was sent"), "{trouble}");
+        assert!(trouble.contains("--peer-binary"), "{trouble}");
     }
 
     #[test]
@@ -489,6 +529,14 @@ mod tests {
             age(&folder.join("iolens"));
             age(&folder);
         }
+        // A folder of the user's that is called so.
+        for (name, file) in [("iolens.backup", "results.db"), ("iolens.master", "Cargo.toml")] {
+            let folder = plant(name);
+            let files = [folder.join(file), folder.join("iolens")];
+            std::fs::write(&files[0], "precious").unwrap();
+            files.iter().for_each(|file| age(file));
+            age(&folder);
+        }
         plant("iolens.young1");
         // Its folder is old, and something still comes.
         age(&plant("iolens.slow12"));
@@ -502,9 +550,20 @@ mod tests {
             std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name());
         let mut left: Vec<_> = names.collect();
         left.sort();
-        let expect =
-            ["iolens.another", "iolens.linked", "iolens.slow12", "iolens.young1", "other.oldold"];
+        let expect = [
+            "iolens.another",
+            "iolens.backup",
+            "iolens.linked",
+            "iolens.master",
+            "iolens.slow12",
+            "iolens.young1",
+            "other.oldold",
+        ];
         assert_eq!(left, expect);
+        for kept in ["iolens.backup/results.db", "iolens.backup/iolens", "iolens.master/Cargo.toml"]
+        {
+            assert!(place.path().join(kept).exists(), "{kept}");
+        }
         assert!(theirs.exists());
     }
 }

@@ -6,8 +6,11 @@
 //! records of several processes do not meet; nobody removes a file because of a
 //! record that another user could have written.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -134,7 +137,8 @@ impl Leftovers {
         let record = Record { owner, path: passing.clone() };
         let text = serde_json::to_string(&record).map_err(|e| cannot(&e))?;
         for _ in 0..TRIES {
-            let place = self.open_folder().map_err(|why| cannot(&why))?.join(&number);
+            let folder = self.open_folder().map_err(|why| cannot(&why))?;
+            let place = folder.join(&number);
             match durable::write(&place, &text) {
                 Ok(()) => return Ok((place, passing)),
                 // Whoever had the last record in it has just removed the folder.
@@ -145,13 +149,47 @@ impl Leftovers {
         Err(cannot(&Errno::ENOENT))
     }
 
-    /// The folder, made if need be, which must be this user's alone.
+    /// The folder, made if need be, which must be this user's alone. Where somebody else has all
+    /// of them, it is one beside the last whose name nobody could know.
     ///
     /// Errors: why the first of them is not.
-    fn open_folder(&self) -> Result<&Path, String> {
-        let mut opened = self.folders.iter().map(|folder| made(folder).map(|()| folder.as_path()));
+    fn open_folder(&self) -> Result<PathBuf, String> {
+        let mut opened = self.folders.iter().map(|folder| made(folder).map(|()| folder.clone()));
         let first = opened.next().unwrap_or_else(|| Err("no folder is named".to_owned()));
-        first.or_else(|why| opened.find_map(Result::ok).ok_or(why))
+        first.or_else(|why| opened.find_map(Result::ok).ok_or(why)).or_else(|why| {
+            let known = self.unforeseen().into_iter().next();
+            let folder = known.or_else(|| self.last_resort()).ok_or_else(|| why.clone())?;
+            made(&folder).map(|()| folder).map_err(|_| why)
+        })
+    }
+
+    /// A folder with a random name.
+    fn last_resort(&self) -> Option<PathBuf> {
+        let random = RandomState::new().build_hasher().finish();
+        let mut name = self.folders.first()?.file_name()?.to_owned();
+        name.push(format!(".{random:016x}"));
+        Some(self.folders.last()?.with_file_name(name))
+    }
+
+    /// This user's own folders with such names.
+    fn unforeseen(&self) -> Vec<PathBuf> {
+        const DIGITS: usize = 16;
+        let user = process::effective_uid();
+        let (Some(last), Some(first)) = (self.last_resort(), self.folders.first()) else {
+            return Vec::new();
+        };
+        let parent = last.parent().unwrap_or(first);
+        let name = last.file_name().map(OsStr::as_bytes).unwrap_or_default();
+        let prefix = &name[..name.len() - DIGITS];
+        let is_ours = |entry: &std::fs::DirEntry| {
+            let name = entry.file_name();
+            let digits = name.as_bytes().strip_prefix(prefix).unwrap_or_default();
+            digits.len() == DIGITS
+                && digits.iter().all(u8::is_ascii_hexdigit)
+                && is_only_of(user, &entry.path()).is_ok()
+        };
+        let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
+        entries.filter(is_ours).map(|entry| entry.path()).collect()
     }
 
     /// Removes what killed processes of this user left, and says so, a sentence for
@@ -159,9 +197,10 @@ impl Leftovers {
     #[must_use]
     pub fn sweep(&self) -> Vec<String> {
         let user = process::effective_uid();
-        let ours = self.folders.iter().filter(|folder| is_only_of(user, folder).is_ok());
+        let foreseen = self.folders.iter().filter(|folder| is_only_of(user, folder).is_ok());
+        let ours = foreseen.cloned().chain(self.unforeseen());
         ours.flat_map(|folder| {
-            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
             let said: Vec<String> =
                 entries.filter_map(|entry| self.sweep_one(&entry.path())).collect();
             // One that is empty was left by an earlier version, or by one that was killed here.
@@ -400,6 +439,24 @@ mod tests {
         assert_eq!(ours.sweep().len(), 1);
         assert_eq!(names(folder.path()), ["records", "records.1"]);
         assert_eq!((names(&planted), names(elsewhere.path())), (vec!["forged".into()], vec![]));
+        // Nor does it help to have all names that can be foreseen.
+        for planted in &ours.folders {
+            let _ = std::fs::create_dir(planted);
+            // What a link leads to is no folder of ours either.
+            std::fs::set_permissions(planted, std::fs::Permissions::from_mode(0o777)).unwrap();
+        }
+        let taken = names(folder.path());
+        let (_, first) = ours.make_beside(&path).unwrap();
+        let (_, second) = ours.make_beside(&path).unwrap();
+        let place = first.record.clone();
+        assert_eq!(second.record.parent(), place.parent(), "it is found again");
+        drop(second);
+        std::mem::forget(first);
+        let text = std::fs::read_to_string(&place).unwrap();
+        let dead = text.replace(&format!("\"pid\":{}", process::id()), "\"pid\":4194305");
+        std::fs::write(&place, &dead).unwrap();
+        assert_eq!(ours.sweep().len(), 1);
+        assert_eq!(names(folder.path()), taken);
         let why = leftovers(&folder.path().join("none")).make_beside(&path).unwrap_err();
         assert!(why.contains("none/records that a file is being made: ENOENT"), "{why}");
     }

@@ -7,10 +7,11 @@ use iolens_model::host::HostFacts;
 use iolens_model::origin::HOST_NAME;
 use iolens_model::plan::{Axes, Plan};
 use iolens_model::run::RunHeader;
+use iolens_model::secret;
 
 use crate::args::{Allow, Permission};
 use crate::failure::Failure;
-use crate::request;
+use crate::{request, runner};
 
 /// Whether `plan`, which is that of a stored run or made from it, may be measured here.
 /// `doing` is the verb of what is about to be done with the run.
@@ -23,13 +24,15 @@ pub(crate) fn admit(
 ) -> Result<(), Failure> {
     refuse_imported(doing, header)?;
     refuse_other_machine(doing, header, host)?;
+    // Before anything that the plan names is looked at: whether it is there is an answer too.
+    refuse_without_consent(doing, header, plan, allow)?;
     request::check_stored(plan).map_err(|why| {
         Failure::usage(format!(
             "cannot {doing} run {}: its plan cannot be measured\n  {}",
             header.id, why.message
         ))
     })?;
-    refuse_without_consent(doing, header, plan, allow)
+    runner::check_machine(plan, host)
 }
 
 /// A run that was imported belongs where it was measured.
@@ -105,7 +108,9 @@ fn takes(plan: &Plan) -> Vec<(Permission, String)> {
         || cache.contains(&CacheState::Dropped);
     let mut all: Vec<(Permission, String)> = externals
         .iter()
-        .map(|program| (Permission::External, format!("runs `{}`", program.argv.join(" "))))
+        .map(|program| {
+            (Permission::External, format!("runs `{}`", secret::redacted(&program.argv).join(" ")))
+        })
         .collect();
     all.extend(file.map(|path| (Permission::File, format!("reads {path}"))));
     all.extend(dir.map(|path| (Permission::Dir, format!("writes files in {path}"))));
@@ -118,4 +123,105 @@ fn takes(plan: &Plan) -> Vec<(Permission, String)> {
     let changed = plan.allow_sysctl().then(|| "changes sysctls of the whole machine".to_owned());
     all.extend(changed.map(|deed| (Permission::Sysctl, deed)));
     all
+}
+
+#[cfg(test)]
+#[allow(dead_code, reason = "it is of other tests too")]
+#[path = "../../../store/tests/it/sample.rs"]
+mod sample;
+
+#[cfg(test)]
+mod tests {
+    use iolens_model::axes::Study;
+    use iolens_model::copy::External;
+    use iolens_model::file::DropMode;
+
+    use super::*;
+    use crate::wishes::Wishes;
+
+    /// The default of a study.
+    fn plan(study: &str) -> Plan {
+        let asked = request::asked(study, &Wishes { quick: true, ..Wishes::default() }).unwrap();
+        let plan = request::plan(asked, 1, &|_| Ok(())).unwrap().plan;
+        assert_eq!(Some(plan.study()), Study::from_word(study));
+        plan
+    }
+
+    fn file(change: impl FnOnce(&mut iolens_model::file::FileAxes)) -> Plan {
+        let mut plan = plan("file");
+        let Axes::File(axes) = &mut plan.axes else { panic!("{plan:?}") };
+        change(axes);
+        plan
+    }
+
+    fn copy(change: impl FnOnce(&mut iolens_model::copy::CopyAxes)) -> Plan {
+        let mut plan = plan("copy");
+        let Axes::Copy(axes) = &mut plan.axes else { panic!("{plan:?}") };
+        change(axes);
+        plan
+    }
+
+    fn somewhere() -> Option<String> {
+        Some("/somewhere/else".to_owned())
+    }
+
+    /// What a plan takes, in the words of `--allow`.
+    #[track_caller]
+    fn check(plan: Plan, expect: &[Permission]) {
+        let words: Vec<Permission> = takes(&plan).into_iter().map(|(word, _)| word).collect();
+        assert_eq!(words, expect);
+        let header = RunHeader { plan, ..header() };
+        let refused = |allow: Vec<Permission>| {
+            refuse_without_consent("explain", &header, &header.plan, &Allow { allow }).err()
+        };
+        assert!(refused(expect.to_vec()).is_none(), "{expect:?}");
+        for missing in expect {
+            let others = expect.iter().filter(|other| *other != missing).copied().collect();
+            let message = refused(others).map(|why| why.message).unwrap_or_default();
+            assert!(message.ends_with(&format!("add --allow {missing}")), "{missing}: {message}");
+        }
+    }
+
+    fn header() -> RunHeader {
+        sample::header("0000000a")
+    }
+
+    #[test]
+    fn each_deed_of_a_plan_takes_its_word() {
+        use Permission::{Dir, DropCaches, Evict, External as Program, File, Sysctl};
+
+        let program = || External { name: "x".to_owned(), argv: vec!["touch".to_owned()] };
+        for study in ["net", "syscall", "file", "write", "copy", "server"] {
+            check(plan(study), &[]);
+        }
+        check(copy(|axes| axes.external.push(program())), &[Program]);
+        let mut server = plan("server");
+        let Axes::Server(axes) = &mut server.axes else { panic!("{server:?}") };
+        axes.external.push(program());
+        check(server, &[Program]);
+        check(file(|axes| axes.file = somewhere()), &[File]);
+        check(copy(|axes| axes.file = somewhere()), &[File]);
+        check(file(|axes| axes.dir = somewhere()), &[Dir]);
+        check(copy(|axes| axes.dir = somewhere()), &[Dir]);
+        let mut write = plan("write");
+        let Axes::Write(axes) = &mut write.axes else { panic!("{write:?}") };
+        axes.dir = somewhere();
+        check(write, &[Dir]);
+        let cold = |evict| (somewhere(), vec![CacheState::Cold], evict);
+        check(file(|axes| (axes.file, axes.cache, axes.evict) = cold(true)), &[File, Evict]);
+        check(copy(|axes| (axes.file, axes.cache, axes.evict) = cold(true)), &[File, Evict]);
+        check(file(|axes| (axes.file, axes.cache, axes.evict) = cold(false)), &[File]);
+        check(file(|axes| axes.drop_caches = vec![DropMode::Pages]), &[DropCaches]);
+        check(file(|axes| axes.cache = vec![CacheState::Dropped]), &[DropCaches]);
+        check(copy(|axes| axes.cache = vec![CacheState::Dropped]), &[DropCaches]);
+        let mut net = plan("net");
+        let Axes::Net(axes) = &mut net.axes else { panic!("{net:?}") };
+        axes.allow_sysctl = true;
+        check(net, &[Sysctl]);
+        let every = copy(|axes| {
+            (axes.file, axes.cache, axes.evict) = cold(true);
+            (axes.dir, axes.external) = (somewhere(), vec![program()]);
+        });
+        check(every, &[Program, File, Dir, Evict]);
+    }
 }

@@ -37,7 +37,7 @@ pub(crate) fn export(args: &args::Export) -> Result<ExitCode, Failure> {
     };
     match &args.output {
         Some(path) => write_new(path, text.as_bytes(), args.overwrite)?,
-        None => output::result(&text),
+        None => output::rows(&text),
     }
     Ok(ExitCode::SUCCESS)
 }

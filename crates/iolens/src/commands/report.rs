@@ -1,5 +1,6 @@
 //! `iolens report`: the page or the figures of a stored run, or one page of several.
 
+use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -188,18 +189,30 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], overwrite: bool) -> Result<()
         Ok(found) => {
             // What a link of the user's leads to is what is replaced.
             let path = path.canonicalize().map_err(|e| cannot_write(path, &e))?;
-            write_whole(&path, bytes, found.mode() & 0o777)
+            let (folder, name) = place(&path)?;
+            let replaced = folder.replace(&name, bytes, found.mode() & 0o777);
+            replaced.map_err(|errno| cannot_write(&path, &errno))
         }
-        Err(_) => write_whole(path, bytes, MODE),
+        Err(_) => {
+            let (folder, name) = place(path)?;
+            // One that comes meanwhile was not there when the user asked.
+            let written = match overwrite {
+                true => folder.replace(&name, bytes, MODE),
+                false => folder.create(&name, bytes, MODE),
+            };
+            written.map_err(|errno| match errno {
+                Errno::EEXIST => exists(path),
+                errno => cannot_write(path, &errno),
+            })
+        }
     }
 }
 
-fn write_whole(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
+/// The opened folder that a path is in, and its name there.
+fn place(path: &Path) -> Result<(Folder, OsString), Failure> {
     let name = path.file_name().ok_or_else(|| cannot_write(path, &"it names no file"))?;
-    let folder = Folder::open(durable::folder_of(path));
-    folder
-        .and_then(|folder| folder.replace(name, bytes, mode))
-        .map_err(|errno| cannot_write(path, &errno))
+    let folder = Folder::open(durable::folder_of(path)).map_err(|e| cannot_write(path, &e))?;
+    Ok((folder, name.to_owned()))
 }
 
 /// That a file is not written where something is already.

@@ -44,11 +44,18 @@ pub(crate) fn summed(db: Option<&Path>, wanted: &str) -> Result<(Run, Analysis, 
     Ok((run, analysis, path))
 }
 
-/// A run without its trials, with its analysis, and what runs that confirm it have found.
+/// A run without its trials, with its analysis, and what runs that confirm it have found. One of
+/// those that is damaged takes nothing from the run.
 pub(crate) fn summed_in(store: &Store, id: &str) -> Result<(Run, Analysis), StoreError> {
     let (run, mut analysis) = folded(store, id)?;
     for confirming in store.confirming(id)? {
-        analysis.confirm(&folded(store, &confirming)?.1);
+        match folded(store, &confirming) {
+            Ok((_, of_sizes)) => analysis.confirm(&of_sizes),
+            Err(StoreError::Damaged { why, .. }) => output::note(&format!(
+                "note: run {confirming}, which confirms run {id}, is left out: {why}"
+            )),
+            Err(other) => return Err(other),
+        }
     }
     Ok((run, analysis))
 }

@@ -100,8 +100,23 @@ fn named(store: &Store, wanted: &[String]) -> Result<Vec<RunSummary>, Failure> {
 /// The runs that the flags of `gc` name.
 fn outdated(store: &Store, args: &args::Gc) -> Result<Vec<RunSummary>, Failure> {
     let runs = store.runs().map_err(Failure::unusable)?;
-    Ok(select(runs, args.keep, args.older_than, clock::unix_ns()))
+    let now_unix_ns = clock::unix_ns();
+    let mut selected = select(runs, args.keep, args.older_than, now_unix_ns);
+    selected.retain(|run| {
+        let budget = store.header(&run.id).map_or(Nanos(u64::MAX), |header| header.plan.budget);
+        !may_go_on(run, budget, now_unix_ns)
+    });
+    Ok(selected)
 }
+
+/// Whether a run without an end may be one that another machine measures into this file at this
+/// moment: within its budget, and an hour for what it began beforehand.
+fn may_go_on(run: &RunSummary, budget: Nanos, now_unix_ns: u64) -> bool {
+    let longest = budget.0.saturating_add(AN_HOUR.0);
+    run.end.is_none() && run.origin.is_none() && now_unix_ns.abs_diff(run.started_unix_ns) < longest
+}
+
+const AN_HOUR: Nanos = Nanos(3600 * Nanos::SECOND.0);
 
 /// The runs that are not of the latest `keep` of this machine and began more than `older_than`
 /// before `now_unix_ns`, oldest first; none where neither is given. Only a run of this machine
@@ -128,8 +143,7 @@ fn select(
 /// Whether a run that holds nothing yet may be one that another machine measures into this
 /// file: this machine's lock says nothing of it.
 fn may_have_begun(run: &RunSummary, now_unix_ns: u64) -> bool {
-    const FIRST_TRIAL: Nanos = Nanos(3600 * Nanos::SECOND.0);
-    run.end.is_none() && now_unix_ns.abs_diff(run.started_unix_ns) < FIRST_TRIAL.0
+    run.end.is_none() && now_unix_ns.abs_diff(run.started_unix_ns) < AN_HOUR.0
 }
 
 /// The runs that hold nothing, besides others that go.
@@ -282,6 +296,19 @@ mod tests {
         // Without an end, it may be of another host's run that has just begun.
         let new = RunSummary { started_unix_ns: 10 * DAY.0 - 1, ..runs(&[1]).remove(0) };
         assert!(may_have_begun(&new, 10 * DAY.0) && !may_have_begun(&runs(&[9])[0], 10 * DAY.0));
+        // Nor does one go that is within its budget, of whatever host, unless it has ended.
+        let goes_on = |run: &RunSummary, hours: u64| {
+            may_go_on(run, Nanos(2 * AN_HOUR.0), run.started_unix_ns + hours * AN_HOUR.0)
+        };
+        let [run] = &runs(&[5])[..] else { panic!("one was asked for") };
+        assert!(goes_on(run, 0) && goes_on(run, 2) && !goes_on(run, 3));
+        assert!(!goes_on(&imported(5), 0), "it is measured elsewhere");
+        let end = iolens_model::run::RunEnd {
+            finished_unix_ns: 0,
+            stopped_by: iolens_model::run::StoppedBy::Budget,
+            unmet: Vec::new(),
+        };
+        assert!(!goes_on(&RunSummary { end: Some(end), ..run.clone() }, 0));
         // A clock that was set back makes nothing old.
         assert_eq!(select(runs(&[5]), None, Some(DAY), DAY.0), []);
     }

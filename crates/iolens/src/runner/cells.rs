@@ -362,7 +362,9 @@ impl CellState {
 
     fn rounds_ns(&self, plan: &Plan, arm: &GroupArm, schedule: &Schedule) -> u64 {
         let rounds = match *schedule {
-            Schedule::Slices { discarded_rounds, rounds, .. } => discarded_rounds + rounds,
+            Schedule::Slices { discarded_rounds, rounds, .. } => {
+                discarded_rounds.saturating_add(rounds)
+            }
             Schedule::Window { .. } | Schedule::Messages { .. } => 1,
         };
         let slice_ns = self.slice_ns(plan, arm);
@@ -459,7 +461,7 @@ impl CellState {
             schedule: Schedule::Slices { slice: target, discarded_rounds, rounds },
             target,
             longest,
-            visit: round.saturating_mul(u64::from(discarded_rounds + rounds)),
+            visit: round.saturating_mul(u64::from(discarded_rounds.saturating_add(rounds))),
         };
         self.laid_out(plan, Place { pass: 0, position: 0 }, &arms, &layout, rng)
     }

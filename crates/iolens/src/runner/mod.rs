@@ -40,7 +40,9 @@ use self::cells::{CellState, Place};
 pub(crate) use self::explain::{Question, explain};
 use self::fresh::Copies;
 use self::preflight::both_ways;
-pub(crate) use self::preflight::{FirstLook, check, check_congestion, check_cpus, first_look};
+pub(crate) use self::preflight::{
+    FirstLook, check, check_congestion, check_cpus, check_machine, first_look,
+};
 pub(crate) use self::resume::resume;
 pub(crate) use self::searches::{Outlook as Searches, budget_with};
 use crate::failure::Failure;

@@ -118,11 +118,16 @@ pub(crate) fn both_ways(plan: &Plan, cells: &[CellState]) -> Option<usize> {
 
 /// Refuses what cannot work on this machine.
 pub(crate) fn check(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
-    check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
-    check_descriptors(plan, host)?;
-    check_memory(plan, host)?;
+    check_machine(plan, host)?;
     check_budget(plan, host)?;
     plan.net().map_or(Ok(()), |net| check_congestion(&net.socket.congestion))
+}
+
+/// Refuses a plan for which this machine is too small.
+pub(crate) fn check_machine(plan: &Plan, host: &HostFacts) -> Result<(), Failure> {
+    check_cpus(plan.cpus.as_deref().unwrap_or_default(), &host.cpus)?;
+    check_descriptors(plan, host)?;
+    check_memory(plan, host)
 }
 
 /// Refuses a congestion control that sockets here cannot use.

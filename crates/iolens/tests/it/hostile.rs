@@ -7,9 +7,9 @@ use iolens_engine::host::{Root, read};
 use iolens_model::copy::{CopyAxes, CopySync, External};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
-use iolens_model::plan::{Axes, Passes, Plan};
+use iolens_model::plan::{Axes, Passes, Plan, Schedule};
 use iolens_model::run::RunHeader;
-use iolens_model::units::Bytes;
+use iolens_model::units::{Bytes, Nanos};
 use iolens_store::Store;
 
 use crate::harness::Place;
@@ -115,12 +115,85 @@ fn a_stored_plan_is_checked_like_a_typed_one() {
     let zero_threads = Plan { threads: vec![0], ..header.plan.clone() };
     let unknown = Plan { primitives: vec!["nosuch".to_owned()], ..header.plan.clone() };
     let iolens = this_build();
-    for (name, plan) in [("a", zero_size), ("b", zero_threads), ("c", unknown)] {
+    // What no flag states, and is lost where a plan is written down as flags.
+    let discarded =
+        Schedule::Slices { slice: Nanos(5_000_000), discarded_rounds: u32::MAX, rounds: 40 };
+    let discards = Plan { schedule: discarded, ..header.plan.clone() };
+    let file = place.path("file");
+    std::fs::write(&file, [7; 5000]).unwrap();
+    let copies = |sizes: Vec<Bytes>| {
+        let mut plan = with_a_program(&place, here()).plan;
+        let Axes::Copy(axes) = &mut plan.axes else { panic!("{plan:?}") };
+        (axes.file, axes.external) = (Some(file.display().to_string()), Vec::new());
+        Plan { sizes, primitives: vec!["read_write".to_owned()], ..plan }
+    };
+    let (empty, none) = (copies(vec![Bytes(0)]), copies(Vec::new()));
+    for (name, plan) in [
+        ("a", zero_size),
+        ("b", zero_threads),
+        ("c", unknown),
+        ("d", discards),
+        ("e", empty),
+        ("f", none),
+    ] {
         let db = database(&place, name, &RunHeader { plan, ..header.clone() });
-        let line = format!("compare {ID} --rerun {iolens} --db {db}");
-        refused(&place, &line, "its plan cannot be measured");
+        for line in [
+            format!("compare {ID} --rerun {iolens} --allow file --db {db}"),
+            format!("confirm {ID} --allow file --db {db}"),
+            format!("run --resume {ID} --allow file --db {db}"),
+        ] {
+            refused(&place, &line, "its plan cannot be measured");
+        }
         assert!(!place.run(&format!("explain {ID} --db {db}")).stderr.contains("panicked"));
     }
+    let sizes = copies(vec![Bytes(5000)]);
+    let db = database(&place, "g", &RunHeader { plan: sizes, ..header.clone() });
+    let rerun = format!("compare {ID} --rerun {iolens} --allow file --progress none --db {db}");
+    let done = place.run(&rerun);
+    assert!(!done.stderr.contains("cannot be measured"), "{}", done.stderr);
+}
+
+/// `explain` too, which measures one cell alone.
+#[test]
+fn a_stored_plan_that_is_too_large_for_this_machine_is_measured_by_nobody() {
+    let place = Place::new();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let no_cpu = Plan { cpus: Some(vec![4095]), ..header.plan.clone() };
+    let large = vec![Bytes(64), Bytes(4096), Bytes(1 << 30)];
+    let large = Plan { sizes: large, threads: vec![1, 512], ..header.plan.clone() };
+    let iolens = this_build();
+    for (name, plan, part) in [("a", no_cpu, "cannot use CPU 4095"), ("b", large, "cannot ")] {
+        let db = database(&place, name, &RunHeader { plan, ..header.clone() });
+        for line in [
+            format!("explain {ID} 1 --db {db}"),
+            format!("confirm {ID} --db {db}"),
+            format!("run --resume {ID} --db {db}"),
+            format!("compare {ID} --rerun {iolens} --db {db}"),
+        ] {
+            refused(&place, &line, part);
+        }
+    }
+}
+
+#[test]
+fn a_file_that_a_stored_plan_names_is_not_looked_at_without_consent() {
+    let place = Place::new();
+    let names = |name: &str| {
+        let mut header = with_a_program(&place, here());
+        let Axes::Copy(axes) = &mut header.plan.axes else { panic!("{header:?}") };
+        axes.file = Some(place.path("secret").display().to_string());
+        axes.external.clear();
+        header.plan.primitives.pop();
+        database(&place, name, &header)
+    };
+    let said = |db: &str| {
+        let line = format!("confirm {ID} --db {db}");
+        refused(&place, &line, "--allow file");
+        place.run(&line).stderr
+    };
+    let missing = said(&names("missing.db"));
+    std::fs::write(place.path("secret"), "secret").unwrap();
+    assert_eq!(said(&names("there.db")), missing, "whether it is there is an answer too");
 }
 
 #[test]
@@ -145,6 +218,69 @@ fn an_id_that_is_a_path_names_no_page() {
     let removed = place.run(&format!("rm last --yes --db {db}"));
     assert_eq!(removed.code, Some(0), "{}", removed.stderr);
     assert_eq!(std::fs::read_to_string(&page).unwrap(), "precious");
+}
+
+#[test]
+fn a_damaged_run_takes_no_other_with_it() {
+    let place = Place::new();
+    let path = place.path("results.db");
+    let mut store = Store::open(&path).unwrap();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let confirming = RunHeader { confirms: Some(ID.to_owned()), ..header.clone() };
+    for header in [header.clone(), RunHeader { id: "ab000002".to_owned(), ..confirming }] {
+        store.begin_run(&header).unwrap();
+        store.append_trial(&header.id, &sample::trial(1, 0)).unwrap();
+        store.end_run(&header.id, &sample::end()).unwrap();
+    }
+    drop(store);
+    let edited = rusqlite::Connection::open(&path).unwrap();
+    edited.execute("UPDATE run SET name = CAST(x'ff' AS TEXT) WHERE run = 2", []).unwrap();
+    let db = path.display();
+    for line in ["show", "report", "export --format csv"] {
+        let done = place.run(&format!("{line} {ID} --db {db}"));
+        assert_eq!(done.code, Some(0), "{line}: {}", done.stderr);
+        let says = done.stderr.contains("run ab000002, which confirms run ab000001, is left out");
+        assert_eq!(says, !line.starts_with("export"), "{line}: {}", done.stderr);
+    }
+    let imported = place.run(&format!("import {db} --host stranger"));
+    assert_eq!(imported.code, Some(4), "one was left out: {}", imported.stderr);
+    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 1);
+    // By what the list calls it.
+    edited.execute("UPDATE run SET id = CAST(x'1b5b324aff' AS TEXT) WHERE run = 2", []).unwrap();
+    let runs = place.json(&format!("runs --json --db {db}"));
+    let id = runs[1]["id"].as_str().unwrap();
+    assert_eq!(id, "\u{fffd}[2J\u{fffd}");
+    let gone = place.run(&format!("rm {id} --yes --db {db}"));
+    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
+    let gone = place.run(&format!("rm {ID} --yes --db {db}"));
+    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
+}
+
+#[test]
+fn a_file_beside_a_page_is_the_users_and_an_interrupted_page_is_the_old_one() {
+    let place = Place::new();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let db = database(&place, "results.db", &header);
+    let (page, beside) = (place.path("p.html"), place.path("p.html.new"));
+    std::fs::write(&beside, "precious").unwrap();
+    let line = format!("report last -o {} --db {db}", page.display());
+    assert_eq!(place.run(&line).code, Some(0));
+    assert_eq!(place.run(&format!("{line} --overwrite")).code, Some(0));
+    assert_eq!(std::fs::read_to_string(&beside).unwrap(), "precious");
+
+    // A limit on the size of files, beyond which a process is killed as it writes.
+    std::fs::write(&page, "old").unwrap();
+    let folder = place.path("small");
+    std::fs::create_dir(&folder).unwrap();
+    let mut shell = std::process::Command::new("sh");
+    let command = place.command(&format!("{line} --overwrite"));
+    shell.args(["-c", "ulimit -f 80; exec \"$@\"", "sh"]).arg(command.get_program());
+    for (name, value) in command.get_envs().filter_map(|(name, value)| Some((name, value?))) {
+        shell.env(name, value);
+    }
+    let killed = shell.args(command.get_args()).output().unwrap();
+    assert_eq!(killed.status.code(), None, "{}", String::from_utf8_lossy(&killed.stderr));
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "old");
 }
 
 #[test]
@@ -204,6 +340,32 @@ fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
         let done = place.run(&format!("{line} --db {db}"));
         let said = done.stdout + &done.stderr;
         assert!(!said.contains('\x1b') && !said.contains('\x07'), "{line}: {said:?}");
+    }
+}
+
+#[test]
+fn a_path_is_no_command_to_the_terminal() {
+    let place = Place::new();
+    let folder = place.path("ev\x1b]0;owned\x07\u{9b}2J");
+    std::fs::create_dir(&folder).unwrap();
+    let header = RunHeader { host: here(), ..sample::header(ID) };
+    let db = database(&place, "ev\x1b]0;owned\x07\u{9b}2J/results.db", &header);
+    let page = folder.join("page.html").display().to_string();
+    let figures = folder.join("figures").display().to_string();
+    for line in [
+        &["report", "last"][..],
+        &["report", "last", "-o", &page],
+        &["report", "last", "--figures", &figures],
+        &["gc", "--dry-run"],
+        &["gc", "--yes"],
+        &["show", "last"],
+        &["rm", "last", "--yes"],
+    ] {
+        let done = place.command("").args(line).args(["--db", &db]).output().unwrap();
+        let said = String::from_utf8(done.stdout).unwrap() + &String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "{line:?}: {said:?}");
+        let commands = |letter: char| letter.is_control() && letter != '\n';
+        assert!(!said.contains(commands), "{line:?}: {said:?}");
     }
 }
 

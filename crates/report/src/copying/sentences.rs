@@ -8,7 +8,7 @@ use iolens_model::copy::ProgramStart;
 use iolens_model::file::CacheState;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
-use iolens_model::shell;
+use iolens_model::{secret, shell};
 use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Told, Verdict,
 };
@@ -208,7 +208,7 @@ fn reflinked(run: &Run, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Sentenc
 /// What programs are started as, and on what terms.
 fn programs(run: &Run) -> Option<Sentence> {
     let programs = run.header.engines.iter().filter_map(|facts| {
-        let line = shell::join(facts.program.as_ref()?);
+        let line = shell::join(secret::redacted(facts.program.as_ref()?));
         let own = if line.contains("{block}") { "" } else { ", in blocks of its own choice" };
         Some(format!("{}: `{line}`{own}", facts.id))
     });

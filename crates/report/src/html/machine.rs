@@ -6,6 +6,7 @@ use iolens_model::host::{Fact, HostFacts, SwitchCost};
 use iolens_model::plan::{NetAxes, NetworkOptions};
 use iolens_model::reading::Reading;
 use iolens_model::run::{FarFacts, Run, RunHeader};
+use iolens_model::secret;
 use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_stats::analysis::{Analysis, Told};
 use maud::{Markup, html};
@@ -56,7 +57,7 @@ fn origin(header: &RunHeader) -> Markup {
 fn other(far: &FarFacts) -> Markup {
     let [here, there] = far.direction.words();
     let rows = [
-        ("reached with", far.launcher.clone()),
+        ("reached with", secret::redacted(std::slice::from_ref(&far.launcher)).concat()),
         ("this machine", format!("{} ({here})", far.near_address)),
         ("the other machine", format!("{} ({there})", far.address)),
         ("build there", far.build.clone()),

@@ -28,7 +28,7 @@ fn pinned(header: &RunHeader) -> String {
 
 /// Command line, seed, build and plan.
 pub(super) fn section(run: &Run) -> Markup {
-    let header = &run.header;
+    let header = &run.header.without_secrets();
     let plan = &header.plan;
     let stored = serde_json::to_string_pretty(plan).unwrap_or_default();
     let (id, heading) = NAMED;

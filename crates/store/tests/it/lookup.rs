@@ -91,7 +91,7 @@ fn a_damaged_run_says_so_and_the_others_are_there() {
     let directory = tempfile::tempdir().expect("a directory for the test");
     let path = directory.path().join("results.db");
     let mut store = Store::open(&path).expect("it opens");
-    for id in ["0000000a", "0000000b", "0000000c", "0000000d"] {
+    for id in ["0000000a", "0000000b", "0000000c", "0000000d", "0000000e", "0000000f"] {
         store.begin_run(&sample::header(id)).expect("it begins");
         store.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
         store.end_run(id, &sample::end()).expect("it ends");
@@ -101,13 +101,22 @@ fn a_damaged_run_says_so_and_the_others_are_there() {
         .execute_batch(
             "UPDATE run_end SET stopped_by = 'x' WHERE run = 1; \
              UPDATE run SET host_json = '{' WHERE run = 2; \
-             UPDATE run SET id = '/etc/victim' WHERE run = 3",
+             UPDATE run SET id = '/etc/victim' WHERE run = 3; \
+             UPDATE run SET name = CAST(x'ff' AS TEXT) WHERE run = 5; \
+             UPDATE run SET id = CAST(x'1bff' AS TEXT) WHERE run = 6",
         )
         .expect("it is edited");
     let runs = store.runs().expect("it lists");
     let ended: Vec<(&str, &str)> = runs.iter().map(|run| (&*run.id, run.ended())).collect();
     assert_eq!(ended[..3].iter().map(|run| run.1).collect::<Vec<_>>(), ["damaged"; 3], "{runs:?}");
     assert_eq!((runs[3].id.as_str(), &runs[3].damaged), ("0000000d", &None));
+    assert_eq!(ended[4..], [("0000000e", "damaged"), ("\u{fffd}\u{fffd}", "damaged")]);
+    assert_eq!(store.find("0000000d").expect("the names of others are no matter"), "0000000d");
+    assert_eq!(store.find("0000000e").expect("an unreadable name is none"), "0000000e");
+    let odd = store.find("\u{fffd}\u{fffd}").expect("it is called as it is listed");
+    assert_eq!(store.find("last").expect("it is the last one"), odd);
+    let refused = store.header(&odd).expect_err("it is no id").to_string();
+    assert!(refused.contains("its id is not one"), "{refused}");
     assert!(runs[2].damaged.as_deref().is_some_and(|why| why.contains("its id is not one")));
     let known = store.headers().expect("it reads");
     assert_eq!(known.iter().map(|header| &*header.id).collect::<Vec<_>>(), ["0000000d"]);
@@ -129,7 +138,23 @@ fn a_damaged_run_says_so_and_the_others_are_there() {
         .collect();
     assert_eq!(came, ["0000000d"], "{imported:?}");
 
-    let gone = ["0000000a", "0000000b", "/etc/victim"].map(str::to_owned);
+    // The other way round: one here is damaged that the file has whole.
+    let mut whole = Store::open(&directory.path().join("whole.db")).expect("it opens");
+    for id in ["00000001", "0000000b", "00000002"] {
+        whole.begin_run(&sample::header(id)).expect("it begins");
+        whole.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
+        whole.end_run(id, &sample::end()).expect("it ends");
+    }
+    let source = iolens_store::Source::open(whole.path()).expect("it opens");
+    let imported = store.import(&source, &how).expect("it is no matter of the others");
+    let came: Vec<bool> =
+        imported.iter().map(|run| run.fate == iolens_store::Fate::Imported).collect();
+    assert_eq!(came, [true, false, true], "{imported:?}");
+    let iolens_store::Fate::Refused(why) = &imported[1].fate else { panic!("{imported:?}") };
+    assert!(why.contains("cannot be read") && why.contains("`iolens rm 0000000b`"), "{why}");
+    store.remove(&["00000001", "00000002"].map(str::to_owned)).expect("they go");
+
+    let gone = ["0000000a", "0000000b", "/etc/victim", "0000000e", &odd].map(str::to_owned);
     store.remove(&gone).expect("they go by their ids");
     assert_eq!(store.run_ids().expect("it lists"), ["0000000d"]);
 }

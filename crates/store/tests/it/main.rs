@@ -3,6 +3,7 @@
 
 mod arbitrary;
 mod crash;
+mod endless;
 mod import;
 mod lookup;
 mod migration;

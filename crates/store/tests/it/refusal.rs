@@ -70,11 +70,15 @@ fn a_file_that_defines_more_than_tables_is_refused_and_untouched() {
     with(trigger, "it defines a trigger");
     with("ALTER TABLE run ADD COLUMN x INTEGER AS (1 + 1)", "it defines a computed column");
     with("CREATE INDEX i ON run (id || id)", "it defines an index of an expression");
+    // SQLite itself writes a statement in one way, an editor in any.
+    let odd = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = \
+               'create/**/virtual table profile_end using fts5(x)' WHERE name = 'profile_end'";
+    with(odd, "it defines a virtual table, or an odd one");
 }
 
 #[test]
 fn what_lies_beside_a_file_is_neither_followed_nor_waited_for() {
-    for suffix in ["-wal", "-journal"] {
+    for suffix in ["-wal", "-journal", "-shm"] {
         let directory = scratch();
         let path = directory.path().join("results.db");
         drop(Store::open(&path).expect("it opens"));
@@ -83,6 +87,12 @@ fn what_lies_beside_a_file_is_neither_followed_nor_waited_for() {
         fs::write(&elsewhere, "precious").expect("it writes");
         std::os::unix::fs::symlink(&elsewhere, &log).expect("a link is made");
         check_refused_untouched(&path, "beside it is no regular file");
+        fs::remove_file(&log).expect("it goes");
+        fs::hard_link(&elsewhere, &log).expect("a second name is given");
+        check_refused_untouched(&path, "beside it is no regular file with one name");
+        let imported = Source::open(&path).expect_err("it is somebody else's").to_string();
+        assert!(imported.contains("with one name"), "{imported}");
+        assert_eq!(Store::look(&path).expect_err("nor is it looked at").to_string(), imported);
         fs::remove_file(&log).expect("it goes");
         let made = std::process::Command::new("mkfifo").arg(&log).status().expect("coreutils");
         assert!(made.success());

@@ -84,7 +84,7 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(cannot("wait for children")(errno)),
             }
-            family.reap();
+            (0..family.reap()).for_each(|_| tally.mishap(Mishap::ChildDied));
             let is_short = family.wanted.take() || family.nobody_waits();
             if is_short && !context.is_stopping() && family.grow().is_err() {
                 tally.mishap(Mishap::NoTask);
@@ -126,8 +126,9 @@ impl Family<'_> {
     }
 
     /// Takes note of those that have ended, which none does by itself: they wait for nothing
-    /// any more.
-    fn reap(&mut self) {
+    /// any more. How many there were.
+    fn reap(&mut self) -> usize {
+        let before = self.children.len();
         while let Ok(Some(ended)) = fork::ended(Patience::Looks) {
             let idle = self.context.tallies.idle();
             self.children.retain(|(id, tally)| {
@@ -137,6 +138,7 @@ impl Family<'_> {
                 *id != ended.id
             });
         }
+        before - self.children.len()
     }
 
     /// Whether no child waits for a connection, by what each of them says.
