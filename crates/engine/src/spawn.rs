@@ -38,6 +38,13 @@ pub fn opened(path: &Path) -> Result<(), String> {
         .map_err(|e| format!("cannot open {}: {program}: {}", path.display(), Errno::from(e)))
 }
 
+/// Whether this process may start the program of a file: a file system may be mounted `noexec`.
+///
+/// Errors: see [`storage::may_execute`].
+pub fn may_start(program: &Path) -> Result<(), Errno> {
+    storage::may_execute(program)
+}
+
 /// Says to a worker which descriptor is its end of a pair of sockets.
 pub(crate) const SOCKET_VARIABLE: &str = "IOLENS_SOCKET";
 
@@ -155,7 +162,7 @@ fn found(name: &Path) -> Option<PathBuf> {
     }
     let folders = std::env::var_os("PATH")?;
     let mut places = std::env::split_paths(&folders).map(|folder| folder.join(name));
-    places.find(|place| storage::may_execute(place).is_ok() && place.is_file())
+    places.find(|place| may_start(place).is_ok() && place.is_file())
 }
 
 /// Bytes of a program's errors that are looked at, from the end.

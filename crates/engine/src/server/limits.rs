@@ -249,6 +249,14 @@ impl Entry {
             (Makes::Nothing, Workers::None | Workers::Processes) => (1, Some(1)),
         }
     }
+
+    /// How many of them are there before anything is asked.
+    pub(crate) fn tasks_at_rest(&self, workers: u32, setting: &ServerSetting) -> u64 {
+        match self.workers {
+            Workers::Runtime => 0,
+            _ => self.tasks(workers, setting).0,
+        }
+    }
 }
 
 /// Threads of all processes: the second number of the fourth field of /proc/loadavg.

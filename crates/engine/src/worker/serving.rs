@@ -169,7 +169,8 @@ fn be_server(
     let running = server.and_then(Server::start).map_err(Failure::cause)?;
     let address = running.address();
     say(&FromWorker::Serving { address }).map_err(|_| gone())?;
-    let least = models::find(id).map_or(0, |entry| entry.tasks(trial.cell.threads, setting).0);
+    let at_rest = |entry: &models::Entry| entry.tasks_at_rest(trial.cell.threads, setting);
+    let least = models::find(id).map_or(0, at_rest);
     let settled = Settled { tasks: least, limit: trial.stall_limit };
     take_turns((setting, settled), &mut family, &running, (turns, say))?;
     let mut facts = facts(&trial.cell, &family, &trial.tx_cpus);

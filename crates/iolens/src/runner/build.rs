@@ -17,7 +17,7 @@ use crate::failure::Failure;
 pub(super) struct Build {
     /// Of its run.
     pub(super) header: RunHeader,
-    launch: Launch,
+    pub(super) launch: Launch,
     /// Where each trial has a fresh copy of the program from; null where the program itself
     /// is run.
     copies: Option<Copies>,

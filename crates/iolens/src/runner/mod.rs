@@ -14,7 +14,7 @@ mod searches;
 mod servers;
 mod writes;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use iolens_engine::far::Far;
 use iolens_engine::files::leftover::Leftovers;
@@ -120,10 +120,12 @@ pub(crate) fn measure(header: RunHeader, means: Means<'_>) -> Result<Run, Failur
 /// what is known of the run of the other build, and its program. Returns both runs as they
 /// are stored, this build's first.
 ///
-/// Each trial is of a fresh copy of its program, which is removed after it.
+/// Each trial is of a fresh copy of its program, which is removed after it. `data` is the folder
+/// of the database.
 pub(crate) fn measure_in_turn(
     header: RunHeader,
     (other, program): (RunHeader, PathBuf),
+    data: &Path,
     means: Means<'_>,
 ) -> Result<Vec<Run>, Failure> {
     let budget = header.plan.budget;
@@ -131,14 +133,21 @@ pub(crate) fn measure_in_turn(
     let launch = launch(program, course.means.perf);
     course.builds.push(Build::new(other, launch));
     let builds = std::mem::take(&mut course.builds).into_iter();
-    course.builds = builds.map(of_fresh_copies).collect::<Result<_, Failure>>()?;
+    course.builds =
+        builds.map(|build| of_fresh_copies(build, data)).collect::<Result<_, Failure>>()?;
     course.begin()?;
     course.run_from(1)
 }
 
-fn of_fresh_copies(build: Build) -> Result<Build, Failure> {
-    let copies = Copies::below(&std::env::temp_dir(), &Leftovers::here());
-    Ok(build.copied(copies.map_err(Failure::unusable)?))
+/// Programs may not be started everywhere: /tmp may be mounted `noexec`.
+fn of_fresh_copies(build: Build, data: &Path) -> Result<Build, Failure> {
+    let own = build.launch.program.parent().map(Path::to_owned);
+    let folders: Vec<PathBuf> =
+        [Some(std::env::temp_dir()), own, Some(data.to_owned())].into_iter().flatten().collect();
+    let copies = Copies::below_one_of(&folders, &build.launch, &Leftovers::here());
+    let cannot =
+        |why| format!("{why}\n  name a folder that programs may be started in with TMPDIR=FOLDER");
+    Ok(build.copied(copies.map_err(|why| Failure::unusable(cannot(why)))?))
 }
 
 /// The run of this build.

@@ -1,6 +1,8 @@
 //! Two stored runs against each other.
 
 use crate::harness::Place;
+use crate::skip;
+use crate::storage::in_tmpfs;
 
 /// A run of a second or so that tells halves from wholes and nothing finer.
 const TINY: &str = "run net --methods send,sendmsg_iov --threads 1 --network loopback \
@@ -68,6 +70,36 @@ fn two_builds_measure_a_plan_in_turn() {
     // Looked at later they are the same two runs.
     let later = place.run(&format!("compare {} {}", ids[0], ids[1]));
     assert!(later.stdout.contains("took turns"), "{}", later.stdout);
+    assert!(later.stdout.contains("Linking one source anew"), "{}", later.stdout);
+}
+
+/// The other program's own folder takes its copies; that of the first takes none, so they are
+/// made beside the database.
+#[test]
+fn copies_of_programs_are_made_where_they_may_be_started() {
+    const TEST: &str = "compare::copies_of_programs_are_made_where_they_may_be_started";
+    let place = Place::new();
+    let first = measured(&place, "--sizes 1KiB --baseline send");
+    let other = place.path("iolens");
+    std::fs::copy(place.command("").get_program(), &other).unwrap();
+    let script = format!(
+        "cd $DIR/small && cp $TOOL iolens && mkdir tmp && mount -t tmpfs -o size=1g,noexec none tmp \
+         && mount -o remount,ro $DIR/small || {{ echo refused; exit; }}; cd $DIR; \
+         TMPDIR=$DIR/small/tmp $DIR/small/iolens compare {first} --rerun {} --progress none --json \
+         --db $DIR/data/iolens/iolens.db >/dev/null; echo code $?; \
+         ls -A small/tmp; ls -A . data/iolens | grep partial",
+        other.display()
+    );
+    let Some(done) = in_tmpfs(TEST, &place, "1g", &script) else { return };
+    if done.stdout == "refused\n" {
+        return skip::note(TEST, "a user namespace may not mount a tmpfs noexec here");
+    }
+    assert_eq!(place.json("runs --json").as_array().unwrap().len(), 3, "{}", done.stderr);
+    let arms = place.json("export last --format json --rows arms");
+    let arms = arms["arms"].as_array().unwrap();
+    assert!(arms.iter().all(|arm| arm["status"] != "failed"), "{arms:?}");
+    assert!(done.stdout.starts_with("code "), "{}{}", done.stdout, done.stderr);
+    assert_eq!(done.stdout.lines().count(), 1, "nothing is left: {}", done.stdout);
 }
 
 #[test]

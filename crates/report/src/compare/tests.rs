@@ -100,6 +100,11 @@ fn two_builds_that_took_turns_are_judged_arm_by_arm() {
     insta::assert_snapshot!(with(&a, &b, Absolute::Shown, |c| text(c, &PLAIN)));
     let json = with(&a, &b, Absolute::Shown, json);
     assert!(json.contains("\"interleaved\": true"), "{json}");
+    // Which no trial of theirs can tell, and no run that was not of two builds has to.
+    let relinked = "Linking one source anew can change its speed";
+    let markdown_of = |b| with(&a, b, Absolute::Shown, markdown);
+    assert!(json.contains(relinked) && markdown_of(&b).contains(relinked), "{json}");
+    assert!(!markdown_of(&second()).contains(relinked));
 }
 
 #[test]

@@ -46,10 +46,11 @@ pub(super) fn measured(
     output::note(RELINKED);
     let request = Request { plan, name: None, notes: Vec::new() };
     let (wait, progress) = (args.rerun.wait, args.rerun.progress);
+    let data = database.parent().unwrap_or(Path::new(""));
     let how = How { typed, database: &database, wait, progress, perf: None };
     let runs = conducted(request, (host, None), &look, &how, |header, means| {
         let of_other = RunHeader { id: new_id(), build, ..header.clone() };
-        runner::measure_in_turn(header, (of_other, program), means)
+        runner::measure_in_turn(header, (of_other, program), data, means)
     })?;
     let [a, b] = <[Run; 2]>::try_from(runs)
         .map_err(|runs| Failure::unusable(format!("{} runs were stored, not 2", runs.len())))?;
