@@ -25,7 +25,7 @@ use std::path::Path;
 
 use iolens_model::axes::{Study, Topology};
 use iolens_model::plan::{Plan, Schedule};
-use iolens_model::units::Nanos;
+use iolens_model::units::{Bytes, Nanos};
 
 use crate::axes::Wishes;
 use crate::built_in::{self, BuiltIn};

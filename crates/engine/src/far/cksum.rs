@@ -7,8 +7,9 @@ const POLYNOMIAL: u32 = 0x04c1_1db7;
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
+    let mut top: u32 = 0;
     while byte < 256 {
-        let mut sum = (byte as u32) << 24;
+        let mut sum = top;
         let mut bit = 0;
         while bit < 8 {
             sum = if sum >> 31 == 1 { sum << 1 ^ POLYNOMIAL } else { sum << 1 };
@@ -16,6 +17,7 @@ const TABLE: [u32; 256] = {
         }
         table[byte] = sum;
         byte += 1;
+        top = top.wrapping_add(1 << 24);
     }
     table
 };
