@@ -84,3 +84,26 @@ fn outcome(done: &Finished) -> String {
     let input = said.lines().find(|line| line.contains("fuzz/artifacts/")).unwrap_or("");
     format!("{}\n{}", line.unwrap_or("it failed").trim(), input.trim())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::TARGETS;
+
+    #[test]
+    fn every_target_is_run_and_has_its_seeds() {
+        let folder = crate::root().join("fuzz/fuzz_targets");
+        let files = std::fs::read_dir(folder).expect("the targets are there");
+        let stem = |entry: std::fs::DirEntry| entry.path().file_stem().map(|stem| stem.to_owned());
+        let files: BTreeSet<_> = files.flatten().filter_map(stem).collect();
+        let listed: BTreeSet<_> = TARGETS.iter().map(|(name, _)| (*name).into()).collect();
+        assert_eq!(listed, files);
+        let manifest = std::fs::read_to_string(crate::root().join("fuzz/Cargo.toml"))
+            .expect("the workspace of the targets is there");
+        for (name, seeds) in TARGETS {
+            assert!(manifest.contains(&format!("name = \"{name}\"")), "{name}");
+            assert!(seeds.is_none_or(|seeds| crate::root().join(seeds).is_dir()), "{name}");
+        }
+    }
+}

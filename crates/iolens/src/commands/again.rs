@@ -137,13 +137,14 @@ mod tests {
     use iolens_model::file::DropMode;
 
     use super::*;
-    use crate::wishes::Wishes;
+    use crate::axes::Wishes;
 
     /// The default of a study.
     fn plan(study: &str) -> Plan {
-        let asked = request::asked(study, &Wishes { quick: true, ..Wishes::default() }).unwrap();
-        let plan = request::plan(asked, 1, &|_| Ok(())).unwrap().plan;
-        assert_eq!(Some(plan.study()), Study::from_word(study));
+        let study = Study::from_word(study);
+        let asked = Wishes { study, quick: true, ..Wishes::default() };
+        let plan = request::plan(request::complete(asked).unwrap(), 1, &|_| Ok(())).unwrap().plan;
+        assert_eq!(Some(plan.study()), study);
         plan
     }
 

@@ -583,10 +583,8 @@ fn processors_are_those_that_were_named() {
         let serving = Serving::start(&place, &format!("{model} --workers 2 --cpus 0"));
         assert_eq!(serving.connect().ask("1 a"), "1 a");
         let pid = serving.pid();
-        let mut statuses = Vec::new();
-        for process in family(pid) {
-            statuses.push(std::fs::read_to_string(format!("/proc/{process}/status")).unwrap());
-        }
+        let status = |process| std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let mut statuses: Vec<String> = family(pid).into_iter().map(status).collect();
         for thread in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten() {
             let name = std::fs::read_to_string(thread.path().join("comm")).unwrap();
             if name.starts_with("serve-") {

@@ -29,11 +29,12 @@ fn inner(kind: u8, child: u32) -> Vec<u8> {
     let content = PAGE - cell_bytes * usize::from(CHILDREN);
     page[0] = kind;
     page[3..5].copy_from_slice(&CHILDREN.to_be_bytes());
-    page[5..7].copy_from_slice(&(content as u16).to_be_bytes());
+    page[5..7].copy_from_slice(&u16::try_from(content).expect("a place in a page").to_be_bytes());
     page[8..12].copy_from_slice(&child.to_be_bytes());
     for cell in 0..usize::from(CHILDREN) {
         let at = content + cell_bytes * cell;
-        page[12 + 2 * cell..][..2].copy_from_slice(&(at as u16).to_be_bytes());
+        page[12 + 2 * cell..][..2]
+            .copy_from_slice(&u16::try_from(at).expect("a place in a page").to_be_bytes());
         page[at..at + 4].copy_from_slice(&child.to_be_bytes());
         page[at + 4..at + cell_bytes].copy_from_slice(key);
     }
@@ -58,7 +59,7 @@ fn endless(path: &Path, names: &[(&str, u8)]) {
     drop(other);
     let mut file = fs::read(path).expect("it reads");
     let at = |page: u32| (page as usize - 1) * PAGE;
-    let mut last = (file.len() / PAGE) as u32;
+    let mut last = u32::try_from(file.len() / PAGE).expect("a small file");
     for (root, kind) in roots {
         let rows = file[at(root)..][..PAGE].to_vec();
         file.extend(rows);

@@ -138,23 +138,31 @@ fn a_damaged_run_says_so_and_the_others_are_there() {
         .collect();
     assert_eq!(came, ["0000000d"], "{imported:?}");
 
-    // The other way round: one here is damaged that the file has whole.
-    let mut whole = Store::open(&directory.path().join("whole.db")).expect("it opens");
+    one_here_is_damaged_that_a_file_has_whole(directory.path(), &mut store, &how);
+
+    let gone = ["0000000a", "0000000b", "/etc/victim", "0000000e", &odd].map(str::to_owned);
+    store.remove(&gone).expect("they go by their ids");
+    assert_eq!(store.run_ids().expect("it lists"), ["0000000d"]);
+}
+
+/// The other way round.
+fn one_here_is_damaged_that_a_file_has_whole(
+    directory: &std::path::Path,
+    store: &mut Store,
+    how: &iolens_store::Importing<'_>,
+) {
+    let mut whole = Store::open(&directory.join("whole.db")).expect("it opens");
     for id in ["00000001", "0000000b", "00000002"] {
         whole.begin_run(&sample::header(id)).expect("it begins");
         whole.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
         whole.end_run(id, &sample::end()).expect("it ends");
     }
     let source = iolens_store::Source::open(whole.path()).expect("it opens");
-    let imported = store.import(&source, &how).expect("it is no matter of the others");
+    let imported = store.import(&source, how).expect("it is no matter of the others");
     let came: Vec<bool> =
         imported.iter().map(|run| run.fate == iolens_store::Fate::Imported).collect();
     assert_eq!(came, [true, false, true], "{imported:?}");
     let iolens_store::Fate::Refused(why) = &imported[1].fate else { panic!("{imported:?}") };
     assert!(why.contains("cannot be read") && why.contains("`iolens rm 0000000b`"), "{why}");
     store.remove(&["00000001", "00000002"].map(str::to_owned)).expect("they go");
-
-    let gone = ["0000000a", "0000000b", "/etc/victim", "0000000e", &odd].map(str::to_owned);
-    store.remove(&gone).expect("they go by their ids");
-    assert_eq!(store.run_ids().expect("it lists"), ["0000000d"]);
 }

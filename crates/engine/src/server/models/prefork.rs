@@ -84,7 +84,11 @@ fn run(context: &Arc<Context>, listeners: Vec<OwnedFd>) -> Result<(), String> {
                 Ok(_) | Err(Errno::EINTR) => {}
                 Err(errno) => return Err(cannot("wait for children")(errno)),
             }
-            (0..family.reap()).for_each(|_| tally.mishap(Mishap::ChildDied));
+            let died = family.reap();
+            // When all stop, they end by themselves.
+            if !context.is_stopping() {
+                (0..died).for_each(|_| tally.mishap(Mishap::ChildDied));
+            }
             let is_short = family.wanted.take() || family.nobody_waits();
             if is_short && !context.is_stopping() && family.grow().is_err() {
                 tally.mishap(Mishap::NoTask);
