@@ -6,18 +6,20 @@ const POLYNOMIAL: u32 = 0x04c1_1db7;
 /// What a byte at the top makes of the sum.
 const TABLE: [u32; 256] = {
     let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 256 {
+    let mut byte = 0_u8;
+    loop {
         let mut sum = (byte as u32) << 24;
         let mut bit = 0;
         while bit < 8 {
             sum = if sum >> 31 == 1 { sum << 1 ^ POLYNOMIAL } else { sum << 1 };
             bit += 1;
         }
-        table[byte] = sum;
+        table[byte as usize] = sum;
+        if byte == u8::MAX {
+            break table;
+        }
         byte += 1;
     }
-    table
 };
 
 /// A sum of bytes that come in pieces.
@@ -48,7 +50,7 @@ impl Sum {
 }
 
 fn next(sum: u32, byte: u8) -> u32 {
-    sum << 8 ^ TABLE[usize::from((sum >> 24) as u8 ^ byte)]
+    sum << 8 ^ TABLE[usize::from(sum.to_be_bytes()[0] ^ byte)]
 }
 
 #[cfg(test)]

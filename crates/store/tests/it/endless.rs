@@ -29,15 +29,20 @@ fn inner(kind: u8, child: u32) -> Vec<u8> {
     let content = PAGE - cell_bytes * usize::from(CHILDREN);
     page[0] = kind;
     page[3..5].copy_from_slice(&CHILDREN.to_be_bytes());
-    page[5..7].copy_from_slice(&(content as u16).to_be_bytes());
+    page[5..7].copy_from_slice(&two_bytes(content));
     page[8..12].copy_from_slice(&child.to_be_bytes());
     for cell in 0..usize::from(CHILDREN) {
         let at = content + cell_bytes * cell;
-        page[12 + 2 * cell..][..2].copy_from_slice(&(at as u16).to_be_bytes());
+        page[12 + 2 * cell..][..2].copy_from_slice(&two_bytes(at));
         page[at..at + 4].copy_from_slice(&child.to_be_bytes());
         page[at + 4..at + cell_bytes].copy_from_slice(key);
     }
     page
+}
+
+/// A place in a page, as it stands there.
+fn two_bytes(place: usize) -> [u8; 2] {
+    u16::try_from(place).expect("a page is not so large").to_be_bytes()
 }
 
 /// A database of one run, in which tables and indexes of these names lead to their rows again
@@ -58,7 +63,7 @@ fn endless(path: &Path, names: &[(&str, u8)]) {
     drop(other);
     let mut file = fs::read(path).expect("it reads");
     let at = |page: u32| (page as usize - 1) * PAGE;
-    let mut last = (file.len() / PAGE) as u32;
+    let mut last = u32::try_from(file.len() / PAGE).expect("it is a small file");
     for (root, kind) in roots {
         let rows = file[at(root)..][..PAGE].to_vec();
         file.extend(rows);
