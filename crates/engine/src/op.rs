@@ -240,11 +240,12 @@ pub trait Sender: Send {
     }
 
     /// Waits until nothing of the kernel's goes on for it, so that it spends no CPU time in
-    /// the slices of others; after a slice and outside of its clock.
+    /// the slices of others; after a slice and outside of its clock. Whether there is
+    /// anything that could, which is the same for all threads of an arm.
     ///
     /// Errors: `ETIMEDOUT` when something still does.
-    fn idle(&mut self) -> Result<(), Errno> {
-        Ok(())
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Ok(false)
     }
 
     /// Brings the memory that is sent from into the cache, outside the clock; nothing

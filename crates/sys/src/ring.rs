@@ -3,13 +3,14 @@
 //! # Safety
 //! A prepared iovec borrows from the ring that holds it, which Rust cannot
 //! express; the fields are therefore never moved, resized or handed out
-//! mutably once the iovecs exist.
+//! mutably once the iovecs exist: a ring lends its fields, and who has one of
+//! his own ([`Field::filled`]) has no ring around it.
 
 #![expect(unsafe_code, reason = "see the safety note above")]
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::IoSlice;
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// How the fields of a message lie in memory.
@@ -45,12 +46,29 @@ pub struct Field {
     from: usize,
 }
 
+impl Field {
+    /// A buffer of so many bytes of this value, which begins in a page where a large field of a
+    /// ring might.
+    #[must_use]
+    pub fn filled(bytes: usize, value: u8) -> Field {
+        let from = offset_of(bytes);
+        Field { memory: vec![value; from + bytes].into_boxed_slice(), from }
+    }
+}
+
 impl Deref for Field {
     type Target = [u8];
 
     #[inline]
     fn deref(&self) -> &[u8] {
         &self.memory[self.from..]
+    }
+}
+
+impl DerefMut for Field {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.memory[self.from..]
     }
 }
 
@@ -83,7 +101,7 @@ impl MessageRing {
             Layout::Separate => field_lengths(message_bytes, fields),
             Layout::Contiguous => vec![message_bytes],
         };
-        let from = if lengths[0] >= DRAWN_BYTES { drawn_offset() } else { 0 };
+        let from = offset_of(lengths[0]);
         let mut all: Vec<Field> = Vec::with_capacity(messages * lengths.len());
         for message in 0..messages {
             let mut offset = 0;
@@ -156,7 +174,12 @@ impl MessageRing {
     }
 }
 
-/// How far behind where the allocator would put them data begin: less than a page.
+/// How far behind where the allocator would put it a field of so many bytes begins.
+fn offset_of(field_bytes: usize) -> usize {
+    if field_bytes >= DRAWN_BYTES { drawn_offset() } else { 0 }
+}
+
+/// One that is drawn: less than a page.
 fn drawn_offset() -> usize {
     // Its keys are the kernel's random numbers, others for each.
     let drawn = RandomState::new().hash_one(0);
@@ -210,17 +233,33 @@ mod tests {
         }
     }
 
-    /// As rings of arms beside each other, and as one made again in each trial.
+    /// Of 32 beside each other as arms are, and of 32 made again as in each trial.
+    fn places<T>(make: impl Fn() -> T, start: impl Fn(&T) -> *const u8) -> [usize; 2] {
+        let place = |made: &T| start(made).addr() % PAGE_BYTES;
+        let beside: Vec<T> = (0..32).map(|_| make()).collect();
+        let beside: BTreeSet<usize> = beside.iter().map(place).collect();
+        let again: BTreeSet<usize> = (0..32).map(|_| place(&make())).collect();
+        [beside.len(), again.len()]
+    }
+
     #[test]
-    fn where_in_a_page_data_begin_is_drawn_for_each_ring() {
-        for bytes in [16 << 10, 64 << 10, 256 << 10] {
+    fn where_in_a_page_data_begin_is_drawn_for_each_ring_and_buffer() {
+        for bytes in [16 << 10, 64 << 10, 128 << 10, 256 << 10] {
             let ring = || MessageRing::new(1, bytes, 1, Layout::Contiguous);
-            let place = |ring: &MessageRing| ring.fields(0)[0].as_ptr().addr() % PAGE_BYTES;
-            let beside: Vec<MessageRing> = (0..32).map(|_| ring()).collect();
-            let beside: BTreeSet<usize> = beside.iter().map(place).collect();
-            let again: BTreeSet<usize> = (0..32).map(|_| place(&ring())).collect();
-            println!("{bytes} B: {} places of 32, {} made again", beside.len(), again.len());
-            assert!(beside.len() > 8 && again.len() > 8, "{bytes}: {beside:?} {again:?}");
+            let rings = places(ring, |ring| ring.fields(0)[0].as_ptr());
+            let buffers = places(|| Field::filled(bytes, 1), |buffer| buffer.as_ptr());
+            println!("{bytes} B: places of 32, and of 32 made again: {rings:?}, {buffers:?}");
+            assert!(rings.iter().chain(&buffers).all(|&places| places > 8), "{bytes}");
+        }
+    }
+
+    #[test]
+    fn a_buffer_has_its_bytes_and_can_be_written() {
+        for bytes in [1, 16 << 10] {
+            let mut buffer = Field::filled(bytes, 7);
+            assert_eq!(*buffer, vec![7; bytes]);
+            buffer.fill(8);
+            assert_eq!(*buffer, vec![8; bytes]);
         }
     }
 }

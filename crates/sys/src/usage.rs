@@ -128,6 +128,16 @@ pub fn cpu_ns_of(pid: u32) -> Result<u64, Errno> {
     }
 }
 
+/// CPU time of all threads of this process, those that have ended too, in ns. Of other threads
+/// that run it has what they had spent when somebody last looked, or the kernel's tick came.
+///
+/// Source: clock_gettime(2), `CLOCK_PROCESS_CPUTIME_ID`; `thread_group_cputime`,
+/// kernel/sched/cputime.c.
+#[must_use]
+pub fn cpu_ns_of_process() -> Option<u64> {
+    clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
 /// CPU time of a thread of this process by its id, in ns, up to now also where it runs.
 /// Threads that the kernel makes for io_uring are threads of the process (Linux 5.12).
 ///
@@ -210,6 +220,18 @@ mod tests {
         let after = own(process_cpu().unwrap());
         assert!(before <= by_id + 2_000 && by_id <= after + 2_000, "{before} {by_id} {after}");
         assert_eq!(cpu_ns_of(u32::MAX), Err(Errno::ESRCH));
+    }
+
+    #[test]
+    fn the_process_keeps_the_time_of_threads_that_have_ended() {
+        let before = cpu_ns_of_process().unwrap();
+        let spent = std::thread::spawn(|| {
+            while crate::clock::thread_cpu_ns() < 3_000_000 {
+                std::hint::black_box(0);
+            }
+        });
+        spent.join().unwrap();
+        assert!(cpu_ns_of_process().unwrap() >= before + 3_000_000);
     }
 
     #[test]

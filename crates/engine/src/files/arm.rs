@@ -79,7 +79,7 @@ impl Sender for Arm<'_> {
         self.0.run(budget)
     }
 
-    fn idle(&mut self) -> Result<(), Errno> {
+    fn idle(&mut self) -> Result<bool, Errno> {
         self.0.idle()
     }
 

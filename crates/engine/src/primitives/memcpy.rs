@@ -13,7 +13,7 @@ use iolens_model::family::Family;
 use iolens_model::transport::Transport;
 use iolens_sys::errno::Errno;
 use iolens_sys::fault::touch;
-use iolens_sys::ring::Layout;
+use iolens_sys::ring::{Field, Layout};
 
 use crate::op::{Op, Sender};
 use crate::primitives::GATHER;
@@ -41,13 +41,13 @@ pub(crate) static ENTRY: Entry = Entry {
 
 struct Memcpy {
     stream: Stream,
-    staging: Box<[u8]>,
+    staging: Field,
 }
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
     Ok(Box::new(Memcpy {
         stream: Stream::new(&setup.shape, Layout::Separate),
-        staging: vec![1; setup.shape.message_bytes].into_boxed_slice(),
+        staging: Field::filled(setup.shape.message_bytes, 1),
     }))
 }
 

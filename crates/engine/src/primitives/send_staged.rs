@@ -48,14 +48,14 @@ pub(crate) static ENTRY: Entry = Entry {
 struct SendStaged<'a> {
     fd: BorrowedFd<'a>,
     stream: Stream,
-    staging: Box<[u8]>,
+    staging: Field,
 }
 
 fn open(setup: Setup<'_>) -> Result<Box<dyn Sender + '_>, SetupError> {
     Ok(Box::new(SendStaged {
         fd: setup.link.socket(),
         stream: Stream::new(&setup.shape, Layout::Separate),
-        staging: vec![1; setup.shape.message_bytes].into_boxed_slice(),
+        staging: Field::filled(setup.shape.message_bytes, 1),
     }))
 }
 

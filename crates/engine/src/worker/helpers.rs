@@ -4,13 +4,20 @@
 //! and their CPU time is in no clock of ours. One arm works at a time, so what all of them
 //! spend within a slice is that arm's. (The number in their names is a thread's that opened
 //! a ring, but as the first process namespace numbers it.)
+//!
+//! A worker with nothing to do ends after [`IDLE_NS`], but for the last of its kind. In a slice
+//! that is longer, one may come and go that was never listed; the process's clock keeps what it
+//! spent, and that of no thread has it.
 
 use std::fs;
 use std::os::linux::fs::MetadataExt;
 
-use iolens_sys::{proc, usage};
+use iolens_sys::{clock, proc, usage};
 
 const TASKS: &str = "/proc/self/task";
+
+/// `WORKER_IDLE_TIMEOUT`, io_uring/io-wq.c, less what a tick is at most.
+const IDLE_NS: u64 = 4_900_000_000;
 
 /// The kernel's threads that work for this process.
 #[derive(Debug)]
@@ -20,6 +27,10 @@ pub(super) struct Helpers {
     /// How many there were when they were listed.
     listed: u64,
     spent: Spent,
+    /// When that was read.
+    read_ns: u64,
+    /// CPU time of threads that have ended, as it was last reckoned: at least and at most.
+    gone_ns: [u64; 2],
 }
 
 #[derive(Debug)]
@@ -48,25 +59,58 @@ impl Helpers {
     ///
     /// Errors: why its threads cannot be listed.
     pub(super) fn open() -> Result<Helpers, String> {
-        let mut helpers = Helpers { threads: Vec::new(), listed: 0, spent: Spent::default() };
+        let mut helpers = Helpers {
+            threads: Vec::new(),
+            listed: 0,
+            spent: Spent::default(),
+            read_ns: clock::monotonic_ns(),
+            gone_ns: [0, 0],
+        };
         match helpers.read() {
             Some(_) => Ok(helpers),
             None => Err(format!("cannot list {TASKS}")),
         }
     }
 
-    /// What they have spent so far. Where no thread came or went since the last time and
-    /// none of them is there, this is one system call.
+    /// What they have spent so far. Where no thread came or went since the last time, which was
+    /// not long ago, and none of them is there, this is one system call besides the clock's.
     pub(super) fn read(&mut self) -> Option<Spent> {
+        self.read_at(clock::monotonic_ns())
+    }
+
+    fn read_at(&mut self, now_ns: u64) -> Option<Spent> {
+        let is_long = now_ns - std::mem::replace(&mut self.read_ns, now_ns) >= IDLE_NS;
         // Two names of the folder are its own.
         let count = fs::metadata(TASKS).ok()?.st_nlink();
         let has_some = self.threads.iter().any(|thread| thread.cpu_ns.is_some());
-        if has_some || count != self.listed {
+        let is_other = count != self.listed;
+        let ended = self.spent.ended;
+        if has_some || is_other {
             self.list()?;
             self.listed = count;
             self.add_up();
         }
+        if is_long || is_other || self.spent.ended != ended {
+            let gone_ns = self.reckon_gone()?;
+            let [_, most_before_ns] = std::mem::replace(&mut self.gone_ns, gone_ns);
+            self.spent.ended += u64::from(is_long && gone_ns[0] > most_before_ns);
+        }
         Some(self.spent)
+    }
+
+    /// CPU time of threads that have ended: what the process has beyond those that are there,
+    /// at least and at most, as clocks go on between two readings.
+    fn reckon_gone(&self) -> Option<[u64; 2]> {
+        let of_process = usage::cpu_ns_of_process;
+        // A look at a thread's clock brings the process's up to date, so before and after.
+        let there_ns = || -> u64 {
+            let clocks = self.threads.iter().map(|thread| usage::cpu_ns_of_thread(thread.tid));
+            clocks.map(|ns| ns.unwrap_or(0)).sum()
+        };
+        there_ns();
+        let least_ns = of_process()?;
+        let there_ns = there_ns();
+        Some([least_ns, of_process()?].map(|ns| ns.saturating_sub(there_ns)))
     }
 
     fn list(&mut self) -> Option<()> {
@@ -120,6 +164,18 @@ mod tests {
         let before = Spent { cpu_ns: 5, ended: 0 };
         assert_eq!(Spent { cpu_ns: 12, ended: 0 }.since(&before), Some(7));
         assert_eq!(Spent { cpu_ns: 12, ended: 1 }.since(&before), None);
+    }
+
+    /// Others may end beside it in this process, so what is not seen is not asked.
+    #[test]
+    fn one_that_came_and_went_in_a_long_slice_leaves_no_number() {
+        let mut helpers = Helpers::open().unwrap();
+        let begin_ns = helpers.read_ns;
+        let before = helpers.read_at(begin_ns + 1).unwrap();
+        let spends = || while clock::thread_cpu_ns() < 3_000_000 {};
+        std::thread::spawn(spends).join().unwrap();
+        let after = helpers.read_at(begin_ns + 1 + IDLE_NS).unwrap();
+        assert_eq!(after.since(&before), None);
     }
 
     #[test]

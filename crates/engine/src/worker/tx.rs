@@ -52,6 +52,9 @@ fn thread_slices(
     let mut bracket = Bracket::open(thread, &trial.tx_cpus, trial.pass, trial.probes);
     let mut senders = open_senders(crew, thread, current)?;
     let mut sampler = StackSampler::open(trial);
+    for (_, sender) in &mut senders {
+        idle(sender.as_mut())?;
+    }
     crew.ready(thread)?;
     let mut slices = Vec::with_capacity(trial.slices.len());
     for (index, slice) in trial.slices.iter().enumerate() {
@@ -99,6 +102,11 @@ fn open_senders<'a>(
         })?);
     }
     Ok(senders.into_iter().flatten().collect())
+}
+
+/// Waits until nothing of the kernel's goes on for an arm of this thread.
+fn idle(sender: &mut dyn Sender) -> Result<bool, Stop> {
+    sender.idle().map_err(Stop::at("hear that the kernel's thread sleeps"))
 }
 
 /// This thread's sender of an arm of `net`.
@@ -224,7 +232,7 @@ impl Task<'_> {
         self.crew.meet()?;
         counting.map_or(Ok(()), Counting::stop).map_err(Stop::cause)?;
         let outer_after = bracket.outer_after(connection);
-        sender.idle().map_err(Stop::at("hear that the kernel's thread sleeps"))?;
+        self.idle(sender)?;
         if let Some(lane) = lane.filter(|_| !self.ends_the_stream() && !self.is_followed()) {
             let is_rr = self.crew.trial.cell.is_rr();
             lane.release(is_rr).map_err(Stop::at("release the receiver"))?;
@@ -245,6 +253,15 @@ impl Task<'_> {
         }
         counts.file = done.file.map(|reads| around.map_or(reads, |around| reads.plus(&around)));
         Ok(ThreadSlice { span, end_ns, counts })
+    }
+
+    /// Waits until nothing of the kernel's goes on for any thread: what the next slice has
+    /// spent is read by one of them, which may be there before the others.
+    fn idle(&self, sender: &mut dyn Sender) -> Result<(), Stop> {
+        match idle(sender)? {
+            true => self.crew.meet(),
+            false => Ok(()),
+        }
     }
 
     /// Brings the file to the state that the slice begins in; one thread does it for
@@ -387,5 +404,90 @@ impl Task<'_> {
             }
             None => link::receive_byte(lane.back()).map_err(Stop::at("hear of the receipt")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use iolens_model::cell::SyscallSetting;
+    use iolens_model::units::Nanos;
+
+    use super::super::gate::Latch;
+    use super::super::link::Links;
+    use super::*;
+    use crate::op::Tally;
+    use crate::small;
+
+    const THREADS: usize = 2;
+
+    /// An arm of which one thread takes its time to fall silent behind each slice.
+    struct Restless<'a> {
+        thread: usize,
+        /// Threads that have, in all slices so far.
+        silent: &'a AtomicUsize,
+        /// Slices that have begun.
+        begun: &'a AtomicUsize,
+        slices: usize,
+    }
+
+    impl Sender for Restless<'_> {
+        fn run(&mut self, _budget: &Budget) -> Result<Span, Errno> {
+            Ok(Span::none().end())
+        }
+
+        fn touch(&mut self) {
+            if self.thread == 0 {
+                self.begun.fetch_add(1, Ordering::SeqCst);
+                assert_eq!(self.silent.load(Ordering::SeqCst), THREADS * self.slices);
+            }
+            self.slices += 1;
+        }
+
+        fn idle(&mut self) -> Result<bool, Errno> {
+            let until_ns = clock::monotonic_ns() + 20_000_000;
+            let is_next = || self.begun.load(Ordering::SeqCst) > self.slices;
+            while self.thread > 0 && !is_next() && clock::monotonic_ns() < until_ns {
+                std::thread::yield_now();
+            }
+            self.silent.fetch_add(1, Ordering::SeqCst);
+            Ok(true)
+        }
+
+        fn tally(&self) -> Tally {
+            Tally::default()
+        }
+    }
+
+    #[test]
+    fn a_slice_begins_when_every_thread_of_the_last_one_is_silent() {
+        let mut trial = small::trial("getppid", Nanos::SECOND);
+        trial.cell.setting = Setting::Syscall(SyscallSetting { in_a_row: None });
+        trial.cell.threads = 2;
+        trial.slices = vec![trial.slices[0].clone(); 5];
+        let (links, go, silent, begun) =
+            (Links::none(), Latch::default(), AtomicUsize::new(0), AtomicUsize::new(0));
+        let crew = Crew::new(&trial, &links, &|| (), &go);
+        let cpus = iolens_sys::affinity::thread_cpus().unwrap();
+        let done = crew.run(|thread, _| {
+            let mut bracket = Bracket::open(thread, &cpus, 1, trial.probes);
+            let mut sender = Restless { thread, silent: &silent, begun: &begun, slices: 0 };
+            for slice in &trial.slices {
+                let budget = Budget::of(&trial, slice);
+                let task = Task {
+                    crew: &crew,
+                    thread,
+                    slice,
+                    is_first: false,
+                    budget: &budget,
+                    entry: None,
+                };
+                task.run(&mut sender, &mut bracket)?;
+            }
+            Ok(())
+        });
+        assert_eq!(done.map(|threads| threads.len()), Ok(THREADS));
+        assert_eq!(silent.load(Ordering::SeqCst), THREADS * trial.slices.len());
     }
 }

@@ -183,14 +183,14 @@ impl ReadRing {
         Ok(calls)
     }
 
-    /// Waits until the kernel's thread that takes requests looks for none any more, where
-    /// there is one; with nothing under way that is soon.
+    /// Waits until the kernel's thread that takes requests looks for none any more; with
+    /// nothing under way that is soon. Returns whether there is such a thread.
     ///
     /// Errors: `ETIMEDOUT` when it still does after a second, which is a thousand times as
     /// long as it was asked to.
-    pub fn idle(&mut self) -> Result<(), Errno> {
+    pub fn idle(&mut self) -> Result<bool, Errno> {
         if !self.wishes.poll_thread {
-            return Ok(());
+            return Ok(false);
         }
         let until_ns = clock::monotonic_ns() + 1_000_000_000;
         while !self.uring.submission().need_wakeup() {
@@ -200,7 +200,7 @@ impl ReadRing {
             // It may want this very CPU.
             std::thread::yield_now();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// A slot whose request has ended, and what came of it; never waits.

@@ -103,11 +103,12 @@ pub trait Reader: Send {
     /// that was longer when it was opened. The tally has what came before it.
     fn run(&mut self, budget: &Budget) -> Result<Span, Errno>;
 
-    /// Waits until nothing of the kernel's goes on for it, between slices.
+    /// Waits until nothing of the kernel's goes on for it, between slices; whether there is
+    /// anything that could.
     ///
     /// Errors: `ETIMEDOUT` when something still does.
-    fn idle(&mut self) -> Result<(), Errno> {
-        Ok(())
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Ok(false)
     }
 
     /// What was read so far.
@@ -163,8 +164,8 @@ pub(crate) trait Fetch: Send {
     }
 
     /// As [`Reader::idle`].
-    fn idle(&mut self) -> Result<(), Errno> {
-        Ok(())
+    fn idle(&mut self) -> Result<bool, Errno> {
+        Ok(false)
     }
 }
 
@@ -192,7 +193,7 @@ impl<F: Fetch, C: Consume, W: Walk> Reader for Reading<F, C, W> {
         self.fetch.facts()
     }
 
-    fn idle(&mut self) -> Result<(), Errno> {
+    fn idle(&mut self) -> Result<bool, Errno> {
         self.fetch.idle()
     }
 }

@@ -158,7 +158,7 @@ impl Fetch for Ringed {
         Ok(())
     }
 
-    fn idle(&mut self) -> Result<(), Errno> {
+    fn idle(&mut self) -> Result<bool, Errno> {
         self.ring.idle()
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arrayvec::ArrayVec;
 use iolens_sys::errno::Errno;
-use iolens_sys::ring::{Layout, MessageRing};
+use iolens_sys::ring::{Field, Layout, MessageRing};
 use iolens_sys::splice::Pipe;
 use iolens_sys::{clock, fault, socket, splice, tcp, zerocopy};
 
@@ -105,25 +105,25 @@ impl Bare for PerField<'_> {
 struct Staged<'a> {
     fd: BorrowedFd<'a>,
     ring: MessageRing,
-    staging: Box<[u8]>,
+    staging: Field,
 }
 
 /// memcpy of each field behind the one before, and send(2).
 pub(super) fn staged<'a>(setup: &Setup<'a>) -> Box<dyn Sender + 'a> {
     let ring = ring_of(setup, Layout::Separate);
-    let staging = vec![1; ring.message_bytes()].into_boxed_slice();
+    let staging = Field::filled(ring.message_bytes(), 1);
     Loop::boxed(&ring.clone(), Staged { fd: setup.link.socket(), ring, staging })
 }
 
 impl Bare for Staged<'_> {
     #[inline]
     fn message(&mut self, index: usize, calls: &mut u64) -> Result<(), Errno> {
-        let mut at = 0;
+        let (staging, mut at): (&mut [u8], usize) = (&mut self.staging, 0);
         for field in self.ring.fields(index) {
-            self.staging[at..at + field.len()].copy_from_slice(field);
+            staging[at..at + field.len()].copy_from_slice(field);
             at += field.len();
         }
-        all(at, calls, |done| socket::send(self.fd, &self.staging[done..]))
+        all(at, calls, |done| socket::send(self.fd, &staging[done..]))
     }
 
     fn touch(&self) {
