@@ -465,7 +465,7 @@ mod tests {
         let mut trial = small::trial("getppid", Nanos::SECOND);
         trial.cell.setting = Setting::Syscall(SyscallSetting { in_a_row: None });
         trial.cell.threads = 2;
-        trial.slices = vec![trial.slices[0].clone(); 5];
+        trial.slices = vec![trial.slices[0]; 5];
         let (links, go, silent, begun) =
             (Links::none(), Latch::default(), AtomicUsize::new(0), AtomicUsize::new(0));
         let crew = Crew::new(&trial, &links, &|| (), &go);
