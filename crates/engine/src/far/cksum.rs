@@ -1,4 +1,4 @@
-//! The check sum that the shell at the other end can compute too: that of cksum(1), as POSIX has it.
+//! The check sum that the shell at the other end can compute too: that of cksum(1) in POSIX.
 
 /// x^32 + x^26 + ... + 1, without its first term.
 const POLYNOMIAL: u32 = 0x04c1_1db7;

@@ -527,10 +527,8 @@ fn prefork_makes_more_when_all_are_busy() {
 fn prefork_makes_more_when_those_that_wait_were_killed() {
     let place = Place::new();
     let serving = Serving::start(&place, "prefork --workers 2");
-    let mut killed = 0;
     for round in 0..2 {
         for pid in family(serving.pid()) {
-            killed += 1;
             send_signal(pid, "KILL");
             while is_alive(pid) {
                 std::thread::yield_now();
@@ -539,7 +537,7 @@ fn prefork_makes_more_when_those_that_wait_were_killed() {
         let mut client = serving.connect();
         assert_eq!(client.ask("1 a"), "1 a", "{round}");
     }
-    assert_eq!(mishaps(&serving.stop()), [("child_died", killed)]);
+    assert!(matches!(mishaps(&serving.stop())[..], [("child_died", 2..)]));
 }
 
 #[test]

@@ -86,16 +86,24 @@ fn the_list_counts_cells_and_trials() {
     assert_eq!(store.headers().expect("it reads"), headers);
 }
 
+/// Runs that have ended, with a trial each.
+fn whole_runs(store: &mut Store, ids: &[&str]) {
+    for id in ids {
+        store.begin_run(&sample::header(id)).expect("it begins");
+        store.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
+        store.end_run(id, &sample::end()).expect("it ends");
+    }
+}
+
 #[test]
 fn a_damaged_run_says_so_and_the_others_are_there() {
     let directory = tempfile::tempdir().expect("a directory for the test");
     let path = directory.path().join("results.db");
     let mut store = Store::open(&path).expect("it opens");
-    for id in ["0000000a", "0000000b", "0000000c", "0000000d", "0000000e", "0000000f"] {
-        store.begin_run(&sample::header(id)).expect("it begins");
-        store.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
-        store.end_run(id, &sample::end()).expect("it ends");
-    }
+    whole_runs(
+        &mut store,
+        &["0000000a", "0000000b", "0000000c", "0000000d", "0000000e", "0000000f"],
+    );
     let edited = rusqlite::Connection::open(&path).expect("it opens");
     edited
         .execute_batch(
@@ -140,11 +148,7 @@ fn a_damaged_run_says_so_and_the_others_are_there() {
 
     // The other way round: one here is damaged that the file has whole.
     let mut whole = Store::open(&directory.path().join("whole.db")).expect("it opens");
-    for id in ["00000001", "0000000b", "00000002"] {
-        whole.begin_run(&sample::header(id)).expect("it begins");
-        whole.append_trial(id, &sample::trial(1, 0)).expect("it is stored");
-        whole.end_run(id, &sample::end()).expect("it ends");
-    }
+    whole_runs(&mut whole, &["00000001", "0000000b", "00000002"]);
     let source = iolens_store::Source::open(whole.path()).expect("it opens");
     let imported = store.import(&source, &how).expect("it is no matter of the others");
     let came: Vec<bool> =
