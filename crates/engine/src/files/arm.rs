@@ -122,17 +122,7 @@ impl Ground for ReadGround {
         arm: usize,
         thread: usize,
     ) -> Result<Box<dyn Sender + 'a>, String> {
-        let (id, cell) = (&trial.arms[arm].primitive, &trial.cell);
-        let entry = engines::find(id).ok_or_else(|| format!("this build has no engine `{id}`"))?;
-        let setting = cell.file().ok_or("the trial is of another study")?;
-        let FileSetting { pattern, consumer, depth, .. } = setting;
-        let part = whole_blocks(self.subject.bytes(), cell, thread)?;
-        let depth = if entry.has_depth { depth } else { 1 };
-        let seed = seed_of([trial.pass, trial.position], arm, thread, self.file.seed);
-        let first = seed % part.blocks().max(1);
-        let consumer = consumer.into();
-        let setup = Setup { subject: &self.subject, part, pattern, first, seed, depth, consumer };
-        Ok(Box::new(Arm(entry.start(setup)?)))
+        Ok(Box::new(Arm(self.reader(trial, arm, thread)?)))
     }
 
     fn before(&self, trial: &Trial, _arm: usize) -> Result<Before, String> {
@@ -199,6 +189,25 @@ impl ReadGround {
             None => subject,
         };
         Ok(ReadGround { file: file.clone(), subject, was_read: AtomicBool::new(false) })
+    }
+
+    /// A thread's reading of an arm, which begins at a random block of its part.
+    fn reader<'a>(
+        &'a self,
+        trial: &Trial,
+        arm: usize,
+        thread: usize,
+    ) -> Result<Box<dyn Reader + 'a>, String> {
+        let (id, cell) = (&trial.arms[arm].primitive, &trial.cell);
+        let entry = engines::find(id).ok_or_else(|| format!("this build has no engine `{id}`"))?;
+        let setting = cell.file().ok_or("the trial is of another study")?;
+        let FileSetting { pattern, consumer, depth, .. } = setting;
+        let part = whole_blocks(self.subject.bytes(), cell, thread)?;
+        let depth = if entry.has_depth { depth } else { 1 };
+        let seed = seed_of([trial.pass, trial.position], arm, thread, self.file.seed);
+        let first = seed % part.blocks().max(1);
+        let consumer = consumer.into();
+        entry.start(Setup { subject: &self.subject, part, pattern, first, seed, depth, consumer })
     }
 
     fn residency(&self) -> Residency {
@@ -295,8 +304,14 @@ pub(crate) fn read_range(subject: &Subject, start: u64, end: u64) -> Result<(), 
 mod tests {
     use std::collections::BTreeSet;
 
+    use iolens_model::cell::Setting;
+    use iolens_model::file::{Consumer, Pattern};
+    use iolens_model::units::{Bytes, Nanos};
+
     use super::*;
+    use crate::files::checksum::Checksum;
     use crate::files::part::{Random, Sequential, Walk};
+    use crate::small;
 
     const PART: Part = Part { block_bytes: 4096, start: 0, end: 256 << 20 };
 
@@ -323,6 +338,56 @@ mod tests {
             let mean = (1..=200).map(share).sum::<f64>() / 200.0;
             println!("random {is_random}: an arm finds {:.1} % of another's blocks", mean * 100.0);
             assert!(mean < 0.06, "{mean}");
+        }
+    }
+
+    /// With the real engines and a real file, whose blocks are known by their checksums.
+    #[test]
+    fn each_arm_reads_from_its_own_place_first() {
+        const BLOCK: usize = 4096;
+        const BLOCKS: usize = 256;
+        const ARMS: usize = 8;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let bytes: Vec<u8> =
+            (0..BLOCKS * BLOCK).map(|at| iolens_sys::ring::content(at / BLOCK, at)).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let file = TrialFile {
+            path: path.to_str().unwrap().as_bytes().to_vec(),
+            bytes: Some(bytes.len() as u64),
+            seed: 1,
+            regions: None,
+        };
+        let ground = ReadGround::open(&file).unwrap();
+        let checksum = |block: usize| {
+            let mut sum = Checksum::new();
+            sum.take((block * BLOCK) as u64, &bytes[block * BLOCK..(block + 1) * BLOCK]);
+            sum.value(bytes.len() as u64)
+        };
+        let sums: Vec<u64> = (0..BLOCKS).map(checksum).collect();
+        let mut trial = small::trial("read", Nanos::SECOND);
+        trial.cell.size = Bytes(BLOCK as u64);
+        trial.cell.setting = Setting::File(FileSetting {
+            cache: CacheState::Warm,
+            pattern: Pattern::Sequential,
+            consumer: Consumer::Hash,
+            depth: FileSetting::DEPTH,
+        });
+        trial.arms = vec![trial.arms[0].clone(); ARMS];
+        for entry in engines::ENGINES.iter().filter(|e| e.try_on(&ground.subject).is_ok()) {
+            trial.arms.iter_mut().for_each(|arm| arm.primitive = entry.id.into());
+            let begins = |arm| {
+                let mut reader = ground.reader(&trial, arm, 0).unwrap();
+                reader.run(&Budget::messages(1, 1)).unwrap();
+                let sum = reader.digest().checksum.unwrap().value(bytes.len() as u64);
+                sums.iter().position(|&of_block| of_block == sum)
+            };
+            let found: Vec<Option<usize>> = (0..ARMS).map(begins).collect();
+            let drawn = (0..ARMS).map(|arm| {
+                let seed = seed_of([trial.pass, trial.position], arm, 0, file.seed);
+                usize::try_from(seed % BLOCKS as u64).ok()
+            });
+            assert_eq!(found, drawn.collect::<Vec<_>>(), "{}", entry.id);
         }
     }
 

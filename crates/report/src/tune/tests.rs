@@ -6,7 +6,7 @@ use iolens_stats::tune::verdict;
 use super::*;
 use crate::two_trials_tests;
 
-fn engine(id: &str, block_bytes: u64) -> Work {
+pub(super) fn engine(id: &str, block_bytes: u64) -> Work {
     let engine = id.to_owned();
     Work::Engine(Configuration { engine, block_bytes, threads: 1, depth: 1 })
 }
@@ -59,7 +59,7 @@ fn facts() -> Facts {
     }
 }
 
-fn record(arms: &[(Work, f64)]) -> Record {
+pub(super) fn record(arms: &[(Work, f64)]) -> Record {
     let candidate = |id: &str, way, calls: &str| Candidate {
         engine: id.to_owned(),
         way,
@@ -103,7 +103,7 @@ fn record(arms: &[(Work, f64)]) -> Record {
     }
 }
 
-fn arms(mmap_ms: f64) -> Vec<(Work, f64)> {
+pub(super) fn arms(mmap_ms: f64) -> Vec<(Work, f64)> {
     vec![
         (engine("mmap", 1 << 20), mmap_ms),
         (engine("read", 128 << 10), 120.0),

@@ -265,12 +265,15 @@ fn events(case: &Case<'_>, what: &'static str, read: fn(&Counts) -> Option<u64>)
 #[cfg(test)]
 mod tests {
     use iolens_model::axes::Topology;
-    use iolens_model::reading::NotMeasured;
+    use iolens_model::cell::Setting;
+    use iolens_model::load::Length;
+    use iolens_model::outcome::SliceOutcome;
+    use iolens_model::reading::{NotMeasured, Reading};
     use iolens_model::run::Run;
+    use iolens_model::server::{LoadLevel, ServerSetting};
 
     use super::*;
     use crate::fixture::{check_gate, one_arm_trial, said_once};
-    use iolens_model::reading::Reading;
 
     /// Two threads on eight CPUs, all at work for this share of each slice.
     fn two_threads(share_percent: u64) -> Run {
@@ -423,6 +426,36 @@ mod tests {
             slice.rx.as_mut().unwrap().migrations = None;
         });
         assert_eq!(said(&neither), "migrations not measured: no reason was stored");
+    }
+
+    /// A server's processes end and a client's threads last for a slice: seldom both are known.
+    #[test]
+    fn unmeasured_migrations_of_a_server_or_its_client_are_named_as_theirs() {
+        let served = |change: fn(&mut SliceOutcome)| {
+            let mut run = one_arm_trial(change);
+            let trial = &mut run.trials[0];
+            trial.cell.setting = Setting::Server(ServerSetting {
+                topology: Topology::Loopback,
+                service: "echo".into(),
+                length: Length::Long,
+                load: LoadLevel::Closed,
+                connections: 1,
+            });
+            for end in [&mut trial.tx, &mut trial.rx].into_iter().flatten() {
+                let why = "they came and went".into();
+                end.not_measured = vec![NotMeasured { metric: "migrations".into(), why }];
+            }
+            said_once(migrations, &run)
+        };
+        let server = served(|slice| slice.tx.migrations = None);
+        assert_eq!(server, "migrations of the server not measured: they came and went");
+        let client = served(|slice| slice.rx.as_mut().unwrap().migrations = None);
+        assert_eq!(client, "migrations of the client not measured: they came and went");
+        let neither = served(|slice| {
+            slice.tx.migrations = None;
+            slice.rx.as_mut().unwrap().migrations = None;
+        });
+        assert_eq!(neither, "migrations not measured: they came and went");
     }
 
     #[test]
