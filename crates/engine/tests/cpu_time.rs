@@ -411,6 +411,7 @@ fn sending(id: &str) -> Trial {
 }
 
 /// Calls of which a slice holds so many have several slices.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 200")]
 fn calling(entry: &Entry) -> Trial {
     let work = entry.most.map_or(Work::Window(WINDOW), |most| Work::Messages(most.into()));
     let setting = Setting::Syscall(SyscallSetting { in_a_row: None });
