@@ -140,7 +140,7 @@ fn a_stored_plan_is_checked_like_a_typed_one() {
         for line in [
             format!("compare {ID} --rerun {iolens} --allow file --db {db}"),
             format!("confirm {ID} --allow file --db {db}"),
-            format!("run --resume {ID} --allow file --db {db}"),
+            format!("resume {ID} --allow file --db {db}"),
         ] {
             refused(&place, &line, "its plan cannot be measured");
         }
@@ -167,7 +167,7 @@ fn a_stored_plan_that_is_too_large_for_this_machine_is_measured_by_nobody() {
         for line in [
             format!("explain {ID} 1 --db {db}"),
             format!("confirm {ID} --db {db}"),
-            format!("run --resume {ID} --db {db}"),
+            format!("resume {ID} --db {db}"),
             format!("compare {ID} --rerun {iolens} --db {db}"),
         ] {
             refused(&place, &line, part);
