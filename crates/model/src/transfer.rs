@@ -72,7 +72,7 @@ pub struct Cpu {
 
 impl Cpu {
     /// Below this the parts say where some few ticks of the kernel's clock found the process.
-    const PARTS_MIN: Nanos = Nanos(100 * Nanos::MILLISECOND.0);
+    const PARTS_MIN: Nanos = Nanos(50 * Nanos::MILLISECOND.0);
 
     /// All of it, which the kernel counts in ns.
     #[must_use]
@@ -81,13 +81,15 @@ impl Cpu {
     }
 
     /// `12.1 ms`, with `behind` after it, and with its parts where they mean something: the
-    /// kernel divides the sum by where the ticks of its clock found the process.
+    /// kernel divides the sum by where the ticks of its clock found the process. A part that no
+    /// tick found is not known to be nothing.
     #[must_use]
     pub fn in_words(&self, behind: &str) -> String {
         let Cpu { user, system } = self;
-        match self.sum() {
-            sum if sum < Cpu::PARTS_MIN => format!("{sum}{behind}"),
-            sum => format!("{sum}{behind}, {user} of it user and {system} system"),
+        let sum = self.sum();
+        match sum >= Cpu::PARTS_MIN && user.0 > 0 && system.0 > 0 {
+            true => format!("{sum}{behind}, {user} of it user and {system} system"),
+            false => format!("{sum}{behind}"),
         }
     }
 }
@@ -126,6 +128,11 @@ mod tests {
         let cpu = |user, system| Cpu { user: Nanos(user), system: Nanos(system) };
         assert_eq!(cpu(0, 28_000_000).in_words(""), "28.0 ms");
         assert_eq!(cpu(49_000_000, 0).in_words(" (1 ns/B)"), "49.0 ms (1 ns/B)");
+        assert_eq!(cpu(25_000_000, 24_900_000).in_words(""), "49.9 ms");
+        let least = cpu(20_000_000, 30_000_000).in_words("");
+        assert_eq!(least, "50.0 ms, 20.0 ms of it user and 30.0 ms system");
+        assert_eq!(cpu(0, 300_000_000).in_words(""), "300 ms");
+        assert_eq!(cpu(300_000_000, 0).in_words(""), "300 ms");
         let long = cpu(100_000_000, 200_000_000).in_words("");
         assert_eq!(long, "300 ms, 100 ms of it user and 200 ms system");
     }
