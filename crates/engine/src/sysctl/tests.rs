@@ -67,8 +67,8 @@ fn what_is_changed_is_put_back() {
 #[test]
 fn nothing_is_changed_that_was_not_written_down_before() {
     let machine = at_zero();
-    // The place where a record is written before it is moved to its own.
-    std::fs::create_dir(machine.path().join("run/iolens.journal.new")).unwrap();
+    // No record can be moved to where a folder is.
+    std::fs::create_dir(machine.path().join(JOURNAL)).unwrap();
     let why = change(journal(&machine), SETTINGS).unwrap_err();
     assert!(why.starts_with("cannot write the journal "), "{why}");
     assert_eq!(value(&machine), "0");

@@ -419,7 +419,7 @@ mod tests {
     }
 
     fn near(counted: Option<u64>, charged: u64, what: &str) {
-        // Beside the readings themselves, each task ends behind its last one.
+        // Each task ends behind its last reading.
         let slack = 40 + charged / 50;
         let counted = counted.unwrap();
         assert!(counted.abs_diff(charged) <= slack, "{what}: counted {counted}, {charged} charged");
@@ -435,8 +435,8 @@ mod tests {
             let test = "worker::family::tests::events_of_later_threads_and_of_children_are_counted";
             return skip::note(test, "may not count at all");
         }
-        let own = usage::thread_usage().unwrap();
         let before = family.before(&[]);
+        let own = usage::thread_usage().unwrap();
         let threads = [(); THREADS].map(|()| {
             let cpus = cpus.clone();
             std::thread::spawn(move || rests_nowhere(&cpus))
@@ -455,8 +455,8 @@ mod tests {
         let field = |place: usize| told.rows()[0][place].load(Ordering::SeqCst);
         let [minor_faults, voluntary_switches, involuntary_switches] = [0, 1, 2].map(field);
         let child = ThreadUsage { minor_faults, voluntary_switches, involuntary_switches, ..own };
-        let after = family.after(&[]);
         let now = usage::thread_usage().unwrap();
+        let after = family.after(&[]);
         let counts = family.between([&before, &after]);
         charged.push(child);
         let sum =
