@@ -26,9 +26,8 @@ pub(crate) struct Bound {
     /// there into the caches and out again too, which who reads into a buffer that stays in
     /// cache does not.
     slack: f64,
-    /// By which share the middle one of the pieces is slower than the best, which counts;
-    /// null where that was not looked at.
-    pub(crate) spread: Option<f64>,
+    /// By which share the middle one of the pieces is slower than the best, which counts.
+    pub(crate) spread: f64,
 }
 
 impl Bound {
@@ -57,10 +56,10 @@ impl Bound {
 
     /// `, a bound taken …` where its pieces differ.
     pub(crate) fn mark(&self) -> String {
-        let wide = self.spread.filter(|spread| *spread > SPREAD_MAX);
-        wide.map_or_else(String::new, |spread| {
-            format!(", the best of pieces of which the middle one is {} slower", percent(spread))
-        })
+        if self.spread <= SPREAD_MAX {
+            return String::new();
+        }
+        format!(", the best of pieces of which the middle one is {} slower", percent(self.spread))
     }
 }
 
@@ -116,30 +115,30 @@ fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
     let pick = |hot: f64, cold: f64| if fits { hot } else { cold };
     let (scan, copy, spread) = match threads {
         1 => (
-            c.costs.as_ref().map(|c| pick(c.scan_hot_bytes_per_s, c.scan_cold_bytes_per_s)),
+            pick(c.costs.scan_hot_bytes_per_s, c.costs.scan_cold_bytes_per_s),
             pick(c.memcpy_hot_bytes_per_s, c.memcpy_cold_bytes_per_s),
-            c.spread.map(|spread| spread.one),
+            c.spread.one,
         ),
         _ => (
-            c.costs.as_ref().map(|c| pick(c.scan_hot_all_bytes_per_s, c.scan_cold_all_bytes_per_s)),
+            pick(c.costs.scan_hot_all_bytes_per_s, c.costs.scan_cold_all_bytes_per_s),
             pick(c.memcpy_hot_all_bytes_per_s, c.memcpy_cold_all_bytes_per_s),
-            c.spread.map(|spread| spread.all),
+            c.spread.all,
         ),
     };
     let place = if fits { "in cache" } else { "out of cache" };
     let copies = run.header.plan.copy().is_some();
-    let named = |what: &str, bytes_per_s: f64, spread: Option<f64>| Bound {
+    let named = |what: &str, bytes_per_s: f64, spread: f64| Bound {
         name: format!("{what} {place}"),
         bytes_per_s,
         slack: if what == COPY && !copies { COPY_SLACK } else { 1.0 },
         spread,
     };
     // Who writes looks at nothing.
-    let scan = scan.filter(|_| run.header.plan.write().is_none());
-    let of_scan = spread.map(|spread| pick(spread.scan_hot, spread.scan_cold));
-    let of_copy = spread.map(|spread| pick(spread.copy_hot, spread.copy_cold));
-    let scan = scan.map(|scan| named("memory scan", scan, of_scan)).into_iter();
-    let both = scan.chain([named(COPY, copy, of_copy)]);
+    let looks = run.header.plan.write().is_none();
+    let scan = looks
+        .then(|| named("memory scan", scan, pick(spread.scan_hot, spread.scan_cold)))
+        .into_iter();
+    let both = scan.chain([named(COPY, copy, pick(spread.copy_hot, spread.copy_cold))]);
     both.filter(|bound| bound.bytes_per_s > 0.0).collect()
 }
 
@@ -152,7 +151,7 @@ mod tests {
     }
 
     fn of(slack: f64, rate: f64, half: f64, spread: f64) -> String {
-        let (name, spread) = ("memory copy".to_owned(), Some(spread));
+        let name = "memory copy".to_owned();
         let bound = Bound { name, bytes_per_s: 1e10, slack, spread };
         let interval = Some(Interval { low: rate - half, high: rate + half });
         bound.of(&Estimate { value: rate, interval, n: 3 })

@@ -335,7 +335,8 @@ fn what_a_lock_file_or_a_database_says_is_no_command_to_the_terminal() {
     assert!(busy.contains("owned") && !busy.contains('\x1b'), "{busy:?}");
     drop(held);
     let edited = rusqlite::Connection::open(&db).unwrap();
-    edited.execute("UPDATE run_end SET stopped_by = ?", ["\x1b]0;owned\x07"]).unwrap();
+    let sql = "UPDATE run_end SET run_end_json = json_set(run_end_json, '$.stopped_by', ?)";
+    edited.execute(sql, ["\x1b]0;owned\x07"]).unwrap();
     for line in ["runs", "show last", "report last", "export last"] {
         let done = place.run(&format!("{line} --db {db}"));
         let said = done.stdout + &done.stderr;

@@ -140,7 +140,7 @@ fn a_whole_run_goes_through_a_file_without_loss() {
     let (place, _) = three_hosts();
     let line = "export aa000001 --format json --rows all";
     let text = place.run(line).stdout;
-    assert!(text.starts_with("{\"format\":\"iolens-run\",\"version\":1,"), "{text}");
+    assert!(text.starts_with("{\"format\":\"iolens-run\",\"version\":2,"), "{text}");
     let file = place.path("moved.jsonl");
     std::fs::write(&file, &text).unwrap();
     let other = place.path("other.db");

@@ -187,15 +187,13 @@ fn calibration(run: &Run) -> Markup {
     let c = &run.header.calibration;
     let rate = |bytes_per_s: f64| format!("{} GB/s", three_digits(bytes_per_s / 1e9));
     let all = crate::words::threads(c.threads);
-    let costs = c.costs.as_ref();
-    let scans = costs.map(|costs| {
-        [
-            ("read in cache, ", "1 thread", costs.scan_hot_bytes_per_s),
-            ("read in cache, ", &all, costs.scan_hot_all_bytes_per_s),
-            ("read out of cache, ", "1 thread", costs.scan_cold_bytes_per_s),
-            ("read out of cache, ", &all, costs.scan_cold_all_bytes_per_s),
-        ]
-    });
+    let costs = &c.costs;
+    let scans = [
+        ("read in cache, ", "1 thread", costs.scan_hot_bytes_per_s),
+        ("read in cache, ", &all, costs.scan_hot_all_bytes_per_s),
+        ("read out of cache, ", "1 thread", costs.scan_cold_bytes_per_s),
+        ("read out of cache, ", &all, costs.scan_cold_all_bytes_per_s),
+    ];
     html! {
         div.group {
             h3 { "calibration" }
@@ -204,17 +202,17 @@ fn calibration(run: &Run) -> Markup {
                 dt { "memcpy in cache, " (&all) } dd { (rate(c.memcpy_hot_all_bytes_per_s)) }
                 dt { "memcpy out of cache, 1 thread" } dd { (rate(c.memcpy_cold_bytes_per_s)) }
                 dt { "memcpy out of cache, " (&all) } dd { (rate(c.memcpy_cold_all_bytes_per_s)) }
-                @for (what, by, bytes_per_s) in scans.into_iter().flatten() {
+                @for (what, by, bytes_per_s) in scans {
                     dt { (what) (by) } dd { (rate(bytes_per_s)) }
                 }
-                @if let Some(ns) = costs.and_then(|costs| costs.thread_start_ns) {
+                @if let Some(ns) = costs.thread_start_ns {
                     dt { "starting and joining a thread" } dd { (number::nanoseconds(ns)) }
                 }
-                @if let Some(ns) = costs.and_then(|costs| costs.counted_handover_ns) {
+                @if let Some(ns) = costs.counted_handover_ns {
                     dt { "handing a CPU to another thread, counters open" }
                     dd { (number::nanoseconds(ns)) }
                 }
-                @for switch in costs.iter().flat_map(|costs| &costs.switches) {
+                @for switch in &costs.switches {
                     dt { (handover(switch)) }
                     dd {
                         (number::nanoseconds(switch.handover_ns)) ", without the switch "

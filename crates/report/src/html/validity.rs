@@ -198,9 +198,8 @@ fn not_measured(told: &Told) -> Markup {
 fn harness(run: &Run, told: &Told) -> Markup {
     let calibration = &run.header.calibration;
     let ns = number::nanoseconds;
-    let costs = calibration.costs.as_ref();
-    let readings =
-        |of: fn(&Costs) -> Option<f64>| costs.and_then(of).map_or_else(|| NONE.to_owned(), ns);
+    let costs = &calibration.costs;
+    let known = |reading: Option<f64>| reading.map_or_else(|| NONE.to_owned(), ns);
     let [message, slice] = match run.header.plan.study() {
         Study::Net => {
             ["one message of a primitive that does nothing", "one slice of such a message"]
@@ -214,18 +213,15 @@ fn harness(run: &Run, told: &Told) -> Markup {
         }
         Study::Syscall => ["one call of the loop around nothing", "one slice of one such call"],
     };
-    let receipt = calibration.receipt_round_trip_ns.map_or_else(|| NONE.to_owned(), ns);
+    let receipt = known(calibration.receipt_round_trip_ns);
     let receipt = ("a receipt there and back, of which a slice holds one way", receipt);
     let mut rows = vec![
         (message, ns(calibration.harness_message_ns)),
         (slice, ns(calibration.harness_slice_ns)),
         ("one reading of the clock", ns(calibration.clock_read_ns)),
         ("one system call that does nothing (getppid)", ns(calibration.empty_call_ns)),
-        (
-            "readings next to the clock, at one edge of a slice",
-            readings(|costs| costs.inner_readings_ns),
-        ),
-        ("slower readings around them", readings(|costs| costs.outer_readings_ns)),
+        ("readings next to the clock, at one edge of a slice", known(costs.inner_readings_ns)),
+        ("slower readings around them", known(costs.outer_readings_ns)),
         ("counters, at each context switch of a thread", at_a_switch(costs)),
         ("reading counters, outside the clock", reading_counters(told)),
     ];
@@ -239,10 +235,9 @@ fn harness(run: &Run, told: &Told) -> Markup {
 }
 
 /// What open counters add to a hand-over of the CPU, from two hand-overs.
-fn at_a_switch(costs: Option<&Costs>) -> String {
-    let counted = costs.and_then(|costs| costs.counted_handover_ns);
-    let bare = costs.and_then(|costs| Some(costs.switches.first()?.handover_ns));
-    match counted.zip(bare) {
+fn at_a_switch(costs: &Costs) -> String {
+    let bare = costs.switches.first().map(|bare| bare.handover_ns);
+    match costs.counted_handover_ns.zip(bare) {
         Some((counted, bare)) => format!(
             "{} with them, {} without",
             number::nanoseconds(counted),
