@@ -31,7 +31,9 @@ pub(crate) trait Told: Serialize + DeserializeOwned + PartialEq + Clone {
 
 /// Declares which fields those are.
 macro_rules! own {
-    ($own:ident of $whole:ident, $facts:ident: $($name:ident: $type:ty $(where $varies:expr)?,)+) => {
+    ($own:ident of $whole:ident, $facts:ident:
+        $($name:ident: $type:ty $(where $varies:expr)?,)+
+    ) => {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
         pub(crate) struct $own {
             $(
