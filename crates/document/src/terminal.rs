@@ -1,7 +1,9 @@
 //! A screen as a terminal shows it. Colour repeats what words and marks say.
 
+use crate::fold;
 use crate::grid::{Grid, Row};
 use crate::screen::{Answer, Block, Label, Listing, Screen};
+use crate::section::{Fact, Node, Section};
 use crate::text::{Span, Text};
 use crate::wrap;
 
@@ -78,6 +80,100 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n\n") + "\n"
+}
+
+/// What stands below a screen: a heading for each section, its parts, an empty line between them.
+/// Drawings are left out.
+#[must_use]
+pub fn sections(all: &[Section], style: &Style) -> String {
+    let one = |section: &Section| {
+        let parts = nodes(&section.nodes, style);
+        if parts.is_empty() {
+            return String::new();
+        }
+        let heading = style.paint(BOLD, &section.heading.to_uppercase());
+        format!("{heading}\n{}\n", parts.join("\n"))
+    };
+    let drawn: Vec<String> = all.iter().map(one).filter(|part| !part.is_empty()).collect();
+    drawn.join("\n")
+}
+
+fn nodes(all: &[Node], style: &Style) -> Vec<String> {
+    let drawn = all.iter().filter_map(|one| node(one, style));
+    drawn.map(|part| part.trim_end().to_owned()).filter(|part| !part.is_empty()).collect()
+}
+
+/// Lines of a part; what follows a table or precedes one has an empty line between.
+fn node(node: &Node, style: &Style) -> Option<String> {
+    let said = |text: &Text| folded(text, style.columns() - 2, "  ");
+    Some(match node {
+        Node::Say(text) => said(text),
+        Node::Aside(text) => painted(&said(text), DIM, style),
+        Node::Alarm(text) => painted(&said(text), RED, style),
+        Node::List(all) => all.iter().map(said).collect::<Vec<_>>().join("\n"),
+        Node::Heading(words) => style.paint(BOLD, &fold::hanging(words, style.columns(), 2)),
+        Node::Screen(screen) => draw(screen, style),
+        Node::Table(table) => {
+            let caption = match table.caption.is_empty() {
+                true => String::new(),
+                false => {
+                    style.paint(BOLD, &fold::hanging(&table.caption, style.columns(), 2)) + "\n"
+                }
+            };
+            format!("{caption}{}\n", table.text(style.columns()))
+        }
+        Node::Block(block) => self::block(block, style) + "\n",
+        Node::Facts(all) => facts(all, style),
+        Node::Groups(all) => {
+            let group = |(name, inside): &(String, Vec<Node>)| {
+                format!("{}\n{}", style.paint(BOLD, name), nodes(inside, style).join("\n"))
+            };
+            all.iter().map(group).collect::<Vec<_>>().join("\n")
+        }
+        Node::Figure(_) | Node::Row(_) => return None,
+        Node::Fold(fold) => {
+            let inside = nodes(&fold.nodes, style);
+            if inside.is_empty() {
+                return None;
+            }
+            let summary = painted(&folded(&fold.summary, style.columns() - 2, "  "), BOLD, style);
+            format!("{}\n{}", summary.trim_start(), inside.join("\n"))
+        }
+        Node::Code(words) => words.lines().map(|line| format!("  {line}\n")).collect(),
+    })
+}
+
+fn painted(lines: &str, escape: &str, style: &Style) -> String {
+    lines.lines().map(|line| style.paint(escape, line)).collect::<Vec<_>>().join("\n")
+}
+
+/// A sentence, indented, in as many lines as it takes.
+fn folded(text: &Text, width: usize, indent: &str) -> String {
+    let lines = wrap::lines(std::slice::from_ref(text), SEPARATOR, width);
+    lines.iter().map(|line| format!("{indent}{}", plain(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// Characters of a name beside its value, at most.
+const NAME_MAX: usize = 24;
+
+/// Names and what they are, below each other.
+fn facts(all: &[Fact], style: &Style) -> String {
+    let longest = all.iter().map(|fact| fact.name.chars().count()).max().unwrap_or(0);
+    let wide = longest.min(NAME_MAX);
+    let one = |fact: &Fact| {
+        let lines = folded(&fact.value, style.columns().saturating_sub(wide + 4), "");
+        let mut lines = lines.lines();
+        let first = lines.next().unwrap_or_default();
+        let mut out = match fact.name.chars().count() > wide {
+            true => format!("  {}\n  {:<wide$}  {first}", fact.name, ""),
+            false => format!("  {:<wide$}  {first}", fact.name),
+        };
+        for line in lines {
+            out.push_str(&format!("\n  {:<wide$}  {line}", ""));
+        }
+        out
+    };
+    all.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
 fn plain(line: &[wrap::Word]) -> String {

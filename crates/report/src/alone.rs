@@ -9,7 +9,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Estimate, Plat
 
 use crate::number::{self, nanoseconds, percent};
 use crate::rates::{self, said};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::{results, words};
 
 /// Whether nothing is compared in any of these cells.
@@ -84,7 +84,7 @@ pub(crate) fn table(run: &Run, analysis: &Analysis) -> Table {
             let row: Vec<Entry> = vec![
                 std::mem::take(&mut name).into(),
                 cell.cell.size.to_string().into(),
-                Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone())),
+                Entry::toned(&arm.arm.label, crate::figure::style::tone(&arm.arm.primitive)),
                 rate(arm).map_or_else(String::new, |_| speed_of(run, arm)).into(),
                 time_of(run, arm).unwrap_or_default().into(),
                 cell.trials_used.to_string().into(),

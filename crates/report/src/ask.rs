@@ -1,6 +1,7 @@
 //! The answer to a question about one message: a sentence and a table for people, an object
 //! for programs. What it rests on is a run like any other.
 
+use iolens_document::fold;
 use iolens_model::family::Condition;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast};
@@ -11,7 +12,7 @@ pub use crate::answers::asked::Source;
 use crate::records;
 use crate::standing::{Candidate, Standing, standing};
 use crate::text::{self, BOLD, DIM, Style};
-use crate::{json, results, wrap};
+use crate::{json, results};
 
 /// A question with the run that answers it.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +69,7 @@ pub fn text(answer: &Answer<'_>, style: &Style) -> String {
          ends; above 1 the arm is faster, or cheaper.",
         plan.baseline
     );
-    out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
+    out.push_str(&style.paint(DIM, &fold::hanging(&reading, style.columns(), 0)));
     out.push('\n');
     for sentence in after {
         text::push_sentence(&mut out, sentence, style);

@@ -1,6 +1,7 @@
 //! Two runs against each other: what a terminal, a pull request and a program read of a
 //! [`Comparison`]. What differs between the runs besides their numbers always comes first.
 
+use iolens_document::fold;
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::run::RunHeader;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::answers::{Kind, Sentence};
 use crate::text::{BOLD, Style};
-use crate::{json, text, words, wrap};
+use crate::{json, text, words};
 
 mod markdown;
 mod sentences;
@@ -89,7 +90,7 @@ fn label(arm: &ArmChange) -> &str {
 #[must_use]
 pub fn text(compared: &Compared<'_>, style: &Style) -> String {
     let width = style.columns();
-    let mut out = style.paint(BOLD, &wrap::hanging(&compared.title(), width, 2));
+    let mut out = style.paint(BOLD, &fold::hanging(&compared.title(), width, 2));
     out.push('\n');
     let inputs = tables::inputs(compared);
     if inputs.rows.is_empty() {
@@ -113,7 +114,7 @@ pub fn text(compared: &Compared<'_>, style: &Style) -> String {
     if !missing.is_empty() {
         out.push('\n');
         for line in &missing {
-            out.push_str(&wrap::hanging(line, width, 2));
+            out.push_str(&fold::hanging(line, width, 2));
             out.push('\n');
         }
     }

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::number;
 use crate::table::{Column, Entry, Table, Tone};
 use crate::text::Style;
-use crate::wrap;
+use iolens_document::fold;
 
 /// A difference is worth a word from this part of the other arm's CPU time on.
 const WORTH_SAYING: f64 = 0.02;
@@ -34,7 +34,7 @@ pub fn text(explanation: &Explanation, analysis: &Analysis, style: &Style) -> St
     let attribution = &explanation.attribution;
     let mut out = format!("{}\n\n", title(explanation));
     for sentence in sentences(explanation) {
-        out.push_str(&wrap::hanging(&sentence, style.width, 2));
+        out.push_str(&fold::hanging(&sentence, style.width, 2));
         out.push_str("\n\n");
     }
     for scope in Scope::ALL {
@@ -45,11 +45,11 @@ pub fn text(explanation: &Explanation, analysis: &Analysis, style: &Style) -> St
     out.push_str("Functions in which the CPU was most often, both ends:\n");
     for arm in &attribution.arms {
         let line = format!("{}: {}", arm.shown(), functions(&arm.both));
-        out.push_str(&wrap::hanging(&line, style.width, 2));
+        out.push_str(&fold::hanging(&line, style.width, 2));
         out.push('\n');
     }
     for line in cautions(explanation, analysis) {
-        out.push_str(&format!("\n{}\n", wrap::hanging(&line, style.width, 2)));
+        out.push_str(&format!("\n{}\n", fold::hanging(&line, style.width, 2)));
     }
     out
 }

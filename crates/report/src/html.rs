@@ -1,10 +1,11 @@
 //! One self-contained page: no network, no script, light and dark, printable.
 //! Sections in the order in which a reader needs them, one file each.
 
+use iolens_document::Page;
 use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use crate::number;
 use crate::words;
@@ -26,8 +27,6 @@ mod servers;
 mod validity;
 
 pub use merged::merged;
-
-const STYLE: &str = include_str!("html/style.css");
 
 /// The page.
 #[must_use]
@@ -74,26 +73,14 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
 
 /// A page of these parts.
 fn document(build: &str, title: &str, header: &Markup, main: &Markup, footer: &str) -> String {
-    let style = format!("{STYLE}\n{}", crate::figure::page_style());
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content=(build);
-                title { (title) }
-                style { (PreEscaped(style)) }
-            }
-            body {
-                (header)
-                main { (main) }
-                footer { p { (footer) } }
-            }
-        }
+    let page = Page {
+        generator: build.to_owned(),
+        title: title.to_owned(),
+        style: crate::figure::page_style(),
+        footer: footer.to_owned(),
+        ..Page::default()
     };
-    without_optional_tags(&page.into_string())
+    iolens_document::html::shell(&page, header, main)
 }
 
 /// The sections of a run of `net`. It can have so many figures that not all have room.
@@ -129,13 +116,6 @@ const BYTES_MAX: usize = 2_000_000;
 /// Bytes of what is around the sections of one: style, heading, words, and the headings
 /// within the section of figures.
 const AROUND_BYTES: usize = 60_000;
-
-/// HTML lets these end tags go where the next one begins, and a page of many
-/// cells has a hundred thousand of them (HTML, 13.1.2.4 optional tags).
-fn without_optional_tags(page: &str) -> String {
-    const OPTIONAL: [&str; 5] = ["</td>", "</tr>", "</dd>", "</dt>", "</li>"];
-    OPTIONAL.iter().fold(page.to_owned(), |page, tag| page.replace(tag, ""))
-}
 
 fn title(run: &Run) -> String {
     let name = run.header.name.as_deref().unwrap_or(&run.header.id);

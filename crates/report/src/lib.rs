@@ -26,18 +26,18 @@ pub mod rates;
 pub mod screen;
 pub mod served;
 mod servers;
-pub mod table;
 pub mod text;
 pub mod transfer;
 pub mod tune;
 pub mod upkeep;
+
+pub use iolens_document::table;
 
 mod alone;
 mod arm_facts;
 mod arms;
 mod bounds;
 mod calls;
-mod markdown;
 mod number;
 mod parts;
 mod records;
@@ -45,7 +45,6 @@ mod results;
 mod standing;
 mod totals;
 mod words;
-mod wrap;
 mod writes;
 
 #[cfg(test)]

@@ -137,9 +137,10 @@ fn fill(details: &[Detail], cells: &[&CellAnalysis]) -> Table {
             let note = beside(cell, arm).map(|said| table.note(&said));
             let entry = |&detail: &Detail| match detail {
                 Detail::Size if i == 0 => cell.cell.size.to_string().into(),
-                Detail::Arm => {
-                    Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
-                }
+                Detail::Arm => Entry {
+                    note,
+                    ..Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
+                },
                 Detail::Goodput => goodput(arm, unit),
                 Detail::Interval => goodput_interval(arm, unit),
                 other => self::entry(other, arm),

@@ -21,7 +21,7 @@ use crate::screen::After;
 use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
 use crate::words;
-use crate::wrap;
+use iolens_document::fold;
 
 mod calls;
 mod files;
@@ -91,13 +91,13 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push_str(&table.text(style.columns()));
     }
     if !beside.is_empty() {
-        let reading = wrap::hanging(results::RECEIVERS_READ, style.columns(), 0);
+        let reading = fold::hanging(results::RECEIVERS_READ, style.columns(), 0);
         out.push_str(&style.paint(DIM, &reading));
         out.push('\n');
     }
     out.push('\n');
     let reading = reading(run, analysis);
-    out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
+    out.push_str(&style.paint(DIM, &fold::hanging(&reading, style.columns(), 0)));
     out.push('\n');
     for sentence in after {
         push_sentence(&mut out, sentence, style);
@@ -108,7 +108,7 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
 /// What zero-copy arms have under way, below the table with their rows.
 fn push_in_flight(out: &mut String, cells: &[&CellAnalysis], analysis: &Analysis, style: &Style) {
     if let Some(said) = results::in_flight(cells, &analysis.told) {
-        out.push_str(&style.paint(DIM, &wrap::hanging(&said, style.columns(), 0)));
+        out.push_str(&style.paint(DIM, &fold::hanging(&said, style.columns(), 0)));
         out.push('\n');
     }
 }
@@ -139,7 +139,7 @@ fn reading(run: &Run, analysis: &Analysis) -> String {
 
 /// What stands above a table.
 pub(crate) fn heading(text: &str, style: &Style) -> String {
-    style.paint(BOLD, &wrap::hanging(text, style.columns(), 2))
+    style.paint(BOLD, &fold::hanging(text, style.columns(), 2))
 }
 
 /// The sentences that answer, with a line between those of different kinds; returns
@@ -165,7 +165,7 @@ pub(crate) fn push_answers<'a>(
 }
 
 pub(crate) fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
-    let folded = wrap::hanging(&sentence.text, style.columns(), 2);
+    let folded = fold::hanging(&sentence.text, style.columns(), 2);
     let painted = match sentence.kind {
         Kind::Alarm => style.paint(RED, &folded),
         Kind::Headline => style.paint(BOLD, &folded),
@@ -218,16 +218,16 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         number::percent(analysis.delta)
     ));
     for sentence in results::decided(cell, &analysis.told) {
-        out.push_str(&wrap::hanging(&sentence, style.columns(), 2));
+        out.push_str(&fold::hanging(&sentence, style.columns(), 2));
         out.push('\n');
     }
     for fact in arm_facts::of(&analysis.told, Some(&cell.cell)) {
         let line = format!("{}: {} {}", fact.arm, fact.name, fact.values.join(", "));
-        out.push_str(&wrap::hanging(&line, style.columns(), 2));
+        out.push_str(&fold::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
     for note in &cell.notes {
-        out.push_str(&wrap::hanging(&format!("note: {note}"), style.columns(), 2));
+        out.push_str(&fold::hanging(&format!("note: {note}"), style.columns(), 2));
         out.push('\n');
     }
     out.push('\n');
@@ -257,7 +257,7 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
     out.push_str(&style.paint(BOLD, &arm.shown_label()));
     out.push('\n');
     let mut line = |text: String| {
-        out.push_str(&wrap::hanging(&format!("  {text}"), style.columns(), 4));
+        out.push_str(&fold::hanging(&format!("  {text}"), style.columns(), 4));
         out.push('\n');
     };
     if let Some(reason) = &arm.reason {

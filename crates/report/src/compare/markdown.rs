@@ -4,7 +4,7 @@
 use super::tables::{self, Rows};
 use super::{Compared, sentences};
 use crate::answers::{Kind, Sentence};
-use crate::markdown::{escaped, folded};
+use iolens_document::markdown::{escaped, folded};
 
 /// The whole comment.
 #[must_use]

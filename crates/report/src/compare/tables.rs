@@ -233,7 +233,7 @@ fn fill(
             let entry = |&detail: &Detail| match detail {
                 Detail::Size if i == 0 => cell.cell.size.to_string().into(),
                 Detail::Arm => {
-                    let tone = Tone::Arm(arm.arm.primitive.clone());
+                    let tone = crate::figure::style::tone(&arm.arm.primitive);
                     Entry { note, ..Entry::toned(label(arm), tone) }
                 }
                 other => other.entry(arm),

@@ -13,7 +13,7 @@ use super::scale::Scale;
 use super::{Figure, Group, Paper, Sweep, style};
 use crate::parts::Part;
 use crate::servers::searches::{self, Found};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// The figures of the models of an analysis, one for each goal and place.
@@ -149,8 +149,10 @@ fn table(run: &Run, place: &[Found], percentile: Percentile) -> Table {
         let subject = words::subject(&run.header, &found.cell);
         for answer in &found.answers {
             for (i, level) in answer.levels.iter().enumerate() {
-                let label =
-                    Entry::toned(&*answer.arm.label, Tone::Arm(answer.arm.primitive.clone()));
+                let label = Entry::toned(
+                    &*answer.arm.label,
+                    crate::figure::style::tone(&answer.arm.primitive),
+                );
                 let value = level.value_ns.map(|ns| ns.0 as f64 / 1e3);
                 let row = vec![
                     subject.clone().into(),

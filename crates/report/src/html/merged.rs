@@ -182,7 +182,7 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
         false => contrast.verdict.word().to_owned(),
     });
     let n = contrast.map(|contrast| contrast.n.to_string());
-    let label = Tone::Arm(arm.arm.primitive.clone());
+    let label = crate::figure::style::tone(&arm.arm.primitive);
     vec![
         host(&run.header).into(),
         run.header.id.as_str().into(),

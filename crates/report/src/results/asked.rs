@@ -6,7 +6,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis};
 use super::{Detail, beside, entry, label};
 use crate::number;
 use crate::rates::Unit;
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,9 +92,10 @@ fn fill(parts: &[Part], cell: &CellAnalysis) -> Table {
     for (arm, by_cpu) in cell.arms.iter().zip(&by_cpu.arms) {
         let note = beside(cell, arm).map(|said| table.note(&said));
         let entry = |&part: &Part| match part {
-            Part::Of(Detail::Arm) => {
-                Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
-            }
+            Part::Of(Detail::Arm) => Entry {
+                note,
+                ..Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
+            },
             Part::Of(Detail::Goodput) => super::goodput(arm, unit),
             other => other.entry(arm, by_cpu),
         };

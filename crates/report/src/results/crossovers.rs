@@ -5,7 +5,7 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
 use crate::answers::crossing::{self, Brief};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 
 /// Curves up to which each is named.
 const NAMED: usize = 2;
@@ -46,7 +46,7 @@ pub(crate) fn crossovers(run: &Run, analysis: &Analysis, all: bool) -> Table {
     for (brief, curves) in &rows {
         let is_new = before.replace(&brief.pair) != Some(&brief.pair);
         let arm = |text: &str, primitive: &str| match is_new {
-            true => Entry::toned(text, Tone::Arm(primitive.to_owned())),
+            true => Entry::toned(text, crate::figure::style::tone(&primitive)),
             false => Entry::default(),
         };
         let row = vec![

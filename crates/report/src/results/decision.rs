@@ -83,7 +83,7 @@ fn stretches<'a>(cells: &[&'a CellAnalysis], delta: f64) -> Vec<Stretch<'a>> {
 impl Stretch<'_> {
     fn entries(&self, curve: String) -> Vec<Entry> {
         let tone = match self.primitive {
-            Some(primitive) => Tone::Arm(primitive.to_owned()),
+            Some(primitive) => crate::figure::style::tone(&primitive),
             None => Tone::Faint,
         };
         vec![

@@ -13,7 +13,7 @@ use super::{Detail, entry, interval_text, label, remark};
 use crate::arms::span;
 use crate::number::{self, NONE, count, percent};
 use crate::rates::Unit;
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 
 /// A figure that a table has a column for where any arm has it.
 struct Figure {
@@ -84,7 +84,7 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
 }
 
 fn name(arm: &ArmAnalysis) -> Entry {
-    Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone()))
+    Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
 }
 
 /// The least and the most of the trials behind the number; nothing for an arm

@@ -68,7 +68,7 @@ fn table(plan: &Plan, cells: &[&CellAnalysis], with_width: bool) -> Table {
     columns.extend(cells.iter().map(size));
     let mut table = Table::new("", columns);
     for (family, labels) in families(cells) {
-        let mut heading = vec![Entry::toned(parts::name(family), Tone::Family(parts::id(family)))];
+        let mut heading = vec![Entry::toned(parts::name(family), Tone::Group)];
         heading.resize(cells.len() + 1, Entry::default());
         table.push(heading);
         for label in &labels {
@@ -96,7 +96,7 @@ fn row(
     // Copied at one size is copied.
     let shown = shown.max_by_key(String::len).unwrap_or_default();
     let primitive = arms.iter().flatten().next().map_or(label, |arm| &arm.arm.primitive);
-    let mut row = vec![Entry::toned(format!(" {shown}"), Tone::Arm(primitive.to_owned()))];
+    let mut row = vec![Entry::toned(format!(" {shown}"), crate::figure::style::tone(&primitive))];
     row.extend(arms.iter().zip(cells).map(|(arm, cell)| match arm {
         Some(arm) => entry(plan, arm, best(cell, family) == Some(label), with_width),
         None => Entry::toned(NONE, Tone::Faint),
@@ -185,7 +185,7 @@ pub(crate) fn cheapest(plan: &Plan, analysis: &Analysis, each: Each) -> Table {
                 let mut row: Vec<Entry> = vec![curve.into()];
                 if each == Each::Family {
                     let name = if i == 0 { parts::name(family) } else { "" };
-                    row.push(Entry::toned(name, Tone::Family(parts::id(family))));
+                    row.push(Entry::toned(name, Tone::Group));
                 }
                 row.extend(kind.entries(cells.len()));
                 if std::mem::take(&mut first) { table.push_group(row) } else { table.push(row) }
@@ -262,7 +262,7 @@ impl Kind {
             true => ratio(low),
             false => format!("{} to {}", ratio(low), ratio(high)),
         };
-        [message.into(), Entry::toned(text, Tone::Arm(primitive.clone())), ratios.into()]
+        [message.into(), Entry::toned(text, crate::figure::style::tone(&primitive)), ratios.into()]
     }
 }
 

@@ -125,9 +125,10 @@ fn fill(run: &Run, told: &Told, parts: &[Part], cells: &[&CellAnalysis], unit: U
             let one = |&part: &Part| match part {
                 Part::Size if i == 0 => cell.cell.size.to_string().into(),
                 Part::Size => Entry::default(),
-                Part::Engine => {
-                    Entry { note, ..Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())) }
-                }
+                Part::Engine => Entry {
+                    note,
+                    ..Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
+                },
                 // What moves no bytes has no rate.
                 Part::Rate => {
                     let rate = figures.and_then(|f| f.read_bytes_per_s);
@@ -196,7 +197,7 @@ pub(crate) fn further(run: &Run, cell: &CellAnalysis) -> Table {
         let figures = arm.figures.as_ref();
         let rate = figures.and_then(|f| f.read_bytes_per_s);
         let mut row = vec![
-            Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
+            Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive)),
             interval_text(rate, unit.size).into(),
         ];
         row.extend(shown.iter().map(|(.., of)| {
@@ -222,7 +223,7 @@ pub(crate) fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
     for worth in files::caching(run, analysis) {
         let row = vec![
             worth.cell.size.to_string().into(),
-            Entry::toned(&worth.label, Tone::Arm(worth.primitive.clone())),
+            Entry::toned(&worth.label, crate::figure::style::tone(&worth.primitive)),
             files::times(&worth.ratio).into(),
             files::without_cache(run, &worth.cell).into(),
         ];
@@ -258,7 +259,7 @@ pub(crate) fn durable(run: &Run, analysis: &Analysis) -> Option<Table> {
                 let row = vec![
                     std::mem::take(&mut name).into(),
                     size.into(),
-                    Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
+                    Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive)),
                     writes::time(&time).into(),
                     over.map_or_else(|| NONE.to_owned(), |over| files::times(&over)).into(),
                 ];
@@ -288,7 +289,10 @@ pub(crate) fn cost_models(run: &Run, analysis: &Analysis) -> Option<Table> {
         let curve = if begins { words::curve(&run.header, &model.curve) } else { String::new() };
         let mut row: Vec<Entry> = vec![
             curve.into(),
-            Entry::toned(&model.label, Tone::Arm(files::primitive(analysis, &model.label))),
+            Entry::toned(
+                &model.label,
+                crate::figure::style::tone(&files::primitive(analysis, &model.label)),
+            ),
         ];
         row.extend(fitted(model));
         if begins { table.push_group(row) } else { table.push(row) }
@@ -306,7 +310,7 @@ pub(crate) fn fits(run: &Run, analysis: &Analysis) -> Vec<Table> {
             tables.push((&model.curve, Table::new(caption, narrow())));
         }
         let Some((_, table)) = tables.last_mut() else { continue };
-        let engine = Tone::Arm(files::primitive(analysis, &model.label));
+        let engine = crate::figure::style::tone(&files::primitive(analysis, &model.label));
         let [fixed, bandwidth, ..] = fitted(model);
         let knee = files::rounded_bytes(model.half_size_bytes.value);
         let holds = match model.breaks_at {

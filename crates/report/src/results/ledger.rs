@@ -11,7 +11,7 @@ use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis};
 use super::interval_text;
 use crate::arms::{self, Shares};
 use crate::number::{NONE, copies};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// One row per arm, for each receiver. Copies that differ between cells are
@@ -67,7 +67,8 @@ fn row<'a>(
     };
     let shares = Shares::of(cells.clone(), &arm.arm.label);
     let path = arms::path(run, &arm.arm.primitive, receiver);
-    let mut row = vec![Entry::toned(arm.shown_label(), Tone::Arm(arm.arm.primitive.clone()))];
+    let mut row =
+        vec![Entry::toned(arm.shown_label(), crate::figure::style::tone(&arm.arm.primitive))];
     let topologies = run.header.plan.topologies();
     let count = |kind| Entry::from(count(path.as_ref(), kind, shares, topologies));
     row.extend(Kind::ALL.map(count));

@@ -125,7 +125,7 @@ pub(crate) fn isolated(run: &Run, analysis: &Analysis) -> Table {
             let Some(alone) = &arm.isolated else { continue };
             table.push(vec![
                 words::subject(&run.header, &cell.cell).into(),
-                Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone())),
+                Entry::toned(&arm.arm.label, crate::figure::style::tone(&arm.arm.primitive)),
                 arm.contrast.as_ref().map_or_else(|| NONE.to_owned(), number::contrast).into(),
                 number::contrast(alone).into(),
                 alone.n.to_string().into(),

@@ -1,6 +1,6 @@
 //! Values of methods in settings, as the tables of a screen have them.
 
-use iolens_document::{Cell as Entry, Factor, Head, MatrixRow, Section, Text};
+use iolens_document::{Cell as Entry, Factor, Head, MatrixRow, MatrixSection, Text};
 use iolens_model::arm::Role;
 use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
@@ -68,7 +68,7 @@ pub(super) fn section(
     methods: &[&ArmAnalysis],
     measure: &Measure,
     marks: &mut Marks,
-) -> Section {
+) -> MatrixSection {
     let quick = run.header.plan.quick;
     let mut curves: Vec<_> = cells.iter().map(|cell| cell.cell.curve()).collect();
     curves.dedup();
@@ -94,7 +94,7 @@ pub(super) fn section(
             marks.same |= *mark == SAME;
         }
     }
-    Section { title: measure.title.clone(), rows, is_compared: measure.is_compared }
+    MatrixSection { title: measure.title.clone(), rows, is_compared: measure.is_compared }
 }
 
 pub(super) const UNDECIDED: &str = "?";

@@ -167,7 +167,8 @@ pub(crate) fn per_request(cell: &CellAnalysis) -> Option<Table> {
             };
             value.map_or_else(|| NONE.to_owned(), three_digits).into()
         };
-        let mut entries = vec![Entry::toned(&arm.arm.label, Tone::Arm(arm.arm.primitive.clone()))];
+        let mut entries =
+            vec![Entry::toned(&arm.arm.label, crate::figure::style::tone(&arm.arm.primitive))];
         entries.extend(rows.iter().map(value));
         table.push(entries);
     }

@@ -128,7 +128,7 @@ fn row(load: &str, steps: &[Step]) -> Vec<Entry> {
     let digits = |value: f64| optional(Some(value));
     let choice = steps.first().map(|step| step.choice.clone()).unwrap_or_default();
     let tone = match bests().next() {
-        Some(best) => Tone::Arm(best.primitive.clone()),
+        Some(best) => crate::figure::style::tone(&best.primitive),
         None => Tone::Faint,
     };
     vec![

@@ -11,7 +11,7 @@ use iolens_stats::search::{self, Answer, CLIMB, Ended, LOW_SHARE, Level, STEP};
 
 use crate::answers::{Kind, Sentence};
 use crate::number::{NONE, list, percent};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// What was found of one goal in one cell: the highest rate first, those without one last.
@@ -171,7 +171,8 @@ fn table(run: &Run, found: &Found) -> Table {
     let mut table = Table::new(format!("{subject}: {}", name(found.goal)), columns);
     for answer in &found.answers {
         let note = note(answer).map(|note| table.note(&note));
-        let label = Entry::toned(&*answer.arm.label, Tone::Arm(answer.arm.primitive.clone()));
+        let label =
+            Entry::toned(&*answer.arm.label, crate::figure::style::tone(&answer.arm.primitive));
         let (kept, broken) = (answer.kept_per_s, answer.broken_per_s);
         table.push(vec![
             Entry { note, ..label },

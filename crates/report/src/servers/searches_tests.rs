@@ -120,7 +120,7 @@ fn what_was_found_in_words_and_tables() {
     let at = lines.iter().position(begins).expect("a table of a search");
     let said: Vec<String> = searches::sentences(&run, &analysis)
         .into_iter()
-        .map(|sentence| crate::wrap::hanging(&sentence.text, 80, 2))
+        .map(|sentence| iolens_document::fold::hanging(&sentence.text, 80, 2))
         .collect();
     let is_beyond = |line: &&str| line.starts_with("server CPU:");
     let end = lines.iter().position(is_beyond).expect("how tables are read");

@@ -59,7 +59,9 @@ impl Detail {
         let value = |metric: &Metric| read(metric, arm).map(|estimate| estimate.value);
         match self {
             Detail::Model if arm.status != Status::Ok => Entry::toned(label(arm), Tone::Faint),
-            Detail::Model => Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
+            Detail::Model => {
+                Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
+            }
             Detail::Rate => optional(value(&THROUGHPUT)).into(),
             Detail::Cost => interval_text(read(&COST, arm), 1.0).into(),
             Detail::Ratio => ratio_entry(arm),
@@ -249,7 +251,7 @@ pub(crate) fn further(cell: &CellAnalysis) -> Option<Table> {
             times.map_or_else(|| NONE.to_owned(), |times| percentile(times, times.p99_ns, 0.99))
         };
         table.push(vec![
-            Entry::toned(label(arm), Tone::Arm(arm.arm.primitive.clone())),
+            Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive)),
             interval_text(Some(times.mean_ns), 1e3).into(),
             percentile(times, times.p50_ns, 0.5).into(),
             p99(Some(times)).into(),

@@ -5,8 +5,8 @@ use iolens_stats::analysis::Analysis;
 
 use super::{BOLD, DIM, Style, painted, push_answers, push_sentence};
 use crate::results::{self, files};
-use crate::wrap;
 use crate::{alone, answers, copying};
+use iolens_document::fold;
 
 /// Sentences, then one table per curve.
 pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
@@ -23,7 +23,7 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let tables = [files::durable(run, analysis), crate::files::drops_table(run)];
     for table in tables.into_iter().flatten().chain(files::fits(run, analysis)) {
         out.push('\n');
-        out.push_str(&style.paint(BOLD, &wrap::hanging(&table.caption, style.columns(), 0)));
+        out.push_str(&style.paint(BOLD, &fold::hanging(&table.caption, style.columns(), 0)));
         out.push('\n');
         out.push_str(&table.text(style.columns()));
     }
@@ -62,7 +62,7 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     };
     let cpu = crate::files::CPU_READ;
     let reading = format!("{reading} CPU: {cpu}.{verdicts}");
-    out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
+    out.push_str(&style.paint(DIM, &fold::hanging(&reading, style.columns(), 0)));
     out.push('\n');
     for sentence in after {
         push_sentence(&mut out, sentence, style);

@@ -8,7 +8,7 @@ use super::{DIM, Style, push_sentence};
 use crate::answers::{self, Kind, Sentence};
 use crate::results::{self, Each};
 use crate::table::Table;
-use crate::wrap;
+use iolens_document::fold;
 
 /// Curves up to which each has its sentence, and a row for every family.
 const CURVES: usize = 4;
@@ -60,7 +60,7 @@ fn closing(run: &Run, missing: usize, style: &Style) -> String {
          sentence: `iolens show {} --all`; figures by family stand in the report.",
         run.header.id
     );
-    wrap::hanging(&more, style.columns(), 2) + "\n"
+    fold::hanging(&more, style.columns(), 2) + "\n"
 }
 
 /// What stands below the tables.
@@ -78,7 +78,7 @@ fn push_ratios(
 ) -> usize {
     let plan = &run.header.plan;
     let curves = results::curves(analysis);
-    let reading = wrap::hanging(&results::ratios_read(plan), style.columns(), 0);
+    let reading = fold::hanging(&results::ratios_read(plan), style.columns(), 0);
     let mut used = reading.lines().count();
     let mut shown = 0;
     for (curve, cells) in &curves {

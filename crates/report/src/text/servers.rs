@@ -7,7 +7,7 @@ use super::{DIM, Style, painted, push_answers, push_sentence};
 use crate::answers;
 use crate::servers::{self, Kinds, searches};
 use crate::table::Table;
-use crate::wrap;
+use iolens_document::fold;
 
 /// Sentences, then one table per cell.
 pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
@@ -33,7 +33,7 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     };
     let reading = format!("{}{verdicts}", servers::reading(run));
     for reading in std::iter::once(reading).chain(searches::reading(run)) {
-        out.push_str(&style.paint(DIM, &wrap::hanging(&reading, style.columns(), 0)));
+        out.push_str(&style.paint(DIM, &fold::hanging(&reading, style.columns(), 0)));
         out.push('\n');
     }
     for sentence in after {
@@ -53,7 +53,7 @@ pub(super) fn push_table(
     let table = servers::by_cost(run, kinds, cell, style.columns());
     push_caption(out, &table, style);
     for line in servers::offered(kinds, cell) {
-        out.push_str(&wrap::hanging(&line, style.columns(), 2));
+        out.push_str(&fold::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
     out.push_str(&painted(&table.text(style.columns()), style));

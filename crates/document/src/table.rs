@@ -32,22 +32,22 @@ pub struct Column {
 
 impl Column {
     /// A column of words.
-    pub(crate) fn left(name: &str, unit: &str) -> Column {
+    pub fn left(name: &str, unit: &str) -> Column {
         Column { name: name.into(), unit: unit.into(), align: Align::Left }
     }
 
     /// A column of sentences.
-    pub(crate) fn prose(name: &str) -> Column {
+    pub fn prose(name: &str) -> Column {
         Column { name: name.into(), unit: String::new(), align: Align::Prose }
     }
 
     /// A column of whole numbers.
-    pub(crate) fn right(name: &str, unit: &str) -> Column {
+    pub fn right(name: &str, unit: &str) -> Column {
         Column { name: name.into(), unit: unit.into(), align: Align::Right }
     }
 
     /// A column of numbers lined up on their decimal points.
-    pub(crate) fn decimal(name: &str, unit: &str) -> Column {
+    pub fn decimal(name: &str, unit: &str) -> Column {
         Column { name: name.into(), unit: unit.into(), align: Align::Decimal }
     }
 }
@@ -59,10 +59,10 @@ pub enum Tone {
     /// Nothing special.
     #[default]
     Plain,
-    /// An arm of this primitive.
-    Arm(String),
-    /// A family, by the word that selects it.
-    Family(&'static str),
+    /// A name that has this hue wherever it stands; what follows two blanks is no name.
+    Hue(&'static str),
+    /// The heading of a group of rows.
+    Group,
     /// A verdict.
     Verdict,
     /// Less important than its neighbours.
@@ -82,7 +82,7 @@ pub struct Entry {
 
 impl Entry {
     /// A cell with a tone.
-    pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Entry {
+    pub fn toned(text: impl Into<String>, tone: Tone) -> Entry {
         Entry { text: text.into(), note: None, tone }
     }
 }
@@ -117,22 +117,22 @@ pub struct Table {
 
 impl Table {
     /// An empty table.
-    pub(crate) fn new(caption: impl Into<String>, columns: Vec<Column>) -> Table {
+    pub fn new(caption: impl Into<String>, columns: Vec<Column>) -> Table {
         Table { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new() }
     }
 
     /// Adds a row to the current group.
-    pub(crate) fn push(&mut self, entries: Vec<Entry>) {
+    pub fn push(&mut self, entries: Vec<Entry>) {
         self.rows.push(Row { entries, starts_group: false });
     }
 
     /// Adds a row that begins a group.
-    pub(crate) fn push_group(&mut self, entries: Vec<Entry>) {
+    pub fn push_group(&mut self, entries: Vec<Entry>) {
         self.rows.push(Row { entries, starts_group: true });
     }
 
     /// The index of a footnote, which is added unless it is already there.
-    pub(crate) fn note(&mut self, text: &str) -> usize {
+    pub fn note(&mut self, text: &str) -> usize {
         if let Some(found) = self.notes.iter().position(|note| note == text) {
             return found;
         }
@@ -141,7 +141,7 @@ impl Table {
     }
 
     /// Characters of the widest line of rows.
-    pub(crate) fn width(&self) -> usize {
+    pub fn width(&self) -> usize {
         let widths = self.widths(&self.padded());
         widths.iter().sum::<usize>() + (2 * widths.len()).saturating_sub(1)
     }
@@ -164,7 +164,7 @@ impl Table {
         }
         for (i, note) in self.notes.iter().enumerate() {
             let mark = superscript(i);
-            out.push_str(&crate::wrap::hanging(&format!(" {mark} {note}"), width, 3));
+            out.push_str(&crate::fold::hanging(&format!(" {mark} {note}"), width, 3));
             out.push('\n');
         }
         out
@@ -311,33 +311,21 @@ fn entry_html(entry: &Entry, padded: &str) -> Markup {
     let pad = padded.chars().rev().take_while(|c| *c == ' ').count();
     html! {
         @match &entry.tone {
-            Tone::Arm(primitive) => {
-                (arm_html(primitive, &text))
-            }
-            Tone::Family(id) => {
-                @if !text.is_empty() { strong data-family=(id) { (text) } }
-            }
+            Tone::Hue(hue) => { (hued(hue, &text)) }
+            Tone::Group => { @if !text.is_empty() { strong { (text) } } }
             Tone::Verdict => { i class={ "v-" (text.to_lowercase()) } { (text) } }
             Tone::Faint => { span.faint { (text) } }
             Tone::Plain => { (text) }
         }
         @if let Some(note) = entry.note { sup { (note + 1) } }
-        (padding(&entry.text, pad))
+        (crate::html::pad(&entry.text, pad))
     }
 }
 
-/// Figure and punctuation spaces are as wide as a digit and a point, so the
-/// decimal points line up without a table trick.
-fn padding(text: &str, width: usize) -> String {
-    let points = usize::from(width > 0 && !text.contains('.'));
-    "\u{2008}".repeat(points) + &"\u{2007}".repeat(width - points)
-}
-
-/// An arm's name with its colour; what stands behind two blanks is no name.
-fn arm_html(primitive: &str, text: &str) -> Markup {
+/// A name with its colour.
+fn hued(hue: &str, text: &str) -> Markup {
     let text = text.trim_start();
     let (name, rest) = text.split_once("  ").unwrap_or((text, ""));
-    let hue = crate::figure::style::of(primitive).hue;
     html! {
         b class={ "c-" (hue) } { (name) }
         @if !rest.is_empty() { span.beside { (rest) } }

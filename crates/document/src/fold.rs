@@ -3,7 +3,8 @@
 /// Folds a text at blanks to `width` characters; lines after the first are
 /// indented by `indent`. The text's own leading blanks stay; control characters
 /// become blanks, since reasons and names come from outside.
-pub(crate) fn hanging(text: &str, width: usize, indent: usize) -> String {
+#[must_use]
+pub fn hanging(text: &str, width: usize, indent: usize) -> String {
     let text = text.replace(char::is_control, " ");
     let lead: String = text.chars().take_while(|c| *c == ' ').collect();
     let mut out = lead.clone();

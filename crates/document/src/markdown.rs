@@ -1,7 +1,8 @@
 //! Text in the Markdown of GitHub.
 
 /// Text that is shown as it is: names come from users.
-pub(crate) fn escaped(text: &str) -> String {
+#[must_use]
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -17,7 +18,8 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// A part that opens when clicked; nothing where it is empty. Markdown within HTML wants
 /// empty lines around it.
-pub(crate) fn folded(summary: &str, text: &str) -> String {
+#[must_use]
+pub fn folded(summary: &str, text: &str) -> String {
     match text.trim_end() {
         "" => String::new(),
         text => format!("\n<details><summary>{summary}</summary>\n\n{text}\n\n</details>\n"),
