@@ -87,23 +87,44 @@ pub fn draw(screen: &Screen, style: &Style) -> String {
 #[must_use]
 pub fn sections(all: &[Section], style: &Style) -> String {
     let one = |section: &Section| {
-        let parts = nodes(&section.nodes, style);
-        if parts.is_empty() {
+        let inside = nodes(&section.nodes, style);
+        if inside.is_empty() {
             return String::new();
         }
         let heading = style.paint(BOLD, &section.heading.to_uppercase());
-        format!("{heading}\n{}\n", parts.join("\n"))
+        format!("{heading}\n{inside}\n")
     };
     let drawn: Vec<String> = all.iter().map(one).filter(|part| !part.is_empty()).collect();
     drawn.join("\n")
 }
 
-fn nodes(all: &[Node], style: &Style) -> Vec<String> {
-    let drawn = all.iter().filter_map(|one| node(one, style));
-    drawn.map(|part| part.trim_end().to_owned()).filter(|part| !part.is_empty()).collect()
+/// Parts below each other, with an empty line around those that are more than lines.
+fn nodes(all: &[Node], style: &Style) -> String {
+    let is_block = |node: &Node| {
+        !matches!(
+            node,
+            Node::Say(_) | Node::Aside(_) | Node::Alarm(_) | Node::List(_) | Node::Facts(_)
+        )
+    };
+    let mut out = String::new();
+    let mut after_heading = true;
+    for (nth, one) in all.iter().enumerate() {
+        let Some(drawn) = node(one, style) else { continue };
+        let drawn = drawn.trim_end();
+        if drawn.is_empty() {
+            continue;
+        }
+        if !out.is_empty() {
+            let apart = !after_heading && (is_block(one) || nth > 0 && is_block(&all[nth - 1]));
+            out.push_str(if apart { "\n\n" } else { "\n" });
+        }
+        out.push_str(drawn);
+        after_heading = matches!(one, Node::Heading(_));
+    }
+    out
 }
 
-/// Lines of a part; what follows a table or precedes one has an empty line between.
+/// The lines of a part.
 fn node(node: &Node, style: &Style) -> Option<String> {
     let said = |text: &Text| folded(text, style.columns() - 2, "  ");
     Some(match node {
@@ -126,7 +147,7 @@ fn node(node: &Node, style: &Style) -> Option<String> {
         Node::Facts(all) => facts(all, style),
         Node::Groups(all) => {
             let group = |(name, inside): &(String, Vec<Node>)| {
-                format!("{}\n{}", style.paint(BOLD, name), nodes(inside, style).join("\n"))
+                format!("{}\n{}", style.paint(BOLD, name), nodes(inside, style))
             };
             all.iter().map(group).collect::<Vec<_>>().join("\n")
         }
@@ -137,7 +158,7 @@ fn node(node: &Node, style: &Style) -> Option<String> {
                 return None;
             }
             let summary = painted(&folded(&fold.summary, style.columns() - 2, "  "), BOLD, style);
-            format!("{}\n{}", summary.trim_start(), inside.join("\n"))
+            format!("{}\n{inside}", summary.trim_start())
         }
         Node::Code(words) => words.lines().map(|line| format!("  {line}\n")).collect(),
     })

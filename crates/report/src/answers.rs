@@ -114,7 +114,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
             out.extend(answers(run, analysis));
             out.extend(cautions::without_receiver(run));
         }
-        Study::Syscall => out.extend(crate::calls::sentences(run, analysis)),
+        Study::Syscall => {}
         Study::Server => out.extend(crate::servers::sentences(run, analysis)),
     }
     out.extend(cautions::confirms(run));

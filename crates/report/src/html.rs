@@ -8,23 +8,20 @@ use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
 use crate::number;
+use crate::sections::{self, Form};
 use crate::words;
 
 mod answers;
-mod calls;
 mod cells;
 mod copies;
 mod decision;
 mod figures;
 mod files;
 mod glossary;
-mod machine;
 mod merged;
 mod paths;
 mod questions;
-mod reproduce;
 mod servers;
-mod validity;
 
 pub use merged::merged;
 
@@ -38,30 +35,19 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             files::answers(run, analysis),
             files::decision(run, analysis),
             files::figures(run, analysis),
-            validity::section(run, analysis),
-            machine::section(run, analysis),
+            common(run, analysis),
             files::cells(run, analysis),
-            reproduce::section(run),
         ],
         Study::Server => around(
             vec![servers::answers(run, analysis), servers::decision(run, analysis)],
             |room| servers::figures(run, analysis, room),
             vec![
                 servers::counters(run, analysis),
-                validity::section(run, analysis),
-                machine::section(run, analysis),
+                common(run, analysis),
                 servers::cells(run, analysis),
-                reproduce::section(run),
             ],
         ),
-        Study::Syscall => vec![
-            calls::answers(run, analysis),
-            calls::figures(run, analysis),
-            validity::section(run, analysis),
-            machine::section(run, analysis),
-            calls::cells(run, analysis),
-            reproduce::section(run),
-        ],
+        Study::Syscall => return iolens_document::html::page(&sections::page(run, analysis)),
     };
     let main = html! {
         @for section in &sections { (section) }
@@ -83,6 +69,15 @@ fn document(build: &str, title: &str, header: &Markup, main: &Markup, footer: &s
     iolens_document::html::shell(&page, header, main)
 }
 
+/// What the pages of all studies have.
+fn common(run: &Run, analysis: &Analysis) -> Markup {
+    let [trust, machine] = sections::common(run, analysis, Form::Page);
+    html! {
+        (iolens_document::html::section(&trust))
+        (iolens_document::html::section(&machine))
+    }
+}
+
 /// The sections of a run of `net`. It can have so many figures that not all have room.
 fn of_net(run: &Run, analysis: &Analysis) -> Vec<Markup> {
     let before = vec![
@@ -90,13 +85,8 @@ fn of_net(run: &Run, analysis: &Analysis) -> Vec<Markup> {
         decision::section(run, analysis),
         questions::section(run, analysis),
     ];
-    let after = vec![
-        copies::section(run, analysis),
-        validity::section(run, analysis),
-        machine::section(run, analysis),
-        cells::section(run, analysis),
-        reproduce::section(run),
-    ];
+    let after =
+        vec![copies::section(run, analysis), common(run, analysis), cells::section(run, analysis)];
     around(before, |room| figures::section(run, analysis, room), after)
 }
 
@@ -128,7 +118,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
     html! {
         header {
             p.mark { b { "iolens" } " " (plan.study()) " run " code { (run.header.id) } }
-            h1 { (run.header.name.as_deref().unwrap_or(question(run))) }
+            h1 { (run.header.name.as_deref().unwrap_or(sections::question(run))) }
             p.meta {
                 (iolens_model::moment::utc(run.header.started_unix_ns))
                 @if let Some(host) = run.header.host_label() { " · on " (host) }
@@ -147,39 +137,26 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
     }
 }
 
-/// What the study asks.
-fn question(run: &Run) -> &'static str {
-    match run.header.plan.study() {
-        Study::Net => "What moving a message costs",
-        Study::File => "What reading a file costs",
-        Study::Write => "What writing to a file costs",
-        Study::Copy => "What copying a file costs",
-        Study::Syscall => "What a crossing into the kernel costs",
-        Study::Server => "What a request costs",
-    }
-}
-
 /// Sections of a run's page.
 fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
     match run.header.plan.study() {
         Study::Net => &CONTENTS,
         Study::File | Study::Write | Study::Copy => &files::CONTENTS,
-        Study::Syscall => &calls::CONTENTS,
+        Study::Syscall => &[],
         Study::Server => &servers::CONTENTS,
     }
 }
 
 /// Sections by id and heading.
-const CONTENTS: [(&str, &str); 9] = [
+const CONTENTS: [(&str, &str); 8] = [
     ("answers", "Answers"),
     ("decision", "What to use"),
     ("questions", "Questions"),
     ("figures", "Figures"),
     ("copies", "Copies"),
-    ("validity", "Validity"),
-    ("machine", "Machine"),
+    ("trust", "Can I trust it?"),
+    ("machine", "Machine and command"),
     ("cells", "All cells"),
-    reproduce::NAMED,
 ];
 
 /// A section with its heading.
@@ -190,12 +167,6 @@ fn block(id: &str, heading: &str, content: Markup) -> Markup {
             (content)
         }
     }
-}
-
-fn scope(run: &Run, analysis: &Analysis) -> Markup {
-    let sentences = crate::answers::sentences(run, analysis);
-    let scope = sentences.iter().filter(|s| s.kind == crate::answers::Kind::Scope);
-    html! { @for sentence in scope { p { (sentence.text) } } }
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ mod number;
 mod parts;
 mod records;
 mod results;
+mod sections;
 mod standing;
 mod totals;
 mod words;

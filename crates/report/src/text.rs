@@ -18,12 +18,12 @@ use crate::number::{self, NONE};
 use crate::parts;
 use crate::results;
 use crate::screen::After;
+use crate::sections;
 use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
 use crate::words;
 use iolens_document::fold;
 
-mod calls;
 mod files;
 mod grouped;
 mod servers;
@@ -43,8 +43,8 @@ pub fn first(run: &Run, analysis: &Analysis, after: Option<After<'_>>, style: &S
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let analysis = &analysis.shown();
-    if run.header.plan.syscall().is_some() {
-        return calls::run(run, analysis, style);
+    if sections::has(run) {
+        return below(run, analysis, style);
     }
     if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
@@ -62,8 +62,8 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
 #[must_use]
 pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let analysis = &analysis.shown();
-    if run.header.plan.syscall().is_some() {
-        return calls::whole(run, analysis, style);
+    if sections::has(run) {
+        return below(run, analysis, style);
     }
     if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
@@ -103,6 +103,12 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         push_sentence(&mut out, sentence, style);
     }
     out
+}
+
+/// What stands below the first screen.
+fn below(run: &Run, analysis: &Analysis, style: &Style) -> String {
+    let form = sections::Form::Terminal(style.columns());
+    iolens_document::terminal::sections(&sections::all(run, analysis, form), style)
 }
 
 /// What zero-copy arms have under way, below the table with their rows.

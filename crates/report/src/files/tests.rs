@@ -235,7 +235,7 @@ fn no_page_and_no_figure_has_words_of_messages() {
 fn the_page_has_its_sections_and_the_facts_of_the_file() {
     let (run, analysis) = run();
     let page = html::page(&run, &analysis);
-    for id in ["answers", "decision", "figures", "validity", "machine", "cells", "reproduce"] {
+    for id in ["answers", "decision", "figures", "trust", "machine", "cells"] {
         assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
         assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
     }

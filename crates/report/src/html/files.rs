@@ -14,14 +14,13 @@ use crate::standing::standing;
 use crate::{copying, words};
 
 /// Sections by id and heading.
-pub(super) const CONTENTS: [(&str, &str); 7] = [
+pub(super) const CONTENTS: [(&str, &str); 6] = [
     ("answers", "Answers"),
     ("decision", "What to use"),
     ("figures", "Figures"),
-    ("validity", "Validity"),
-    ("machine", "Machine"),
+    ("trust", "Can I trust it?"),
+    ("machine", "Machine and command"),
     ("cells", "All cells"),
-    super::reproduce::NAMED,
 ];
 
 /// Curves at one glance, what bounds them and what caching is worth; each block size
@@ -173,19 +172,6 @@ fn apart(run: &Run) -> &'static str {
         None => {
             "From device: bytes that storage delivered to the process over the bytes it read, \
              above 100 % with what was read ahead and not asked for."
-        }
-    }
-}
-
-/// The file's facts, in the section of the machine.
-pub(super) fn facts(run: &Run) -> Markup {
-    let facts = files::file_facts(run);
-    html! {
-        @if !facts.is_empty() {
-            div.group {
-                h3 { "file" }
-                dl.facts { @for (name, value) in facts { dt { (name) } dd { (value) } } }
-            }
         }
     }
 }

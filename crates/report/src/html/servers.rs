@@ -14,15 +14,14 @@ use crate::servers::{self, COUNTERS, Kinds, LATENCY, models, read, searches};
 use crate::{number, words};
 
 /// Sections by id and heading.
-pub(super) const CONTENTS: [(&str, &str); 8] = [
+pub(super) const CONTENTS: [(&str, &str); 7] = [
     ("answers", "Answers"),
     ("decision", "What to use"),
     ("figures", "Figures"),
     ("counters", "Counters"),
-    ("validity", "Validity"),
-    ("machine", "Machine"),
+    ("trust", "Can I trust it?"),
+    ("machine", "Machine and command"),
     ("cells", "All cells"),
-    super::reproduce::NAMED,
 ];
 
 /// Cells up to which what is said of each stands in the open.

@@ -309,7 +309,7 @@ fn no_page_and_no_figure_has_words_of_other_studies() {
     let (run, analysis) = run();
     page_and_figures_have_none_of(&FOREIGN, &run, &analysis);
     let page = html::page(&run, &analysis);
-    for id in ["answers", "decision", "figures", "counters", "validity", "machine", "cells"] {
+    for id in ["answers", "decision", "figures", "counters", "trust", "machine", "cells"] {
         assert!(page.contains(&format!("<h2 id=\"{id}\"")), "{id}");
         assert!(page.contains(&format!("href=\"#{id}\"")), "{id}");
     }

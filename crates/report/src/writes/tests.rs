@@ -162,6 +162,6 @@ fn figures_and_page_are_of_writes() {
         figure::all(&run, &analysis).into_iter().map(|figure| figure.file_stem).collect();
     insta::assert_snapshot!("figures_by_name", names.join("\n"));
     let page = html::page(&run, &analysis);
-    assert!(page.contains("What writing to a file costs") && page.contains("Left dirty"));
+    assert!(page.contains("Which way to write a file is fastest?") && page.contains("Left dirty"));
     assert!(!page.contains("From device") && !page.contains("warm"));
 }

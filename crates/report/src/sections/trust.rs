@@ -1,0 +1,284 @@
+//! Whether the numbers of a run can be trusted: how small a difference it can see, whether its
+//! self-checks are clean, what was not used and not measured, what iolens itself costs, and what
+//! the numbers hold for.
+
+use std::collections::BTreeMap;
+
+use iolens_document::{Fact, Fold, Node, Section, Text};
+use iolens_model::axes::{Study, Topology};
+use iolens_model::host::Costs;
+use iolens_model::plan::Schedule;
+use iolens_model::run::Run;
+use iolens_model::units::{Nanos, three_digits};
+use iolens_stats::analysis::{Analysis, CellAnalysis, TimeSpent, Told};
+
+use super::{Form, setting};
+use crate::number::{self, NONE, count, nanoseconds, percent};
+use crate::{json, results, words};
+
+pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
+    let mut nodes = vec![Node::Facts(facts(run, analysis))];
+    nodes.extend(folds(run, analysis, form));
+    Section::new("trust", "Can I trust it?", nodes)
+}
+
+/// The lines that everybody reads.
+fn facts(run: &Run, analysis: &Analysis) -> Vec<Fact> {
+    let mut facts = vec![
+        Fact::new("Noise floor", noise_floor(run, analysis)),
+        Fact::new("Self-checks", self_checks(analysis)),
+        Fact::new("Trials", trials(run, analysis)),
+    ];
+    facts.extend(precision(run).map(|said| Fact::new("Precision", said)));
+    facts.extend(processes(run, analysis).map(|said| Fact::new("Own processes", said)));
+    facts.push(Fact::new("Drift", drift(run, analysis)));
+    facts.extend(not_available(&analysis.told));
+    facts.extend(analysis.warnings.iter().map(|said| Fact::new("Warning", said.clone())));
+    facts.push(Fact::new("Overhead", overhead(run)));
+    facts.push(Fact::new("Scope", scope(run, analysis)));
+    facts
+}
+
+/// How far the hidden copy of the baseline strays.
+fn noise_floor(run: &Run, analysis: &Analysis) -> String {
+    let check = &analysis.self_check;
+    let baseline = &run.header.plan.baseline;
+    match (check.floor_median, check.floor_widest) {
+        (Some(median), Some(widest)) => {
+            let coarse = match median > analysis.delta {
+                true => format!("; too noisy to show a tie within {}", percent(analysis.delta)),
+                false => String::new(),
+            };
+            format!(
+                "{} median, {} worst, from {baseline} against its hidden copy{coarse}",
+                number::either_way(median),
+                number::either_way(widest)
+            )
+        }
+        _ => format!("unknown: no hidden copy of {baseline} has an interval"),
+    }
+}
+
+fn self_checks(analysis: &Analysis) -> String {
+    let check = &analysis.self_check;
+    match check.counted {
+        0 => "too few trials: a copy needs five".to_owned(),
+        all => format!(
+            "{} of {all} judged faster or slower; {} of {all} single intervals exclude a tie \
+             (chance allows {})",
+            check.judged, check.excluding_one, check.bound
+        ),
+    }
+}
+
+fn trials(run: &Run, analysis: &Analysis) -> String {
+    let sum = |of: fn(&CellAnalysis) -> u32| analysis.cells.iter().map(of).sum::<u32>();
+    let used = sum(|cell| cell.trials_used);
+    let ended = run.header.end.as_ref().map_or("not ended", |end| end.stopped_by.word());
+    format!("{used} of {} used; run ended by: {ended}", sum(|cell| cell.trials_started))
+}
+
+/// Which comparisons are less precise than the run was asked for.
+fn precision(run: &Run) -> Option<String> {
+    let end = run.header.end.as_ref()?;
+    let widest = end.unmet.first()?;
+    let all = u32::try_from(end.unmet.len()).unwrap_or(u32::MAX);
+    Some(format!("{} wider than asked for; widest: {widest}", count(all, "comparison")))
+}
+
+/// Whether results depend on what else runs in the process.
+fn processes(run: &Run, analysis: &Analysis) -> Option<String> {
+    let all = analysis.cells.iter().flat_map(|cell| cell.arms.iter().map(move |arm| (cell, arm)));
+    let pairs = all.filter_map(|(cell, arm)| {
+        let (shared, alone) = arm.contrast.as_ref().zip(arm.isolated.as_ref())?;
+        Some((cell, arm, results::overlap(shared, alone)?))
+    });
+    let pairs: Vec<_> = pairs.collect();
+    let off: Vec<String> = pairs
+        .iter()
+        .filter(|(.., overlaps)| !overlaps)
+        .map(|(cell, arm, _)| format!("{} ({})", arm.arm.label, setting(run, &cell.cell)))
+        .collect();
+    match (pairs.len(), off.as_slice()) {
+        (0, _) => None,
+        (_, []) => Some("the same result when each method has its own".to_owned()),
+        (_, off) => Some(format!("another result with its own: {}", number::list(off))),
+    }
+}
+
+fn drift(run: &Run, analysis: &Analysis) -> String {
+    let Some(drift) = &analysis.drift else {
+        return "not tested: needs eight trials over more than a minute".to_owned();
+    };
+    let hours = match drift.per_hour {
+        0.0 => 0.0,
+        per_hour => drift.over_run.ln_1p() / per_hour.ln_1p(),
+    };
+    let over_run = |per_hour: f64| signed((per_hour.ln_1p() * hours).exp_m1());
+    let unit = run.header.plan.study().unit();
+    let so = match drift.matters {
+        true => "; changes are unaffected, as methods take turns, absolute values are not",
+        false => "",
+    };
+    format!(
+        "time per {unit} changed by {} over the run ({} to {}){so}",
+        signed(drift.over_run),
+        over_run(drift.interval.low),
+        over_run(drift.interval.high)
+    )
+}
+
+fn signed(fraction: f64) -> String {
+    let sign = if fraction < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", percent(fraction.abs()))
+}
+
+/// Metrics without a value, by the reason.
+fn not_available(told: &Told) -> Vec<Fact> {
+    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (metric, why) in json::not_measured(told) {
+        by_reason.entry(why).or_default().push(metric);
+    }
+    let one = |(why, metrics): (String, Vec<&str>)| {
+        Fact::new("Not available", format!("{}: {why}", metrics.join(", ")))
+    };
+    by_reason.into_iter().map(one).collect()
+}
+
+/// What iolens costs beside what it measures.
+fn overhead(run: &Run) -> String {
+    let calibration = &run.header.calibration;
+    let unit = run.header.plan.study().unit();
+    // The receipt was timed on this machine; of another one each setting knows its own.
+    let here = |topology: &Topology| topology.has_receiver() && !topology.is_apart();
+    let is_received = run.header.plan.net().is_some();
+    let receipt = calibration
+        .receipt_round_trip_ns
+        .filter(|_| is_received && run.header.plan.topologies().iter().any(here));
+    let receipt = receipt.map_or_else(String::new, |ns| {
+        let slice = match run.header.plan.schedule {
+            Schedule::Slices { slice, .. } => format!("each {slice} slice"),
+            Schedule::Window { .. } | Schedule::Messages { .. } => "each slice".to_owned(),
+        };
+        format!("; {slice} includes one receipt ({} there and back)", nanoseconds(ns))
+    });
+    format!(
+        "{} ns per {unit}, {} ns per slice, the same for every method and not subtracted{receipt}",
+        three_digits(calibration.harness_message_ns),
+        three_digits(calibration.harness_slice_ns)
+    )
+}
+
+/// What the numbers hold for.
+fn scope(run: &Run, analysis: &Analysis) -> String {
+    let release = words::fact(&run.header.host, &["kernel", "release", "osrelease"]);
+    let release = release.and_then(|release| release.split_ascii_whitespace().next());
+    let kernel = release.map_or_else(String::new, |release| format!(", Linux {release}"));
+    let sizes = match analysis.cells.len() > 1 {
+        true => " A statement about a setting holds for that setting only.",
+        false => "",
+    };
+    format!(
+        "this machine, this boot{kernel}. No interval covers how other boots or hosts vary.{sizes}"
+    )
+}
+
+/// The tables behind the lines.
+fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
+    let told = &*analysis.told;
+    let fold = |summary: String, nodes: Vec<Node>| {
+        Node::Fold(Fold { summary: summary.into(), is_open: false, nodes })
+    };
+    let mut out = Vec::new();
+    let checks = results::self_checks(run, analysis);
+    if !checks.rows.is_empty() && (form == Form::Page || analysis.cells.len() > 1) {
+        out.push(fold("Self-check of every setting".to_owned(), vec![Node::Table(checks)]));
+    }
+    if !analysis.rejected.is_empty() {
+        let all = u32::try_from(analysis.rejected.len()).unwrap_or(u32::MAX);
+        let table = results::rejected(analysis);
+        out.push(fold(
+            format!("{} not used", count(all, "trial, or part of one,")),
+            vec![Node::Table(table)],
+        ));
+    }
+    out.extend(notes(run, analysis, form));
+    let isolated = results::isolated(run, analysis);
+    if !isolated.rows.is_empty() {
+        let summary = "Do results depend on sharing a process?".to_owned();
+        out.push(fold(summary, vec![Node::Table(isolated)]));
+    }
+    let kinds = results::by_pmu(run, told);
+    if !kinds.rows.is_empty() {
+        out.push(fold("Kinds of cores".to_owned(), vec![Node::Table(kinds)]));
+    }
+    if form == Form::Page {
+        out.push(fold("Overhead of iolens".to_owned(), vec![Node::Facts(costs(run, told))]));
+    }
+    out
+}
+
+/// What checks noticed and let pass, by setting; on a page that has them with the numbers too.
+fn notes(run: &Run, analysis: &Analysis, form: Form) -> Option<Node> {
+    let noted = analysis.cells.iter().flat_map(|cell| cell.notes.iter().map(move |n| (cell, n)));
+    let facts: Vec<Fact> = noted
+        .map(|(cell, note)| Fact::new(setting(run, &cell.cell), Text::plain(note.clone())))
+        .collect();
+    let all = u32::try_from(facts.len()).unwrap_or(u32::MAX);
+    (all > 0 && form == Form::Page).then(|| {
+        Node::Fold(Fold {
+            summary: format!("{} of checks", count(all, "note")).into(),
+            is_open: false,
+            nodes: vec![Node::Facts(facts)],
+        })
+    })
+}
+
+/// What the parts of iolens cost.
+fn costs(run: &Run, told: &Told) -> Vec<Fact> {
+    let calibration = &run.header.calibration;
+    let costs = calibration.costs.as_ref();
+    let reading = |of: fn(&Costs) -> Option<f64>| {
+        costs.and_then(of).map_or_else(|| NONE.to_owned(), nanoseconds)
+    };
+    let unit = match run.header.plan.study() {
+        Study::Net => "message by a method that does nothing",
+        Study::File | Study::Write => "block by a method that does nothing",
+        Study::Copy => "copy by a method that does nothing",
+        Study::Server => "request by a client that does nothing",
+        Study::Syscall => "turn of an empty loop",
+    };
+    let rows = [
+        (format!("one {unit}"), nanoseconds(calibration.harness_message_ns)),
+        ("one slice of it".to_owned(), nanoseconds(calibration.harness_slice_ns)),
+        ("one reading of the clock".to_owned(), nanoseconds(calibration.clock_read_ns)),
+        ("one empty system call (getppid)".to_owned(), nanoseconds(calibration.empty_call_ns)),
+        ("readings next to the clock".to_owned(), reading(|costs| costs.inner_readings_ns)),
+        ("slower readings around them".to_owned(), reading(|costs| costs.outer_readings_ns)),
+        ("counters at each context switch".to_owned(), at_a_switch(costs)),
+        ("reading counters, outside the clock".to_owned(), reading_counters(told)),
+    ];
+    rows.into_iter().map(|(name, value)| Fact::new(name, value)).collect()
+}
+
+/// What open counters add to a hand-over of the CPU.
+fn at_a_switch(costs: Option<&Costs>) -> String {
+    let counted = costs.and_then(|costs| costs.counted_handover_ns);
+    let bare = costs.and_then(|costs| Some(costs.switches.first()?.handover_ns));
+    match counted.zip(bare) {
+        Some((counted, bare)) => {
+            format!("{} with them, {} without", nanoseconds(counted), nanoseconds(bare))
+        }
+        None => NONE.to_owned(),
+    }
+}
+
+/// The share of the trials' time that went into reading counters.
+fn reading_counters(told: &Told) -> String {
+    let TimeSpent { reading_ns, trials_ns, .. } = told.spent;
+    if trials_ns == 0 {
+        return NONE.to_owned();
+    }
+    let share = percent(reading_ns as f64 / trials_ns as f64);
+    format!("{} in {} of trials ({share})", Nanos(reading_ns), Nanos(trials_ns))
+}
