@@ -157,6 +157,11 @@ impl<'a> Visits<'a> {
             .collect()
     }
 
+    /// Whether a later trial of the same pass speaks for this arm in the place of this one.
+    pub(crate) fn has_again(&self, trial: &TrialValues, label: &str) -> bool {
+        self.index_of(trial).is_some_and(|i| self.is_superseded(i, label))
+    }
+
     /// Why the numbers of this arm in a trial are used for nothing; null where they are.
     pub(crate) fn unused(&self, trial: &TrialValues, label: &str) -> Option<String> {
         let arm = trial.arms.iter().find(|arm| arm.outcome.arm.label == label);
@@ -170,8 +175,7 @@ impl<'a> Visits<'a> {
         if !self.complete.contains(&trial.pass) {
             return Some("its pass is not complete".to_owned());
         }
-        let again = self.index_of(trial).is_some_and(|i| self.is_superseded(i, label));
-        again.then(|| "the trial was run again in the same pass".to_owned())
+        self.has_again(trial, label).then(|| "the trial was run again in the same pass".to_owned())
     }
 
     fn index_of(&self, trial: &TrialValues) -> Option<usize> {

@@ -281,17 +281,26 @@ fn pairs_of(
     }
     match isolated {
         true => pairs_by_pass(visits, used, quantity),
-        false => pairs_by_trial(used, quantity),
+        false => pairs_by_trial(visits, used, quantity),
     }
 }
 
-/// Each trial holds the arm and its baseline.
-fn pairs_by_trial(used: &[(&TrialValues, &ArmValues)], quantity: Quantity) -> Vec<(Partner, Pair)> {
+/// Each trial holds the arm and its baseline. Where the trial was run again and a gate refused
+/// the arm then, the baseline's numbers are those of the second time, and the arm has no partner.
+fn pairs_by_trial(
+    visits: &Visits<'_>,
+    used: &[(&TrialValues, &ArmValues)],
+    quantity: Quantity,
+) -> Vec<(Partner, Pair)> {
     let pair = |(trial, arm): &(&TrialValues, &ArmValues)| {
+        let baseline = trial.baseline()?;
+        if visits.has_again(trial, &baseline.outcome.arm.label) {
+            return None;
+        }
         let partner = Partner::Trial { pass: trial.pass, position: trial.position };
         let pair = Pair {
             typical_ln: arm.typical(quantity)?,
-            baseline: trial.baseline()?.parts(quantity)?,
+            baseline: baseline.parts(quantity)?,
             arm: arm.parts(quantity)?,
         };
         Some((partner, pair))

@@ -279,6 +279,23 @@ fn a_repetition_that_fails_leaves_what_the_first_trial_had() {
     assert_eq!(arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast").n, 2);
 }
 
+/// What exports say of each slice is enough to compute anew.
+#[test]
+fn an_arm_whose_repetition_is_refused_has_no_partner_in_that_pass() {
+    let mut run = fixture::passes(&[1.25; 4]);
+    let mut again = run.trials[2].clone();
+    again.position = 1;
+    spoil(&mut run.trials[2], "base (A/A)");
+    spoil(&mut again, "arm");
+    run.trials.insert(3, again);
+    let analysis = analyse(&run);
+    let n = |label| arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").n;
+    assert_eq!((n("arm"), n("base (A/A)")), (3, 4));
+    let unused = crate::unused(&run);
+    let both = unused.iter().filter(|arms| arms[0].is_none() && arms[1].is_none()).count();
+    assert_eq!(both, 3);
+}
+
 #[test]
 fn a_gate_takes_one_arm_and_the_baseline_takes_all() {
     let mut run = fixture::passes(&[1.25; 4]);
