@@ -215,8 +215,14 @@ fn block(block: &Block) -> Markup {
         Block::Matrix(matrix) => grid(&matrix.grid(usize::MAX)),
         Block::Grid(table) => grid(table),
         Block::Listing(listing) => {
-            let rows = Grid { title: listing.title.clone(), ..listing.rows.clone() };
-            html! { div.listing { (grid(&rows)) } }
+            html! {
+                p.caption { (listing.title) }
+                ul.listing { @for row in padded(&listing.rows) {
+                    @if let Row::Cells(cells) = row {
+                        li { @for cell in &cells { span { (cell.join(" ")) } } }
+                    }
+                } }
+            }
         }
     }
 }
