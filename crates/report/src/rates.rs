@@ -49,6 +49,12 @@ pub fn rate(bytes_per_s: f64) -> String {
     format!("{} {}", three_digits(bytes_per_s / unit.size), unit.name)
 }
 
+/// `9.41 Gbit/s`, or `812 Mbit/s` below 1 Gbit/s.
+pub(crate) fn bits(bits_per_s: f64) -> String {
+    let unit = Unit::of(BITS, [bits_per_s]);
+    format!("{} {}", three_digits(bits_per_s / unit.size), unit.name)
+}
+
 /// `14.2 GiB/s [14.0, 14.5]`, the interval in the unit of the value.
 pub(crate) fn said(units: Units, rate: Estimate) -> String {
     let unit = Unit::of(units, [rate.value]);

@@ -133,13 +133,6 @@ fn working_set(set: WorkingSet) -> String {
     format!("{set} working set")
 }
 
-/// Where a claim holds: `on veth`; in studies without a network `here`.
-pub(crate) fn on(cell: &Cell) -> String {
-    let Some(topology) = cell.topology() else { return "here".to_owned() };
-    let what = if topology.has_receiver() { "" } else { ", a device that drops everything" };
-    format!("on {topology}{what}")
-}
-
 /// `1 thread`, `4 threads`.
 pub(crate) fn threads(n: u32) -> String {
     count(n, "thread")

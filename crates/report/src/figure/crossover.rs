@@ -13,7 +13,7 @@ use super::sheet::{Drawing, Sheet};
 use super::style::{self, Look, Marker};
 use super::svg::Anchor;
 use super::{Figure, Group, Sweep, chart, labels};
-use crate::answers::crossing;
+use crate::crossing;
 use crate::table::{Column, Entry, Table};
 use crate::{number, words};
 

@@ -1,54 +1,9 @@
 //! The answers, first.
 
 use iolens_model::run::Run;
-use iolens_stats::analysis::Analysis;
 use maud::{Markup, html};
 
-use crate::answers::{Kind, Sentence, sentences};
-use crate::parts;
-use crate::results::{self, Each};
-use crate::table::Table;
-
-/// Curves up to which each has a row for every family.
-const CURVES: usize = 4;
-
-/// Curves at one glance, the noise floor and the cautions in the open, the
-/// sentence of every cell behind a fold where there are many.
-pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
-    let all = sentences(run, analysis);
-    let of = |kind: Kind| all.iter().filter(move |s| s.kind == kind).collect::<Vec<_>>();
-    let (headlines, cells) = (of(Kind::Headline), of(Kind::Answer));
-    super::block(
-        "answers",
-        "Answers",
-        html! {
-            @for sentence in of(Kind::Alarm) { p.alarm { (prose(run, &sentence.text)) } }
-            @if headlines.is_empty() {
-                (list(run, "lead", &cells))
-                (turns(run, &of(Kind::Turns)))
-            } @else {
-                (takeaways(run, &headlines))
-                (families(run, analysis))
-                (turns(run, &of(Kind::Turns)))
-                (crossings(run, analysis))
-                details open[cells.len() <= 8] {
-                    summary { "Size by size" }
-                    (list(run, "answers", &cells))
-                }
-            }
-            ul.remarks {
-                @for sentence in of(Kind::NoiseFloor).iter().chain(&of(Kind::Caution)) {
-                    li { (prose(run, &sentence.text)) }
-                }
-            }
-        },
-    )
-}
-
-/// What thread counts mean where threads share CPUs.
-fn turns(run: &Run, sentences: &[&Sentence]) -> Markup {
-    html! { @for sentence in sentences { p.flag { (prose(run, &sentence.text)) } } }
-}
+use crate::answers::Sentence;
 
 /// One line per stretch of sizes, who leads it in bold.
 pub(super) fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
@@ -66,43 +21,6 @@ pub(super) fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
                 } }
             }
         } }
-    }
-}
-
-/// Where one arm overtakes another; the ratios stand with the questions.
-fn crossings(run: &Run, analysis: &Analysis) -> Markup {
-    let main = results::crossovers(run, analysis, false);
-    let all = results::crossovers(run, analysis, true);
-    let more = all.rows.len() > main.rows.len();
-    let bare = |table: Table| Table { caption: String::new(), ..table };
-    html! {
-        @if !main.rows.is_empty() {
-            h3 { (main.caption) }
-            (bare(main).html())
-            @if more {
-                details {
-                    summary { "Every arm against " (run.header.plan.baseline) }
-                    (bare(all).html())
-                }
-            }
-            p.aside {
-                "Bands, ratios and intervals: "
-                a href="#q-one-copy" { "one copy against two" } ", "
-                a href="#q-zero-copy" { "zero-copy" } "."
-            }
-        }
-    }
-}
-
-/// Who is cheapest of each family; nothing in a run that one figure shows.
-fn families(run: &Run, analysis: &Analysis) -> Markup {
-    let curves = results::curves(analysis).len();
-    let each = if curves > CURVES { Each::Message } else { Each::Family };
-    html! {
-        @if parts::is_grouped(analysis) {
-            (results::cheapest(&run.header.plan, analysis, each).html())
-            p.aside { "Every ratio, family by family: " a href="#families" { "by family" } "." }
-        }
     }
 }
 

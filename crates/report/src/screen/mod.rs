@@ -6,7 +6,7 @@ mod files;
 mod net;
 mod servers;
 mod syscalls;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -21,6 +21,8 @@ use iolens_stats::analysis::Analysis;
 
 use crate::findings::{self, Finding, Outcome, Ranking};
 use crate::words;
+
+pub(crate) use effort::spent;
 
 /// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.
 const ANSWERS_MAX: usize = 4;
