@@ -30,10 +30,10 @@ pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
     table.caption = format!("CPU copies of each byte; time at {at}");
     table.columns = vec![
         Column::left("method", ""),
-        Column::right("gather", ""),
-        Column::right("at send", ""),
-        Column::right("late", ""),
-        Column::right("at recv", ""),
+        Column::right("gather", "copies"),
+        Column::right("at send", "copies"),
+        Column::right("late", "copies"),
+        Column::right("at recv", "copies"),
         Column::right("sender", "copies"),
         Column::right("total", "copies"),
         Column::left("time", "ns/byte [95%]"),

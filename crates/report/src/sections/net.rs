@@ -214,7 +214,7 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
     for group in Group::ALL {
         let own: Vec<Figure> =
             of_all.iter().filter(|figure| figure.group == group).cloned().collect();
-        if !own.is_empty() {
+        if !own.is_empty() && !group.heading().is_empty() {
             nodes.push(Node::Heading(group.heading().to_owned()));
         }
         if group == Group::Time {
