@@ -84,6 +84,8 @@ pub enum Label {
     Alone,
     /// What of a program's time its start is.
     StartUp,
+    /// What is so at other sizes.
+    Nearby,
     /// How close the fastest is to what memory allows.
     Limit,
     /// Rare slices that are much slower.
@@ -117,6 +119,7 @@ impl Label {
             Label::Crossing => "Crossing",
             Label::Alone => "Alone",
             Label::StartUp => "Start-up",
+            Label::Nearby => "Nearby",
             Label::Limit => "Limit",
             Label::Stalls => "Stalls",
             Label::Unknown => "Unknown",

@@ -14,7 +14,6 @@ use crate::number::{self, list, percent, range, ratio};
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
 
-pub(crate) mod asked;
 pub(crate) mod cautions;
 mod conditional;
 mod counted;
@@ -400,8 +399,6 @@ mod tests {
         contrast.verdict = Verdict::Unranked;
         contrast.reason = format!("{said}, more than half of δ = 3 %");
         let reason = contrast.reason.clone();
-        let asked = asked::sentences(&run, &analysis, &analysis.cells[2], &asked::Source::Measured);
-        assert!(asked[0].text.contains("sendmsg_iov (not ranked: slices"), "{:?}", asked[0]);
         let shown = crate::results::results(&run.header.plan, &[&analysis.cells[2]], 200).text(200);
         assert!(shown.contains(&format!("UNRANKED: {reason}")), "{shown}");
     }

@@ -13,6 +13,7 @@ use iolens_stats::analysis::{
 use serde::Serialize;
 
 use crate::standing::{Candidate, Standing, conditional, standing};
+use crate::words;
 
 /// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -322,6 +323,13 @@ pub(crate) fn self_check(run: &Run, analysis: &Analysis) -> SelfChecked {
     }
 }
 
+/// Thread counts of these settings that are more than the processors of an end.
+fn crowded(run: &Run, analysis: &Analysis) -> Option<Finding> {
+    let (mut threads, cpus) = words::crowded(run)?;
+    threads.retain(|own| analysis.cells.iter().any(|cell| cell.cell.threads == *own));
+    (!threads.is_empty()).then_some(Finding::Crowded { threads, cpus })
+}
+
 /// Without which a decision could go wrong, the worst first.
 pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let plan = &run.header.plan;
@@ -334,9 +342,7 @@ pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     if matches!(plan.schedule, Schedule::Window { .. } | Schedule::Messages { .. }) {
         out.push(Finding::Sequential);
     }
-    out.extend(
-        crate::words::crowded(run).map(|(threads, cpus)| Finding::Crowded { threads, cpus }),
-    );
+    out.extend(crowded(run, analysis));
     if plan.topologies().contains(&Topology::Sink) {
         out.push(Finding::Dropped);
     }

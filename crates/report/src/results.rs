@@ -17,7 +17,6 @@ use crate::rates::{self, Unit};
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
 
-mod asked;
 mod crossovers;
 mod decision;
 mod detail;
@@ -27,7 +26,6 @@ mod ledger;
 mod receivers;
 mod validity;
 
-pub(crate) use asked::asked;
 pub(crate) use crossovers::crossovers;
 pub(crate) use decision::decision;
 pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
