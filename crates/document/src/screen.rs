@@ -92,6 +92,14 @@ pub enum Label {
     Stalls,
     /// What cannot be told.
     Unknown,
+    /// What two runs do not have in common.
+    Differs,
+    /// What is not as it was.
+    Changed,
+    /// What is.
+    Same,
+    /// What may be either.
+    Undecided,
     /// What was not measured.
     NotRun,
     /// Without which a decision could go wrong.
@@ -123,6 +131,10 @@ impl Label {
             Label::Limit => "Limit",
             Label::Stalls => "Stalls",
             Label::Unknown => "Unknown",
+            Label::Differs => "Differs",
+            Label::Changed => "Changed",
+            Label::Same => "Same",
+            Label::Undecided => "Undecided",
             Label::NotRun => "Not run",
             Label::Caution => "Caution",
             Label::Trust => "Trust",
