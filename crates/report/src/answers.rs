@@ -90,31 +90,13 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let analysis = &analysis.shown();
     let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
     match run.header.plan.study() {
-        Study::File => {
-            out.splice(0..0, crate::files::alarms(run));
-            out.extend(headlines(run, analysis));
-            out.extend(crate::files::sentences(run, analysis));
-            out.extend(answers(run, analysis));
-        }
-        Study::Write => {
-            out.splice(0..0, crate::files::alarms(run));
-            out.extend(headlines(run, analysis));
-            out.extend(crate::writes::sentences(run, analysis));
-            out.extend(answers(run, analysis));
-        }
-        Study::Copy => {
-            out.splice(0..0, crate::files::alarms(run));
-            out.extend(headlines(run, analysis));
-            out.extend(crate::copying::sentences(run, analysis));
-            out.extend(answers(run, analysis));
-        }
         Study::Net => {
             out.extend(headlines(run, analysis));
             out.extend(crossing::sentences(run, analysis));
             out.extend(answers(run, analysis));
             out.extend(cautions::without_receiver(run));
         }
-        Study::Syscall => {}
+        Study::File | Study::Write | Study::Copy | Study::Syscall => {}
         Study::Server => out.extend(crate::servers::sentences(run, analysis)),
     }
     out.extend(cautions::confirms(run));

@@ -16,7 +16,6 @@ mod cells;
 mod copies;
 mod decision;
 mod figures;
-mod files;
 mod glossary;
 mod merged;
 mod paths;
@@ -31,13 +30,6 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
     let analysis = &analysis.shown();
     let sections = match run.header.plan.study() {
         Study::Net => of_net(run, analysis),
-        Study::File | Study::Write | Study::Copy => vec![
-            files::answers(run, analysis),
-            files::decision(run, analysis),
-            files::figures(run, analysis),
-            common(run, analysis),
-            files::cells(run, analysis),
-        ],
         Study::Server => around(
             vec![servers::answers(run, analysis), servers::decision(run, analysis)],
             |room| servers::figures(run, analysis, room),
@@ -47,7 +39,9 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
                 servers::cells(run, analysis),
             ],
         ),
-        Study::Syscall => return iolens_document::html::page(&sections::page(run, analysis)),
+        Study::File | Study::Write | Study::Copy | Study::Syscall => {
+            return iolens_document::html::page(&sections::page(run, analysis));
+        }
     };
     let main = html! {
         @for section in &sections { (section) }
@@ -141,8 +135,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
 fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
     match run.header.plan.study() {
         Study::Net => &CONTENTS,
-        Study::File | Study::Write | Study::Copy => &files::CONTENTS,
-        Study::Syscall => &[],
+        Study::File | Study::Write | Study::Copy | Study::Syscall => &[],
         Study::Server => &servers::CONTENTS,
     }
 }

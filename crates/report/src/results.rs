@@ -19,7 +19,6 @@ mod crossovers;
 mod decision;
 mod detail;
 mod families;
-pub(crate) mod files;
 mod ledger;
 mod receivers;
 mod validity;

@@ -18,7 +18,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
 
 /// The same of the blocks of a file.
 pub(super) fn of_blocks(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    let title = "Time per block by block size, and the cost model (ns)";
+    let title = "Time per block by block size (ns)";
     of_metric(run, analysis, sweep, (&BLOCK_TIME, title, "ns-per-block-by-size"))
 }
 

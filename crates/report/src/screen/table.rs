@@ -14,7 +14,7 @@ pub(super) const INTERVALS: &str = "95%, all comparisons together, within this r
 
 /// Whether more or less of a quantity is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Better {
+pub(crate) enum Better {
     More,
     Less,
 }
@@ -97,8 +97,8 @@ pub(super) fn section(
     MatrixSection { title: measure.title.clone(), rows, is_compared: measure.is_compared }
 }
 
-pub(super) const UNDECIDED: &str = "?";
-pub(super) const SAME: &str = "=";
+pub(crate) const UNDECIDED: &str = "?";
+pub(crate) const SAME: &str = "=";
 
 /// One value of a table.
 pub(super) fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone: bool) -> Entry {
@@ -125,7 +125,7 @@ pub(super) fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone:
 }
 
 /// What a contrast says of a quantity: its factor with the interval that decides, and a mark.
-pub(super) fn compared(contrast: &Contrast, better: Better, quick: bool) -> (Factor, &'static str) {
+pub(crate) fn compared(contrast: &Contrast, better: Better, quick: bool) -> (Factor, &'static str) {
     let is_same = !quick && contrast.verdict == Verdict::Equivalent;
     let interval = if is_same { contrast.pointwise90 } else { contrast.simultaneous };
     let usable = interval.filter(Interval::is_usable).map(|i| (i.low, i.high));
