@@ -97,11 +97,6 @@ pub(crate) fn panel(header: &RunHeader, cell: &Cell) -> String {
     if is_of_files(&header.plan) { curve(header, cell) } else { threads(cell.threads) }
 }
 
-/// What a table of choices shows.
-pub(crate) fn cheapest(plan: &Plan) -> String {
-    format!("Cheapest {} by time per {}", arm_of(plan), plan.study().unit())
-}
-
 /// Whether a plan is about files.
 pub(crate) fn is_of_files(plan: &Plan) -> bool {
     plan.study().has_blocks() || plan.copy().is_some()
@@ -131,13 +126,6 @@ pub(crate) fn curve_brief(plan: &Plan, cell: &Cell) -> String {
 /// `hot working set`: alone the word would be about anything.
 fn working_set(set: WorkingSet) -> String {
     format!("{set} working set")
-}
-
-/// Where a claim holds: `on veth`; in studies without a network `here`.
-pub(crate) fn on(cell: &Cell) -> String {
-    let Some(topology) = cell.topology() else { return "here".to_owned() };
-    let what = if topology.has_receiver() { "" } else { ", a device that drops everything" };
-    format!("on {topology}{what}")
 }
 
 /// `1 thread`, `4 threads`.

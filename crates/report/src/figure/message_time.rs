@@ -12,7 +12,7 @@ use crate::{number, words};
 
 /// The figure of one sweep.
 pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Option<Figure> {
-    let title = "Time per message by message size (ns; 1 / message rate, not a latency)";
+    let title = "Time per message by message size (ns)";
     of_metric(run, analysis, sweep, (&TIME, title, "ns-per-message-by-size"))
 }
 

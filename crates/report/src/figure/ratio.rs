@@ -19,9 +19,8 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
     let baseline = run.header.plan.baseline.as_str();
     let titled = sweep.curves.iter().map(|(n, cells)| (sweep.panel(run, *n), cells.as_slice()));
     let panels = panels(run, analysis.delta, Along::Sizes, titled);
-    let plan = &run.header.plan;
-    let (size, unit) = (words::size_of(plan), plan.study().unit());
-    let title = format!("Speed relative to {baseline} by {size} (ratio of ns per {unit})");
+    let size = words::size_of(&run.header.plan);
+    let title = format!("Speed vs {baseline} by {size} (ratio)");
     let how = how_to_read(run, &panels);
     let mut chart = by_size::chart(run, sweep, &title, &how, panels);
     chart.apart = 3.5;
@@ -82,8 +81,8 @@ pub(super) fn how_to_read(run: &Run, panels: &[Panel]) -> String {
         Some(_) => "; numbers at an edge: off the scale",
         None => "",
     };
-    let open = if run.header.plan.quick { "" } else { "; hollow: inconclusive" };
-    format!(" (pointwise); above 1 is faster{open}{edge}")
+    let open = if run.header.plan.quick { "" } else { "; hollow: undecided" };
+    format!("; above the grey band: faster; below it: slower{open}{edge}")
 }
 
 fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {

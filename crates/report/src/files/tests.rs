@@ -327,7 +327,7 @@ fn what_dropping_caches_is_worth_is_said_with_intervals() {
     let text = shown(&run, &analysis, 80);
     let tables = text.split("What is dropping caches worth?").nth(1).expect("its tables");
     let page = tables.split("First read of a page of the file").nth(1).expect("a table");
-    let row = |mode: &str| page.lines().find(|line| line.contains(mode)).expect("a row");
+    let row = |mode: &str| page.lines().find(|line| line.starts_with(mode)).expect("a row");
     assert!(row("nothing").contains("2.00 µs [2.00–2.00]"), "{page}");
     assert!(row("1 (pages)").contains("40.0× [40.0–40.0]"), "{page}");
     assert!(row("3 (both)").contains("50.0× [50.0–50.0]"), "{page}");

@@ -26,8 +26,8 @@ impl Part {
         Part::Of(Detail::Arm),
         Part::Of(Detail::Goodput),
         Part::Of(Detail::Time),
-        Part::Of(Detail::Ratio),
-        Part::Of(Detail::Verdict),
+        Part::Of(Detail::Change),
+        Part::Of(Detail::Ends),
         Part::Cpu,
         Part::CpuRatio,
         Part::CpuVerdict,
@@ -43,49 +43,44 @@ impl Part {
         Part::Of(Detail::Goodput),
     ];
 
-    fn is_verdict(self) -> bool {
-        matches!(self, Part::Of(Detail::Verdict) | Part::CpuVerdict)
-    }
-
     fn column(self, goodput: Unit) -> Column {
         match self {
             Part::Of(detail) => detail.column(goodput),
             Part::Cpu => Column::decimal("CPU", "ns/msg"),
-            Part::CpuRatio => Column::left("by CPU", "[95 %]"),
-            Part::CpuVerdict => Column::left("verdict", "by CPU"),
+            Part::CpuRatio => Column::right("CPU", "change"),
+            Part::CpuVerdict => Column::left("95% interval", "of CPU"),
         }
     }
 
-    fn entry(self, arm: &ArmAnalysis, by_cpu: &ArmAnalysis) -> Entry {
+    fn entry(self, arm: &ArmAnalysis, by_cpu: &ArmAnalysis, quick: bool) -> Entry {
         match self {
-            Part::Of(detail) => entry(detail, arm),
+            Part::Of(detail) => entry(detail, arm, quick),
             Part::Cpu => {
                 let figures = arm.figures.as_ref();
                 let spent = figures.and_then(|figures| figures.cpu_ns_per_message);
                 number::optional(spent.map(|estimate| estimate.value)).into()
             }
-            Part::CpuRatio => entry(Detail::Ratio, by_cpu),
-            Part::CpuVerdict => entry(Detail::Verdict, by_cpu),
+            Part::CpuRatio => entry(Detail::Change, by_cpu, quick),
+            Part::CpuVerdict => entry(Detail::Ends, by_cpu, quick),
         }
     }
 }
 
 /// The table of a cell, as wide as `width` allows.
 pub(crate) fn asked(plan: &Plan, cell: &CellAnalysis, width: usize) -> Table {
-    let mut parts: Vec<Part> =
-        Part::ALL.into_iter().filter(|part| !(plan.quick && part.is_verdict())).collect();
-    let mut table = fill(&parts, cell);
+    let mut parts: Vec<Part> = Part::ALL.to_vec();
+    let mut table = fill(&parts, cell, plan.quick);
     for dropped in Part::DROPPED {
         if table.width() <= width {
             break;
         }
         parts.retain(|part| *part != dropped);
-        table = fill(&parts, cell);
+        table = fill(&parts, cell, plan.quick);
     }
     table
 }
 
-fn fill(parts: &[Part], cell: &CellAnalysis) -> Table {
+fn fill(parts: &[Part], cell: &CellAnalysis, quick: bool) -> Table {
     let unit = super::goodput_unit(&[cell]);
     let mut table = Table::new("", parts.iter().map(|part| part.column(unit)).collect());
     let by_cpu = cell.by_cpu();
@@ -97,7 +92,7 @@ fn fill(parts: &[Part], cell: &CellAnalysis) -> Table {
                 ..Entry::toned(label(arm), crate::figure::style::tone(&arm.arm.primitive))
             },
             Part::Of(Detail::Goodput) => super::goodput(arm, unit),
-            other => other.entry(arm, by_cpu),
+            other => other.entry(arm, by_cpu, quick),
         };
         let entries = parts.iter().map(entry).collect();
         table.push(entries);

@@ -22,6 +22,8 @@ use iolens_stats::analysis::Analysis;
 use crate::findings::{self, Finding, Outcome, Ranking};
 use crate::words;
 
+pub(crate) use effort::spent;
+
 /// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.
 const ANSWERS_MAX: usize = 4;
 

@@ -13,25 +13,24 @@ use iolens_document::{Fact, Fold, Node, Section, Text, ends, unusable};
 use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{Analysis, Estimate, Interval};
+use iolens_stats::analysis::{Analysis, CellAnalysis, Estimate, Interval};
 
 pub(super) use self::facts::facts as file;
 pub(crate) use self::numbers::curve;
-use super::{Form, drawn, remarks, setting};
+use super::{Form, drawn, setting};
 use crate::findings::{self, Outcome, Ranking};
 use crate::results::curves;
 use crate::{figure, files, screen, words};
 
 pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
     let mut sections = Vec::new();
-    let why = why(run, analysis, form);
+    let why = why(run, analysis);
     if !why.is_empty() {
         sections.push(Section::new("why", "Why", why));
     }
     if form == Form::Page {
-        let unit = if run.header.plan.copy().is_some() { "file" } else { "block" };
-        let caches = format!("A line named after a cache: {unit} size = cache size.");
-        let mut nodes = vec![Node::Aside(caches.into())];
+        let caches = format!("Dotted lines: {} = cache size.", words::size_of(&run.header.plan));
+        let mut nodes = vec![aside(caches)];
         nodes.extend(drawn(figure::all(run, analysis)));
         sections.push(Section::new("figures", "Figures", nodes));
     }
@@ -40,7 +39,7 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
 }
 
 /// What the screen has no room for, and what explains it: a question, its numbers.
-fn why(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
+fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let mut nodes = Vec::new();
     let mut add = |question: &str, inside: Vec<Node>| {
         if !inside.is_empty() {
@@ -53,7 +52,8 @@ fn why(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     add("What is caching worth?", caching(run, analysis).into_iter().map(Node::Table).collect());
     add("What is dropping caches worth?", drops::nodes(run));
     add("What does durability cost?", durable::nodes(run, analysis));
-    add("What does a block cost?", blocks::nodes(run, analysis, form));
+    let unit = run.header.plan.study().unit();
+    add(&format!("What does a {unit} cost?"), blocks::nodes(run, analysis));
     add("Do more threads help?", blocks::threads(run, analysis));
     add("How were programs timed?", programs::nodes(run, analysis));
     nodes
@@ -85,49 +85,44 @@ fn fastest(run: &Run, analysis: &Analysis) -> Vec<Node> {
 
 /// How many times as fast each engine reads warm as cold.
 fn caching(run: &Run, analysis: &Analysis) -> Option<Table> {
-    let columns = vec![
-        Column::right("block size", ""),
-        Column::left("engine", ""),
-        Column::left("warm over cold", "rate [95%]"),
-        Column::left("setting", ""),
-    ];
-    let caption = "Warm and cold are different settings, which did not take turns";
+    let all = findings::caching(run, analysis);
+    let mut engines: Vec<&str> = Vec::new();
+    for worth in &all {
+        if !engines.contains(&worth.method.as_str()) {
+            engines.push(&worth.method);
+        }
+    }
+    let mut columns = vec![Column::left("setting", "")];
+    columns.extend(engines.iter().map(|engine| Column::left(engine, "warm over cold [95%]")));
+    let caption = "Rate warm over rate cold: different settings, which did not take turns";
     let mut table = Table::new(caption, columns);
-    let mut last = None;
-    for worth in findings::caching(run, analysis) {
-        let row = vec![
-            worth.setting.size.to_string().into(),
-            engine(analysis, &worth.method),
-            times(&worth.warm_over_cold).into(),
-            files::without_cache(run, &worth.setting).into(),
-        ];
-        let place = (worth.setting.size, worth.setting.threads);
-        if last.replace(place) == Some(place) { table.push(row) } else { table.push_group(row) }
+    for own in all.chunk_by(|a, b| a.setting == b.setting) {
+        let Some(first) = own.first() else { continue };
+        let apart = files::without_cache(run, &first.setting);
+        let mut row: Vec<Entry> = vec![format!("{}, {apart}", first.setting.size).into()];
+        row.extend(engines.iter().map(|engine| {
+            let of = own.iter().find(|worth| worth.method == *engine);
+            Entry::from(of.map_or_else(String::new, |worth| times(&worth.warm_over_cold)))
+        }));
+        table.push(row);
     }
     (!table.rows.is_empty()).then_some(table)
 }
 
 /// How numbers are read, and a table for each curve.
 fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
-    let width = match form {
-        Form::Terminal(width) => width,
-        Form::Page => usize::MAX,
-    };
     let mut nodes = numbers::reading(run, analysis);
     let curves = curves(analysis);
     for (curve, cells) in &curves {
         nodes.push(Node::Heading(words::curve(&run.header, curve)));
-        nodes.push(Node::Table(numbers::curve(run, &analysis.told, cells, width)));
-        for cell in cells {
-            let mut inside = Vec::new();
-            if form == Form::Page {
-                inside.push(Node::Table(numbers::further(run, cell)));
-            }
-            inside.extend(remarks(cell));
-            if !inside.is_empty() {
-                let summary = setting(run, &cell.cell).into();
-                nodes.push(Node::Fold(Fold { summary, is_open: false, nodes: inside }));
-            }
+        nodes.push(Node::Table(numbers::curve(run, &analysis.told, cells, form.columns())));
+        if form == Form::Page {
+            let every = |cell: &&CellAnalysis| {
+                let summary = Text::strong(cell.cell.size.to_string()).and(" every figure");
+                let inside = vec![Node::Table(numbers::further(run, cell))];
+                Node::Fold(Fold { summary, is_open: false, nodes: inside })
+            };
+            nodes.extend(cells.iter().map(every));
         }
     }
     nodes

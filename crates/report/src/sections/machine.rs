@@ -20,7 +20,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
     let command = format!("{}{}", pinned(header), shell::join(&header.command));
     let mut nodes = Vec::new();
     match form {
-        Form::Terminal(_) => {
+        Form::Terminal { .. } => {
             let mut facts = vec![
                 Fact::new("Command", Text::code(command)),
                 Fact::new("Seed, build", format!("{}, {}", header.plan.seed, header.build)),

@@ -8,13 +8,13 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{Form, aside, engine, scaled, setting, time};
+use super::{aside, engine, scaled, setting, time};
 use crate::number::{self, NONE};
 use crate::results::curves;
 use crate::{files, words};
 
 /// How the tables are read, and one for each curve.
-pub(super) fn nodes(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
+pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let mut tables: Vec<Table> = Vec::new();
     for (curve, cells) in curves(analysis) {
         tables.extend(table(run, analysis, &curve, &cells));
@@ -22,15 +22,15 @@ pub(super) fn nodes(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     if tables.is_empty() {
         return Vec::new();
     }
+    let (unit, size) = (run.header.plan.study().unit(), words::size_of(&run.header.plan));
     let more = percent(analysis.delta);
     let said = format!(
-        "Time of a block, all threads together = fixed cost + size ÷ bandwidth. Half: the block \
-         size at which half of the time is the fixed cost. Flat: from this size on larger blocks \
-         are not {more} faster."
+        "Time of a {unit}, all threads together = fixed cost + size ÷ bandwidth. Half: the {size} \
+         at which half of the time is the fixed cost. Flat: from here on larger ones are not {more} \
+         faster."
     );
     let mut nodes = vec![aside(said)];
-    let narrow = matches!(form, Form::Terminal(width) if width < 90);
-    nodes.extend(tables.into_iter().map(|table| Node::Table(fit(table, narrow))));
+    nodes.extend(tables.into_iter().map(Node::Table));
     nodes
 }
 
@@ -38,26 +38,14 @@ fn percent(fraction: f64) -> String {
     number::percent(fraction).replace(' ', "")
 }
 
-/// Without the intervals of the bandwidth, where there is no room.
-fn fit(mut table: Table, narrow: bool) -> Table {
-    if narrow {
-        for row in &mut table.rows {
-            let entry = &mut row.entries[2];
-            let end = entry.text.find(" [").unwrap_or(entry.text.len());
-            entry.text.truncate(end);
-        }
-        table.columns[2].unit = "GiB/s".to_owned();
-    }
-    table
-}
-
 fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Table> {
+    let size = words::size_of(&run.header.plan);
     let columns = vec![
         Column::left("engine", ""),
-        Column::left("fixed cost", "per block [95%]"),
+        Column::left("fixed cost", &format!("per {} [95%]", run.header.plan.study().unit())),
         Column::left("bandwidth", "GiB/s [95%]"),
-        Column::right("half", "block size"),
-        Column::right("flat", "block size"),
+        Column::right("half", &size),
+        Column::right("flat", &size),
     ];
     let mut table = Table::new(words::curve(&run.header, curve), columns);
     for label in labels(cells) {
@@ -69,7 +57,8 @@ fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) 
                 && plateau.label == label
         };
         let flat = analysis.read_plateaus.iter().find(is_flat);
-        if model.is_none() && flat.is_none() {
+        // Files that are copied have a cost where there is a line.
+        if model.is_none() && (flat.is_none() || run.header.plan.copy().is_some()) {
             continue;
         }
         let note = model.and_then(holds).map(|said| table.note(&said));

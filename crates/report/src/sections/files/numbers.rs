@@ -274,7 +274,7 @@ pub(super) fn reading(run: &Run, analysis: &Analysis) -> Vec<Node> {
         said.push("Intervals: 95%, each by itself.".to_owned());
     } else {
         said.push(format!(
-            "Values are {baseline}'s times the typical ratio to it. Intervals: 95%, all {} \
+            "Values: {baseline}'s value × the typical ratio. Intervals: 95%, all {} \
              comparisons together{}.",
             analysis.contrasts,
             marks(run, analysis)

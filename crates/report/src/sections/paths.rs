@@ -1,6 +1,7 @@
 //! The way of the bytes through each primitive, drawn side by side from its
 //! declared hops: lanes for user space, kernel and device, time downwards.
 
+use iolens_document::{Figure, Fold, Node, Text};
 use iolens_model::data_path::{
     CallsPerMessage, DataPath, End, Hop, Movement, Mover, PrimitiveFacts, ReceiverFacts,
 };
@@ -17,13 +18,13 @@ const TOP: usize = 30;
 const BOX: usize = 30;
 const STEP: usize = 88;
 
-/// The classic three in the open, other primitives behind a fold; then what
-/// each receiver does, where there are several.
-pub(super) fn diagrams(run: &Run, analysis: &Analysis) -> Markup {
+/// The classic three in the open, other methods behind a fold; then what each receiver does,
+/// where there are several.
+pub(super) fn diagrams(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let known = &run.header.primitives;
     let receiver = arms::receiver(run);
     let is_classic = |id: &str| CLASSIC.contains(&id);
-    let drawn = |facts: &PrimitiveFacts| {
+    let drawn = |facts: &&PrimitiveFacts| {
         let shares = Shares::of(arms::received_with(analysis, receiver), &facts.id);
         let path = arms::path(run, &facts.id, receiver);
         let path = path.as_ref().unwrap_or(&facts.data_path);
@@ -32,30 +33,25 @@ pub(super) fn diagrams(run: &Run, analysis: &Analysis) -> Markup {
     let any_classic = known.iter().any(|facts| is_classic(&facts.id));
     let (shown, folded): (Vec<_>, Vec<_>) =
         known.iter().partition(|facts| !any_classic || is_classic(&facts.id));
-    html! {
-        div.paths { @for facts in shown { (drawn(facts)) } }
-        @if !folded.is_empty() {
-            details {
-                summary { "The other primitives" }
-                div.paths {
-                    @for facts in folded { (drawn(facts)) }
-                }
-            }
-        }
-        @if run.header.receivers.len() > 1 {
-            p.aside {
-                "Above, bytes are received with " code { (receiver) } ". Each receiver takes "
-                "them from the socket buffer in its own way:"
-            }
-            div.paths {
-                @for facts in &run.header.receivers { (receiving(analysis, facts)) }
-            }
-        }
+    let mut nodes = vec![Node::Row(shown.iter().map(drawn).collect())];
+    if !folded.is_empty() {
+        nodes.push(Node::Fold(Fold {
+            summary: "The other methods".into(),
+            is_open: false,
+            nodes: vec![Node::Row(folded.iter().map(drawn).collect())],
+        }));
     }
+    if run.header.receivers.len() > 1 {
+        let said = format!("Above, bytes are received with {receiver}; each receiver by itself:");
+        nodes.push(Node::Aside(said.into()));
+        let all = run.header.receivers.iter().map(|facts| receiving(analysis, facts));
+        nodes.push(Node::Row(all.collect()));
+    }
+    nodes
 }
 
 /// The receiving end alone.
-fn receiving(analysis: &Analysis, facts: &ReceiverFacts) -> Markup {
+fn receiving(analysis: &Analysis, facts: &ReceiverFacts) -> Figure {
     let shares = Shares::received(arms::received_with(analysis, &facts.id));
     // The calls are the sender's, of which nothing is drawn here.
     let path = DataPath { hops: facts.hops.clone(), calls: CallsPerMessage::Fixed(0) };
@@ -101,44 +97,42 @@ fn first_lane(path: &DataPath) -> Lane {
     }
 }
 
-fn diagram(id: &str, summary: &str, path: &DataPath, shares: Shares) -> Markup {
+fn diagram(id: &str, summary: &str, path: &DataPath, shares: Shares) -> Figure {
     let frame = Frame::of(path);
     let height = TOP + path.hops.len() * STEP + BOX + 12;
     let what = format!("Data path of {id}: {}", in_words(path, shares));
-    // A receiver is no arm, and has no colour.
-    let hue = (first_lane(path) == Lane::User).then(|| crate::figure::style::of(id).hue);
-    html! {
-        figure.path {
-            figcaption {
-                b {
-                    @if let Some(hue) = hue { span class={ "key c-" (hue) } {} }
-                    code { (id) }
-                } " " (summary)
+    let drawn = html! {
+        svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(what) {
+            (frame.lanes(height))
+            @if let Some(first) = path.hops.first() {
+                (frame.station(0, first_lane(path), &first.from))
             }
-            svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(what) {
-                (frame.lanes(height))
-                @if let Some(first) = path.hops.first() {
-                    (frame.station(0, first_lane(path), &first.from))
-                }
-                @for (i, hop) in path.hops.iter().enumerate() {
-                    @let before = match i {
-                        0 => first_lane(path),
-                        i => lane_after(&path.hops[i - 1]),
-                    };
-                    @if is_copied_late(hop) && before != Lane::User {
-                        // The queue held references: the bytes come from where
-                        // they have been all along, into pages of its own.
-                        (frame.station(i, Lane::User, &hop.from))
-                        (frame.hop(i, Lane::User, hop, shares))
-                        (frame.station(i + 1, lane_after(hop), "queue’s own pages"))
-                    } @else {
-                        (frame.hop(i, before, hop, shares))
-                        (frame.station(i + 1, lane_after(hop), &hop.to))
-                    }
+            @for (i, hop) in path.hops.iter().enumerate() {
+                @let before = match i {
+                    0 => first_lane(path),
+                    i => lane_after(&path.hops[i - 1]),
+                };
+                @if is_copied_late(hop) && before != Lane::User {
+                    // The queue held references: the bytes come from where they have been all
+                    // along, into pages of its own.
+                    (frame.station(i, Lane::User, &hop.from))
+                    (frame.hop(i, Lane::User, hop, shares))
+                    (frame.station(i + 1, lane_after(hop), "queue’s own pages"))
+                } @else {
+                    (frame.hop(i, before, hop, shares))
+                    (frame.station(i + 1, lane_after(hop), &hop.to))
                 }
             }
-            p.sum { (counts(path, shares)) }
         }
+    };
+    Figure {
+        id: format!("path-{id}"),
+        caption: Text::code(id).and(format!(" {summary}")),
+        wide: drawn.into_string(),
+        narrow: None,
+        lines: 0,
+        twin: None,
+        sum: counts(path, shares),
     }
 }
 
@@ -266,13 +260,16 @@ impl Frame {
 
 #[cfg(test)]
 mod tests {
+    use iolens_document::Section;
+
     use super::*;
     use crate::fixture_findings::findings;
 
     #[test]
     fn every_hop_is_drawn_with_its_function_and_movement() {
         let (run, analysis) = findings();
-        let drawn = diagrams(&run, &analysis).into_string();
+        let section = Section::new("path", "", diagrams(&run, &analysis));
+        let drawn = iolens_document::html::section(&section).into_string();
         for hop in run.header.primitives.iter().flat_map(|facts| facts.data_path.hops.iter()) {
             assert!(drawn.contains(hop.function.as_ref()), "{}", hop.function);
         }
