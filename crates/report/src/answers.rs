@@ -8,16 +8,12 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
 use serde::Serialize;
 
-use self::headline::headlines;
-use crate::alone;
 use crate::number::{self, list, percent, range, ratio};
-use crate::standing::{Candidate, Standing, standing};
-use crate::words;
+use crate::standing::{Candidate, Standing};
 
 pub(crate) mod cautions;
 mod conditional;
 mod counted;
-mod headline;
 
 /// What a sentence is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -88,25 +84,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     let analysis = &analysis.shown();
     let mut out: Vec<Sentence> = cautions::untrustworthy(analysis).into_iter().collect();
     match run.header.plan.study() {
-        Study::File => {
-            out.splice(0..0, crate::files::alarms(run));
-            out.extend(headlines(run, analysis));
-            out.extend(crate::files::sentences(run, analysis));
-            out.extend(answers(run, analysis));
-        }
-        Study::Write => {
-            out.splice(0..0, crate::files::alarms(run));
-            out.extend(headlines(run, analysis));
-            out.extend(crate::writes::sentences(run, analysis));
-            out.extend(answers(run, analysis));
-        }
-        Study::Copy => {
-            out.splice(0..0, crate::files::alarms(run));
-            out.extend(headlines(run, analysis));
-            out.extend(crate::copying::sentences(run, analysis));
-            out.extend(answers(run, analysis));
-        }
-        Study::Net | Study::Syscall => {}
+        Study::Net | Study::File | Study::Write | Study::Copy | Study::Syscall => {}
         Study::Server => out.extend(crate::servers::sentences(run, analysis)),
     }
     out.extend(cautions::confirms(run));
@@ -126,37 +104,8 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out
 }
 
-/// One sentence per cell; of an arm that is alone the headline of the curve has its sizes.
-fn answers(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
-    let curves = crate::results::curves(analysis);
-    let is_told = |cell: &&CellAnalysis| {
-        let own = curves.iter().find(|(curve, _)| *curve == cell.cell.curve());
-        own.and_then(|(curve, cells)| alone::over_sizes(run, analysis, curve, cells)).is_none()
-    };
-    analysis.cells.iter().filter(is_told).map(|cell| answer(run, analysis, cell)).collect()
-}
-
 fn names(candidates: &[Candidate]) -> String {
     list(&candidates.iter().map(Candidate::shown).collect::<Vec<_>>())
-}
-
-fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
-    if let Some(claim) = alone::at_once(run, cell) {
-        let subject = words::subject(&run.header, &cell.cell);
-        return Sentence::about(run, Kind::Answer, subject, &format!("{claim}."));
-    }
-    let baseline = run.header.plan.baseline.as_str();
-    let arm = words::arm_of(&run.header.plan);
-    let quick = run.header.plan.quick;
-    let speaker = Speaker { quick, delta: analysis.delta, baseline, arm, than: "as fast as" };
-    let mut claim = speaker.claim(&standing(cell, analysis.delta));
-    claim.push_str(&conditional::beside(cell));
-    claim.push_str(&without(cell));
-    if run.header.plan.quick {
-        claim.push_str(&words::trials(cell));
-    }
-    claim.push('.');
-    Sentence::about(run, Kind::Answer, words::subject(&run.header, &cell.cell), &claim)
 }
 
 /// Which compared arms are not in the comparison, and why.
@@ -340,8 +289,9 @@ fn count_more(n: u32) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use crate::standing::standing;
 
-    /// The sentence of the first cell with its contrasts replaced.
+    /// The claim of the first cell with its contrasts replaced.
     fn answer_with(changes: [(usize, f64, f64, Verdict); 3]) -> String {
         let (run, mut analysis) = fixture::run();
         // As if it sent scattered fields, so that three arms are ranked.
@@ -359,7 +309,9 @@ mod tests {
         for pair in &mut analysis.cells[0].pairs {
             pair.simultaneous = Some(Interval { low: ratio - 0.01, high: ratio + 0.01 });
         }
-        answer(&run, &analysis, &analysis.cells[0]).text
+        let (baseline, delta) = (run.header.plan.baseline.as_str(), analysis.delta);
+        let speaker = Speaker { quick: false, delta, baseline, arm: "arm", than: "as fast as" };
+        speaker.claim(&standing(&analysis.cells[0], delta))
     }
 
     #[test]
@@ -370,22 +322,22 @@ mod tests {
             slower,
             (3, 1.301, 0.005, Verdict::Faster),
         ]);
-        insta::assert_snapshot!(tie, @"64 B, 1 thread: sendmsg_iov and send differ by less than δ = 3 %, and no other arm is cheaper: sendmsg_iov, 1.30× as fast as send_staged (95 % interval 1.30–1.31, n = 12: FASTER) and send, 1.30× as fast as send_staged (95 % interval 1.30–1.30, n = 12: FASTER).");
+        insta::assert_snapshot!(tie, @"sendmsg_iov and send differ by less than δ = 3 %, and no other arm is cheaper: sendmsg_iov, 1.30× as fast as send_staged (95 % interval 1.30–1.31, n = 12: FASTER) and send, 1.30× as fast as send_staged (95 % interval 1.30–1.30, n = 12: FASTER)");
         let even = answer_with([
             (1, 1.01, 0.01, Verdict::Equivalent),
             slower,
             (3, 0.9, 0.01, Verdict::Slower),
         ]);
-        insta::assert_snapshot!(even, @"64 B, 1 thread: send and send_staged differ by less than δ = 3 %, and no other arm is cheaper: send, 1.01× as fast as send_staged (95 % interval 1.00–1.02, n = 12: EQUIVALENT).");
+        insta::assert_snapshot!(even, @"send and send_staged differ by less than δ = 3 %, and no other arm is cheaper: send, 1.01× as fast as send_staged (95 % interval 1.00–1.02, n = 12: EQUIVALENT)");
         let open = answer_with([
             (1, 1.05, 0.2, Verdict::Inconclusive),
             slower,
             (3, 0.7, 0.01, Verdict::Slower),
         ]);
-        insta::assert_snapshot!(open, @"64 B, 1 thread: lowest in this run: send, 1.05× as fast as send_staged (95 % interval 0.85–1.25, n = 12: INCONCLUSIVE); not separated from send_staged; about 49 more trials would decide it.");
+        insta::assert_snapshot!(open, @"lowest in this run: send, 1.05× as fast as send_staged (95 % interval 0.85–1.25, n = 12: INCONCLUSIVE); not separated from send_staged; about 49 more trials would decide it");
         let baseline =
             answer_with([(1, 0.9, 0.01, Verdict::Slower), slower, (3, 0.7, 0.01, Verdict::Slower)]);
-        insta::assert_snapshot!(baseline, @"64 B, 1 thread: send_staged is cheapest; nearest is send, 0.90× as fast as send_staged (95 % interval 0.89–0.91, n = 12: SLOWER).");
+        insta::assert_snapshot!(baseline, @"send_staged is cheapest; nearest is send, 0.90× as fast as send_staged (95 % interval 0.89–0.91, n = 12: SLOWER)");
     }
 
     /// The one with the best ratio of a cell, which has short slices.

@@ -1,6 +1,8 @@
 //! What follows from an analysis, as facts: numbers, intervals and names, and no sentence. The
 //! screen words them, JSON carries them.
 
+mod files;
+
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
@@ -12,6 +14,7 @@ use iolens_stats::analysis::{
 };
 use serde::Serialize;
 
+pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
 use crate::standing::{Candidate, Standing, conditional, standing};
 use crate::words;
 
@@ -27,6 +30,12 @@ pub enum Finding {
     ZeroCopy(ZeroCopy),
     /// Rare slices that are much slower: the ratio by totals is another than the typical one.
     Stalls(Stalls),
+    /// The fastest method of a file beside what bounds it.
+    Limit(Limit),
+    /// What the page cache is worth.
+    Caching(Caching),
+    /// What a flush of the device took.
+    Flush(Flush),
     /// The baseline against its hidden copy.
     SelfCheck(SelfChecked),
     /// More threads than processors, which take turns.
@@ -197,6 +206,11 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     out.extend(crossovers(analysis).into_iter().map(Finding::Crossover));
     out.extend(zero_copies(analysis).into_iter().map(Finding::ZeroCopy));
     out.extend(stalls(analysis).into_iter().map(Finding::Stalls));
+    if crate::words::is_of_files(&run.header.plan) {
+        out.extend(limits(run, analysis).into_iter().map(Finding::Limit));
+        out.extend(caching(run, analysis).into_iter().map(Finding::Caching));
+        out.extend(flush(run).map(Finding::Flush));
+    }
     out.extend(cautions(run, analysis));
     out.push(Finding::SelfCheck(self_check(run, analysis)));
     out
@@ -368,6 +382,9 @@ mod tests {
         let page = include_str!("../../../docs/findings.md");
         let (run, analysis) = fixture_findings::findings();
         let mut all = super::all(&run, &analysis.shown());
+        for (run, analysis) in [crate::files::tests::run(), crate::writes::tests::run()] {
+            all.extend(super::all(&run, &analysis.shown()));
+        }
         all.extend([
             Finding::SharedCpu { cpu: 0 },
             Finding::Sequential,

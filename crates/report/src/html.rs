@@ -12,9 +12,7 @@ use crate::sections::{self, Form};
 use crate::words;
 
 mod answers;
-mod decision;
 mod figures;
-mod files;
 mod merged;
 mod servers;
 
@@ -25,13 +23,6 @@ pub use merged::merged;
 pub fn page(run: &Run, analysis: &Analysis) -> String {
     let analysis = &analysis.shown();
     let sections = match run.header.plan.study() {
-        Study::File | Study::Write | Study::Copy => vec![
-            files::answers(run, analysis),
-            files::decision(run, analysis),
-            files::figures(run, analysis),
-            common(run, analysis),
-            files::cells(run, analysis),
-        ],
         Study::Server => around(
             vec![servers::answers(run, analysis), servers::decision(run, analysis)],
             |room| servers::figures(run, analysis, room),
@@ -41,7 +32,7 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
                 servers::cells(run, analysis),
             ],
         ),
-        Study::Net | Study::Syscall => {
+        Study::Net | Study::File | Study::Write | Study::Copy | Study::Syscall => {
             return iolens_document::html::page(&sections::page(run, analysis));
         }
     };
@@ -122,8 +113,7 @@ fn header(run: &Run, analysis: &Analysis) -> Markup {
 /// Sections of a run's page.
 fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
     match run.header.plan.study() {
-        Study::File | Study::Write | Study::Copy => &files::CONTENTS,
-        Study::Net | Study::Syscall => &[],
+        Study::Net | Study::File | Study::Write | Study::Copy | Study::Syscall => &[],
         Study::Server => &servers::CONTENTS,
     }
 }

@@ -18,16 +18,13 @@ use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
 
 mod crossovers;
-mod decision;
 mod detail;
 mod families;
-pub(crate) mod files;
 mod ledger;
 mod receivers;
 mod validity;
 
 pub(crate) use crossovers::crossovers;
-pub(crate) use decision::decision;
 pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
 pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
 pub(crate) use ledger::ledger;
@@ -244,27 +241,6 @@ fn entry(detail: Detail, arm: &ArmAnalysis, quick: bool) -> Entry {
             format!("{}/{}", copies(arm.copies_sender), copies(arm.copies_end_to_end)).into()
         }
         Detail::Cpu => number::optional(cpu(arm)).into(),
-    }
-}
-
-pub(crate) fn ratio_entry(arm: &ArmAnalysis) -> Entry {
-    match (&arm.contrast, arm.arm.role) {
-        (Some(contrast), _) => number::contrast(contrast).into(),
-        (None, Role::Baseline) => Entry::toned("baseline", Tone::Faint),
-        (None, _) => Entry::toned(NONE, Tone::Faint),
-    }
-}
-
-pub(crate) fn verdict_entry(arm: &ArmAnalysis) -> Entry {
-    if arm.status != Status::Ok {
-        return Entry::toned(arm.status.word(), Tone::Verdict);
-    }
-    match (&arm.contrast, arm.arm.role) {
-        (Some(contrast), Role::Compared | Role::SelfCheck) => {
-            Entry::toned(contrast.verdict.word(), Tone::Verdict)
-        }
-        (_, Role::Control) => Entry::toned("control", Tone::Faint),
-        _ => Entry::default(),
     }
 }
 

@@ -22,7 +22,6 @@ use crate::table::{Column, Entry, Table};
 use crate::words;
 use iolens_document::fold;
 
-mod files;
 mod servers;
 
 pub use iolens_document::Style;
@@ -43,9 +42,6 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if sections::has(run) {
         return below(run, analysis, false, style);
     }
-    if crate::words::is_of_files(&run.header.plan) {
-        return files::whole(run, analysis, style);
-    }
     servers::whole(run, analysis, style)
 }
 
@@ -55,9 +51,6 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     let analysis = &analysis.shown();
     if sections::has(run) {
         return below(run, analysis, true, style);
-    }
-    if crate::words::is_of_files(&run.header.plan) {
-        return files::whole(run, analysis, style);
     }
     servers::whole(run, analysis, style)
 }
@@ -163,7 +156,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
     let table = match plan.study() {
         Study::Net => results::results(plan, &[cell], style.columns()),
         Study::File | Study::Write | Study::Copy => {
-            results::files::curve(run, &analysis.told, &[cell], style.columns())
+            sections::files::curve(run, &analysis.told, &[cell], style.columns())
         }
         Study::Syscall => crate::calls::by_cost(run, cell, false),
         Study::Server => crate::servers::by_cost(run, &Kinds::of(analysis), cell, style.columns()),

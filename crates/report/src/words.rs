@@ -97,11 +97,6 @@ pub(crate) fn panel(header: &RunHeader, cell: &Cell) -> String {
     if is_of_files(&header.plan) { curve(header, cell) } else { threads(cell.threads) }
 }
 
-/// What a table of choices shows.
-pub(crate) fn cheapest(plan: &Plan) -> String {
-    format!("Cheapest {} by time per {}", arm_of(plan), plan.study().unit())
-}
-
 /// Whether a plan is about files.
 pub(crate) fn is_of_files(plan: &Plan) -> bool {
     plan.study().has_blocks() || plan.copy().is_some()

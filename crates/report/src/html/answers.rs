@@ -5,25 +5,6 @@ use maud::{Markup, html};
 
 use crate::answers::Sentence;
 
-/// One line per stretch of sizes, who leads it in bold.
-pub(super) fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
-    html! {
-        dl.lead { @for sentence in headlines {
-            dt { (sentence.subject.as_deref().unwrap_or("")) }
-            dd {
-                @if sentence.indicative { span.faint { "Indicative: " } }
-                ul.takeaways { @for part in sentence.claim().trim_end_matches('.').split("; ") {
-                    @let (lead, detail) = part.split_once(", ").unwrap_or((part, ""));
-                    li {
-                        b { (prose(run, lead)) }
-                        @if !detail.is_empty() { ", " (prose(run, detail)) }
-                    }
-                } }
-            }
-        } }
-    }
-}
-
 pub(super) fn list(run: &Run, class: &str, sentences: &[&Sentence]) -> Markup {
     html! {
         dl.(class) { @for (i, sentence) in sentences.iter().enumerate() {

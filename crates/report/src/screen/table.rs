@@ -97,8 +97,8 @@ pub(super) fn section(
     MatrixSection { title: measure.title.clone(), rows, is_compared: measure.is_compared }
 }
 
-pub(super) const UNDECIDED: &str = "?";
-pub(super) const SAME: &str = "=";
+pub(crate) const UNDECIDED: &str = "?";
+pub(crate) const SAME: &str = "=";
 
 /// One value of a table.
 pub(super) fn entry(arm: &ArmAnalysis, measure: &Measure, quick: bool, is_alone: bool) -> Entry {

@@ -1,6 +1,7 @@
 //! What stands below the first screen, for `iolens show` and on pages: one section for each
 //! question, in the order in which a reader asks them. A fact has one home.
 
+pub(crate) mod files;
 mod glossary;
 mod machine;
 mod net;
@@ -61,6 +62,7 @@ pub(crate) fn question(run: &Run) -> &'static str {
 /// The sections of a run.
 pub(crate) fn all(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
     let mut sections = match run.header.plan.study() {
+        Study::File | Study::Write | Study::Copy => files::sections(run, analysis, form),
         Study::Net => net::sections(run, analysis, form),
         Study::Syscall => syscalls::sections(run, analysis, form),
         _ => Vec::new(),
@@ -79,7 +81,7 @@ pub(crate) fn common(run: &Run, analysis: &Analysis, form: Form) -> [Section; 2]
 
 /// Whether the study has moved here.
 pub(crate) fn has(run: &Run) -> bool {
-    matches!(run.header.plan.study(), Study::Net | Study::Syscall)
+    run.header.plan.study() != Study::Server
 }
 
 /// The page of a run.
