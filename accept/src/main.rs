@@ -4,6 +4,14 @@
 //! counts as a failure, since nothing was shown. The table goes to stdout and
 //! to `accept-<issue>.md` in the build directory, with the numbers each line rests on.
 
+#![forbid(unsafe_code)]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a program for people: it prints, waits for other programs and exits"
+)]
+
 mod agreement;
 mod audit;
 mod bare_loops;
@@ -67,7 +75,9 @@ mod virtual_time;
 mod wrk;
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use process::{Finished, Job};
@@ -101,8 +111,26 @@ fn all_lines() -> impl Iterator<Item = &'static Line> {
     first.chain(later).chain(last).chain(issue_25::LINES).chain(issue_26::LINES)
 }
 
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match run(&args.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("accept: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The root of the workspace; the variable lets tests run on a copy.
+fn root() -> PathBuf {
+    let compiled = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").map_or(compiled, PathBuf::from);
+    package.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
 /// Runs the lines of an issue, one line, or all there are.
-pub(crate) fn run(args: &[&str]) -> Result<(), String> {
+fn run(args: &[&str]) -> Result<(), String> {
     let (list, args): (Vec<&str>, Vec<&str>) = args.iter().partition(|arg| **arg == "--list");
     let (issue, id) = match args.as_slice() {
         [] => (None, None),
@@ -175,7 +203,7 @@ pub(crate) struct Bench {
     /// The release build of the tool.
     tool: PathBuf,
     /// Everything lines make; removed at the end.
-    scratch: crate::testing::Scratch,
+    scratch: tempfile::TempDir,
 }
 
 impl Bench {
@@ -186,7 +214,12 @@ impl Bench {
         let tool = built.executable("iolens").ok_or("cargo named no executable `iolens`")?;
         let target = tool.parent().and_then(|release| release.parent());
         let target = target.ok_or("the tool stands in no build directory")?.to_owned();
-        let scratch = crate::testing::Scratch::new(&std::env::temp_dir())?;
+        // Other users enter it.
+        let scratch = tempfile::Builder::new()
+            .prefix("iolens-accept-")
+            .permissions(fs::Permissions::from_mode(0o755))
+            .tempdir()
+            .map_err(|e| format!("no temporary directory: {e}"))?;
         Ok(Bench { target, tool, scratch })
     }
 

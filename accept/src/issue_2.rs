@@ -94,7 +94,7 @@ fn check_quick_run(bench: &Bench) -> Judged {
 }
 
 fn check_tests(_: &Bench) -> Judged {
-    if crate::testing::own_user()? != 0 {
+    if super::process::own_user()? != 0 {
         return Ok(Outcome::Skip("needs root to test as root and as somebody else".to_owned()));
     }
     let mut evidence = Vec::new();

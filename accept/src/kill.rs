@@ -153,7 +153,7 @@ fn shared_files() -> Result<BTreeSet<String>, String> {
     for directory in ["/tmp", "/run", "/run/lock", "/dev/shm", "/run/netns"] {
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if name.contains("iolens") && !name.contains("xtask") {
+            if name.contains("iolens") && !name.contains("accept") {
                 found.insert(format!("{directory}/{name}"));
             }
         }

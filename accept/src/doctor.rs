@@ -26,7 +26,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
             return Ok(Outcome::Skip(missing));
         }
     }
-    let own = crate::testing::own_user()?;
+    let own = super::process::own_user()?;
     let users = if own == 0 { vec![0, NOBODY] } else { vec![own] };
     let (mut evidence, mut wrong) = (Vec::new(), Vec::new());
     for user in users {
@@ -81,7 +81,7 @@ impl Patient {
         let id = self.user.to_string();
         let (reuid, regid) = (format!("--reuid={id}"), format!("--regid={id}"));
         let mut words = vec!["--clear-groups", "--", program];
-        if crate::testing::own_user()? != self.user {
+        if super::process::own_user()? != self.user {
             words.splice(0..0, [reuid.as_str(), regid.as_str()]);
         } else {
             words.remove(0);

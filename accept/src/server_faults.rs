@@ -24,7 +24,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
             return Ok(Outcome::Skip(missing));
         }
     }
-    if crate::testing::own_user() != Ok(0) {
+    if super::process::own_user() != Ok(0) {
         return Ok(Outcome::Skip("network namespaces and TCP_REPAIR need root".to_owned()));
     }
     let parts =

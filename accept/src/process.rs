@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,8 +11,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-
-use crate::program::is_there;
 
 /// How often a child is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(5);
@@ -56,7 +55,7 @@ impl Job {
 
     /// Cargo in the root of the workspace.
     pub(crate) fn cargo(args: &[&str]) -> Job {
-        Job::new(crate::testing::cargo()).args(args).directory(&crate::root())
+        Job::new(cargo()).args(args).directory(&crate::root())
     }
 
     pub(crate) fn args(mut self, args: &[&str]) -> Job {
@@ -252,6 +251,23 @@ fn text(lines: &Lines) -> String {
     lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
 }
 
+/// Whether a program is in the path.
+fn is_there(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+/// The cargo that started us, else the one in the path.
+fn cargo() -> std::ffi::OsString {
+    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+}
+
+/// The user this process runs as.
+pub(crate) fn own_user() -> Result<u32, String> {
+    let own = std::fs::metadata("/proc/self").map_err(|e| format!("no /proc/self: {e}"))?;
+    Ok(own.uid())
+}
+
 /// A field of a process in kB, as `RssAnon:`; null when it has gone.
 pub(crate) fn status_kib(process: u32, field: &str) -> Option<u64> {
     field_kib(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?, field)
@@ -267,7 +283,7 @@ pub(crate) fn need(program: &str, package: &str) -> Result<(), String> {
     if is_there(program) {
         return Ok(());
     }
-    if crate::testing::own_user() != Ok(0) {
+    if own_user() != Ok(0) {
         return Err(format!("{program} is missing: `apt-get install {package}` as root"));
     }
     install(package)?;

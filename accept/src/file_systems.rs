@@ -37,7 +37,7 @@ struct Said {
 }
 
 pub(crate) fn check(bench: &Bench) -> Judged {
-    if crate::testing::own_user() != Ok(0) {
+    if super::process::own_user() != Ok(0) {
         return Ok(Outcome::Skip("mounting file systems needs root".to_owned()));
     }
     let listed = bench.iolens_json("file_systems", &["list", "engines", "--json"], 1)?.json;

@@ -10,7 +10,7 @@ const SCRIPT: &str = include_str!("hostile.py");
 const APART: [&str; 6] = ["--mount", "--net", "--propagation", "private", "--kill-child", "--fork"];
 
 pub(crate) fn check(bench: &Bench) -> Judged {
-    if crate::testing::own_user() != Ok(0) {
+    if super::process::own_user() != Ok(0) {
         return Ok(Outcome::Skip("the commands are root's, and need root".to_owned()));
     }
     // The stranger uses it too, and the build directory may be closed to him.

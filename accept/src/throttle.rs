@@ -71,7 +71,7 @@ pub(crate) fn check_all(bench: &Bench) -> Judged {
 
 /// Each primitive reads as the rate of the link less the headers.
 fn judged(bench: &Bench, name: &str, primitives: &[&str], passes: u32, carried: Carried) -> Judged {
-    if crate::testing::own_user()? != 0 {
+    if super::process::own_user()? != 0 {
         return Ok(Outcome::Skip("needs root to put a qdisc on the device".to_owned()));
     }
     for (program, package) in [("tc", "iproute2"), ("nsenter", "util-linux")] {

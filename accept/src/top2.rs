@@ -20,7 +20,7 @@ pub(crate) fn check(bench: &Bench) -> Judged {
         ["-c", SCRIPT, &tool].into_iter().chain(models.iter().map(String::as_str)).collect();
     // Who is not root gets the same with a user namespace, where the machine allows it.
     let user: &[&str] =
-        if crate::testing::own_user()? == 0 { &[] } else { &["--user", "--map-root-user"] };
+        if super::process::own_user()? == 0 { &[] } else { &["--user", "--map-root-user"] };
     let apart = ["--pid", "--fork", "--kill-child", "--mount-proc", "python3"];
     let (mut evidence, mut passes) = (Vec::new(), true);
     for (where_, job) in [

@@ -13,9 +13,8 @@ use std::path::{Path, PathBuf};
 
 use super::iperf::Median;
 use super::paired::{PAIRS, Paired};
-use super::process::{Job, need};
+use super::process::{Job, need, own_user};
 use super::{Bench, Judged, Outcome, results};
-use crate::testing::own_user;
 
 /// What the lower end of the interval of the paired ratios must reach: no more
 /// than δ = 3 % below the example.

@@ -44,7 +44,7 @@ pub(super) fn check(bench: &Bench) -> Judged {
         why.unwrap_or("no reason").trim()
     )];
     let mut passes = untouched && of_zerocopy > SHARE_MIN && (of_send > SHARE_MIN || why.is_some());
-    if crate::testing::own_user()? != 0 {
+    if super::process::own_user()? != 0 {
         evidence.push("only root may set sysctls: the rest was not tried".to_owned());
         return Ok(Outcome::Skip(evidence.join("\n")));
     }
