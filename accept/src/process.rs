@@ -1,21 +1,25 @@
 //! Commands with a time limit, whose output is kept with the time of each line.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How often a child is asked whether it has ended.
-const POLL: Duration = Duration::from_millis(5);
+use crate::bench::names;
+use crate::check::{Check, Res};
 
-/// A command that is to run.
+/// How often a child is asked whether it has ended.
+pub(crate) const POLL: Duration = Duration::from_millis(5);
+
+/// A command that is to run; where nothing else is said it may take half an hour.
 pub(crate) struct Job {
     command: Command,
     /// How it is named in messages.
@@ -31,11 +35,11 @@ pub(crate) struct Finished {
     words: String,
     pub(crate) status: ExitStatus,
     pub(crate) elapsed: Duration,
-    stdout: Lines,
-    stderr: Lines,
+    pub(crate) stdout: Lines,
+    pub(crate) stderr: Lines,
 }
 
-/// A command that runs.
+/// A command that runs; dropped, it is killed.
 pub(crate) struct Running {
     words: String,
     child: Child,
@@ -50,17 +54,40 @@ impl Job {
     pub(crate) fn new(program: impl AsRef<OsStr>) -> Job {
         let words = Path::new(program.as_ref()).file_name().unwrap_or_default();
         let words = words.to_string_lossy().into_owned();
-        Job { command: Command::new(program), words, limit: Duration::from_secs(60) }
+        Job { command: Command::new(program), words, limit: Duration::from_secs(1800) }
+    }
+
+    /// A program and its arguments, separated by blanks.
+    pub(crate) fn of(line: &str) -> Job {
+        let (program, rest) = line.split_once(' ').unwrap_or((line, ""));
+        Job::new(program).words(rest)
     }
 
     /// Cargo in the root of the workspace.
-    pub(crate) fn cargo(args: &[&str]) -> Job {
-        Job::new(cargo()).args(args).directory(&crate::root())
+    pub(crate) fn cargo(words: &str) -> Job {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        Job::new(cargo).words(words).directory(&crate::root())
     }
 
-    pub(crate) fn args(mut self, args: &[&str]) -> Job {
-        self.words = format!("{} {}", self.words, args.join(" "));
-        self.command.args(args);
+    pub(crate) fn shell(script: &str) -> Job {
+        Job::of("sh -c").arg(script)
+    }
+
+    /// Arguments that are separated by blanks.
+    pub(crate) fn words(self, words: &str) -> Job {
+        self.args(words.split_whitespace())
+    }
+
+    pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Job {
+        self.args([arg])
+    }
+
+    pub(crate) fn args(mut self, args: impl IntoIterator<Item: AsRef<OsStr>>) -> Job {
+        for arg in args {
+            let word = arg.as_ref().to_string_lossy();
+            self.words.extend([" ", word.lines().next().unwrap_or_default()]);
+            self.command.arg(arg);
+        }
         self
     }
 
@@ -74,20 +101,29 @@ impl Job {
         self
     }
 
-    pub(crate) fn limit_minutes(mut self, minutes: u64) -> Job {
+    pub(crate) fn minutes(mut self, minutes: u64) -> Job {
         self.limit = Duration::from_secs(60 * minutes);
         self
     }
 
     /// Runs it to its end; an error is a command that did not start or did not
     /// end in time.
-    pub(crate) fn run(self) -> Result<Finished, String> {
+    pub(crate) fn run(self) -> Res<Finished> {
         self.start()?.finish()
+    }
+
+    /// Runs it to its end, which has to be a good one.
+    pub(crate) fn success(self) -> Res<Finished> {
+        self.run()?.success()
+    }
+
+    pub(crate) fn json(self) -> Res<Value> {
+        self.success()?.json()
     }
 
     /// Starts it in a process group of its own, so that a limit ends what it
     /// started too.
-    pub(crate) fn start(mut self) -> Result<Running, String> {
+    pub(crate) fn start(mut self) -> Res<Running> {
         let begin = Instant::now();
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.command.process_group(0).spawn();
@@ -120,39 +156,33 @@ where
 
 impl Running {
     /// Waits for a line of stdout that contains `part`.
-    pub(crate) fn wait_for_line(&self, part: &str, limit: Duration) -> Result<String, String> {
-        self.wait_on(&self.stdout, part, limit)
+    pub(crate) fn wait_for_line(&self, part: &str, seconds: u64) -> Res<String> {
+        self.wait_on(&self.stdout, part, seconds)
     }
 
-    /// The same for stderr.
-    pub(crate) fn wait_for_note(&self, part: &str, limit: Duration) -> Result<String, String> {
-        self.wait_on(&self.stderr, part, limit)
+    /// Waits for a line of stderr that contains `part`.
+    pub(crate) fn wait_for_note(&self, part: &str, seconds: u64) -> Res<String> {
+        self.wait_on(&self.stderr, part, seconds)
     }
 
-    fn wait_on(
-        &self,
-        lines: &Receiver<(Duration, String)>,
-        part: &str,
-        limit: Duration,
-    ) -> Result<String, String> {
-        let until = Instant::now() + limit;
-        let mut said = Vec::new();
+    fn wait_on(&self, lines: &Receiver<(Duration, String)>, part: &str, s: u64) -> Res<String> {
+        let until = Instant::now() + Duration::from_secs(s);
+        let (words, mut said) = (&self.words, Vec::new());
         loop {
             match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
                 Ok((_, line)) if line.contains(part) => return Ok(line),
                 Ok((_, line)) => said.push(line),
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!("`{}` said no `{part}` within {limit:?}", self.words));
+                    return Err(format!("`{words}` said no `{part}` within {s} s"));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    let (words, said) = (&self.words, said.join("\n"));
+                    let said = said.join("\n");
                     return Err(format!("`{words}` ended without saying `{part}`\n{said}"));
                 }
             }
         }
     }
 
-    /// The process of the command.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -163,23 +193,36 @@ impl Running {
         self.stderr.try_iter().any(|(_, line)| line.contains(part))
     }
 
-    /// Whether it is still running.
     pub(crate) fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
+    /// Calls this every few milliseconds, until it has seen enough or the command has ended or is
+    /// late.
+    pub(crate) fn watch(&mut self, mut sees_enough: impl FnMut(&Running) -> bool) {
+        while self.is_running() && self.begin.elapsed() < self.limit && !sees_enough(self) {
+            sleep(POLL);
+        }
+    }
+
+    /// Sends a signal to this process alone.
+    pub(crate) fn signal(&self, name: &str) -> Res {
+        Job::of(&format!("kill -{name} {}", self.id())).success().map(drop)
+    }
+
     /// SIGKILL to this process alone, and everything it had written.
-    pub(crate) fn kill(mut self) -> Result<Finished, String> {
+    pub(crate) fn kill(mut self) -> Res<Finished> {
         self.child.kill().map_err(|e| format!("cannot kill `{}`: {e}", self.words))?;
+        self.limit = Duration::MAX;
         self.finish()
     }
 
     /// Waits for its end and for all of its output.
-    pub(crate) fn finish(mut self) -> Result<Finished, String> {
+    pub(crate) fn finish(mut self) -> Res<Finished> {
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break status,
-                Ok(None) if self.begin.elapsed() < self.limit => std::thread::sleep(POLL),
+                Ok(None) if self.begin.elapsed() < self.limit => sleep(POLL),
                 Ok(None) => return Err(self.give_up()),
                 Err(e) => return Err(format!("cannot wait for `{}`: {e}", self.words)),
             }
@@ -188,28 +231,36 @@ impl Running {
         // A grandchild may hold the pipes for ever; then what came is taken.
         let patience = Instant::now() + Duration::from_secs(5);
         while !self.readers.iter().all(JoinHandle::is_finished) && Instant::now() < patience {
-            std::thread::sleep(POLL);
+            sleep(POLL);
         }
         let (stdout, stderr) = (self.stdout.try_iter().collect(), self.stderr.try_iter().collect());
-        Ok(Finished { words: self.words, status, elapsed, stdout, stderr })
+        Ok(Finished { words: self.words.clone(), status, elapsed, stdout, stderr })
     }
 
     /// Ends the whole process group; the message of it.
-    fn give_up(mut self) -> String {
-        let group = format!("-{}", self.child.id());
-        let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+    fn give_up(&mut self) -> String {
+        let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", self.id())]).status();
         let _ = self.child.wait();
         format!("`{}` did not end within {:?}", self.words, self.limit)
     }
 }
 
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
 impl Finished {
     /// This, if the command said that it succeeded.
-    pub(crate) fn success(self) -> Result<Finished, String> {
+    pub(crate) fn success(self) -> Res<Finished> {
         if self.status.success() {
             return Ok(self);
         }
-        let said = [self.tail(&self.stdout), self.tail(&self.stderr)].join("\n");
+        let tail = |lines: &Lines| text(&lines[lines.len().saturating_sub(12)..]);
+        let said = [tail(&self.stdout), tail(&self.stderr)].join("\n");
         Err(format!("`{}`: {}\n{}", self.words, self.status, said.trim()))
     }
 
@@ -221,14 +272,24 @@ impl Finished {
         text(&self.stderr)
     }
 
-    /// Lines of stdout with the time since the start.
-    pub(crate) fn stdout_lines(&self) -> &[(Duration, String)] {
-        &self.stdout
+    pub(crate) fn json(&self) -> Res<Value> {
+        serde_json::from_str(&self.stdout()).map_err(|e| {
+            format!("`{}` printed no JSON ({}): {e}\n{}", self.words, self.status, self.stderr())
+        })
     }
 
-    /// Lines of stderr with the time since the start.
-    pub(crate) fn stderr_lines(&self) -> &[(Duration, String)] {
-        &self.stderr
+    pub(crate) fn seconds(&self) -> f64 {
+        self.elapsed.as_secs_f64()
+    }
+
+    /// The first line of stdout that contains `part`, or nothing.
+    pub(crate) fn line(&self, part: &str) -> &str {
+        find(&self.stdout, part)
+    }
+
+    /// The first line of stderr that contains `part`, or nothing.
+    pub(crate) fn noted(&self, part: &str) -> &str {
+        find(&self.stderr, part)
     }
 
     /// Path of an executable among cargo's JSON messages.
@@ -240,107 +301,80 @@ impl Finished {
         };
         messages.filter_map(named).next_back()
     }
-
-    fn tail(&self, lines: &Lines) -> String {
-        let from = lines.len().saturating_sub(12);
-        lines[from..].iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
-    }
 }
 
-fn text(lines: &Lines) -> String {
+fn text(lines: &[(Duration, String)]) -> String {
     lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether a program is in the path.
-fn is_there(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+fn find<'a>(lines: &'a Lines, part: &str) -> &'a str {
+    lines.iter().find(|(_, line)| line.contains(part)).map_or("", |(_, line)| line.trim())
 }
 
-/// The cargo that started us, else the one in the path.
-fn cargo() -> std::ffi::OsString {
-    std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
+/// Tests that are always run, here with what they print: they have to pass, one at least.
+pub(crate) fn tests(check: &mut Check, words: &str) -> Res<Finished> {
+    let done = Job::cargo(&format!("test {words}")).run()?;
+    let results = done.stdout.iter().filter(|(_, line)| line.starts_with("test result:"));
+    let ran: Vec<&str> =
+        results.map(|(_, line)| line.as_str()).filter(|line| !line.contains(" 0 passed")).collect();
+    check.judge(words, done.status.success() && !ran.is_empty(), ran.join("; "));
+    Ok(done)
 }
 
 /// The user this process runs as.
-pub(crate) fn own_user() -> Result<u32, String> {
-    let own = std::fs::metadata("/proc/self").map_err(|e| format!("no /proc/self: {e}"))?;
+pub(crate) fn own_user() -> Res<u32> {
+    let own = fs::metadata("/proc/self").map_err(|e| format!("no /proc/self: {e}"))?;
     Ok(own.uid())
 }
 
-/// A field of a process in kB, as `RssAnon:`; null when it has gone.
-pub(crate) fn status_kib(process: u32, field: &str) -> Option<u64> {
-    field_kib(&std::fs::read_to_string(format!("/proc/{process}/status")).ok()?, field)
+/// Every process, by its number.
+pub(crate) fn processes() -> impl Iterator<Item = u32> {
+    names("/proc").into_iter().filter_map(|name| name.parse().ok())
 }
 
-fn field_kib(status: &str, field: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
-    line.trim().strip_suffix(" kB")?.parse().ok()
+/// A field of a process in kB, as `RssAnon:`; 0 when it has gone.
+pub(crate) fn status_kib(process: u32, field: &str) -> u64 {
+    field_kib(&fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), field)
 }
 
-/// Makes sure that a program can be run; root installs it where it is missing.
-pub(crate) fn need(program: &str, package: &str) -> Result<(), String> {
-    if is_there(program) {
-        return Ok(());
-    }
-    if own_user() != Ok(0) {
-        return Err(format!("{program} is missing: `apt-get install {package}` as root"));
-    }
-    install(package)?;
-    if is_there(program) { Ok(()) } else { Err(format!("{package} brought no {program}")) }
-}
-
-/// Installs a package.
-pub(crate) fn install(package: &str) -> Result<(), String> {
-    let apt = |args: &[&str]| {
-        Job::new("apt-get")
-            .args(args)
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .limit_minutes(10)
-            .run()
-    };
-    apt(&["update"])?;
-    apt(&["install", "-y", "--no-install-recommends", package])?.success().map(drop)
+fn field_kib(status: &str, field: &str) -> u64 {
+    let line = status.lines().find_map(|line| line.strip_prefix(field)?.trim().strip_suffix(" kB"));
+    line.and_then(|kib| kib.parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Job {
-        Job::new("sh").args(&["-c", script])
-    }
-
     #[test]
     fn output_and_status_are_kept() {
-        let finished = shell("echo a; echo b >&2; exit 3").run().expect("it runs");
+        let finished = Job::shell("echo a; echo b >&2; exit 3").run().expect("it runs");
         assert_eq!(finished.status.code(), Some(3));
-        assert_eq!(finished.stdout(), "a");
-        assert_eq!(finished.stderr_lines()[0].1, "b");
+        assert_eq!((finished.line("a"), finished.noted("b"), finished.noted("a")), ("a", "b", ""));
         let message = finished.success().err().expect("3 is no success");
         assert!(message.contains("exit status: 3") && message.contains('b'), "{message}");
     }
 
     #[test]
     fn a_limit_ends_what_does_not_end() {
-        let message = shell("exec tail -f /dev/null").limit_minutes(0).run().err();
+        let message = Job::of("tail -f /dev/null").minutes(0).run().err();
         assert!(message.is_some_and(|message| message.contains("did not end within")));
     }
 
     #[test]
     fn a_killed_command_leaves_what_it_said() {
-        let running =
-            shell("echo ready; echo more; exec tail -f /dev/null").start().expect("it runs");
-        running.wait_for_line("ready", Duration::from_secs(20)).expect("it says so");
+        let script = "echo ready; echo more; exec tail -f /dev/null";
+        let running = Job::shell(script).start().expect("it runs");
+        running.wait_for_line("ready", 20).expect("it says so");
         let finished = running.kill().expect("it is killed");
         assert!(!finished.status.success());
     }
 
     #[test]
     fn the_status_of_a_process_is_read() {
-        assert_eq!(field_kib("Name:\tx\nRssAnon:\t    1234 kB\n", "RssAnon:"), Some(1234));
-        assert_eq!(field_kib("Name:\tx\n", "RssAnon:"), None);
-        assert!(status_kib(std::process::id(), "VmHWM:").is_some_and(|kib| kib > 100));
+        assert_eq!(field_kib("Name:\tx\nRssAnon:\t    1234 kB\n", "RssAnon:"), 1234);
+        assert_eq!(field_kib("Name:\tx\n", "RssAnon:"), 0);
+        assert!(status_kib(std::process::id(), "VmHWM:") > 100);
     }
 
     #[test]

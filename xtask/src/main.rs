@@ -23,7 +23,7 @@ cargo xtask test [ARGS]               cargo test --workspace (or ARGS), and comp
 cargo xtask test-unprivileged [ARGS]  the same tests as an ordinary user
 cargo xtask docs                      make docs/{primitives,calls,models,metrics,export}.md
 cargo xtask release                   static binaries with their papers, in target/packages
-cargo xtask accept [ISSUE [LINE]]     acceptance lines of an issue, as a table; --list names them";
+cargo xtask accept [SUBJECT [LINE]]   what was promised, measured, as a table; --list names it";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
