@@ -12,11 +12,11 @@ use crate::process::{Finished, Job};
 
 /// The tool, with a directory where it works and keeps its files, results included.
 #[derive(Clone)]
-pub(crate) struct Bench {
+pub struct Bench {
     /// The release build.
-    pub(crate) tool: PathBuf,
+    pub tool: PathBuf,
     /// Where peers that are built or written here are.
-    pub(crate) peers: PathBuf,
+    pub peers: PathBuf,
     /// Where other benches have their directories.
     scratch: PathBuf,
     home: PathBuf,
@@ -25,7 +25,7 @@ pub(crate) struct Bench {
 impl Bench {
     /// Builds the tool, unless the variable names one. The directory, which others may enter, goes
     /// with the second.
-    pub(crate) fn new() -> Res<(Bench, TempDir)> {
+    pub fn new() -> Res<(Bench, TempDir)> {
         let tool = match std::env::var_os("IOLENS_TEST_BIN") {
             Some(tool) => PathBuf::from(tool),
             None => {
@@ -43,37 +43,37 @@ impl Bench {
     }
 
     /// The build directory, where tables go.
-    pub(crate) fn target(&self) -> &Path {
+    pub fn target(&self) -> &Path {
         self.tool.parent().and_then(Path::parent).unwrap_or(&self.scratch)
     }
 
     /// The same tool with another directory, which is made where it is not there.
-    pub(crate) fn room(&self, name: &str) -> Res<Bench> {
+    pub fn room(&self, name: &str) -> Res<Bench> {
         let home = self.scratch.join(name);
         create(&home.join("tmp"))?;
         Ok(Bench { home, ..self.clone() })
     }
 
     /// A path in the directory, or its own.
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         if name.is_empty() { self.home.clone() } else { self.home.join(name) }
     }
 
-    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Res {
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> Res {
         fs::write(self.path(name), content).map_err(|e| format!("cannot write {name}: {e}"))
     }
 
-    pub(crate) fn read(&self, name: &str) -> Res<String> {
+    pub fn read(&self, name: &str) -> Res<String> {
         read(&self.path(name))
     }
 
     /// A command of the tool.
-    pub(crate) fn iolens(&self, words: &str) -> Job {
+    pub fn iolens(&self, words: &str) -> Job {
         self.under(None, words)
     }
 
     /// The same, started by another command.
-    pub(crate) fn under(&self, job: impl Into<Option<Job>>, words: &str) -> Job {
+    pub fn under(&self, job: impl Into<Option<Job>>, words: &str) -> Job {
         let job = match job.into() {
             Some(job) => job.arg(&self.tool),
             None => Job::new(&self.tool),
@@ -82,22 +82,22 @@ impl Bench {
     }
 
     /// A command that works in the directory, and runs the tool maybe.
-    pub(crate) fn at_home(&self, job: Job) -> Job {
+    pub fn at_home(&self, job: Job) -> Job {
         let job = job.directory(&self.home).env("XDG_DATA_HOME", &self.home);
         job.env("TMPDIR", self.path("tmp")).env("NO_COLOR", "1")
     }
 
     /// A command of the tool that is to succeed.
-    pub(crate) fn run(&self, words: &str) -> Res<Finished> {
+    pub fn run(&self, words: &str) -> Res<Finished> {
         self.iolens(words).success()
     }
 
-    pub(crate) fn json(&self, words: &str) -> Res<Value> {
+    pub fn json(&self, words: &str) -> Res<Value> {
         self.run(words)?.json()
     }
 
     /// The slices of the last run.
-    pub(crate) fn slices(&self) -> Res<Value> {
+    pub fn slices(&self) -> Res<Value> {
         self.json("export last --format json --rows slices")
     }
 }
@@ -106,12 +106,12 @@ fn create(directory: &Path) -> Res {
     fs::create_dir_all(directory).map_err(|e| format!("cannot create {}: {e}", directory.display()))
 }
 
-pub(crate) fn read(path: &Path) -> Res<String> {
+pub fn read(path: &Path) -> Res<String> {
     fs::read_to_string(path).map_err(|e| format!("cannot read {}: {e}", path.display()))
 }
 
 /// Names in a folder; none where there is no folder.
-pub(crate) fn names(folder: impl AsRef<Path>) -> Vec<String> {
+pub fn names(folder: impl AsRef<Path>) -> Vec<String> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }

@@ -6,19 +6,19 @@ use std::ops::RangeBounds;
 use crate::bench::Bench;
 
 /// What ends a line early is told in words, and fails it.
-pub(crate) type Res<T = ()> = Result<T, String>;
+pub type Res<T = ()> = Result<T, String>;
 
 /// One promise.
-pub(crate) struct Line {
+pub struct Line {
     /// Says what is checked; unique within its subject.
-    pub(crate) name: &'static str,
-    pub(crate) promise: &'static str,
+    pub name: &'static str,
+    pub promise: &'static str,
     /// Names of peers, or `root`.
-    pub(crate) needs: &'static [&'static str],
-    pub(crate) check: fn(&Bench, &mut Check) -> Res,
+    pub needs: &'static [&'static str],
+    pub check: fn(&Bench, &mut Check) -> Res,
 }
 
-pub(crate) const fn line(
+pub const fn line(
     name: &'static str,
     promise: &'static str,
     needs: &'static [&'static str],
@@ -28,7 +28,7 @@ pub(crate) const fn line(
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum State {
+pub enum State {
     /// Evidence that is not judged.
     Note,
     Good,
@@ -39,23 +39,32 @@ pub(crate) enum State {
 
 /// What a line has found so far.
 #[derive(Default)]
-pub(crate) struct Check(Vec<(State, String)>);
+pub struct Check(Vec<(State, String)>);
 
 impl Check {
-    pub(crate) fn judge(&mut self, name: impl Display, good: bool, words: impl Display) {
+    pub fn judge(&mut self, name: impl Display, good: bool, words: impl Display) {
         self.row(if good { State::Good } else { State::Bad }, name, words);
     }
 
-    pub(crate) fn note(&mut self, name: impl Display, words: impl Display) {
+    pub fn note(&mut self, name: impl Display, words: impl Display) {
         self.row(State::Note, name, words);
     }
 
-    pub(crate) fn missing(&mut self, why: impl Display) {
+    pub fn missing(&mut self, why: impl Display) {
         self.row(State::Missing, "missing", why);
     }
 
+    /// Something that has to be said.
+    pub fn said(&mut self, name: impl Display, words: &str) {
+        self.judge(name, !words.is_empty(), words);
+    }
+
+    pub fn holds(&mut self, name: impl Display, holds: bool) {
+        self.judge(name, holds, holds);
+    }
+
     /// A number that has to lie in a range.
-    pub(crate) fn within<T: PartialOrd + Display>(
+    pub fn within<T: PartialOrd + Display>(
         &mut self,
         name: impl Display,
         value: T,
@@ -64,14 +73,14 @@ impl Check {
         self.judge(name, range.contains(&value), format!("{value:.4} (asked: {range:?})"));
     }
 
-    pub(crate) fn same<T: PartialEq + Debug>(&mut self, name: impl Display, found: T, expected: T) {
+    pub fn same<T: PartialEq + Debug>(&mut self, name: impl Display, found: T, expected: T) {
         let good = found == expected;
         let beside = if good { String::new() } else { format!(", not {expected:?}") };
         self.judge(name, good, format!("{found:?}{beside}"));
     }
 
     /// A part whose error fails the line; the parts behind it are tried all the same.
-    pub(crate) fn part(&mut self, name: impl Display, part: Res<impl Display>) {
+    pub fn part(&mut self, name: impl Display, part: Res<impl Display>) {
         match part {
             Ok(words) => self.judge(name, true, words),
             Err(why) => self.judge(name, false, why),
@@ -86,24 +95,24 @@ impl Check {
     }
 
     /// The worst of its rows; a line without a judged row has shown nothing.
-    pub(crate) fn state(&self) -> State {
+    pub fn state(&self) -> State {
         let states = self.0.iter().map(|(state, _)| *state);
         states.max().filter(|state| *state != State::Note).unwrap_or(State::Missing)
     }
 
     #[cfg(test)]
-    pub(crate) fn passes(&self) -> bool {
+    pub fn passes(&self) -> bool {
         self.state() == State::Good
     }
 
-    pub(crate) fn evidence(&self) -> String {
+    pub fn evidence(&self) -> String {
         self.0.iter().map(|(_, words)| words.as_str()).collect::<Vec<_>>().join("\n")
     }
 }
 
 /// Whether this passes a check of its own.
 #[cfg(test)]
-pub(crate) fn passes(judge: impl FnOnce(&mut Check)) -> bool {
+pub fn passes(judge: impl FnOnce(&mut Check)) -> bool {
     let mut check = Check::default();
     judge(&mut check);
     check.passes()

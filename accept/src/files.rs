@@ -7,11 +7,10 @@ mod memory;
 mod rivals;
 mod tune;
 
-use crate::bench::Bench;
-use crate::check::{Check, Line, Res, line};
 use crate::json::equivalent;
+use crate::prelude::*;
 
-pub(crate) const LINES: &[Line] = &[
+pub const LINES: &[Line] = &[
     line(
         "by-hand",
         "the plain tools do what the help says on a 1 MiB + 3 B file at blocks of 1 B, 4096 B and 1 \

@@ -5,12 +5,11 @@ mod kill;
 
 use std::fs;
 
-use crate::bench::Bench;
-use crate::check::{Check, Line, Res, line};
-use crate::process::{Finished, Job, tests};
+use crate::prelude::*;
+use crate::process::{Finished, tests};
 use crate::remote;
 
-pub(crate) const LINES: &[Line] = &[
+pub const LINES: &[Line] = &[
     line(
         "kill",
         "ten SIGKILLs at random moments lose no committed trial and leave no process or file once \

@@ -7,7 +7,7 @@ use crate::check::{Check, Res};
 
 /// A part by its path, `run/host/facts/0`; what is not there is an empty list or text, no number
 /// (NaN, which is in no range), and a count of 0.
-pub(crate) trait Json {
+pub trait Json {
     fn at(&self, path: &str) -> &Value;
     fn list(&self, path: &str) -> &[Value];
     fn num(&self, path: &str) -> f64;
@@ -62,19 +62,19 @@ impl Json for Value {
 }
 
 /// Whether one of these words is the verdict of a row, or of a change between runs.
-pub(crate) fn is_judged(row: &Value, verdicts: &[&str]) -> bool {
+pub fn is_judged(row: &Value, verdicts: &[&str]) -> bool {
     verdicts.contains(&row.word("verdict"))
 }
 
-pub(crate) const DIFFERENT: [&str; 2] = ["FASTER", "SLOWER"];
+pub const DIFFERENT: [&str; 2] = ["FASTER", "SLOWER"];
 
 /// Half-width of the pointwise interval of the ratio, as a fraction.
-pub(crate) fn half_width(row: &Value) -> f64 {
+pub fn half_width(row: &Value) -> f64 {
     (row.num("ratio_high") / row.num("ratio_low")).sqrt() - 1.0
 }
 
 /// The size and threads of a row.
-pub(crate) fn cell_words(row: &Value) -> String {
+pub fn cell_words(row: &Value) -> String {
     let bytes = row.int("message_bytes").max(row.int("block_bytes"));
     let size = match bytes >= 1024 && bytes.is_multiple_of(1024) {
         true => format!("{} KiB", bytes / 1024),
@@ -84,7 +84,7 @@ pub(crate) fn cell_words(row: &Value) -> String {
 }
 
 /// `4 KiB × 1 EQUIVALENT 0.999 [0.995, 1.004]`.
-pub(crate) fn ratio_words(row: &Value) -> String {
+pub fn ratio_words(row: &Value) -> String {
     let cell = cell_words(row);
     let [ratio, low, high] = ["ratio", "ratio_low", "ratio_high"].map(|key| row.num(key));
     match (ratio + low + high).is_nan() {
@@ -94,7 +94,7 @@ pub(crate) fn ratio_words(row: &Value) -> String {
 }
 
 /// An arm that has to be EQUIVALENT to the baseline in each of so many cells.
-pub(crate) fn equivalent(check: &mut Check, json: &Value, arm: &str, cells: usize) {
+pub fn equivalent(check: &mut Check, json: &Value, arm: &str, cells: usize) {
     let rows = json.rows_where("primitive", arm);
     check.same("cells", rows.len(), cells);
     for row in rows {
@@ -103,7 +103,7 @@ pub(crate) fn equivalent(check: &mut Check, json: &Value, arm: &str, cells: usiz
 }
 
 /// Which methods are ahead by a quantity, of the settings with this size if one is asked for.
-pub(crate) fn ranked<'a>(json: &'a Value, quantity: &str, bytes: Option<u64>) -> Vec<&'a str> {
+pub fn ranked<'a>(json: &'a Value, quantity: &str, bytes: Option<u64>) -> Vec<&'a str> {
     let is_meant = |finding: &&Value| {
         finding["finding"] == "ranking"
             && (quantity.is_empty() || finding["quantity"] == quantity)
@@ -117,7 +117,7 @@ pub(crate) fn ranked<'a>(json: &'a Value, quantity: &str, bytes: Option<u64>) ->
 }
 
 /// The slices that count, of an export.
-pub(crate) fn measured(export: &Value) -> Vec<&Value> {
+pub fn measured(export: &Value) -> Vec<&Value> {
     export.list("slices").iter().filter(|slice| slice["kind"] == "measured").collect()
 }
 

@@ -5,6 +5,7 @@
 //! to `accept-SUBJECT.md` in the build directory, with the numbers each line rests on.
 
 #![forbid(unsafe_code)]
+#![expect(unreachable_pub, reason = "nothing of a program can be reached from outside")]
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -27,6 +28,14 @@ mod remote;
 mod report;
 mod servers;
 mod truth;
+
+/// What every line uses.
+mod prelude {
+    pub use crate::bench::Bench;
+    pub use crate::check::{Check, Line, Res, line};
+    pub use crate::json::Json;
+    pub use crate::process::Job;
+}
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -94,7 +103,8 @@ fn run(args: &[&str]) -> Res {
             Ok(())
         }
         ["--peers"] => {
-            println!("{}", peers::listed(&std::env::temp_dir()));
+            let directory = tempfile::tempdir().map_err(|e| format!("no directory: {e}"))?;
+            println!("{}", peers::listed(directory.path()));
             Ok(())
         }
         _ => Err(HELP.to_owned()),

@@ -8,14 +8,12 @@ mod throttle;
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Line, Res, line};
-use crate::json::{Json, equivalent, half_width, ratio_words};
-use crate::process::Job;
+use crate::json::{equivalent, half_width, ratio_words};
+use crate::prelude::*;
 
-pub(crate) use iperf3::free_port;
+pub use iperf3::free_port;
 
-pub(crate) const LINES: &[Line] = &[
+pub const LINES: &[Line] = &[
     line(
         "iperf3",
         "with reno, 64 KiB and one flow our goodput is at least 0.97 of iperf3's (median of paired \
@@ -89,10 +87,10 @@ pub(crate) const LINES: &[Line] = &[
     ),
 ];
 
-pub(crate) const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
+pub const CLASSIC: [&str; 3] = ["send_staged", "sendmsg_iov", "sendmsg_zerocopy"];
 
 /// A run of a plan of this repository.
-pub(crate) fn plan(bench: &Bench, name: &str) -> Job {
+pub fn plan(bench: &Bench, name: &str) -> Job {
     let plan = crate::root().join("plans").join(name);
     bench.iolens("run --progress plain").arg(plan)
 }

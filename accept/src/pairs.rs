@@ -7,11 +7,11 @@ use crate::check::Res;
 
 /// Pairs of runs of a second or more; with 9 the ranks 2 and 8 cover the median with
 /// 96.1 %.
-pub(crate) const PAIRS: Count = Count::of(9);
+pub const PAIRS: Count = Count::of(9);
 
 /// How many pairs there are to be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Count {
+pub struct Count {
     least: usize,
     most: usize,
     /// Between the ends of the interval of a ratio that is known well enough.
@@ -19,13 +19,13 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    pub(crate) const fn of(count: usize) -> Count {
+    pub const fn of(count: usize) -> Count {
         Count { least: count, most: count, width: 0.0 }
     }
 
     /// 31 at least, and then until the intervals of all ratios are this narrow, but no more
     /// than that. Width ends it, never where an interval lies.
-    pub(crate) const fn until(width: f64, most: usize) -> Count {
+    pub const fn until(width: f64, most: usize) -> Count {
         Count { least: 31, most, width }
     }
 
@@ -40,14 +40,14 @@ impl Count {
 }
 
 /// What came of all pairs, of one quantity.
-pub(crate) struct Paired {
+pub struct Paired {
     /// Ours over theirs.
-    pub(crate) ratio: Median,
-    pub(crate) words: String,
+    pub ratio: Median,
+    pub words: String,
 }
 
 /// Runs both until that is enough; each reaches some quantities, whose units these are.
-pub(crate) fn pairs<const N: usize>(
+pub fn pairs<const N: usize>(
     count: Count,
     units: [&str; N],
     ours: &dyn Fn() -> Res<[f64; N]>,
@@ -94,15 +94,15 @@ fn is_heads() -> bool {
 /// A median with the interval of order statistics that covers it with at least
 /// 95 %, whatever the distribution.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Median {
-    pub(crate) value: f64,
-    pub(crate) low: f64,
-    pub(crate) high: f64,
+pub struct Median {
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
     coverage: f64,
 }
 
 impl Median {
-    pub(crate) fn of(values: impl IntoIterator<Item = f64>) -> Median {
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Median {
         let mut sorted: Vec<f64> = values.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         let n = sorted.len();

@@ -107,7 +107,7 @@ const fn peer(name: &'static str, version: &'static str, from: Source) -> Peer {
 }
 
 /// Makes sure that a line has what it needs; in words, the versions.
-pub(crate) fn provide(needs: &[&str], directory: &Path) -> Res<String> {
+pub fn provide(needs: &[&str], directory: &Path) -> Res<String> {
     let mut versions = Vec::new();
     for name in needs {
         if *name == ROOT {
@@ -168,11 +168,11 @@ fn shell(script: &str, directory: &Path) -> Job {
 }
 
 /// The table, with what is here of it.
-pub(crate) fn listed(directory: &Path) -> String {
+pub fn listed(directory: &Path) -> String {
     let row = |peer: &Peer| {
         let from = match peer.from {
             Apt(package) => format!("apt-get install {package}"),
-            Built(script) => script.to_owned(),
+            Built(script) => script.lines().next().unwrap_or_default().to_owned(),
             StandIn(_) => "a program of ours stands in".to_owned(),
         };
         let version = peer.version(directory).unwrap_or_else(|| "not here".to_owned());

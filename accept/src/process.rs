@@ -7,8 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread::{JoinHandle, sleep};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -17,72 +17,72 @@ use crate::bench::names;
 use crate::check::{Check, Res};
 
 /// How often a child is asked whether it has ended.
-pub(crate) const POLL: Duration = Duration::from_millis(5);
+pub const POLL: Duration = Duration::from_millis(5);
 
 /// A command that is to run; where nothing else is said it may take half an hour.
-pub(crate) struct Job {
+pub struct Job {
     command: Command,
     /// How it is named in messages.
     words: String,
     limit: Duration,
 }
 
-/// Lines with the time since the start of their command.
-type Lines = Vec<(Duration, String)>;
+/// A line with the time since the start of its command.
+type Line = (Duration, String);
 
 /// A command that has ended.
-pub(crate) struct Finished {
+pub struct Finished {
     words: String,
-    pub(crate) status: ExitStatus,
-    pub(crate) elapsed: Duration,
-    pub(crate) stdout: Lines,
-    pub(crate) stderr: Lines,
+    pub status: ExitStatus,
+    pub elapsed: Duration,
+    pub stdout: Vec<Line>,
+    pub stderr: Vec<Line>,
 }
 
 /// A command that runs; dropped, it is killed.
-pub(crate) struct Running {
+pub struct Running {
     words: String,
     child: Child,
     begin: Instant,
     limit: Duration,
-    stdout: Receiver<(Duration, String)>,
-    stderr: Receiver<(Duration, String)>,
-    readers: [JoinHandle<()>; 2],
+    /// What it says, and whether on stderr.
+    says: Receiver<(bool, Line)>,
+    said: Vec<(bool, Line)>,
 }
 
 impl Job {
-    pub(crate) fn new(program: impl AsRef<OsStr>) -> Job {
+    pub fn new(program: impl AsRef<OsStr>) -> Job {
         let words = Path::new(program.as_ref()).file_name().unwrap_or_default();
         let words = words.to_string_lossy().into_owned();
         Job { command: Command::new(program), words, limit: Duration::from_secs(1800) }
     }
 
     /// A program and its arguments, separated by blanks.
-    pub(crate) fn of(line: &str) -> Job {
+    pub fn of(line: &str) -> Job {
         let (program, rest) = line.split_once(' ').unwrap_or((line, ""));
         Job::new(program).words(rest)
     }
 
     /// Cargo in the root of the workspace.
-    pub(crate) fn cargo(words: &str) -> Job {
+    pub fn cargo(words: &str) -> Job {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         Job::new(cargo).words(words).directory(&crate::root())
     }
 
-    pub(crate) fn shell(script: &str) -> Job {
+    pub fn shell(script: &str) -> Job {
         Job::of("sh -c").arg(script)
     }
 
     /// Arguments that are separated by blanks.
-    pub(crate) fn words(self, words: &str) -> Job {
+    pub fn words(self, words: &str) -> Job {
         self.args(words.split_whitespace())
     }
 
-    pub(crate) fn arg(self, arg: impl AsRef<OsStr>) -> Job {
+    pub fn arg(self, arg: impl AsRef<OsStr>) -> Job {
         self.args([arg])
     }
 
-    pub(crate) fn args(mut self, args: impl IntoIterator<Item: AsRef<OsStr>>) -> Job {
+    pub fn args(mut self, args: impl IntoIterator<Item: AsRef<OsStr>>) -> Job {
         for arg in args {
             let word = arg.as_ref().to_string_lossy();
             self.words.extend([" ", word.lines().next().unwrap_or_default()]);
@@ -91,134 +91,123 @@ impl Job {
         self
     }
 
-    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Job {
         self.command.env(name, value);
         self
     }
 
-    pub(crate) fn directory(mut self, directory: &Path) -> Job {
+    pub fn directory(mut self, directory: &Path) -> Job {
         self.command.current_dir(directory);
         self
     }
 
-    pub(crate) fn minutes(mut self, minutes: u64) -> Job {
+    pub fn minutes(mut self, minutes: u64) -> Job {
         self.limit = Duration::from_secs(60 * minutes);
         self
     }
 
     /// Runs it to its end; an error is a command that did not start or did not
     /// end in time.
-    pub(crate) fn run(self) -> Res<Finished> {
+    pub fn run(self) -> Res<Finished> {
         self.start()?.finish()
     }
 
     /// Runs it to its end, which has to be a good one.
-    pub(crate) fn success(self) -> Res<Finished> {
+    pub fn success(self) -> Res<Finished> {
         self.run()?.success()
     }
 
-    pub(crate) fn json(self) -> Res<Value> {
+    pub fn json(self) -> Res<Value> {
         self.success()?.json()
     }
 
     /// Starts it in a process group of its own, so that a limit ends what it
     /// started too.
-    pub(crate) fn start(mut self) -> Res<Running> {
+    pub fn start(mut self) -> Res<Running> {
         let begin = Instant::now();
         self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = self.command.process_group(0).spawn();
         let mut child = child.map_err(|e| format!("cannot start `{}`: {e}", self.words))?;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let (stdout, first) = follow(stdout.ok_or("stdout was piped")?, begin);
-        let (stderr, second) = follow(stderr.ok_or("stderr was piped")?, begin);
-        let readers = [first, second];
+        let (sender, says) = channel();
+        if let Some(stdout) = child.stdout.take() {
+            follow(stdout, false, begin, sender.clone());
+        }
+        if let Some(stderr) = child.stderr.take() {
+            follow(stderr, true, begin, sender);
+        }
         let (words, limit) = (self.words, self.limit);
-        Ok(Running { words, child, begin, limit, stdout, stderr, readers })
+        Ok(Running { words, child, begin, limit, says, said: Vec::new() })
     }
 }
 
 /// Reads lines in a thread of its own until the other end is closed.
-fn follow<R>(pipe: R, begin: Instant) -> (Receiver<(Duration, String)>, JoinHandle<()>)
+fn follow<R>(pipe: R, is_stderr: bool, begin: Instant, sender: Sender<(bool, Line)>)
 where
     R: Read + Send + 'static,
 {
-    let (sender, receiver) = channel();
-    let reader = std::thread::spawn(move || {
+    std::thread::spawn(move || {
         for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line).into_owned();
-            if sender.send((begin.elapsed(), line)).is_err() {
+            let line = (begin.elapsed(), String::from_utf8_lossy(&line).into_owned());
+            if sender.send((is_stderr, line)).is_err() {
                 break;
             }
         }
     });
-    (receiver, reader)
 }
 
 impl Running {
-    /// Waits for a line of stdout that contains `part`.
-    pub(crate) fn wait_for_line(&self, part: &str, seconds: u64) -> Res<String> {
-        self.wait_on(&self.stdout, part, seconds)
-    }
-
-    /// Waits for a line of stderr that contains `part`.
-    pub(crate) fn wait_for_note(&self, part: &str, seconds: u64) -> Res<String> {
-        self.wait_on(&self.stderr, part, seconds)
-    }
-
-    fn wait_on(&self, lines: &Receiver<(Duration, String)>, part: &str, s: u64) -> Res<String> {
-        let until = Instant::now() + Duration::from_secs(s);
-        let (words, mut said) = (&self.words, Vec::new());
+    /// Waits for a line that contains `part`, of those that nobody has waited for yet.
+    pub fn wait_for(&mut self, part: &str, seconds: u64) -> Res<String> {
+        let until = Instant::now() + Duration::from_secs(seconds);
         loop {
-            match lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
-                Ok((_, line)) if line.contains(part) => return Ok(line),
-                Ok((_, line)) => said.push(line),
-                Err(RecvTimeoutError::Timeout) => {
-                    return Err(format!("`{words}` said no `{part}` within {s} s"));
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    let said = said.join("\n");
-                    return Err(format!("`{words}` ended without saying `{part}`\n{said}"));
-                }
+            let next = self.says.recv_timeout(until.saturating_duration_since(Instant::now()));
+            let (is_stderr, line) = next.map_err(|why| {
+                let said: Vec<&str> = self.said.iter().map(|(_, (_, line))| &**line).collect();
+                format!("`{}` said no `{part}`: {why}\n{}", self.words, said.join("\n"))
+            })?;
+            self.said.push((is_stderr, line.clone()));
+            if line.1.contains(part) {
+                return Ok(line.1);
             }
         }
     }
 
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether a line of stderr that nobody has looked at yet contains `part`; those
-    /// looked at are given away.
-    pub(crate) fn has_said_on_stderr(&self, part: &str) -> bool {
-        self.stderr.try_iter().any(|(_, line)| line.contains(part))
+    /// Whether it has said something by now.
+    pub fn has_said(&mut self, part: &str) -> bool {
+        self.said.extend(self.says.try_iter());
+        self.said.iter().any(|(_, (_, line))| line.contains(part))
     }
 
-    pub(crate) fn is_running(&mut self) -> bool {
+    pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
     /// Calls this every few milliseconds, until it has seen enough or the command has ended or is
     /// late.
-    pub(crate) fn watch(&mut self, mut sees_enough: impl FnMut(&Running) -> bool) {
+    pub fn watch(&mut self, mut sees_enough: impl FnMut(&mut Running) -> bool) {
         while self.is_running() && self.begin.elapsed() < self.limit && !sees_enough(self) {
             sleep(POLL);
         }
     }
 
     /// Sends a signal to this process alone.
-    pub(crate) fn signal(&self, name: &str) -> Res {
+    pub fn signal(&self, name: &str) -> Res {
         Job::of(&format!("kill -{name} {}", self.id())).success().map(drop)
     }
 
     /// SIGKILL to this process alone, and everything it had written.
-    pub(crate) fn kill(mut self) -> Res<Finished> {
+    pub fn kill(mut self) -> Res<Finished> {
         self.child.kill().map_err(|e| format!("cannot kill `{}`: {e}", self.words))?;
         self.limit = Duration::MAX;
         self.finish()
     }
 
     /// Waits for its end and for all of its output.
-    pub(crate) fn finish(mut self) -> Res<Finished> {
+    pub fn finish(mut self) -> Res<Finished> {
         let status = loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => break status,
@@ -230,10 +219,14 @@ impl Running {
         let elapsed = self.begin.elapsed();
         // A grandchild may hold the pipes for ever; then what came is taken.
         let patience = Instant::now() + Duration::from_secs(5);
-        while !self.readers.iter().all(JoinHandle::is_finished) && Instant::now() < patience {
-            sleep(POLL);
+        let left = || patience.saturating_duration_since(Instant::now());
+        while let Ok(next) = self.says.recv_timeout(left()) {
+            self.said.push(next);
         }
-        let (stdout, stderr) = (self.stdout.try_iter().collect(), self.stderr.try_iter().collect());
+        let (stderr, stdout): (Vec<_>, Vec<_>) =
+            self.said.drain(..).partition(|(is_stderr, _)| *is_stderr);
+        let [stdout, stderr] =
+            [stdout, stderr].map(|lines| lines.into_iter().map(|(_, line)| line).collect());
         Ok(Finished { words: self.words.clone(), status, elapsed, stdout, stderr })
     }
 
@@ -255,45 +248,45 @@ impl Drop for Running {
 
 impl Finished {
     /// This, if the command said that it succeeded.
-    pub(crate) fn success(self) -> Res<Finished> {
+    pub fn success(self) -> Res<Finished> {
         if self.status.success() {
             return Ok(self);
         }
-        let tail = |lines: &Lines| text(&lines[lines.len().saturating_sub(12)..]);
+        let tail = |lines: &[Line]| text(&lines[lines.len().saturating_sub(12)..]);
         let said = [tail(&self.stdout), tail(&self.stderr)].join("\n");
         Err(format!("`{}`: {}\n{}", self.words, self.status, said.trim()))
     }
 
-    pub(crate) fn stdout(&self) -> String {
+    pub fn stdout(&self) -> String {
         text(&self.stdout)
     }
 
-    pub(crate) fn stderr(&self) -> String {
+    pub fn stderr(&self) -> String {
         text(&self.stderr)
     }
 
-    pub(crate) fn json(&self) -> Res<Value> {
+    pub fn json(&self) -> Res<Value> {
         serde_json::from_str(&self.stdout()).map_err(|e| {
             format!("`{}` printed no JSON ({}): {e}\n{}", self.words, self.status, self.stderr())
         })
     }
 
-    pub(crate) fn seconds(&self) -> f64 {
+    pub fn seconds(&self) -> f64 {
         self.elapsed.as_secs_f64()
     }
 
     /// The first line of stdout that contains `part`, or nothing.
-    pub(crate) fn line(&self, part: &str) -> &str {
+    pub fn line(&self, part: &str) -> &str {
         find(&self.stdout, part)
     }
 
     /// The first line of stderr that contains `part`, or nothing.
-    pub(crate) fn noted(&self, part: &str) -> &str {
+    pub fn noted(&self, part: &str) -> &str {
         find(&self.stderr, part)
     }
 
     /// Path of an executable among cargo's JSON messages.
-    pub(crate) fn executable(&self, name: &str) -> Option<PathBuf> {
+    pub fn executable(&self, name: &str) -> Option<PathBuf> {
         let messages = self.stdout.iter().filter_map(|(_, line)| serde_json::from_str(line).ok());
         let named = |message: Value| {
             let is_it = message["target"]["name"] == name;
@@ -303,16 +296,16 @@ impl Finished {
     }
 }
 
-fn text(lines: &[(Duration, String)]) -> String {
+fn text(lines: &[Line]) -> String {
     lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n")
 }
 
-fn find<'a>(lines: &'a Lines, part: &str) -> &'a str {
+fn find<'a>(lines: &'a [Line], part: &str) -> &'a str {
     lines.iter().find(|(_, line)| line.contains(part)).map_or("", |(_, line)| line.trim())
 }
 
 /// Tests that are always run, here with what they print: they have to pass, one at least.
-pub(crate) fn tests(check: &mut Check, words: &str) -> Res<Finished> {
+pub fn tests(check: &mut Check, words: &str) -> Res<Finished> {
     let done = Job::cargo(&format!("test {words}")).run()?;
     let results = done.stdout.iter().filter(|(_, line)| line.starts_with("test result:"));
     let ran: Vec<&str> =
@@ -322,18 +315,18 @@ pub(crate) fn tests(check: &mut Check, words: &str) -> Res<Finished> {
 }
 
 /// The user this process runs as.
-pub(crate) fn own_user() -> Res<u32> {
+pub fn own_user() -> Res<u32> {
     let own = fs::metadata("/proc/self").map_err(|e| format!("no /proc/self: {e}"))?;
     Ok(own.uid())
 }
 
 /// Every process, by its number.
-pub(crate) fn processes() -> impl Iterator<Item = u32> {
+pub fn processes() -> impl Iterator<Item = u32> {
     names("/proc").into_iter().filter_map(|name| name.parse().ok())
 }
 
 /// A field of a process in kB, as `RssAnon:`; 0 when it has gone.
-pub(crate) fn status_kib(process: u32, field: &str) -> u64 {
+pub fn status_kib(process: u32, field: &str) -> u64 {
     field_kib(&fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default(), field)
 }
 
@@ -364,8 +357,8 @@ mod tests {
     #[test]
     fn a_killed_command_leaves_what_it_said() {
         let script = "echo ready; echo more; exec tail -f /dev/null";
-        let running = Job::shell(script).start().expect("it runs");
-        running.wait_for_line("ready", 20).expect("it says so");
+        let mut running = Job::shell(script).start().expect("it runs");
+        running.wait_for("ready", 20).expect("it says so");
         let finished = running.kill().expect("it is killed");
         assert!(!finished.status.success());
     }

@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::bench::{Bench, read};
-use crate::check::{Check, Line, Res, line};
-use crate::json::{Json, measured};
+use crate::bench::read;
+use crate::json::measured;
 use crate::pairs::Median;
-use crate::process::{Job, Running, tests};
+use crate::prelude::*;
+use crate::process::{Running, tests};
 
-pub(crate) const NEEDS: &[&str] = &["root", "sshd", "ssh", "ip", "nsenter", "unshare", "python3"];
+pub const NEEDS: &[&str] =
+    &["root", "sshd", "ssh", "ip", "tc", "nsenter", "unshare", "python3", "srun", "kubectl"];
 
-pub(crate) const LINES: &[Line] = &[
+pub const LINES: &[Line] = &[
     line(
         "ssh",
         "two namespaces as two hosts with a real sshd in one of them: `run net --peer \"ssh …\"` \
@@ -41,7 +42,7 @@ pub(crate) const LINES: &[Line] = &[
         "launchers",
         "the launchers that docs/clusters.md shows, between two namespaces, with programs that \
          stand in for srun and kubectl",
-        &["root", "sshd", "ssh", "ip", "nsenter", "unshare", "python3", "srun", "kubectl"],
+        NEEDS,
         launchers,
     ),
     line(
@@ -67,7 +68,7 @@ pub(crate) const LINES: &[Line] = &[
         "slow-link",
         "over a link of 8 Mbit/s a run completes with valid trials, none of them timed out, and \
          large messages go at the rate of the link less headers",
-        &["root", "sshd", "ssh", "ip", "nsenter", "unshare", "python3", "tc"],
+        NEEDS,
         slow_link,
     ),
 ];
@@ -100,8 +101,8 @@ impl Hosts<'_> {
         fs::create_dir_all(&folder).map_err(|e| format!("cannot create {folder:?}: {e}"))?;
         let apart = "unshare --net --mount --pid --fork --mount-proc --kill-child sh -c";
         let job = Job::of(apart).arg(include_str!("remote/hosts.sh")).arg("sh").arg(&folder);
-        let running = job.start()?;
-        running.wait_for_line("ready", 60)?;
+        let mut running = job.start()?;
+        running.wait_for("ready", 60)?;
         let first = read(format!("/proc/{0}/task/{0}/children", running.id()).as_ref())?;
         let first = first.split_whitespace().next().ok_or("the first host has no process")?;
         let far = read(&folder.join("far.pid"))?.trim().to_owned();
@@ -179,14 +180,14 @@ const LOSSES: [(&str, &str); 3] = [
 fn losses(bench: &Bench, check: &mut Check) -> Res {
     for (at, (what, script)) in LOSSES.into_iter().enumerate() {
         let hosts = Hosts::start(bench, &format!("hosts-{at}"))?;
-        let run = hosts.run("--sizes 1KiB --passes 60 --rounds 60").minutes(10).start()?;
-        run.wait_for_note("committed: pass 2", 120)?;
+        let mut run = hosts.run("--sizes 1KiB --passes 60 --rounds 60").minutes(10).start()?;
+        run.wait_for("committed: pass 2", 120)?;
         hosts.there().words("sh -c").arg(script).run()?;
-        let failed = run.wait_for_note("failed:", LOST_LIMIT)?;
+        let failed = run.wait_for("failed:", LOST_LIMIT)?;
         check.note(format!("without {what}"), failed.trim());
         let json = run.finish()?.json().unwrap_or_default();
         let ended = json.word("run/end/stopped_by");
-        check.judge("the run", !ended.is_empty(), ended);
+        check.said("the run", ended);
         let begin = Instant::now();
         while !hosts.left()?.is_empty() && begin.elapsed() <= LEFT_LIMIT {}
         check.note("seconds later", begin.elapsed().as_secs());
@@ -215,7 +216,7 @@ fn firewall(bench: &Bench, check: &mut Check) -> Res {
     hosts.nothing_left(check)
 }
 
-pub(crate) fn strangers(bench: &Bench, check: &mut Check) -> Res {
+pub fn strangers(bench: &Bench, check: &mut Check) -> Res {
     let hosts = Hosts::start(bench, "hosts")?;
     let run = hosts.run("--sizes 1KiB --passes 6 --rounds 200").minutes(10).start()?;
     let stranger = hosts.here().words("python3 -c").arg(include_str!("remote/stranger.py"));

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, read};
-use crate::check::{Check, Line, Res, line};
-use crate::json::{Json, ranked};
+use crate::bench::read;
+use crate::json::ranked;
 use crate::network::CLASSIC;
 use crate::page;
 use crate::pairs::Median;
-use crate::process::{Finished, Job};
+use crate::prelude::*;
+use crate::process::Finished;
 
-pub(crate) const LINES: &[Line] = &[
+pub const LINES: &[Line] = &[
     line(
         "first-run",
         "`cargo run --release -- run net --quick` ends within 45 s in indicative sentences, a table \

@@ -1,18 +1,18 @@
 //! Servers and what loads them, each on its own and in runs.
 
+use crate::prelude::*;
+
 mod crowd;
 mod echo_in_c;
 mod limits;
 mod oracle;
 mod runs;
 mod search;
-pub(crate) mod serving;
+pub mod serving;
 mod top2;
 mod wrk;
 
-use crate::check::{Line, line};
-
-pub(crate) const LINES: &[Line] = &[
+pub const LINES: &[Line] = &[
     line(
         "crowd",
         "10 000 long connections on `epoll_lt`, `epoll_et` and `uring` complete without an error, \

@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::{Json, measured};
+use crate::json::measured;
+use crate::prelude::*;
 
 /// The powers of two from 1 B to 4 MiB.
 const SIZES: usize = 23;
@@ -23,7 +22,7 @@ const SECTOR: u64 = 4096;
 /// Engine, state and block size.
 type Key = (String, String, u64);
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let plan = crate::root().join("plans/file-block-sizes.toml");
     let json = bench.iolens("run --progress none --budget 5m --json").arg(plan).json()?;
     let file_bytes = json.need("run/file/bytes")?;

@@ -4,10 +4,8 @@
 
 use serde_json::Value;
 
-use crate::bench::{Bench, names};
-use crate::check::{Check, Res};
-use crate::json::Json;
-use crate::process::Job;
+use crate::bench::names;
+use crate::prelude::*;
 
 const KINDS: [&str; 8] = ["ext4", "xfs", "btrfs", "tmpfs", "overlay", "fuse", "failing", "quota"];
 
@@ -23,7 +21,7 @@ struct Said {
     err: String,
 }
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let listed = bench.json("list engines --json")?;
     let of_task = |task: &str| listed.names("engines", |engine| engine["task"] == task).join(" ");
     let engines = ["read", "copy", "write"].map(of_task);

@@ -5,8 +5,8 @@
 //! is run here are less than 2 MiB. The bandwidths of memory are measured before the
 //! first trial, with buffers larger than every cache: what counts begins behind them.
 
-use crate::bench::{Bench, names};
-use crate::check::{Check, Res};
+use crate::bench::names;
+use crate::prelude::*;
 use crate::process::status_kib;
 
 const LIMIT_KIB: u64 = 64 << 10;
@@ -14,7 +14,7 @@ const LIMIT_KIB: u64 = 64 << 10;
 const RUN: &str = "run file --quick --block-sizes 4KiB,64KiB --engines all --threads 1 --consumer \
                    scan --passes 3 --progress plain";
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     bench.run("file write file --block-size 1MiB --count 512")?;
     let reads = "file read file --block-size 64KiB --scan --threads 2 --loops 10";
     for (name, words, calibrates) in [("run file", RUN, true), ("file read", reads, false)] {
@@ -22,7 +22,7 @@ pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
         // The command, and all of its workers.
         let (mut looks, mut peaks, mut counts) = (0, [0; 2], !calibrates);
         running.watch(|running| {
-            counts |= running.has_said_on_stderr("committed: ");
+            counts = counts || running.has_said("committed: ");
             if counts {
                 looks += 1;
                 let own = running.id();

@@ -2,11 +2,8 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
 use crate::pairs::{Count, PAIRS, Paired, pairs};
-use crate::process::Job;
+use crate::prelude::*;
 
 /// Most that two harnesses may differ by.
 const AGREEMENT: std::ops::RangeInclusive<f64> = 0.95..=1.05;
@@ -27,7 +24,7 @@ const SMALL_MIN: f64 = 1.3;
 /// wide to tell that from 5 %.
 const COPY_PAIRS: Count = Count::of(303);
 
-pub(crate) const GIB: u64 = 1 << 30;
+pub const GIB: u64 = 1 << 30;
 
 /// All of an interval says that both agree.
 fn agree(check: &mut Check, what: &str, paired: &Paired) {
@@ -36,12 +33,12 @@ fn agree(check: &mut Check, what: &str, paired: &Paired) {
     check.within(format!("{what}, upper end"), paired.ratio.high, AGREEMENT);
 }
 
-pub(crate) fn name(bytes: u64) -> String {
+pub fn name(bytes: u64) -> String {
     format!("file-{bytes}")
 }
 
 /// A bench with a file of ours of a size, which is in the page cache; several lines use it.
-pub(crate) fn file(bench: &Bench, bytes: u64) -> Res<Bench> {
+pub fn file(bench: &Bench, bytes: u64) -> Res<Bench> {
     let (bench, name, count) = (bench.room("files")?, name(bytes), bytes >> 20);
     if !bench.path(&name).exists() {
         bench.run(&format!("file write {name} --block-size 1MiB --count {count} --sync fsync"))?;
@@ -108,7 +105,7 @@ fn rate(bytes_per_s: f64, in_the_kernel: bool, user_share: f64) -> f64 {
     bytes_per_s / share / GIB as f64
 }
 
-pub(super) fn fio(bench: &Bench, check: &mut Check) -> Res {
+pub fn fio(bench: &Bench, check: &mut Check) -> Res {
     let bench = &file(bench, GIB)?;
     for (name, block) in [("64 KiB", 64 << 10), ("1 MiB", 1 << 20)] {
         let reading = Reading { bench, file: GIB, block, bytes: GIB, loops: LOOPS };
@@ -119,7 +116,7 @@ pub(super) fn fio(bench: &Bench, check: &mut Check) -> Res {
     Ok(())
 }
 
-pub(super) fn fio_small(bench: &Bench, check: &mut Check) -> Res {
+pub fn fio_small(bench: &Bench, check: &mut Check) -> Res {
     let bench = &file(bench, GIB)?;
     let reading = Reading { bench, file: GIB, block: 512, bytes: 256 << 20, loops: 8 };
     let paired = reading.pairs(PAIRS, false)?;
@@ -128,7 +125,7 @@ pub(super) fn fio_small(bench: &Bench, check: &mut Check) -> Res {
     Ok(())
 }
 
-pub(super) fn google_benchmark(bench: &Bench, check: &mut Check) -> Res {
+pub fn google_benchmark(bench: &Bench, check: &mut Check) -> Res {
     const BYTES: u64 = 128 << 20;
     let bench = &file(bench, BYTES)?;
     for (name, block) in [("4 KiB", 4096), ("256 KiB", 256 << 10)] {

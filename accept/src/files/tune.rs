@@ -4,9 +4,8 @@
 use serde_json::Value;
 
 use super::rivals;
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
+
+use crate::prelude::*;
 
 /// Least share of the memory scan bound.
 const SHARE_MIN: f64 = 0.85;
@@ -14,7 +13,7 @@ const SHARE_MIN: f64 = 0.85;
 /// Least rate over that of dd with 128 KiB.
 const OVER_DD_MIN: f64 = 1.5;
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let rivals = rivals::file(bench, rivals::GIB)?;
     let file = rivals::name(rivals::GIB);
     // As a program finds a file that was read from its device before, not written just now.

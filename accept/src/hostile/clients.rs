@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
-use crate::process::{Job, tests};
+use crate::prelude::*;
+use crate::process::tests;
 use crate::servers::serving::{Serving, load_line, mishaps, models};
 
 /// Clients that vanish.
@@ -19,7 +17,7 @@ const VANISH: &str = include_str!("vanish.py");
 /// nobody knows of the connection.
 const ASKED_AFTER: Duration = Duration::from_secs(33);
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     ports_run_out(bench, check)?;
     queue_overflows(bench, check)?;
     clients_vanish(bench, check)?;

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use serde_json::Value;
 
-use crate::bench::{Bench, names};
-use crate::check::{Check, Res};
-use crate::json::Json;
+use crate::bench::names;
+use crate::prelude::*;
 use crate::process::{POLL, processes};
 
 const KILLS: u32 = 10;
@@ -25,12 +25,12 @@ const MARK: &str = "IOLENS_ACCEPT_MARK";
 /// Repeats a failure: the seed of the moments.
 const SEED_VARIABLE: &str = "IOLENS_ACCEPT_SEED";
 
-pub(super) fn check(bench: &Bench, check: &mut Check, topology: &str) -> Res {
+pub fn check(bench: &Bench, check: &mut Check, topology: &str) -> Res {
     let seed = seed()?;
     check.note(SEED_VARIABLE, seed);
-    let mut random = Random(seed);
+    let moments = BuildHasherDefault::<DefaultHasher>::default();
     for kill in 1..=KILLS {
-        let delay = Duration::from_millis(300 + random.below(5700));
+        let delay = Duration::from_millis(300 + moments.hash_one((seed, kill)) % 5700);
         let room = bench.room(&format!("kill-{topology}-{kill}"))?;
         let round = kill_once(&room, topology, kill, delay)?;
         let words =
@@ -141,30 +141,9 @@ fn seed() -> Res<u64> {
     }
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014): enough for moments.
-struct Random(u64);
-
-impl Random {
-    /// A number below `bound`, which is small: the bias does not matter.
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_generator_is_splitmix64() {
-        let mut random = Random(0);
-        assert_eq!(random.below(u64::MAX), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(random.below(u64::MAX), 0x6e78_9e6a_a1b9_65f4);
-    }
 
     #[test]
     fn a_lost_or_invented_trial_is_unsound() {

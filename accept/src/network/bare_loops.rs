@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::{Json, is_judged, ratio_words};
+use crate::json::{is_judged, ratio_words};
+use crate::prelude::*;
 
 /// Of a run with the primitive as baseline. On `sink` there is one process and
 /// nothing else to wait for, so that the loop is the largest share it ever is;
@@ -29,7 +28,7 @@ enum Verdict {
 
 /// All primitives that send, each in every topology where it can be. What is undecided is
 /// measured once more.
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let listed = bench.json("list methods --all --json")?;
     for entry in listed.list("methods").iter().filter(|entry| sends(entry)) {
         let name = entry.word("name");

@@ -3,18 +3,15 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
 use crate::pairs::{Count, pairs};
-use crate::process::Job;
+use crate::prelude::*;
 
 /// With 15 pairs of runs the ranks 4 and 12 cover the median with 96.5 %.
 const PAIRS: Count = Count::of(15);
 
 const UNIT: [&str; 1] = ["Gbit/s received"];
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let buffer = ours(bench, "")?.at("run/plan/socket/buffer_bytes/0").clone();
     let buffer = buffer.as_u64().ok_or("the run does not say which socket buffer it asked for")?;
     let same = format!("-C reno -l 64K -w {buffer} -N -A 0,1");
@@ -45,8 +42,9 @@ fn goodput(run: &Value) -> Res<f64> {
 /// Of one iperf3 flow of two seconds, as the receiver counted.
 fn iperf3(args: &str) -> Res<f64> {
     let port = free_port()?;
-    let server = Job::of(&format!("iperf3 -s -1 -B 127.0.0.1 -p {port} --forceflush")).start()?;
-    server.wait_for_line("Server listening", 10)?;
+    let mut server =
+        Job::of(&format!("iperf3 -s -1 -B 127.0.0.1 -p {port} --forceflush")).start()?;
+    server.wait_for("Server listening", 10)?;
     let client = format!("iperf3 -c 127.0.0.1 -p {port} -t 2 -J {args}");
     // `-1` ends the server after its client; without one it is stopped when it goes.
     let json = Job::of(&client).minutes(1).json()?;
@@ -60,7 +58,7 @@ fn received(json: &Value) -> Res<f64> {
 }
 
 /// A port that nobody uses now.
-pub(crate) fn free_port() -> Res<u16> {
+pub fn free_port() -> Res<u16> {
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0));
     let address = listener.and_then(|listener| listener.local_addr());
     address.map(|address| address.port()).map_err(|e| format!("no free port: {e}"))

@@ -6,11 +6,9 @@
 //! written: the example's ring has `IORING_SETUP_COOP_TASKRUN`, a registered file and a registered
 //! ring, and it sends one buffer all the time.
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
 use crate::pairs::{Median, PAIRS, pairs};
-use crate::process::{Finished, Job};
+use crate::prelude::*;
+use crate::process::Finished;
 
 /// What the lower end of the interval of the paired ratios must reach: no more
 /// than δ = 3 % below the example.
@@ -21,7 +19,7 @@ const RATIO_MIN: f64 = 0.97;
 /// rate is too high; here it is divided by both.
 const SENDS_S: f64 = 1.2;
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let namespace = Namespace::with_sink()?;
     let theirs = |requests| namespace.send(bench, requests);
     let ours = || Ok([ours(bench)?]);

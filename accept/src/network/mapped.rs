@@ -5,9 +5,8 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, read};
-use crate::check::{Check, Res};
-use crate::json::Json;
+use crate::bench::read;
+use crate::prelude::*;
 
 const SYSCTL: &str = "/proc/sys/net/core/high_order_alloc_disable";
 
@@ -16,7 +15,7 @@ const RUN: &str = "run net --network loopback --threads 1 --baseline send --size
 const QUICK: &str = "--quick --methods send,sendmsg_zerocopy --json";
 const SHARE_MIN: f64 = 0.9;
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let before = sysctl()?;
     if before != "0" {
         check.missing(format!("{SYSCTL} is {before} on this machine, 0 is needed"));
@@ -48,7 +47,7 @@ fn consent(bench: &Bench, check: &mut Check, before: &str) -> Res {
     check.same("sysctls changed", changed(&json), 1);
     let said = bench.run("show last")?.stdout().replace("\n  ", " ");
     let beside = said.contains("of the bytes with net.core.high_order_alloc_disable=1");
-    check.judge("it is said beside the rows", beside, beside);
+    check.holds("it is said beside the rows", beside);
     Ok(())
 }
 
@@ -64,7 +63,7 @@ fn kill(bench: &Bench, check: &mut Check, before: &str) -> Res {
     let next = bench.run("runs")?;
     check.same("after the next start", sysctl()?.as_str(), before);
     let said = next.noted("again: a run that was");
-    check.judge("which says so", !said.is_empty(), said);
+    check.said("which says so", said);
     Ok(())
 }
 

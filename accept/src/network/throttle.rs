@@ -3,12 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
-use crate::process::{Job, processes};
+use crate::prelude::*;
+use crate::process::processes;
 
-pub(crate) const NEEDS: &[&str] = &["root", "tc", "nsenter"];
+pub const NEEDS: &[&str] = &["root", "tc", "nsenter"];
 
 const RATE_BITS_PER_S: f64 = 100e6;
 
@@ -26,13 +24,13 @@ const STREAM: (&str, f64) = ("16KiB", (MTU_BYTES - 52.0) / (MTU_BYTES + 14.0));
 const DATAGRAM: (&str, f64) = ("1400", 1400.0 / (1400.0 + 28.0 + 14.0));
 
 /// `send` over a throttled link.
-pub(super) fn send(bench: &Bench, check: &mut Check) -> Res {
+pub fn send(bench: &Bench, check: &mut Check) -> Res {
     judge(bench, check, &["send"], 3, STREAM)
 }
 
 /// Every primitive that sends over TCP here, and those that send datagrams, over a
 /// throttled link.
-pub(super) fn all(bench: &Bench, check: &mut Check) -> Res {
+pub fn all(bench: &Bench, check: &mut Check) -> Res {
     let listed = bench.json("list methods --json")?;
     let over = |transport: &str| {
         listed.names("methods", |entry| {

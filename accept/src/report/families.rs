@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::bench::{Bench, read};
-use crate::check::{Check, Res};
-use crate::json::Json;
+use crate::bench::read;
+use crate::prelude::*;
 
 const RUN: &str = "run net --quick --network loopback --threads 1,2 --sizes \
                    64,1KiB,16KiB,256KiB,1MiB --receivers recv --methods";
@@ -16,7 +15,7 @@ const PAGE_BYTES_MAX: usize = 3 << 19;
 const TEXT_LINES_MAX: usize = 120;
 
 /// What a run of every available primitive looks like.
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let listed = bench.json("list methods --json")?;
     let items = listed.list("methods").iter();
     let shown = items.filter(|item| item["available"] == true && item["hidden"] != true);

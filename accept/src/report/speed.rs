@@ -1,8 +1,6 @@
 //! How long one waits for what is stored, and for the first line.
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::process::Job;
+use crate::prelude::*;
 
 /// The shape of the trials: two arms and the hidden one, a slice each.
 const FEW: &str = "run net --methods send,sendmsg_iov --sizes 1KiB,64KiB --threads 1 --network \
@@ -14,7 +12,7 @@ const AT_ONCE_S: f64 = 0.1;
 /// The fastest of so many: on a shared machine any one may be held up.
 const TIMES: usize = 5;
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     // A database with very many trials, made of a few that were measured.
     bench.run(FEW)?;
     let multiply = Job::cargo("run --release --package iolens-store --example multiply --");

@@ -1,10 +1,8 @@
 //! Ten thousand connections at once: what they take, and what is said where a limit is
 //! in the way.
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
-use crate::process::{Finished, Job, status_kib};
+use crate::prelude::*;
+use crate::process::{Finished, status_kib};
 use crate::servers::serving::{CONNECTIONS, CROWD, Serving, load_line, mishaps, outcomes};
 
 /// What the client may have in memory, all of it, and how long it may take to connect.
@@ -18,7 +16,7 @@ fn few() -> Job {
     Job::of("prlimit --nofile=4096:4096").minutes(3)
 }
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     for model in CROWD {
         held(bench, check, model)?;
         few_at_the_server(bench, check, model)?;
@@ -53,7 +51,7 @@ fn few_at_the_server(bench: &Bench, check: &mut Check, model: &str) -> Res {
     let mut server = Serving::under(bench, few(), model)?;
     let load = watched(bench, &server)?.0.json()?;
     let lives = server.running.is_running() && server.answers();
-    check.judge(format!("{model} with 4096 descriptors answers on"), lives, lives);
+    check.holds(format!("{model} with 4096 descriptors answers on"), lives);
     check.within("closed for want of one", server.served()?.int("mishaps/no_descriptor"), 1..);
     let [ok, wrong] = outcomes(&load["outcomes"], "");
     check.within("requests ok", ok, 1..);

@@ -1,11 +1,8 @@
 //! Our `epoll_lt` and `uring` beside plain C loops of the same design, both under the
 //! same load of ours: the server on CPU 0, the client on CPU 1, in turn.
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
 use crate::pairs::{Count, pairs};
-use crate::process::Job;
+use crate::prelude::*;
 use crate::servers::serving::{Serving, load, mishaps};
 
 /// Most by which ours may be slower, or need more CPU time for a request.
@@ -21,11 +18,11 @@ const PAIRS: Count = Count::until(0.06, 121);
 
 const UNITS: [&str; 2] = ["requests/s", "ns of the server's CPU time for each"];
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     for model in ["epoll_lt", "uring"] {
         let ours = Serving::ours(bench, &format!("{model} --cpus 0"))?;
         let in_c = Job::new(bench.peers.join(format!("echo-{model}"))).arg("0");
-        let in_c = Serving::peer(in_c)?;
+        let in_c = Serving::of(in_c)?;
         for (connections, in_flight) in LOADS {
             let load = format!(
                 "--connections {connections} --in-flight {in_flight} --time 600ms --warmup 100ms \

@@ -5,10 +5,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
 use crate::pairs::Median;
+use crate::prelude::*;
 use crate::servers::serving::{Serving, load, load_line};
 
 const MS: f64 = 1e6;
@@ -21,7 +19,7 @@ const STALL_NS: f64 = 1400.0 * MS;
 /// How far a figure may be from the one that is known.
 const WITHIN: f64 = 0.05;
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     matched(bench, check)?;
     server_stalls(bench, check)?;
     client_stalls(bench, check)

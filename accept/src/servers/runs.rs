@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::{Json, ranked};
+use crate::json::ranked;
+use crate::prelude::*;
 use crate::servers::serving::{CONNECTIONS, CROWD, models, outcomes};
 
 /// The row of a model, not that of the baseline's copy.
@@ -13,7 +12,7 @@ fn row<'a>(run: &'a Value, id: &str) -> Option<&'a Value> {
 }
 
 /// `run server --quick`: every model of this machine, and the cheapest with its interval.
-pub(super) fn first_look(bench: &Bench, check: &mut Check) -> Res {
+pub fn first_look(bench: &Bench, check: &mut Check) -> Res {
     let available = models(bench)?;
     let run = bench.run("run server --quick --json")?;
     judge_first_look(check, &run.json()?, &available);
@@ -43,7 +42,7 @@ fn judge_first_look(check: &mut Check, run: &Value, available: &[String]) {
 
 /// `run server` with ten thousand long connections: numbers without an error, or the limit
 /// that stopped them.
-pub(super) fn crowd(bench: &Bench, check: &mut Check) -> Res {
+pub fn crowd(bench: &Bench, check: &mut Check) -> Res {
     let run = bench.json(&format!(
         "run server --quick --models {} --connections {CONNECTIONS} --network loopback --passes 2 \
          --budget 4m --json",

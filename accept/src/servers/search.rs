@@ -5,9 +5,8 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::{Json, measured};
+use crate::json::measured;
+use crate::prelude::*;
 
 /// Half a millisecond of work for each request.
 const RUN: &str = "run server --quick --models epoll_lt --service burn:500 --connections 16 \
@@ -22,7 +21,7 @@ const STEP: f64 = 1.05;
 /// A search that says "at least" says that much of the rate that is known.
 const AT_LEAST_MIN: f64 = 0.8;
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let json = bench.json(RUN)?;
     let of = |is_knee: bool| {
         let found = json.list("searches").iter().find(|a| (a["goal"] == "knee") == is_knee);

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, names, read};
-use crate::check::Res;
-use crate::json::Json;
-use crate::process::{Finished, Job, Running};
+use crate::bench::{names, read};
+use crate::prelude::*;
+use crate::process::{Finished, Running};
 
 /// How long a server may take to listen, and to answer one request, s.
 const PATIENCE: u64 = 15;
@@ -19,47 +18,41 @@ const PATIENCE: u64 = 15;
 const LISTENING: &str = "listening on ";
 
 /// Models that hold very many connections in one process, and how many that is.
-pub(super) const CROWD: [&str; 3] = ["epoll_lt", "epoll_et", "uring"];
-pub(super) const CONNECTIONS: u64 = 10_000;
+pub const CROWD: [&str; 3] = ["epoll_lt", "epoll_et", "uring"];
+pub const CONNECTIONS: u64 = 10_000;
 
 /// A server that listens. One that is dropped is killed.
-pub(crate) struct Serving {
-    pub(crate) running: Running,
-    pub(crate) address: String,
+pub struct Serving {
+    pub running: Running,
+    pub address: String,
 }
 
 impl Serving {
     /// `iolens serve WORDS`, on a free port of 127.0.0.1, whose end is told as JSON.
-    pub(crate) fn ours(bench: &Bench, words: &str) -> Res<Serving> {
+    pub fn ours(bench: &Bench, words: &str) -> Res<Serving> {
         Serving::under(bench, None, words)
     }
 
     /// The same, started by another command.
-    pub(crate) fn under(bench: &Bench, job: impl Into<Option<Job>>, words: &str) -> Res<Serving> {
+    pub fn under(bench: &Bench, job: impl Into<Option<Job>>, words: &str) -> Res<Serving> {
         let line = format!("serve {words} --listen 127.0.0.1:0 --json");
-        let running = bench.under(job, &line).start()?;
-        let line = running.wait_for_note(LISTENING, PATIENCE)?;
-        Ok(Serving::at(running, &line))
+        Serving::of(bench.under(job, &line))
     }
 
-    /// A command that says so on stdout.
-    pub(crate) fn peer(job: Job) -> Res<Serving> {
-        let running = job.start()?;
-        let line = running.wait_for_line(LISTENING, PATIENCE)?;
-        Ok(Serving::at(running, &line))
-    }
-
-    fn at(running: Running, line: &str) -> Serving {
-        Serving { running, address: line.trim().trim_start_matches(LISTENING).to_owned() }
+    /// A command that says where it listens.
+    pub fn of(job: Job) -> Res<Serving> {
+        let mut running = job.start()?;
+        let line = running.wait_for(LISTENING, PATIENCE)?;
+        Ok(Serving { running, address: line.trim().trim_start_matches(LISTENING).to_owned() })
     }
 
     /// CPU time of all of its threads in ns, as the scheduler counts it.
-    pub(crate) fn cpu_ns(&self) -> f64 {
+    pub fn cpu_ns(&self) -> f64 {
         cpu_ns(self.running.id())
     }
 
     /// One request over a connection of its own: whether it was answered.
-    pub(crate) fn answers(&self) -> bool {
+    pub fn answers(&self) -> bool {
         let asked = TcpStream::connect(&self.address).and_then(|mut stream| {
             stream.set_read_timeout(Some(Duration::from_secs(PATIENCE)))?;
             stream.write_all(b"7 still there\n")?;
@@ -71,28 +64,28 @@ impl Serving {
     }
 
     /// Ends it with SIGTERM, which all of them take for the end of their work.
-    pub(crate) fn stop(self) -> Res<Finished> {
+    pub fn stop(self) -> Res<Finished> {
         self.running.signal("TERM")?;
         self.running.finish()?.success()
     }
 
     /// What one of ours says that it did.
-    pub(crate) fn served(self) -> Res<Value> {
+    pub fn served(self) -> Res<Value> {
         self.stop()?.json()
     }
 }
 
 /// The words of a load on a server, and its JSON.
-pub(crate) fn load_line(server: &Serving, words: &str) -> String {
+pub fn load_line(server: &Serving, words: &str) -> String {
     format!("load {} {words} --json", server.address)
 }
 
-pub(crate) fn load(bench: &Bench, server: &Serving, words: &str) -> Res<Value> {
+pub fn load(bench: &Bench, server: &Serving, words: &str) -> Res<Value> {
     bench.json(&load_line(server, words))
 }
 
 /// Things that went wrong in a server, with how often, as `3 × reset`; else `nothing`.
-pub(crate) fn mishaps(served: &Value) -> String {
+pub fn mishaps(served: &Value) -> String {
     let all = served["mishaps"].as_object().into_iter().flatten();
     let counts = all.filter(|(_, count)| count.as_u64() != Some(0));
     let words: Vec<String> = counts.map(|(kind, count)| format!("{count} × {kind}")).collect();
@@ -100,14 +93,14 @@ pub(crate) fn mishaps(served: &Value) -> String {
 }
 
 /// Requests of a load or of a row by what became of them; all other kinds than `ok` together.
-pub(super) fn outcomes(of: &Value, prefix: &str) -> [u64; 2] {
+pub fn outcomes(of: &Value, prefix: &str) -> [u64; 2] {
     let count = |kind: &&str| of.int(&format!("{prefix}{kind}"));
     let wrong = ["timeout", "refused", "reset", "invalid", "abandoned"];
     [count(&"ok"), wrong.iter().map(count).sum()]
 }
 
 /// The ids of every model that works here, as `iolens list` says.
-pub(crate) fn models(bench: &Bench) -> Res<Vec<String>> {
+pub fn models(bench: &Bench) -> Res<Vec<String>> {
     let listed = bench.json("list models --json")?;
     let here = listed.names("models", |model| model["available"] == true);
     Ok(here.into_iter().map(str::to_owned).collect())

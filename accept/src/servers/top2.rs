@@ -2,16 +2,14 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
-use crate::process::{Job, own_user};
+use crate::prelude::*;
+use crate::process::own_user;
 use crate::servers::serving::models;
 
 /// The other reading, and the processes that have the names.
 const SCRIPT: &str = include_str!("top2.py");
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let models = models(bench)?;
     // Who is not root gets the same with a user namespace, where the machine allows it.
     let user = if own_user()? == 0 { "" } else { "--user --map-root-user" };

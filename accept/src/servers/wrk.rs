@@ -1,12 +1,10 @@
 //! Our load beside wrk, both against one nginx of this line's own: one thread each, the
 //! same connections, the same processors.
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
 use crate::network::free_port;
 use crate::pairs::{Count, pairs};
-use crate::process::{Job, Running};
+use crate::prelude::*;
+use crate::process::Running;
 
 /// No less than wrk's rate, and no more of its cost, is what both intervals must allow
 /// within this: no difference that matters (δ).
@@ -19,7 +17,7 @@ const PAIRS: Count = Count::until(0.04, 361);
 
 const UNITS: [&str; 2] = ["replies/s", "ns of CPU time for each"];
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let (_nginx, address) = nginx(bench)?;
     for connections in [16, 64] {
         let ours = || ours(bench, &address, connections);

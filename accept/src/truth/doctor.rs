@@ -7,10 +7,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, names};
-use crate::check::{Check, Res};
-use crate::json::Json;
-use crate::process::{Finished, Job, own_user};
+use crate::bench::names;
+use crate::prelude::*;
+use crate::process::{Finished, own_user};
 
 /// A user of no rights on every system.
 const NOBODY: u32 = 65534;
@@ -18,7 +17,7 @@ const NOBODY: u32 = 65534;
 /// The same questions without any code of ours.
 const SECOND_OPINION: &str = include_str!("doctor.py");
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let own = own_user()?;
     let users = if own == 0 { vec![0, NOBODY] } else { vec![own] };
     for id in users {

@@ -1,101 +1,53 @@
-//! Cells with several groups of arms. What a run prints is held against its own
-//! exported slices, recomputed here without the code of the analysis.
+//! Cells with several groups of arms, which are more than one trial holds: known answers, and what
+//! runs print. That the numbers of their copies are right is what `recompute` shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::run_id;
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::{Json, measured};
-use crate::pairs::Median;
+use crate::json::measured;
+use crate::prelude::*;
 use crate::process::tests;
 
-/// Runs whose arms do not fit one trial; what slices count, of which an arm takes so much time for
-/// each; and the ratio by which the table of the first cell is ordered.
-const RUNS: [(&str, &str, &str); 2] = [
+/// Runs, and the ratio by which the table of their first cell is ordered.
+const RUNS: [(&str, &str); 2] = [
     (
         "run server --quick --connections 16 --load closed --passes 6 --budget 60s --json",
-        "server_requests",
         "cpu_ratio",
     ),
-    ("run syscall --quick --threads 1 --passes 6 --budget 60s --json", "calls", "ratio"),
+    ("run syscall --quick --threads 1 --passes 6 --budget 60s --json", "ratio"),
 ];
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     // Known answers: fixtures of two groups.
     for package in ["iolens-stats", "iolens-report"] {
         tests(check, &format!("--package {package} --lib group_tests"))?;
     }
-    for (command, unit, ratio) in RUNS {
+    for (command, ratio) in RUNS {
         let run = bench.json(command)?;
-        let id = run_id(&run)?;
-        let slices = bench.json(&format!("export {id} --format json --rows slices"))?;
-        let table = bench.run(&format!("show {id} 1"))?.stdout();
         check.note("run", command);
-        held(check, &run, &trials(&slices, unit), &table, ratio);
+        let export = bench.slices()?;
+        let mut trials: BTreeMap<(u64, u64), BTreeSet<&str>> = BTreeMap::new();
+        let is_meant = |slice: &&Value| slice["pass"] != 0 && slice["calls_in_a_row"].is_null();
+        for slice in measured(&export).into_iter().filter(is_meant) {
+            let place = (slice.int("pass"), slice.int("position"));
+            trials.entry(place).or_default().insert(slice.word("arm"));
+        }
+        check.within("groups of arms", trials.values().collect::<BTreeSet<_>>().len(), 2..);
+        let passes: BTreeSet<u64> = trials.keys().map(|(pass, _)| *pass).collect();
+        let rows = rows_of_first_cell(&run);
+        numbers(check, rows, passes.len() as u64, &run);
+        let table = bench.run(&format!("show {} 1", run_id(&run)?))?.stdout();
+        check.part("table", order(rows, &table, ratio));
     }
     Ok(())
-}
-
-/// What a run printed against its slices.
-fn held(check: &mut Check, run: &Value, trials: &Trials, table: &str, ratio: &str) {
-    let rows = rows_of_first_cell(run);
-    let floors = floors(trials);
-    check.within("groups of arms", floors.len(), 2..);
-    let passes: BTreeSet<u64> = trials.keys().map(|(pass, _)| *pass).collect();
-    numbers(check, rows, passes.len() as u64, run);
-    check.part("copy", floor(rows, &floors));
-    check.part("table", order(rows, table, ratio));
 }
 
 fn rows_of_first_cell(run: &Value) -> &[Value] {
     let rows = run.rows();
     let second = rows.iter().skip(1).position(|row| row["role"] == "baseline");
     &rows[..second.map_or(rows.len(), |at| at + 1)]
-}
-
-/// Per trial, by pass and position: the arms in it, and ln(baseline / its copy) typical of its
-/// rounds.
-type Trials = BTreeMap<(u64, u64), (BTreeSet<String>, Option<f64>)>;
-
-fn trials(slices: &Value, unit: &str) -> Trials {
-    let rows = measured(slices).into_iter();
-    let first_cell = rows.filter(|row| row["calls_in_a_row"].is_null() && row["pass"] != 0);
-    let mut times: BTreeMap<(u64, u64), BTreeMap<u64, BTreeMap<String, f64>>> = BTreeMap::new();
-    for row in first_cell {
-        let rounds = times.entry((row.int("pass"), row.int("position"))).or_default();
-        let each = row.num("time_ns") / row.num(unit);
-        rounds.entry(row.int("round")).or_default().insert(row.word("arm").to_owned(), each);
-    }
-    let one = |rounds: BTreeMap<u64, BTreeMap<String, f64>>| {
-        let mut arms: BTreeSet<String> =
-            rounds.values().flat_map(BTreeMap::keys).cloned().collect();
-        let copy = arms.iter().find(|label| label.ends_with(" (A/A)")).cloned();
-        let copy = copy.unwrap_or_default();
-        let base = copy.trim_end_matches(" (A/A)");
-        let lns = rounds.values().filter_map(|of| Some((of.get(base)? / of.get(&copy)?).ln()));
-        let lns: Vec<f64> = lns.filter(|ln| ln.is_finite()).collect();
-        arms.retain(|label| label != base && *label != copy);
-        (arms, (!lns.is_empty()).then(|| Median::of(lns).value))
-    };
-    times.into_iter().map(|(place, rounds)| (place, one(rounds))).collect()
-}
-
-/// Of each group its copy's trials: how many, the mean and the standard deviation.
-fn floors(trials: &Trials) -> Vec<(usize, f64, f64)> {
-    let mut groups: BTreeMap<&BTreeSet<String>, Vec<f64>> = BTreeMap::new();
-    for (arms, ln) in trials.values() {
-        groups.entry(arms).or_default().extend(ln);
-    }
-    let one = |lns: &Vec<f64>| {
-        let n = lns.len() as f64;
-        let mean = lns.iter().sum::<f64>() / n;
-        let squares: f64 = lns.iter().map(|ln| (ln - mean).powi(2)).sum();
-        (lns.len(), mean, (squares / (n - 1.0)).sqrt())
-    };
-    groups.values().filter(|lns| lns.len() > 1).map(one).collect()
 }
 
 /// Every comparison rests on as many trials as there are passes at most, and no finding says
@@ -108,22 +60,6 @@ fn numbers(check: &mut Check, rows: &[Value], passes: u64, run: &Value) {
     check.within("least n", ns.iter().min().copied().unwrap_or(1), 1..);
     let said = run.list("findings").iter().map(|finding| finding.int("against/n"));
     check.within("most n", ns.iter().copied().chain(said).max().unwrap_or(0), ..=passes);
-}
-
-/// The copy's row is that of the widest group, to six digits.
-fn floor(rows: &[Value], floors: &[(usize, f64, f64)]) -> Res<String> {
-    let copy = rows.iter().find(|row| row["role"] == "self_check").ok_or("no copy")?;
-    let (ratio, sd) = (copy.need("ratio")?, copy.need("ratio_sd_ln")?);
-    let error = |(n, _, sd): &(usize, f64, f64)| sd / (*n as f64).sqrt();
-    let same = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.abs().max(1e-3);
-    let found = floors.iter().find(|(_, mean, own)| same(*own, sd) && same(*mean, ratio.ln()));
-    let found = found.ok_or(format!("ratio {ratio}, sd {sd} is no group's of {floors:?}"))?;
-    // With as many trials the widest interval has the largest error.
-    let alike = floors.iter().filter(|(n, ..)| *n == found.0);
-    match alike.map(error).fold(0.0, f64::max) <= error(found) * (1.0 + 1e-9) {
-        true => Ok(format!("that of the widest group: sd {:.2} %", 100.0 * sd)),
-        false => Err(format!("not the widest of {floors:?}: sd {sd}")),
-    }
 }
 
 /// The rows of a table stand in the order of their ratios.
@@ -182,30 +118,5 @@ mod tests {
         let run = json!({"findings": [{"method": "x", "against": {"ratio": 2.0, "n": 6}}]});
         let good = |most| passes(|check| numbers(check, &rows, most, &run));
         assert!(!good(3) && good(6));
-    }
-
-    #[test]
-    fn the_floor_is_the_widest_groups() {
-        let slice = |pass: u64, position: u64, arm: &str, ns: f64| {
-            json!({"pass": pass, "position": position, "round": 1, "kind": "measured", "arm": arm,
-                   "time_ns": ns, "calls": 1})
-        };
-        let mut slices = Vec::new();
-        for (pass, stray) in [(1, 1.01), (2, 0.99)] {
-            for (position, own, times) in [(0, "x", 1.0), (1, "y", 3.0)] {
-                slices.push(slice(pass, position, "b", 100.0));
-                slices.push(slice(pass, position, own, 50.0));
-                slices.push(slice(pass, position, "b (A/A)", 100.0 * f64::powf(stray, times)));
-            }
-        }
-        let floors = floors(&trials(&json!({ "slices": slices }), "calls"));
-        assert_eq!(floors.len(), 2);
-        let copy = |of: &(usize, f64, f64)| {
-            json!({"arm": "b (A/A)", "role": "self_check",
-                                                        "ratio": of.1.exp(), "ratio_sd_ln": of.2})
-        };
-        let is_held = |of| floor(&[copy(of)], &floors).is_ok();
-        assert_eq!((is_held(&floors[0]), is_held(&floors[1])), (false, true));
-        assert!(!is_held(&(4, 0.0, 0.02)));
     }
 }

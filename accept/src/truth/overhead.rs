@@ -9,9 +9,8 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::{Json, ratio_words};
+use crate::json::ratio_words;
+use crate::prelude::*;
 
 /// Time with counters open over time with them closed, at most.
 const COST_MAX: f64 = 1.02;
@@ -25,7 +24,7 @@ const RUN: &str = "run net --methods send --sizes 64,64KiB --threads 1 --mode st
 
 /// Counters open cost less than 2 % of a slice's time, and reading them less
 /// than 5 % of a trial's, outside of every slice's clock.
-pub(super) fn counters(bench: &Bench, check: &mut Check) -> Res {
+pub fn counters(bench: &Bench, check: &mut Check) -> Res {
     let json = bench.json(RUN)?;
     let open = open_counters(&json);
     if open.is_empty() {
@@ -71,7 +70,7 @@ fn open_counters(json: &Value) -> Vec<&str> {
 }
 
 /// Sampling at 1 kHz costs less than 2 % of a slice's time.
-pub(super) fn sampling(bench: &Bench, check: &mut Check) -> Res {
+pub fn sampling(bench: &Bench, check: &mut Check) -> Res {
     bench.run(
         "run net --methods send --baseline send --sizes 64,64KiB --threads 1 --quick --network \
          loopback --json",

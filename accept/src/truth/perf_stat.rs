@@ -3,10 +3,7 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
-use crate::process::Job;
+use crate::prelude::*;
 
 /// What two counts of the same may differ by.
 const DIFFERENCE_MAX: f64 = 0.01;
@@ -30,7 +27,7 @@ const PAIRS: [(&str, &[&str]); 5] = [
 ];
 
 /// Every pair agrees in every cell.
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     for cell in CELLS {
         let (counted, export) = both(bench, cell)?;
         let rows = export.list("arms");

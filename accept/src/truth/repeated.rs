@@ -4,9 +4,8 @@
 use serde_json::Value;
 
 use super::run_id;
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::{Json, is_judged};
+use crate::json::is_judged;
+use crate::prelude::*;
 
 /// The changes that a comparison prints. Its exit code 1 says that something is slower, which is
 /// what is looked for.
@@ -34,7 +33,7 @@ fn none(check: &mut Check, what: &str, changes: &[Value], verdicts: &[&str]) {
 }
 
 /// One plan, five times; whatever is SLOWER in one of them is not.
-pub(super) fn repetitions(bench: &Bench, check: &mut Check) -> Res {
+pub fn repetitions(bench: &Bench, check: &mut Check) -> Res {
     let run = "run net --methods send_staged,sendmsg_iov,send --sizes 1KiB,16KiB,256KiB \
                --threads 1 --network loopback --budget 2m --progress none --json";
     let runs: Vec<String> = (0..5).map(|_| run_id(&bench.json(run)?)).collect::<Res<_>>()?;
@@ -48,7 +47,7 @@ pub(super) fn repetitions(bench: &Bench, check: &mut Check) -> Res {
 }
 
 /// Two copies of one build, measured in turn, do not differ.
-pub(super) fn fresh_copies(bench: &Bench, check: &mut Check) -> Res {
+pub fn fresh_copies(bench: &Bench, check: &mut Check) -> Res {
     std::fs::copy(&bench.tool, bench.path("copy-of-iolens"))
         .map_err(|e| format!("cannot copy the tool: {e}"))?;
     let run = bench.json(
@@ -80,7 +79,7 @@ const HANDICAPPED_US: u32 = WORK_US * 12 / 10;
 /// becomes slower by what it took in the first run, over that and the work that was added.
 /// Of that something a part grows with the work (ticks, interrupts), so the work is long: with
 /// one of 4 ms the right ratio was known to 0.001, and on a quiet machine its interval is narrower.
-pub(super) fn handicap(bench: &Bench, check: &mut Check) -> Res {
+pub fn handicap(bench: &Bench, check: &mut Check) -> Res {
     let both = format!("{} {}", handicapped(bench, WORK_US)?, handicapped(bench, HANDICAPPED_US)?);
     let changes = changes(bench, &both)?;
     let (slow, others): (Vec<Value>, Vec<Value>) =

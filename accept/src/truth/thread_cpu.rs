@@ -2,10 +2,7 @@
 //! compares it with that of the process, and as the tool shows it beside what `file write` reads
 //! of its own process.
 
-use crate::bench::Bench;
-use crate::check::{Check, Res};
-use crate::json::Json;
-use crate::process::Job;
+use crate::prelude::*;
 
 /// Arms whose work threads of the kernel's do, in part at least, on every kernel that has them.
 const RINGS: [&str; 4] =
@@ -15,7 +12,7 @@ const RINGS: [&str; 4] =
 /// study that leaves its threads out shows it as the cheaper one.
 const SHARE_MIN: f64 = 0.5;
 
-pub(super) fn check(bench: &Bench, check: &mut Check) -> Res {
+pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let done = Job::cargo("test --release --package iolens-engine --test cpu_time").run()?;
     let lines = done.stdout.iter().filter(|(_, line)| line.starts_with("cpu_time "));
     check.note("arms compared with their processes", lines.count());
