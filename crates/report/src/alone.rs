@@ -1,6 +1,7 @@
 //! One way alone: a run that compares nothing asks how fast that way is, at which sizes, and
 //! where larger ones bring no more.
 
+use crate::answers::Point;
 use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
@@ -31,7 +32,7 @@ pub(crate) fn over_sizes(
     analysis: &Analysis,
     curve: &Cell,
     cells: &[&CellAnalysis],
-) -> Option<String> {
+) -> Option<Vec<Point>> {
     let arms: Option<Vec<_>> = cells.iter().map(|&cell| Some((cell, of(cell)?))).collect();
     let arms = arms.filter(|arms| arms.len() > 1)?;
     let ((first, _), (last, arm)) = (arms.first()?, arms.last()?);
@@ -39,9 +40,9 @@ pub(crate) fn over_sizes(
     let (best, _) = arms.iter().max_by(|(_, a), (_, b)| speed(a).total_cmp(&speed(b)))?;
     let at =
         |cell: &CellAnalysis| Some(format!("{} at {}", speed_of(run, of(cell)?), cell.cell.size));
-    let mut claim = format!("{} alone, {} to {}", arm.arm.label, at(first)?, at(last)?);
+    let mut detail = format!("{} to {}", at(first)?, at(last)?);
     if rate(arm).is_some() && ![first.cell.size, last.cell.size].contains(&best.cell.size) {
-        claim.push_str(&format!(", highest {}", at(best)?));
+        detail.push_str(&format!(", highest {}", at(best)?));
     }
     let n = cells.iter().map(|cell| cell.trials_used).min()?;
     let (size, delta) = (words::size_of(&run.header.plan), percent(analysis.delta));
@@ -51,7 +52,9 @@ pub(crate) fn over_sizes(
             format!("at no {size} is it shown that a larger one brings less than δ = {delta} more")
         }
     };
-    Some(format!("{claim}; {stop}; n = {n}"))
+    let plain = |lead: String| Point { lead, detail: String::new() };
+    let alone = Point { lead: format!("{} alone", arm.arm.label), detail };
+    Some(vec![alone, plain(stop), plain(format!("n = {n}"))])
 }
 
 /// What is said of a single cell.

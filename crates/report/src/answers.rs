@@ -6,6 +6,7 @@ use iolens_model::axes::Study;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
+use iolens_stats::reason::VerdictReason;
 use serde::Serialize;
 
 use self::headline::headlines;
@@ -59,27 +60,57 @@ pub struct Sentence {
     /// The cell or curve the text speaks of, which it begins with, after
     /// `Indicative: ` where there is that.
     pub subject: Option<String>,
+    /// What is said of the subject, for a page that sets it apart; the text where it has none.
+    #[serde(skip)]
+    pub claim: String,
+    /// The clauses of the claim, where it has several that stand alone.
+    #[serde(skip)]
+    pub points: Vec<Point>,
+}
+
+/// A clause of a claim: what matters of it, and what stands behind a comma.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Point {
+    /// `mmap is cheapest at 64 KiB`.
+    pub lead: String,
+    /// `2.0× read`; may be empty.
+    pub detail: String,
+}
+
+impl Point {
+    fn words(&self) -> String {
+        match self.detail.as_str() {
+            "" => self.lead.clone(),
+            detail => format!("{}, {detail}", self.lead),
+        }
+    }
 }
 
 impl Sentence {
     pub(crate) fn plain(kind: Kind, text: impl Into<String>) -> Sentence {
-        Sentence { text: text.into(), indicative: false, kind, subject: None }
+        let text = text.into();
+        let claim = text.clone();
+        Sentence { text, indicative: false, kind, subject: None, claim, points: Vec::new() }
     }
 
     pub(crate) fn about(run: &Run, kind: Kind, subject: String, claim: &str) -> Sentence {
         let indicative = run.header.plan.quick;
         let lead = if indicative { "Indicative: " } else { "" };
         let text = format!("{lead}{subject}: {claim}");
-        Sentence { text, indicative, kind, subject: Some(subject) }
+        let (claim, subject) = (claim.to_owned(), Some(subject));
+        Sentence { text, indicative, kind, subject, claim, points: Vec::new() }
     }
 
-    /// The text without its subject and `Indicative: `, for a page that sets
-    /// these apart.
-    #[must_use]
-    pub fn claim(&self) -> &str {
-        let text = self.text.strip_prefix("Indicative: ").unwrap_or(&self.text);
-        let rest = self.subject.as_deref().and_then(|subject| text.strip_prefix(subject));
-        rest.and_then(|rest| rest.strip_prefix(": ")).unwrap_or(text)
+    /// A sentence of several clauses.
+    pub(crate) fn of_points(
+        run: &Run,
+        kind: Kind,
+        subject: String,
+        points: Vec<Point>,
+    ) -> Sentence {
+        let clauses: Vec<String> = points.iter().map(Point::words).collect();
+        let claim = format!("{}.", clauses.join("; "));
+        Sentence { points, ..Sentence::about(run, kind, subject, &claim) }
     }
 }
 
@@ -127,7 +158,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out.extend(cautions::isolated(run, analysis));
     out.extend(cautions::drift(run, analysis));
     out.extend(cautions::ending(run));
-    out.extend(analysis.warnings.iter().map(|text| cautions::warning(text)));
+    out.extend(analysis.warnings.iter().map(cautions::warning));
     out.push(cautions::harness(run));
     out.push(cautions::scope(run, analysis));
     out.splice(0..0, cautions::nothing_usable(analysis));
@@ -187,8 +218,8 @@ pub(crate) const UNEQUAL: &str = "slices of unequal length";
 /// The arm, if that is why it has no verdict.
 pub(crate) fn unequal(arm: &ArmAnalysis) -> Option<&ArmAnalysis> {
     let contrast = arm.contrast.as_ref().filter(|c| c.verdict == Verdict::Unranked)?;
-    let said = arm.unequal.as_ref().filter(|said| contrast.reason.starts_with(said.as_str()));
-    said.filter(|_| arm.status == Status::Ok && arm.arm.role == Role::Compared).map(|_| arm)
+    let is_unequal = matches!(contrast.reason, VerdictReason::UnequalSlices { .. });
+    (is_unequal && arm.status == Status::Ok && arm.arm.role == Role::Compared).then_some(arm)
 }
 
 /// Those of a cell, each with its reason.
@@ -346,6 +377,8 @@ fn count_more(n: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use iolens_stats::remark::UnequalSlices;
+
     use super::*;
     use crate::fixture;
     use iolens_model::axes::Topology;
@@ -482,13 +515,14 @@ mod tests {
     #[test]
     fn an_arm_that_is_not_ranked_is_said_to_be_left_out() {
         let (run, mut analysis) = fixture::run();
-        let said = "slices are not equal in time, 0.52 ms beside the baseline's 5.02 ms";
+        let slices =
+            UnequalSlices { arm_ns: 5.2e5, baseline_ns: 5.02e6, overhead_ns: 2e4, bias: 0.0345 };
         let arm = analysis.cells[2].arms.iter_mut().find(|a| a.arm.label == "sendmsg_iov").unwrap();
-        arm.unequal = Some(said.to_owned());
+        arm.unequal = Some(slices);
         let contrast = arm.contrast.as_mut().unwrap();
         contrast.verdict = Verdict::Unranked;
-        contrast.reason = format!("{said}, more than half of δ = 3 %");
-        let reason = contrast.reason.clone();
+        contrast.reason = VerdictReason::UnequalSlices { slices, delta: 0.03 };
+        let reason = crate::remarks::reason(&contrast.reason);
         let text = texts((run.clone(), analysis.clone()));
         for expect in [
             "256 KiB, 1 thread: send_per_field is cheapest, ",
@@ -516,7 +550,8 @@ mod tests {
     fn the_claim_is_the_text_without_its_subject() {
         let (run, analysis) = fixture::quick();
         let first = &sentences(&run, &analysis)[0];
-        assert!(first.text.starts_with("Indicative: 1 thread: "));
-        assert!(!first.claim().contains("1 thread") && first.claim().ends_with('.'));
+        assert_eq!(first.text, format!("Indicative: 1 thread: {}", first.claim));
+        let clauses: Vec<String> = first.points.iter().map(Point::words).collect();
+        assert_eq!(first.claim, format!("{}.", clauses.join("; ")));
     }
 }

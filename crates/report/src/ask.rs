@@ -61,7 +61,7 @@ pub fn text(answer: &Answer<'_>, style: &Style) -> String {
     out.push_str(&style.paint(BOLD, &format!("{}, {title}", cell.cell.size)));
     out.push('\n');
     let table = results::asked(plan, &cell, style.columns());
-    out.push_str(&text::painted(&table.text(style.columns()), style));
+    out.push_str(&text::painted(&table, style));
     out.push('\n');
     let reading = format!(
         "ratio: time per message of {} over the arm's; by CPU: the same of the CPU time of both \

@@ -107,7 +107,7 @@ pub fn text(compared: &Compared<'_>, style: &Style) -> String {
         out.push('\n');
         out.push_str(&text::heading(&table.caption, style));
         out.push('\n');
-        out.push_str(&text::painted(&table.text(width), style));
+        out.push_str(&text::painted(&table, style));
     }
     let missing = tables::missing(compared);
     if !missing.is_empty() {
@@ -189,7 +189,7 @@ fn change(comparison: &Comparison, cell: &CellChange, arm: &ArmChange) -> Value 
         "pointwise": of.map(|change| change.pointwise),
         "simultaneous": of.map(|change| change.simultaneous),
         "verdict": of.and_then(|change| word(change.verdict)),
-        "reason": of.map(|change| &change.reason),
+        "reason": of.map(|change| crate::remarks::reason(&change.reason)),
         "trials_needed": of.map(|change| change.trials_needed),
         "own": arm.own.as_ref().map(|own| json!({
             "interleaved": comparison.interleaved,
@@ -199,7 +199,7 @@ fn change(comparison: &Comparison, cell: &CellChange, arm: &ArmChange) -> Value 
             "pointwise": own.judged.as_ref().map(|change| change.pointwise),
             "simultaneous": own.judged.as_ref().map(|change| change.simultaneous),
             "verdict": own.judged.as_ref().and_then(|change| word(change.verdict)),
-            "reason": own.judged.as_ref().map(|change| &change.reason),
+            "reason": own.judged.as_ref().map(|change| crate::remarks::reason(&change.reason)),
         })),
     })
 }
@@ -208,5 +208,5 @@ fn change(comparison: &Comparison, cell: &CellChange, arm: &ArmChange) -> Value 
 fn about(comparison: &Comparison, kind: Kind, claim: &str) -> Sentence {
     let indicative = comparison.indicative;
     let lead = if indicative { "Indicative: " } else { "" };
-    Sentence { text: format!("{lead}{claim}"), indicative, kind, subject: None }
+    Sentence { indicative, ..Sentence::plain(kind, format!("{lead}{claim}")) }
 }

@@ -10,6 +10,7 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
     Analysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval, Quantity,
 };
+use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
 use crate::standing::{Candidate, Standing, conditional, standing};
@@ -56,6 +57,18 @@ pub enum Finding {
     Sequential,
     /// What is sent is dropped by a device, and received by nobody.
     Dropped,
+    /// What a check noticed in a setting and let pass.
+    Remark {
+        /// The setting.
+        setting: Cell,
+        /// Of which arm, and what.
+        remark: Remark,
+    },
+    /// What holds of the whole run.
+    Warning {
+        /// What it is.
+        warning: Warning,
+    },
 }
 
 /// Which method is ahead in a setting, among those that can do any job.
@@ -198,6 +211,15 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     out.extend(stalls(analysis).into_iter().map(Finding::Stalls));
     out.extend(cautions(run, analysis));
     out.push(Finding::SelfCheck(self_check(run, analysis)));
+    let warnings = analysis.warnings.iter();
+    out.extend(warnings.map(|warning| Finding::Warning { warning: warning.clone() }));
+    out.extend(analysis.cells.iter().flat_map(|cell| {
+        let one = |remark: &Remark| Finding::Remark {
+            setting: cell.cell.clone(),
+            remark: remark.clone(),
+        };
+        cell.remarks.iter().map(one).collect::<Vec<_>>()
+    }));
     out
 }
 
@@ -367,6 +389,7 @@ mod tests {
             Finding::Sequential,
             Finding::Dropped,
             Finding::Neighbours { correlation: 0.2, widened: 1.2 },
+            Finding::Warning { warning: Warning::CountersClosed },
         ]);
         for finding in all {
             let json = serde_json::to_value(&finding).expect("plain data");
@@ -375,6 +398,24 @@ mod tests {
             let row = row.unwrap_or_else(|| panic!("no row for {kind}"));
             let is_told = |key: &&String| key.as_str() != "finding" && json["outcome"].is_null();
             for key in json.as_object().expect("an object").keys().filter(is_told) {
+                assert!(row.contains(&format!("`{key}`")), "{kind} has no {key}: {row}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_kind_of_remark_and_warning_is_documented() {
+        let page = include_str!("../../../docs/findings.md");
+        let remarks = crate::remarks::tests::kinds();
+        let remarks = remarks.iter().map(|kind| serde_json::to_value(kind).expect("plain data"));
+        let warnings = crate::remarks::tests::warnings();
+        let warnings = warnings.iter().map(|one| serde_json::to_value(one).expect("plain data"));
+        for json in remarks.chain(warnings) {
+            let kind = json["kind"].as_str().expect("a tag");
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{kind}` |")));
+            let row = row.unwrap_or_else(|| panic!("no row for {kind}"));
+            let keys = json.as_object().expect("an object").keys();
+            for key in keys.filter(|key| *key != "kind") {
                 assert!(row.contains(&format!("`{key}`")), "{kind} has no {key}: {row}");
             }
         }

@@ -41,6 +41,7 @@ mod markdown;
 mod number;
 mod parts;
 mod records;
+mod remarks;
 mod results;
 mod standing;
 mod totals;

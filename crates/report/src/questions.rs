@@ -94,21 +94,19 @@ pub fn answers(run: &Run, analysis: &Analysis) -> Vec<Answer> {
 
 /// `0.0620 ns per byte (95 % interval 0.058 to 0.066, n = 12)`.
 fn measured(estimate: &Estimate, unit: &str) -> String {
-    let value = three_digits(estimate.value);
+    let blank = if unit.is_empty() { "" } else { " " };
+    let value = format!("{}{blank}{unit}", three_digits(estimate.value));
     match estimate.interval {
         Some(i) if !i.is_usable() => {
-            format!(
-                "{value} {unit} ({})",
-                crate::number::interval(i, estimate.n, |_| String::new())
-            )
+            format!("{value} ({})", crate::number::interval(i, estimate.n, |_| String::new()))
         }
         Some(i) => format!(
-            "{value} {unit} (95 % interval {} to {}, n = {})",
+            "{value} (95 % interval {} to {}, n = {})",
             three_digits(i.low),
             three_digits(i.high),
             estimate.n
         ),
-        None => format!("{value} {unit} (n = {}: no interval)", estimate.n),
+        None => format!("{value} (n = {}: no interval)", estimate.n),
     }
 }
 

@@ -1,6 +1,8 @@
 //! One table model for every place a table stands: a header with units, rows
 //! of cells with footnotes; drawn as text, HTML or CSV.
 
+use iolens_model::outcome::Status;
+use iolens_stats::analysis::Verdict;
 use maud::{Markup, html};
 
 use crate::csv;
@@ -63,10 +65,19 @@ pub enum Tone {
     Arm(String),
     /// A family, by the word that selects it.
     Family(&'static str),
-    /// A verdict.
-    Verdict,
+    /// A verdict, or the status that stands for one; `None` where nothing is judged.
+    Verdict(Option<Verdict>),
     /// Less important than its neighbours.
     Faint,
+}
+
+/// What a terminal may paint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ink {
+    /// The line under the heading.
+    Rule,
+    /// A verdict's word.
+    Verdict(Verdict),
 }
 
 /// One cell.
@@ -84,6 +95,12 @@ impl Entry {
     /// A cell with a tone.
     pub(crate) fn toned(text: impl Into<String>, tone: Tone) -> Entry {
         Entry { text: text.into(), note: None, tone }
+    }
+
+    /// Why there is no verdict.
+    pub(crate) fn status(status: Status) -> Entry {
+        let is_fault = matches!(status, Status::Failed | Status::Invalid);
+        Entry::toned(status.word(), Tone::Verdict(is_fault.then_some(Verdict::Invalid)))
     }
 }
 
@@ -149,15 +166,24 @@ impl Table {
     /// Plain text. Footnotes are wrapped to `width` columns; rows never are.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
+        self.painted(width, &|_, text| text.to_owned())
+    }
+
+    /// The same, with what is painted.
+    pub(crate) fn painted(&self, width: usize, paint: &dyn Fn(Ink, &str) -> String) -> String {
         let cells = self.padded();
         let widths = self.widths(&cells);
         let mut out = String::new();
-        self.text_header(&mut out, &widths);
-        for (row, texts) in self.rows.iter().zip(&cells) {
-            if row.starts_group && !out.ends_with("─\n") {
+        self.text_header(&mut out, &widths, paint);
+        for (i, (row, texts)) in self.rows.iter().zip(&cells).enumerate() {
+            if row.starts_group && i > 0 {
                 out.push('\n');
             }
-            push_line(&mut out, texts.iter().map(String::as_str), &widths, &self.columns);
+            let ink = |c: usize, text: &str| match row.entries[c].tone {
+                Tone::Verdict(Some(verdict)) => paint(Ink::Verdict(verdict), text),
+                _ => text.to_owned(),
+            };
+            push_line(&mut out, texts.iter().map(String::as_str), &widths, &self.columns, &ink);
         }
         if !self.notes.is_empty() {
             out.push('\n');
@@ -170,14 +196,17 @@ impl Table {
         out
     }
 
-    fn text_header(&self, out: &mut String, widths: &[usize]) {
-        push_line(out, self.columns.iter().map(|c| c.name.as_str()), widths, &self.columns);
+    fn text_header(&self, out: &mut String, widths: &[usize], paint: &dyn Fn(Ink, &str) -> String) {
+        let plain = |_: usize, text: &str| text.to_owned();
+        let mut line = |of: fn(&Column) -> &str| {
+            push_line(out, self.columns.iter().map(of), widths, &self.columns, &plain);
+        };
+        line(|column| &column.name);
         if self.columns.iter().any(|column| !column.unit.is_empty()) {
-            push_line(out, self.columns.iter().map(|c| c.unit.as_str()), widths, &self.columns);
+            line(|column| &column.unit);
         }
         let rules: Vec<String> = widths.iter().map(|&w| "─".repeat(w)).collect();
-        out.push(' ');
-        out.push_str(&rules.join("──"));
+        out.push_str(&paint(Ink::Rule, &format!(" {}", rules.join("──"))));
         out.push('\n');
     }
 
@@ -317,7 +346,7 @@ fn entry_html(entry: &Entry, padded: &str) -> Markup {
             Tone::Family(id) => {
                 @if !text.is_empty() { strong data-family=(id) { (text) } }
             }
-            Tone::Verdict => { i class={ "v-" (text.to_lowercase()) } { (text) } }
+            Tone::Verdict(_) => { i class={ "v-" (text.to_lowercase()) } { (text) } }
             Tone::Faint => { span.faint { (text) } }
             Tone::Plain => { (text) }
         }
@@ -372,14 +401,15 @@ fn push_line<'a>(
     texts: impl Iterator<Item = &'a str>,
     widths: &[usize],
     columns: &[Column],
+    ink: &dyn Fn(usize, &str) -> String,
 ) {
     let mut line = String::new();
-    for ((text, &width), column) in texts.zip(widths).zip(columns) {
+    for (c, ((text, &width), column)) in texts.zip(widths).zip(columns).enumerate() {
         line.push_str(if line.is_empty() { " " } else { "  " });
         let pad = " ".repeat(width.saturating_sub(text.chars().count()));
         match column.align {
-            Align::Left | Align::Prose => line.extend([text, &pad]),
-            Align::Right | Align::Decimal => line.extend([&pad, text]),
+            Align::Left | Align::Prose => line.extend([ink(c, text), pad]),
+            Align::Right | Align::Decimal => line.extend([pad, ink(c, text)]),
         }
     }
     out.push_str(line.trim_end());

@@ -19,7 +19,7 @@ use crate::parts;
 use crate::results;
 use crate::screen::After;
 use crate::servers::Kinds;
-use crate::table::{Column, Entry, Table};
+use crate::table::{Column, Entry, Ink, Table};
 use crate::words;
 use crate::wrap;
 
@@ -80,7 +80,7 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         let title = results::heading(&run.header.plan, &curve);
         out.push_str(&heading(&title, style));
         out.push('\n');
-        out.push_str(&painted(&table.text(style.columns()), style));
+        out.push_str(&painted(&table, style));
         push_in_flight(&mut out, &cells, analysis, style);
     }
     let beside = results::receivers(run, analysis);
@@ -177,31 +177,21 @@ pub(crate) fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style
     out.push('\n');
 }
 
-/// Verdicts in colour, by their words.
-pub(crate) fn painted(table: &str, style: &Style) -> String {
-    if !style.colour {
-        return table.to_owned();
-    }
-    const COLOURS: [(&str, &str); 9] = [
-        ("FASTER", "32"),
-        ("SLOWER", "35"),
-        ("CHEAPER", "32"),
-        ("DEARER", "35"),
-        ("EQUIVALENT", "36"),
-        ("INCONCLUSIVE", YELLOW),
-        ("INVALID", RED),
-        ("failed", RED),
-        ("─", DIM),
-    ];
-    let paint = |line: &str| {
-        let found = COLOURS.iter().find(|(word, _)| line.contains(word));
-        match found {
-            Some(("─", escape)) => style.paint(escape, line),
-            Some((word, escape)) => line.replacen(word, &style.paint(escape, word), 1),
-            None => line.to_owned(),
-        }
+/// A table with its verdicts in colour.
+pub(crate) fn painted(table: &Table, style: &Style) -> String {
+    let paint = |ink: Ink, text: &str| {
+        let escape = match ink {
+            Ink::Rule => DIM,
+            Ink::Verdict(Verdict::Faster) => "32",
+            Ink::Verdict(Verdict::Slower) => "35",
+            Ink::Verdict(Verdict::Equivalent) => "36",
+            Ink::Verdict(Verdict::Inconclusive) => YELLOW,
+            Ink::Verdict(Verdict::Invalid) => RED,
+            Ink::Verdict(Verdict::Small | Verdict::Unranked) => return text.to_owned(),
+        };
+        style.paint(escape, text)
     };
-    table.lines().map(|line| paint(line) + "\n").collect()
+    table.painted(style.columns(), &paint)
 }
 
 /// One cell in detail: every arm with its contrast and all its trials.
@@ -226,7 +216,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         out.push_str(&wrap::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
-    for note in &cell.notes {
+    for note in crate::remarks::of_cell(cell) {
         out.push_str(&wrap::hanging(&format!("note: {note}"), style.columns(), 2));
         out.push('\n');
     }
@@ -239,7 +229,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         Study::Syscall => crate::calls::by_cost(run, cell, false),
         Study::Server => crate::servers::by_cost(run, &Kinds::of(analysis), cell, style.columns()),
     };
-    out.push_str(&painted(&table.text(style.columns()), style));
+    out.push_str(&painted(&table, style));
     for arm in &cell.arms {
         out.push('\n');
         show_arm(&mut out, plan, cell, arm, style);
@@ -264,7 +254,11 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
         line(format!("{}: {reason}", arm.status.word()));
     }
     if let Some(cost) = besides(cell, arm) {
-        let judged = format!("{}: {}", crate::servers::judged(cost.verdict), cost.reason);
+        let judged = format!(
+            "{}: {}",
+            crate::servers::judged(cost.verdict),
+            crate::remarks::reason(&cost.reason)
+        );
         let quick = format!("{}× as cheap as the baseline", number::ratio(cost.ratio));
         line(format!("by server CPU time: {}", if plan.quick { quick } else { judged }));
         line("by time:".to_owned());
@@ -273,7 +267,11 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
         if !plan.quick {
             let is_cost = cell.compared == Quantity::ServerCpu;
             let word = if is_cost { crate::servers::judged } else { Verdict::word };
-            line(format!("{}: {}", word(contrast.verdict), contrast.reason));
+            line(format!(
+                "{}: {}",
+                word(contrast.verdict),
+                crate::remarks::reason(&contrast.reason)
+            ));
         }
         if let Some(interval) = contrast.simultaneous {
             let words = |i| format!("simultaneous 95 % interval {}", number::bracket(i));

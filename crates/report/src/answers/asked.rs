@@ -42,7 +42,7 @@ pub(crate) fn sentences(
     out.extend(cautions::ending(run).filter(|_| is_cut));
     let sinks = cell.cell.topology() == Some(Topology::Sink);
     out.extend(cautions::without_receiver(run).filter(|_| sinks));
-    out.extend(analysis.warnings.iter().map(|text| cautions::warning(text)));
+    out.extend(analysis.warnings.iter().map(cautions::warning));
     out.push(cautions::scope(run, &alone));
     out.extend(stored(run, source));
     out
@@ -74,7 +74,7 @@ fn answer(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sentence {
     let n = if plan.quick { words::trials(cell) } else { String::new() };
     let lead = if plan.quick { "Indicative: for" } else { "For" };
     let text = format!("{lead} {text}{n}.");
-    Sentence { text, indicative: plan.quick, kind: Kind::Headline, subject: None }
+    Sentence { indicative: plan.quick, ..Sentence::plain(Kind::Headline, text) }
 }
 
 /// `messages of 12 KiB in 3 fields over 40 connections (veth, stream)`.
@@ -126,7 +126,7 @@ fn reach(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Option<Sentence
     let indicative = run.header.plan.quick;
     let lead = if indicative { "Indicative: by" } else { "By" };
     let text = format!("{lead} time, {text}.");
-    Some(Sentence { text, indicative, kind: Kind::Answer, subject: None })
+    Some(Sentence { indicative, ..Sentence::plain(Kind::Answer, text) })
 }
 
 /// What a connection is here, where there are several.

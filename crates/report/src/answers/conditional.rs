@@ -5,21 +5,21 @@ use iolens_model::family::Condition;
 use iolens_stats::analysis::CellAnalysis;
 
 use super::headline::effect_over;
-use super::ratio_range;
+use super::{Point, ratio_range};
 use crate::standing::{Candidate, by_condition, conditional, conditional_in};
 
 /// Arms up to which each is named.
 const NAMED: usize = 2;
 
 /// Over the sizes of a curve, a clause each.
-pub(super) fn over(cells: &[&CellAnalysis], baseline: &str) -> Vec<String> {
+pub(super) fn over(cells: &[&CellAnalysis], baseline: &str) -> Vec<Point> {
     match conditional_in(cells.iter().copied()).len() {
         0..=NAMED => each_over(cells, baseline),
         _ => fastest_over(cells, baseline),
     }
 }
 
-fn each_over(cells: &[&CellAnalysis], baseline: &str) -> Vec<String> {
+fn each_over(cells: &[&CellAnalysis], baseline: &str) -> Vec<Point> {
     let mut found: Vec<(Candidate, Vec<f64>)> = Vec::new();
     for candidate in cells.iter().flat_map(|cell| conditional(cell)) {
         let ratio = candidate.contrast.map(|contrast| contrast.ratio);
@@ -29,7 +29,9 @@ fn each_over(cells: &[&CellAnalysis], baseline: &str) -> Vec<String> {
         }
     }
     let words = |(candidate, ratios): (Candidate, Vec<f64>)| {
-        format!("{}{}", with_condition(&candidate), effect_over(&ratios, baseline))
+        let only = candidate.condition.map(|condition| format!("only {}", condition.words()));
+        let detail = only.into_iter().chain(effect_over(&ratios, baseline));
+        Point { lead: candidate.label.to_owned(), detail: detail.collect::<Vec<_>>().join(", ") }
     };
     found.into_iter().map(words).collect()
 }
@@ -43,7 +45,7 @@ struct Fastest {
     of: usize,
 }
 
-fn fastest_over(cells: &[&CellAnalysis], baseline: &str) -> Vec<String> {
+fn fastest_over(cells: &[&CellAnalysis], baseline: &str) -> Vec<Point> {
     let mut found: Vec<Fastest> = Vec::new();
     for (condition, arms) in cells.iter().flat_map(|cell| by_condition(cell)) {
         let (best, of) = (arms[0], arms.len());
@@ -63,15 +65,16 @@ fn fastest_over(cells: &[&CellAnalysis], baseline: &str) -> Vec<String> {
         }
     }
     found.sort_by_key(|one| one.condition);
-    found.into_iter().map(|one| one.words(baseline)).collect()
+    found.into_iter().map(|one| one.point(baseline)).collect()
 }
 
 impl Fastest {
-    fn words(mut self, baseline: &str) -> String {
+    fn point(mut self, baseline: &str) -> Point {
         self.arms.sort_by_key(|(_, sizes)| std::cmp::Reverse(*sizes));
         let arms: Vec<&str> = self.arms.iter().map(|(arm, _)| arm.as_str()).collect();
-        let effect = effect_over(&self.ratios, baseline);
-        format!("{}, {}{effect}", arms.join(" or "), of_condition(self.of, self.condition))
+        let only = of_condition(self.of, self.condition);
+        let detail = std::iter::once(only).chain(effect_over(&self.ratios, baseline));
+        Point { lead: arms.join(" or "), detail: detail.collect::<Vec<_>>().join(", ") }
     }
 }
 

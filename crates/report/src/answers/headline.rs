@@ -7,7 +7,7 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
-use super::{Kind, Sentence, UNEQUAL, conditional, unequal};
+use super::{Kind, Point, Sentence, UNEQUAL, conditional, unequal};
 use crate::number::{list, ratio};
 use crate::standing::{Candidate, Standing, standing};
 use crate::{alone, words};
@@ -20,9 +20,9 @@ pub(super) fn headlines(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
 }
 
 fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) -> Sentence {
-    if let Some(claim) = alone::over_sizes(run, analysis, curve, cells) {
+    if let Some(points) = alone::over_sizes(run, analysis, curve, cells) {
         let subject = words::curve(&run.header, curve);
-        return Sentence::about(run, Kind::Headline, subject, &format!("{claim}."));
+        return Sentence::of_points(run, Kind::Headline, subject, points);
     }
     let mut segments: Vec<Segment> = Vec::new();
     for cell in cells {
@@ -34,15 +34,14 @@ fn headline(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis
         }
     }
     let baseline = &run.header.plan.baseline;
-    let mut parts: Vec<String> = segments.iter().map(|segment| segment.words(baseline)).collect();
-    parts.extend(conditional::over(cells, baseline));
-    parts.extend(not_ranked(cells));
-    let claim = format!("{}.", parts.join("; "));
-    Sentence::about(run, Kind::Headline, words::curve(&run.header, curve), &claim)
+    let mut points: Vec<Point> = segments.iter().map(|segment| segment.point(baseline)).collect();
+    points.extend(conditional::over(cells, baseline));
+    points.extend(not_ranked(cells));
+    Sentence::of_points(run, Kind::Headline, words::curve(&run.header, curve), points)
 }
 
 /// `not ranked: writev at 64 B and 4 KiB (slices of unequal length)`; null where all are.
-fn not_ranked(cells: &[&CellAnalysis]) -> Option<String> {
+fn not_ranked(cells: &[&CellAnalysis]) -> Option<Point> {
     let mut sizes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for cell in cells {
         for arm in cell.arms.iter().filter_map(unequal) {
@@ -54,17 +53,20 @@ fn not_ranked(cells: &[&CellAnalysis]) -> Option<String> {
         false => format!("{label} at {}", list(&sizes)),
     };
     let arms: Vec<String> = sizes.into_iter().map(one).collect();
-    (!arms.is_empty()).then(|| format!("not ranked: {} ({UNEQUAL})", arms.join(", ")))
+    (!arms.is_empty()).then(|| Point {
+        lead: format!("not ranked: {} ({UNEQUAL})", arms.join(", ")),
+        detail: String::new(),
+    })
 }
 
-/// `, 1.06× to 1.20× send_staged`; nothing without ratios.
-pub(super) fn effect_over(ratios: &[f64], baseline: &str) -> String {
+/// `1.06× to 1.20× send_staged`; nothing without ratios.
+pub(super) fn effect_over(ratios: &[f64], baseline: &str) -> Option<String> {
     let low = ratios.iter().copied().reduce(f64::min).map(ratio);
     let high = ratios.iter().copied().reduce(f64::max).map(ratio);
     match (low, high) {
-        (Some(low), Some(high)) if low != high => format!(", {low}× to {high}× {baseline}"),
-        (Some(low), _) => format!(", {low}× {baseline}"),
-        _ => String::new(),
+        (Some(low), Some(high)) if low != high => Some(format!("{low}× to {high}× {baseline}")),
+        (Some(low), _) => Some(format!("{low}× {baseline}")),
+        _ => None,
     }
 }
 
@@ -134,33 +136,32 @@ impl Segment {
         }
     }
 
-    fn words(&self, baseline: &str) -> String {
+    fn point(&self, baseline: &str) -> Point {
         let span = match self.first == self.last {
             true => format!("at {}", self.first),
             false => format!("from {} to {}", self.first, self.last),
         };
         let effect = effect_over(&self.ratios, baseline);
-        let rivals = match &self.said {
-            Said::Sure(text) => return format!("{text} {span}{effect}"),
+        let (lead, rivals) = match &self.said {
+            Said::Sure(text) => (format!("{text} {span}"), None),
             Said::Many(lowest) => {
                 let others = match self.others {
                     (least, most) if least == most => most.to_string(),
                     (least, most) => format!("{least} to {most}"),
                 };
-                return format!(
-                    "{lowest} is lowest {span}{effect}, not separated from {others} others"
-                );
+                (format!("{lowest} is lowest {span}"), Some(format!("{others} others")))
             }
-            Said::Open(all) => all.iter().filter(|arm| !self.lowest.contains(arm)),
+            Said::Open(all) => {
+                let rivals = all.iter().filter(|arm| !self.lowest.contains(arm));
+                let rivals: Vec<String> = rivals.cloned().collect();
+                let none = rivals.is_empty();
+                let rivals = if none { "each other".to_owned() } else { list(&rivals) };
+                (format!("{} is lowest {span}", self.lowest.join(" or ")), Some(rivals))
+            }
         };
-        let rivals: Vec<String> = rivals.cloned().collect();
-        let lowest = self.lowest.join(" or ");
-        match rivals.as_slice() {
-            [] => format!("{lowest} is lowest {span}{effect}, not separated from each other"),
-            rivals => {
-                format!("{lowest} is lowest {span}{effect}, not separated from {}", list(rivals))
-            }
-        }
+        let rivals = rivals.map(|rivals| format!("not separated from {rivals}"));
+        let detail = effect.into_iter().chain(rivals).collect::<Vec<_>>().join(", ");
+        Point { lead, detail }
     }
 }
 

@@ -57,11 +57,10 @@ pub(super) fn takeaways(run: &Run, headlines: &[&Sentence]) -> Markup {
             dt { (sentence.subject.as_deref().unwrap_or("")) }
             dd {
                 @if sentence.indicative { span.faint { "Indicative: " } }
-                ul.takeaways { @for part in sentence.claim().trim_end_matches('.').split("; ") {
-                    @let (lead, detail) = part.split_once(", ").unwrap_or((part, ""));
+                ul.takeaways { @for point in &sentence.points {
                     li {
-                        b { (prose(run, lead)) }
-                        @if !detail.is_empty() { ", " (prose(run, detail)) }
+                        b { (prose(run, &point.lead)) }
+                        @if !point.detail.is_empty() { ", " (prose(run, &point.detail)) }
                     }
                 } }
             }
@@ -114,7 +113,7 @@ pub(super) fn list(run: &Run, class: &str, sentences: &[&Sentence]) -> Markup {
             dt { @if !said { (subject.unwrap_or("")) } }
             dd {
                 @if sentence.indicative { span.faint { "Indicative: " } }
-                (prose(run, sentence.claim()))
+                (prose(run, &sentence.claim))
             }
         } }
     }

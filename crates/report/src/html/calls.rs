@@ -66,7 +66,7 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
                 details {
                     summary { (cell.cell) }
                     (calls::by_cost(run, cell, false).html())
-                    @for note in &cell.notes { p.aside { (prose(run, note)) } }
+                    @for note in crate::remarks::of_cell(cell) { p.aside { (prose(run, &note)) } }
                 }
             }
             @if let Some(table) = calls::missing(analysis) { (table.html()) }

@@ -75,7 +75,7 @@ fn fold(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Markup {
             p.aside {
                 (crate::number::count(cell.trials_used, "trial")) " used of "
                 (cell.trials_started) " started."
-                @for note in &cell.notes { " Note: " (note) "." }
+                @for note in crate::remarks::of_cell(cell) { " Note: " (note) "." }
             }
         }
     }

@@ -153,7 +153,7 @@ pub(super) fn cells(run: &Run, analysis: &Analysis) -> Markup {
                         p.aside {
                             (crate::number::count(cell.trials_used, "trial")) " used of "
                             (cell.trials_started) " started."
-                            @for note in &cell.notes { " Note: " (note) "." }
+                            @for note in crate::remarks::of_cell(cell) { " Note: " (note) "." }
                         }
                     }
                 }

@@ -14,6 +14,7 @@ use super::answers::prose;
 use crate::answers::Kind;
 use crate::answers::cautions::drift_words;
 use crate::number::{self, NONE};
+use crate::remarks;
 use crate::results;
 use crate::words;
 
@@ -28,7 +29,7 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
         html! {
             h3 { "Noise floor" }
             @for sentence in crate::answers::sentences(run, analysis) {
-                @if sentence.kind == Kind::NoiseFloor { p { (prose(run, sentence.text.trim_start_matches("Noise floor: "))) } }
+                @if sentence.kind == Kind::NoiseFloor { p { (prose(run, &sentence.claim)) } }
             }
             details open[analysis.cells.len() <= 8] {
                 summary { "The self-check of every cell" }
@@ -62,21 +63,17 @@ pub(super) fn section(run: &Run, analysis: &Analysis) -> Markup {
 }
 
 /// A remark: where, of which arm, what.
-type Remark<'a> = (String, &'a str, &'a str);
+type Said<'a> = (String, &'a str, String);
 
-/// Remarks by what they say, arms and numbers apart, each with where it is
-/// made.
+/// Remarks by their kind, each with where it is made.
 fn notes(run: &Run, analysis: &Analysis) -> Markup {
-    let mut kinds: BTreeMap<String, Vec<Remark>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, Vec<Said>> = BTreeMap::new();
     for cell in &analysis.cells {
         let subject = words::subject(&run.header, &cell.cell);
-        for note in &cell.notes {
-            let of_arm = cell.arms.iter().find_map(|arm| {
-                let text = note.strip_prefix(arm.arm.label.as_str())?.strip_prefix(": ")?;
-                Some((arm.arm.label.as_str(), text))
-            });
-            let (arm, text) = of_arm.unwrap_or(("", note));
-            kinds.entry(without_numbers(text)).or_default().push((subject.clone(), arm, text));
+        for remark in &cell.remarks {
+            let arm = remark.arm.as_deref().unwrap_or("");
+            let said = (subject.clone(), arm, remarks::kind(&remark.kind));
+            kinds.entry(remarks::title(&remark.kind)).or_default().push(said);
         }
     }
     html! {
@@ -86,14 +83,17 @@ fn notes(run: &Run, analysis: &Analysis) -> Markup {
                 "What the gates noticed and let pass, by kind; every one also stands with its "
                 "cell."
             }
-            @for (kind, noted) in &kinds {
+            @for (kind, said) in &kinds {
                 details.remark {
                     summary {
-                        b { (count(noted, |(subject, ..)| subject, "cell")) }
-                        " " (count(noted, |(_, arm, _)| arm, "arm")) ": "
-                        (prose(run, if noted.len() == 1 { noted[0].2 } else { kind }))
+                        b { (count(said, |(subject, ..)| subject, "cell")) }
+                        " " (count(said, |(_, arm, _)| arm, "arm")) ": "
+                        @match said.as_slice() {
+                            [(.., text)] => (prose(run, text)),
+                            _ => (prose(run, kind)),
+                        }
                     }
-                    dl.answers { @for (subject, arm, text) in noted {
+                    dl.answers { @for (subject, arm, text) in said {
                         dt { (subject) }
                         dd { @if !arm.is_empty() { code { (arm) } ": " } (prose(run, text)) }
                     } }
@@ -104,25 +104,9 @@ fn notes(run: &Run, analysis: &Analysis) -> Markup {
 }
 
 /// How many different ones there are.
-fn count<'a>(noted: &'a [Remark], of: fn(&'a Remark<'a>) -> &'a str, noun: &str) -> String {
-    let all: BTreeSet<&str> = noted.iter().map(of).collect();
+fn count<'a>(said: &'a [Said], of: fn(&'a Said<'a>) -> &'a str, noun: &str) -> String {
+    let all: BTreeSet<&str> = said.iter().map(of).collect();
     number::count(u32::try_from(all.len()).unwrap_or(u32::MAX), noun)
-}
-
-/// A remark with `…` for its measured numbers, so that alike ones are one kind.
-/// Words that hold a digit, such as `L2` or `gate 12:`, stay.
-fn without_numbers(note: &str) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in note.split(' ') {
-        let core = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-        let is_number = !core.is_empty() && core.chars().all(|c| c.is_ascii_digit() || c == '.');
-        let is_gate = words.last().is_some_and(|before| before == "gate");
-        words.push(match is_number && !is_gate {
-            true => word.replace(core, "…"),
-            false => word.to_owned(),
-        });
-    }
-    words.join(" ")
 }
 
 /// Arms that have no numbers in a cell, by the reason.
@@ -261,19 +245,4 @@ fn reading_counters(told: &Told) -> String {
     }
     let share = number::percent(reading_ns as f64 / trials_ns as f64);
     format!("{} in {} of trials ({share})", Nanos(reading_ns), Nanos(trials_ns))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn remarks_that_differ_in_numbers_alone_are_one_kind() {
-        let kind = |note: &str| without_numbers(note);
-        assert_eq!(
-            kind("send: retransmitted segments: 8, in 7 of 27 trials"),
-            "send: retransmitted segments: …, in … of … trials"
-        );
-        assert_eq!(kind("gate 12: 2.00 times the L2 cache"), "gate 12: … times the L2 cache");
-    }
 }

@@ -84,7 +84,7 @@ impl Gain {
             "{}: {} against {}",
             self.name,
             measured(&self.to, "misses per KiB"),
-            measured(&self.from, "").replace("  ", " ")
+            measured(&self.from, "")
         )
     }
 }

@@ -75,9 +75,8 @@ struct Row<'a> {
 impl Row<'_> {
     /// `64 KiB`, with the axes behind it that the plan varies.
     fn place(&self, run: &Run) -> String {
-        let curve = words::curve(&run.header, self.cell);
-        let axes = curve.split_once(", ").map_or_else(String::new, |(_, axes)| format!(", {axes}"));
-        format!("{}{axes}", self.cell.size)
+        let size = std::iter::once(self.cell.size.to_string());
+        size.chain(run.header.plan.told_apart(self.cell)).collect::<Vec<_>>().join(", ")
     }
 
     fn sentence(&self, run: &Run) -> String {

@@ -21,7 +21,7 @@ pub(crate) fn rejected(analysis: &Analysis) -> Table {
             rejected.pass.to_string().into(),
             rejected.cell.clone().into(),
             rejected.arm.clone().unwrap_or_else(|| "all".to_owned()).into(),
-            Entry::toned(rejected.status.word(), Tone::Verdict),
+            Entry::status(rejected.status),
             rejected.reason.clone().into(),
         ]);
     }

@@ -18,7 +18,7 @@ pub(super) fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
         out.push('\n');
         out.push_str(&super::heading(&files::heading(run, &curve), style));
         out.push('\n');
-        out.push_str(&painted(&table.text(style.columns()), style));
+        out.push_str(&painted(&table, style));
     }
     let tables = [files::durable(run, analysis), crate::files::drops_table(run)];
     for table in tables.into_iter().flatten().chain(files::fits(run, analysis)) {

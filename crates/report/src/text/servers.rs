@@ -56,7 +56,7 @@ pub(super) fn push_table(
         out.push_str(&wrap::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
-    out.push_str(&painted(&table.text(style.columns()), style));
+    out.push_str(&painted(&table, style));
 }
 
 fn push_caption(out: &mut String, table: &Table, style: &Style) {
@@ -66,5 +66,5 @@ fn push_caption(out: &mut String, table: &Table, style: &Style) {
 
 fn push_captioned(out: &mut String, table: &Table, style: &Style) {
     push_caption(out, table, style);
-    out.push_str(&painted(&table.text(style.columns()), style));
+    out.push_str(&painted(&table, style));
 }
