@@ -16,10 +16,10 @@ use crate::arm_facts;
 use crate::number::{self, NONE};
 use crate::results;
 use crate::screen::After;
-use crate::sections;
 use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
 use crate::words;
+use crate::{remarks, sections};
 use iolens_document::fold;
 
 mod servers;
@@ -101,31 +101,6 @@ pub(crate) fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style
     out.push('\n');
 }
 
-/// Verdicts in colour, by their words.
-pub(crate) fn painted(table: &str, style: &Style) -> String {
-    if !style.colour {
-        return table.to_owned();
-    }
-    const COLOURS: [(&str, &str); 8] = [
-        ("FASTER", "32"),
-        ("SLOWER", "35"),
-        ("CHEAPER", "32"),
-        ("DEARER", "35"),
-        ("EQUIVALENT", "36"),
-        ("INCONCLUSIVE", YELLOW),
-        ("INVALID", RED),
-        ("failed", RED),
-    ];
-    let paint = |line: &str| {
-        let found = COLOURS.iter().find(|(word, _)| line.contains(word));
-        match found {
-            Some((word, escape)) => line.replacen(word, &style.paint(escape, word), 1),
-            None => line.to_owned(),
-        }
-    };
-    table.lines().map(|line| paint(line) + "\n").collect()
-}
-
 /// One cell in detail: every arm with its contrast and all its trials.
 #[must_use]
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
@@ -148,7 +123,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         out.push_str(&fold::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
-    for note in &cell.notes {
+    for note in remarks::of_cell(cell) {
         out.push_str(&fold::hanging(&format!("note: {note}"), style.columns(), 2));
         out.push('\n');
     }
@@ -161,7 +136,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         Study::Syscall => crate::calls::by_cost(run, cell, false),
         Study::Server => crate::servers::by_cost(run, &Kinds::of(analysis), cell, style.columns()),
     };
-    out.push_str(&painted(&table.text(style.columns()), style));
+    out.push_str(&iolens_document::terminal::table(&table, style));
     for arm in &cell.arms {
         out.push('\n');
         show_arm(&mut out, plan, cell, arm, style);
@@ -186,7 +161,8 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
         line(format!("{}: {reason}", arm.status.word()));
     }
     if let Some(cost) = besides(cell, arm) {
-        let judged = format!("{}: {}", crate::servers::judged(cost.verdict), cost.reason);
+        let judged =
+            format!("{}: {}", crate::servers::judged(cost.verdict), remarks::reason(&cost.reason));
         let quick = format!("{}× as cheap as the baseline", number::ratio(cost.ratio));
         line(format!("by server CPU time: {}", if plan.quick { quick } else { judged }));
         line("by time:".to_owned());
@@ -195,7 +171,7 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
         if !plan.quick {
             let is_cost = cell.compared == Quantity::ServerCpu;
             let word = if is_cost { crate::servers::judged } else { Verdict::word };
-            line(format!("{}: {}", word(contrast.verdict), contrast.reason));
+            line(format!("{}: {}", word(contrast.verdict), remarks::reason(&contrast.reason)));
         }
         if let Some(interval) = contrast.simultaneous {
             let words = |i| format!("simultaneous 95 % interval {}", number::bracket(i));

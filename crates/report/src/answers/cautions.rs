@@ -8,6 +8,7 @@ use iolens_model::plan::Schedule;
 use iolens_model::run::{Run, StoppedBy};
 use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, CellAnalysis, Drift, GroupCheck, SelfCheck};
+use iolens_stats::remark::Warning;
 
 use super::{Kind, Sentence};
 use crate::number::{self, count, percent, ratio};
@@ -73,7 +74,7 @@ pub(super) fn confirms(run: &Run) -> Option<Sentence> {
 pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
     let check = &analysis.self_check;
     let baseline = &run.header.plan.baseline;
-    let text = match (check.floor_median, check.floor_widest) {
+    let claim = match (check.floor_median, check.floor_widest) {
         (Some(median), Some(widest)) => {
             let enough = if median > analysis.delta {
                 format!(
@@ -84,7 +85,7 @@ pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
                 String::new()
             };
             format!(
-                "Noise floor: {} (median half-width of {baseline} against its hidden second copy, \
+                "{} (median half-width of {baseline} against its hidden second copy, \
                  {}; widest {}).{enough}{}",
                 number::either_way(median),
                 places(analysis),
@@ -92,11 +93,9 @@ pub(super) fn noise_floor(run: &Run, analysis: &Analysis) -> Sentence {
                 copies(run, check)
             )
         }
-        _ => format!(
-            "Noise floor: not known; no A/A copy of {baseline} has an interval in this run."
-        ),
+        _ => format!("not known; no A/A copy of {baseline} has an interval in this run."),
     };
-    Sentence::plain(Kind::NoiseFloor, text)
+    Sentence::plain(Kind::NoiseFloor, format!("Noise floor: {claim}"))
 }
 
 /// `6 cells`, or `4 groups of arms in 1 cell`: where the copy has an interval.
@@ -352,12 +351,12 @@ pub(super) fn scope(run: &Run, analysis: &Analysis) -> Sentence {
     Sentence::plain(Kind::Scope, text)
 }
 
-/// A warning of the analysis as a sentence: capital first, full stop last.
-pub(super) fn warning(text: &str) -> Sentence {
-    let mut chars = text.chars();
-    let first: String = chars.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
-    let stop = if text.ends_with('.') { "" } else { "." };
-    Sentence::plain(Kind::Caution, format!("{first}{}{stop}", chars.as_str()))
+/// A warning of the analysis as a sentence: capital first, unless it is a name, full stop last.
+pub(super) fn warning(warning: &Warning) -> Sentence {
+    let text = crate::remarks::warning(warning);
+    let is_question = matches!(warning, Warning::FlatThroughput { .. });
+    let stop = if is_question { "" } else { "." };
+    Sentence::plain(Kind::Caution, format!("{}{stop}", crate::remarks::capital(&text)))
 }
 
 #[cfg(test)]

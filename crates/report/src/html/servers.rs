@@ -244,7 +244,7 @@ fn one_cell(run: &Run, kinds: &Kinds<'_>, cell: &CellAnalysis) -> Markup {
             p.aside {
                 (number::count(cell.trials_used, "trial")) " used of "
                 (cell.trials_started) " started."
-                @for note in &cell.notes { " Note: " (note) "." }
+                @for note in crate::remarks::of_cell(cell) { " Note: " (note) "." }
             }
         }
     }

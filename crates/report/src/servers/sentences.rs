@@ -7,14 +7,16 @@ use iolens_model::arm::Role;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
 use iolens_model::run::Run;
+use iolens_model::units::three_digits;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Saturated};
+use iolens_stats::remark::Limited;
 
 use super::why;
 use super::{COST, Kind, Kinds, THROUGHPUT, is_open, models, read};
 use crate::answers::{Kind as Sort, Sentence, not_ranked, shown};
 use crate::figure::metric::Metric;
-use crate::number::{list, optional, percent, ratio};
-use crate::results::interval_text;
+use crate::number::{ends, list, optional, percent, ratio};
+use crate::remarks;
 use crate::standing::{Candidate, Standing, standing};
 use crate::words;
 
@@ -55,7 +57,7 @@ struct Quantity {
     /// `as cheap as`.
     than: &'static str,
     /// Why a model is not ranked by it; null where it is.
-    unranked: fn(&ArmAnalysis) -> Option<&str>,
+    unranked: fn(&ArmAnalysis) -> Option<Limited>,
     /// What is said of a model that is not.
     floor: fn(&ArmAnalysis, &str) -> String,
 }
@@ -67,7 +69,7 @@ const CPU: Quantity = Quantity {
     metric: COST,
     unit: "µs of server CPU",
     than: "as cheap as",
-    unranked: |arm| arm.server.as_ref()?.limits.rate_not_kept.as_deref(),
+    unranked: |arm| arm.server.as_ref()?.limits.rate_not_kept,
     floor: |arm, why| format!("{} ({why})", arm.arm.label),
 };
 
@@ -78,7 +80,7 @@ const RATE: Quantity = Quantity {
     metric: THROUGHPUT,
     unit: "per second",
     than: "as many as",
-    unranked: |arm| arm.server.as_ref()?.limits.client_busy.as_deref(),
+    unranked: |arm| arm.server.as_ref()?.limits.client_busy,
     floor: |arm, why| {
         let rate = read(&THROUGHPUT, arm).map(|rate| rate.value);
         format!("{} ≥ {} per second ({why})", arm.arm.label, optional(rate))
@@ -122,7 +124,7 @@ impl Speaker<'_> {
         let mut without: Vec<String> = unranked
             .iter()
             .filter(|arm| arm.arm.role != Role::SelfCheck && arm.status == Status::Ok)
-            .map(|arm| (of.floor)(arm, (of.unranked)(arm).unwrap_or_default()))
+            .filter_map(|arm| Some((of.floor)(arm, &remarks::limited(&(of.unranked)(arm)?))))
             .collect();
         without.extend(not_ranked(&view));
         let is_baseline = |arm: &ArmAnalysis| arm.arm.role == Role::Baseline;
@@ -225,11 +227,8 @@ fn saturated(cell: &CellAnalysis) -> String {
 
 /// `12.3 µs of server CPU [12.1, 12.5]`.
 fn said(value: Estimate, unit: &str) -> String {
-    let text = interval_text(Some(value), 1.0);
-    match text.split_once(' ') {
-        Some((value, interval)) => format!("{value} {unit} {interval}"),
-        None => format!("{text} {unit}"),
-    }
+    let interval = value.interval.map(|interval| format!(" {}", ends(interval, three_digits)));
+    format!("{} {unit}{}", three_digits(value.value), interval.unwrap_or_default())
 }
 
 /// Models without numbers, by the reason: in which cells.

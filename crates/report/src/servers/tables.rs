@@ -90,10 +90,10 @@ fn ratio_entry(arm: &ArmAnalysis) -> Entry {
 
 fn verdict(arm: &ArmAnalysis) -> Entry {
     if arm.status != Status::Ok {
-        return Entry::toned(arm.status.word(), Tone::Verdict);
+        return crate::remarks::status(arm.status);
     }
     match cost_contrast(arm) {
-        Some(contrast) => Entry::toned(judged(contrast.verdict), Tone::Verdict),
+        Some(contrast) => crate::remarks::verdict(judged(contrast.verdict), contrast.verdict),
         None => Entry::default(),
     }
 }
@@ -211,8 +211,9 @@ pub(crate) fn lines(arm: &ArmAnalysis) -> Vec<String> {
         tasks(server.tasks_max),
     ));
     let limits = &server.limits;
-    let all = [&limits.client_busy, &limits.client_late, &limits.rate_not_kept];
-    lines.extend(all.into_iter().flatten().map(|limit| format!("limit: {limit}")));
+    let all = [limits.client_busy, limits.client_late, limits.rate_not_kept];
+    let said = |limit| format!("limit: {}", crate::remarks::limited(&limit));
+    lines.extend(all.into_iter().flatten().map(said));
     lines
 }
 

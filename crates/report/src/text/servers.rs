@@ -3,7 +3,7 @@
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
-use super::{DIM, Style, painted, push_answers, push_sentence};
+use super::{DIM, Style, push_answers, push_sentence};
 use crate::answers;
 use crate::servers::{self, Kinds, searches};
 use crate::table::Table;
@@ -56,7 +56,7 @@ pub(super) fn push_table(
         out.push_str(&fold::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
-    out.push_str(&painted(&table.text(style.columns()), style));
+    out.push_str(&iolens_document::terminal::table(&table, style));
 }
 
 fn push_caption(out: &mut String, table: &Table, style: &Style) {
@@ -66,5 +66,5 @@ fn push_caption(out: &mut String, table: &Table, style: &Style) {
 
 fn push_captioned(out: &mut String, table: &Table, style: &Style) {
     push_caption(out, table, style);
-    out.push_str(&painted(&table.text(style.columns()), style));
+    out.push_str(&iolens_document::terminal::table(table, style));
 }
