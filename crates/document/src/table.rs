@@ -4,6 +4,7 @@
 use maud::{Markup, html};
 
 use crate::csv;
+use crate::fold;
 use crate::markdown::escaped;
 
 /// How the cells of a column line up.
@@ -146,28 +147,58 @@ impl Table {
         widths.iter().sum::<usize>() + (2 * widths.len()).saturating_sub(1)
     }
 
-    /// Plain text. Footnotes are wrapped to `width` columns; rows never are.
+    /// Plain text of `width` columns: sentences and footnotes are folded, what else there is
+    /// never is.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
         let cells = self.padded();
-        let widths = self.widths(&cells);
+        let widths = self.fitting(self.widths(&cells), width);
         let mut out = String::new();
         self.text_header(&mut out, &widths);
         for (row, texts) in self.rows.iter().zip(&cells) {
             if row.starts_group && !out.ends_with("─\n") {
                 out.push('\n');
             }
-            push_line(&mut out, texts.iter().map(String::as_str), &widths, &self.columns);
+            self.push_row(&mut out, texts, &widths);
         }
         if !self.notes.is_empty() {
             out.push('\n');
         }
         for (i, note) in self.notes.iter().enumerate() {
             let mark = superscript(i);
-            out.push_str(&crate::fold::hanging(&format!(" {mark} {note}"), width, 3));
+            out.push_str(&fold::hanging(&format!(" {mark} {note}"), width, 3));
             out.push('\n');
         }
         out
+    }
+
+    /// Widths that together have room in so many columns: the widest columns of
+    /// sentences give way.
+    fn fitting(&self, mut widths: Vec<usize>, width: usize) -> Vec<usize> {
+        const WORDS: usize = 16;
+        let least = |c: usize| WORDS.max(self.columns[c].name.chars().count());
+        let is_prose = |c: &usize| self.columns[*c].align == Align::Prose;
+        while widths.iter().sum::<usize>() + (2 * widths.len()).saturating_sub(1) > width {
+            let wide = (0..widths.len()).filter(|c| is_prose(c)).filter(|&c| widths[c] > least(c));
+            let Some(widest) = wide.max_by_key(|&c| widths[c]) else { break };
+            widths[widest] -= 1;
+        }
+        widths
+    }
+
+    /// A row in as many lines as its longest sentence takes.
+    fn push_row(&self, out: &mut String, texts: &[String], widths: &[usize]) {
+        let fold = |(text, width): (&String, &usize)| -> Vec<String> {
+            match text.chars().count() > *width {
+                true => fold::hanging(text, *width, 0).lines().map(str::to_owned).collect(),
+                false => vec![text.clone()],
+            }
+        };
+        let folded: Vec<Vec<String>> = texts.iter().zip(widths).map(fold).collect();
+        for nth in 0..folded.iter().map(Vec::len).max().unwrap_or(0) {
+            let line = folded.iter().map(|lines| lines.get(nth).map_or("", String::as_str));
+            push_line(out, line, widths, &self.columns);
+        }
     }
 
     fn text_header(&self, out: &mut String, widths: &[usize]) {
@@ -406,6 +437,29 @@ mod tests {
 
         ¹ ECONNRESET, twice
         "#);
+    }
+
+    #[test]
+    fn sentences_fold_where_there_is_no_room_and_numbers_do_not() {
+        let columns =
+            vec![Column::left("method", ""), Column::right("n", ""), Column::prose("why")];
+        let mut table = Table::new("", columns);
+        let why = "a reason that is longer than what is left of a narrow terminal";
+        table.push(vec!["send".into(), "12".into(), why.into()]);
+        table.push(vec!["sendfile".into(), "1234567".into(), "short".into()]);
+        let expected = [
+            " method          n  why",
+            "",
+            " send           12  a reason that is longer than",
+            "                    what is left of a narrow",
+            "                    terminal",
+            " sendfile  1234567  short",
+        ];
+        let text = table.text(50);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], expected[0]);
+        assert_eq!(lines[2..], expected[2..]);
+        assert!(lines.iter().all(|line| line.chars().count() <= 50), "{text}");
     }
 
     #[test]

@@ -33,8 +33,6 @@ pub enum Kind {
     Crossover,
     /// One cell.
     Answer,
-    /// The highest rate at which servers keep what is asked.
-    Search,
     /// How far a second copy of the baseline strays.
     NoiseFloor,
     /// What thread counts mean where threads share CPUs.
@@ -114,8 +112,7 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
             out.extend(answers(run, analysis));
             out.extend(cautions::without_receiver(run));
         }
-        Study::Syscall => {}
-        Study::Server => out.extend(crate::servers::sentences(run, analysis)),
+        Study::Syscall | Study::Server => {}
     }
     out.extend(cautions::confirms(run));
     out.extend(cautions::one_cpu(run));
@@ -189,12 +186,6 @@ pub(crate) fn unequal(arm: &ArmAnalysis) -> Option<&ArmAnalysis> {
     let contrast = arm.contrast.as_ref().filter(|c| c.verdict == Verdict::Unranked)?;
     let said = arm.unequal.as_ref().filter(|said| contrast.reason.starts_with(said.as_str()));
     said.filter(|_| arm.status == Status::Ok && arm.arm.role == Role::Compared).map(|_| arm)
-}
-
-/// Those of a cell, each with its reason.
-pub(crate) fn not_ranked(cell: &CellAnalysis) -> Vec<String> {
-    let arms = cell.arms.iter().filter_map(unequal);
-    arms.map(|arm| format!("{} ({UNEQUAL})", arm.arm.label)).collect()
 }
 
 /// What the wording of a claim depends on besides its data.
@@ -309,7 +300,7 @@ impl Speaker<'_> {
 
 /// `95 % interval 1.29–1.39`, and the simultaneous one where that is what keeps the arm from being
 /// separated from the baseline.
-pub(crate) fn shown(pointwise: Interval, contrast: &Contrast) -> String {
+fn shown(pointwise: Interval, contrast: &Contrast) -> String {
     let joint = contrast.simultaneous.filter(|joint| joint.contains(1.0));
     match joint.filter(|_| !pointwise.contains(1.0)) {
         Some(joint) => format!(

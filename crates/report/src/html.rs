@@ -1,7 +1,7 @@
 //! One self-contained page: no network, no script, light and dark, printable.
 //! Sections in the order in which a reader needs them, one file each.
 
-use iolens_document::Page;
+use iolens_document::{Node, Page};
 use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
@@ -21,7 +21,6 @@ mod glossary;
 mod merged;
 mod paths;
 mod questions;
-mod servers;
 
 pub use merged::merged;
 
@@ -38,16 +37,7 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
             common(run, analysis),
             files::cells(run, analysis),
         ],
-        Study::Server => around(
-            vec![servers::answers(run, analysis), servers::decision(run, analysis)],
-            |room| servers::figures(run, analysis, room),
-            vec![
-                servers::counters(run, analysis),
-                common(run, analysis),
-                servers::cells(run, analysis),
-            ],
-        ),
-        Study::Syscall => return iolens_document::html::page(&sections::page(run, analysis)),
+        Study::Syscall | Study::Server => return of_sections(run, analysis),
     };
     let main = html! {
         @for section in &sections { (section) }
@@ -55,6 +45,28 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
     };
     let footer = format!("{} · run {}", run.header.build, run.header.id);
     document(&run.header.build, &title(run), &header(run, analysis), &main, &footer)
+}
+
+/// A page of sections. One that would be too large has no second drawing of any figure for narrow
+/// screens, on which they scroll then.
+fn of_sections(run: &Run, analysis: &Analysis) -> String {
+    let mut page = sections::page(run, analysis);
+    let drawn = iolens_document::html::page(&page);
+    if drawn.len() <= BYTES_MAX {
+        return drawn;
+    }
+    page.sections.iter_mut().for_each(|section| draw_once(&mut section.nodes));
+    iolens_document::html::page(&page)
+}
+
+fn draw_once(nodes: &mut [Node]) {
+    for node in nodes {
+        match node {
+            Node::Figure(figure) => figure.narrow = None,
+            Node::Fold(fold) => draw_once(&mut fold.nodes),
+            _ => {}
+        }
+    }
 }
 
 /// A page of these parts.
@@ -142,8 +154,7 @@ fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
     match run.header.plan.study() {
         Study::Net => &CONTENTS,
         Study::File | Study::Write | Study::Copy => &files::CONTENTS,
-        Study::Syscall => &[],
-        Study::Server => &servers::CONTENTS,
+        Study::Syscall | Study::Server => &[],
     }
 }
 

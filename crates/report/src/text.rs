@@ -7,9 +7,7 @@ use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::{Nanos, three_digits};
-use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, LatencyFigures, Quantity, Verdict,
-};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
 use crate::alone;
 use crate::answers::{self, Kind, Sentence};
@@ -19,14 +17,12 @@ use crate::parts;
 use crate::results;
 use crate::screen::After;
 use crate::sections;
-use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
 use crate::words;
 use iolens_document::fold;
 
 mod files;
 mod grouped;
-mod servers;
 
 pub use iolens_document::Style;
 pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW};
@@ -49,9 +45,6 @@ pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
     if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
     }
-    if run.header.plan.server().is_some() {
-        return servers::whole(run, analysis, style);
-    }
     match parts::is_grouped(analysis) {
         true => grouped::run(run, analysis, style),
         false => whole(run, analysis, style),
@@ -67,9 +60,6 @@ pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
     }
     if crate::words::is_of_files(&run.header.plan) {
         return files::whole(run, analysis, style);
-    }
-    if run.header.plan.server().is_some() {
-        return servers::whole(run, analysis, style);
     }
     let mut out = String::new();
     let sentences = answers::sentences(run, analysis);
@@ -156,10 +146,7 @@ pub(crate) fn push_answers<'a>(
     style: &Style,
 ) -> Vec<&'a Sentence> {
     let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
-        matches!(
-            s.kind,
-            Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer | Kind::Search
-        )
+        matches!(s.kind, Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer)
     });
     for (i, sentence) in before.iter().enumerate() {
         if i > 0 && before[i - 1].kind != sentence.kind {
@@ -177,7 +164,7 @@ pub(crate) fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style
         Kind::Headline => style.paint(BOLD, &folded),
         Kind::Turns | Kind::Caution => style.paint(YELLOW, &folded),
         Kind::NoiseFloor | Kind::Harness | Kind::Scope => style.paint(DIM, &folded),
-        Kind::Crossover | Kind::Answer | Kind::Search => folded,
+        Kind::Crossover | Kind::Answer => folded,
     };
     out.push_str(&painted);
     out.push('\n');
@@ -215,6 +202,10 @@ pub(crate) fn painted(table: &str, style: &Style) -> String {
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
     let cell = &cell.shown();
     let plan = &run.header.plan;
+    if plan.server().is_some() {
+        let section = sections::servers::one(run, analysis, cell);
+        return iolens_document::terminal::sections(&[section], style);
+    }
     let mut out = heading(&cell.cell.to_string(), style);
     out.push('\n');
     out.push_str(&format!(
@@ -242,24 +233,17 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         Study::File | Study::Write | Study::Copy => {
             results::files::curve(run, &analysis.told, &[cell], style.columns())
         }
-        Study::Syscall => crate::calls::by_cost(run, cell, false),
-        Study::Server => crate::servers::by_cost(run, &Kinds::of(analysis), cell, style.columns()),
+        _ => crate::calls::by_cost(run, cell, false),
     };
     out.push_str(&painted(&table.text(style.columns()), style));
     for arm in &cell.arms {
         out.push('\n');
-        show_arm(&mut out, plan, cell, arm, style);
+        show_arm(&mut out, plan, arm, style);
     }
     out
 }
 
-/// What is judged of a server besides its time, and is what the table above shows.
-fn besides<'a>(cell: &CellAnalysis, arm: &'a ArmAnalysis) -> Option<&'a Contrast> {
-    let is_closed = cell.cell.server().is_some() && cell.compared == Quantity::Time;
-    arm.cpu_contrast.as_ref().filter(|_| is_closed)
-}
-
-fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysis, style: &Style) {
+fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     out.push_str(&style.paint(BOLD, &arm.shown_label()));
     out.push('\n');
     let mut line = |text: String| {
@@ -269,17 +253,9 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
     if let Some(reason) = &arm.reason {
         line(format!("{}: {reason}", arm.status.word()));
     }
-    if let Some(cost) = besides(cell, arm) {
-        let judged = format!("{}: {}", crate::servers::judged(cost.verdict), cost.reason);
-        let quick = format!("{}× as cheap as the baseline", number::ratio(cost.ratio));
-        line(format!("by server CPU time: {}", if plan.quick { quick } else { judged }));
-        line("by time:".to_owned());
-    }
     if let Some(contrast) = &arm.contrast {
         if !plan.quick {
-            let is_cost = cell.compared == Quantity::ServerCpu;
-            let word = if is_cost { crate::servers::judged } else { Verdict::word };
-            line(format!("{}: {}", word(contrast.verdict), contrast.reason));
+            line(format!("{}: {}", contrast.verdict.word(), contrast.reason));
         }
         if let Some(interval) = contrast.simultaneous {
             let words = |i| format!("simultaneous 95 % interval {}", number::bracket(i));
@@ -290,11 +266,7 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
         }
     }
     if let Some(times) = &arm.latency {
-        line(round_trips(times, plan.study()));
-    }
-    if arm.server.is_some() {
-        crate::servers::lines(arm).into_iter().for_each(line);
-        return;
+        line(round_trips(times));
     }
     let Some(figures) = &arm.figures else { return };
     let (unit, scale) = match figures.goodput_bits_per_s {
@@ -318,13 +290,9 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
 }
 
 /// `round trip, µs: mean 13.2 [12.9, 13.5], p50 …; 1200 of them`.
-fn round_trips(times: &LatencyFigures, study: Study) -> String {
-    let what = match study {
-        Study::Server => "from when due to the reply",
-        _ => "round trip",
-    };
+fn round_trips(times: &LatencyFigures) -> String {
     format!(
-        "{what}, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
+        "round trip, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
         results::interval_text(Some(times.mean_ns), 1e3),
         results::percentile(times, times.p50_ns, 0.5),
         results::percentile(times, times.p99_ns, 0.99),

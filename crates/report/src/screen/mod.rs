@@ -6,7 +6,7 @@ mod files;
 mod net;
 mod servers;
 mod syscalls;
-mod table;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 mod trust;
@@ -146,7 +146,7 @@ fn two_sizes(first: Bytes, last: Bytes, word: &str) -> String {
 }
 
 /// Who is ahead, in a few words.
-fn outcome(outcome: &Outcome) -> String {
+pub(crate) fn outcome(outcome: &Outcome) -> String {
     /// Methods that are named.
     const NAMED: usize = 3;
     match outcome {

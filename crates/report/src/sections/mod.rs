@@ -2,6 +2,7 @@
 //! question, in the order in which a reader asks them. A fact has one home.
 
 mod machine;
+pub(crate) mod servers;
 mod syscalls;
 mod trust;
 
@@ -38,6 +39,7 @@ pub(crate) fn question(run: &Run) -> &'static str {
 pub(crate) fn all(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
     let mut sections = match run.header.plan.study() {
         Study::Syscall => syscalls::sections(run, analysis, form),
+        Study::Server => servers::sections(run, analysis, form),
         _ => Vec::new(),
     };
     sections.extend(common(run, analysis, form));
@@ -51,7 +53,7 @@ pub(crate) fn common(run: &Run, analysis: &Analysis, form: Form) -> [Section; 2]
 
 /// Whether the study has moved here.
 pub(crate) fn has(run: &Run) -> bool {
-    run.header.plan.study() == Study::Syscall
+    matches!(run.header.plan.study(), Study::Syscall | Study::Server)
 }
 
 /// The page of a run.
@@ -104,10 +106,17 @@ fn drawn(figures: Vec<Figure>) -> Vec<Node> {
 
 /// What checks noticed in a setting, and how many trials it lost.
 fn remarks(cell: &CellAnalysis) -> Vec<Node> {
+    lost(cell)
+        .into_iter()
+        .chain(cell.notes.iter().map(|said| Node::Aside(Text::plain(said))))
+        .collect()
+}
+
+/// How many trials a setting lost.
+fn lost(cell: &CellAnalysis) -> Option<Node> {
     let (used, started) = (cell.trials_used, cell.trials_started);
-    let lost =
-        (used < started).then(|| format!("{used} of {} used", number::count(started, "trial")));
-    lost.iter().chain(&cell.notes).map(|said| Node::Aside(Text::plain(said))).collect()
+    let said = || format!("{used} of {} used", number::count(started, "trial"));
+    (used < started).then(|| Node::Aside(said().into()))
 }
 
 /// `4 KiB, 2 threads`: what tells a setting from the others.
