@@ -169,7 +169,11 @@ pub(crate) fn alone(view: &View) -> Grid {
             time(times, |times| times.p50_ns),
             time(times, |times| times.p99_ns),
             time(times, |times| times.p999_ns),
-            time(server.and_then(|server| server.from_sent.as_ref()), |times| times.p99_ns),
+            time(
+                // In a closed loop a request is due when it is sent.
+                server.and_then(|server| server.from_sent.as_ref()).filter(|_| view.is_open),
+                |times| times.p99_ns,
+            ),
             time(server.and_then(|server| server.lag.as_ref()), |times| times.p99_ns),
             times.map(|times| times.samples.to_string()).into_iter().collect(),
         ]
