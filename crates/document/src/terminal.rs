@@ -157,8 +157,8 @@ fn node(node: &Node, style: &Style) -> Option<String> {
             if inside.is_empty() {
                 return None;
             }
-            let summary = painted(&folded(&fold.summary, style.columns() - 2, "  "), BOLD, style);
-            format!("{}\n{inside}", summary.trim_start())
+            let summary = painted(&folded(&fold.summary, style.columns(), ""), BOLD, style);
+            format!("{summary}\n{inside}")
         }
         Node::Code(words) => words.lines().map(|line| format!("  {line}\n")).collect(),
     })

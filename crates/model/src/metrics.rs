@@ -32,7 +32,7 @@ const NULL_WHERE: [(&str, &str); 17] = [
     ("instructions_user", "where one of its parts is"),
     (
         "histogram",
-        "outside mode rr; a percentile also where too few requests were timed for it (METHOD 2.7)",
+        "outside mode rr; a percentile also where too few requests were timed for it (METHOD, Intervals)",
     ),
     ("TCP_ZEROCOPY_RECEIVE", "for receivers that map nothing"),
     ("rx_mapped_bytes", "for receivers that map nothing"),

@@ -35,7 +35,7 @@ A test of `crates/report` compares this file with what is written, and makes it 
   says why not: a gate, a pass that was cut short, a trial that was run again.
   `witness/recompute.py` makes contrasts, verdicts and figures anew from them.
 - What is *set so* is a metric: [metrics.md](metrics.md) says what it is, its source, and
-  where it is null. The others say which row it is, or are made of metrics (METHOD 2).
+  where it is null. The others say which row it is, or are made of metrics (METHOD, From a trial to a ratio).
 
 ## A whole run
 

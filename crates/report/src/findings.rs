@@ -1,6 +1,8 @@
 //! What follows from an analysis, as facts: numbers, intervals and names, and no sentence. The
 //! screen words them, JSON carries them.
 
+mod files;
+
 use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
@@ -13,8 +15,10 @@ use iolens_stats::analysis::{
 };
 use serde::Serialize;
 
+pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
 use crate::servers::{self, Kind, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
+use crate::words;
 
 /// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,6 +34,12 @@ pub enum Finding {
     Stalls(Stalls),
     /// What is counted of servers for a request, beside what a request costs.
     GoesWithCost(GoesWithCost),
+    /// The fastest method of a file beside what bounds it.
+    Limit(Limit),
+    /// What the page cache is worth.
+    Caching(Caching),
+    /// What a flush of the device took.
+    Flush(Flush),
     /// The baseline against its hidden copy.
     SelfCheck(SelfChecked),
     /// More threads than processors, which take turns.
@@ -220,6 +230,11 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     out.extend(crossovers(analysis).into_iter().map(Finding::Crossover));
     out.extend(zero_copies(analysis).into_iter().map(Finding::ZeroCopy));
     out.extend(stalls(analysis).into_iter().map(Finding::Stalls));
+    if crate::words::is_of_files(&run.header.plan) {
+        out.extend(limits(run, analysis).into_iter().map(Finding::Limit));
+        out.extend(caching(run, analysis).into_iter().map(Finding::Caching));
+        out.extend(flush(run).map(Finding::Flush));
+    }
     out.extend(cautions(run, analysis));
     out.push(Finding::SelfCheck(self_check(run, analysis)));
     out
@@ -367,6 +382,13 @@ pub(crate) fn self_check(run: &Run, analysis: &Analysis) -> SelfChecked {
     }
 }
 
+/// Thread counts of these settings that are more than the processors of an end.
+fn crowded(run: &Run, analysis: &Analysis) -> Option<Finding> {
+    let (mut threads, cpus) = words::crowded(run)?;
+    threads.retain(|own| analysis.cells.iter().any(|cell| cell.cell.threads == *own));
+    (!threads.is_empty()).then_some(Finding::Crowded { threads, cpus })
+}
+
 /// Without which a decision could go wrong, the worst first.
 pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let plan = &run.header.plan;
@@ -379,9 +401,7 @@ pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     if matches!(plan.schedule, Schedule::Window { .. } | Schedule::Messages { .. }) {
         out.push(Finding::Sequential);
     }
-    out.extend(
-        crate::words::crowded(run).map(|(threads, cpus)| Finding::Crowded { threads, cpus }),
-    );
+    out.extend(crowded(run, analysis));
     if plan.topologies().contains(&Topology::Sink) {
         out.push(Finding::Dropped);
     }
@@ -407,6 +427,9 @@ mod tests {
         let page = include_str!("../../../docs/findings.md");
         let (run, analysis) = fixture_findings::findings();
         let mut all = super::all(&run, &analysis.shown());
+        for (run, analysis) in [crate::files::tests::run(), crate::writes::tests::run()] {
+            all.extend(super::all(&run, &analysis.shown()));
+        }
         all.extend([
             Finding::SharedCpu { cpu: 0 },
             Finding::Sequential,

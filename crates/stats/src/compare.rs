@@ -1,4 +1,4 @@
-//! Two runs against each other (METHOD 2.9).
+//! Two runs against each other (METHOD, Comparing runs).
 //!
 //! Two runs are two moments, and often two machines: their times differ for reasons that
 //! are nobody's. What is compared is therefore each arm's ratio to the baseline that it

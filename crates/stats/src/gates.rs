@@ -103,7 +103,7 @@ pub(crate) enum Limit {
 
 /// One line of the table.
 struct Gate {
-    /// Number in METHOD.md, section 5.
+    /// Number in METHOD.md, Gates.
     number: u8,
     /// What must hold, in a few words.
     name: &'static str,

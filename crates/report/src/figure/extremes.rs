@@ -23,7 +23,7 @@ pub fn table(run: &Run, analysis: &Analysis) -> Option<Table> {
         Column::left("what", ""),
         Column::left("value", "[95 %]"),
         Column::left("arm", ""),
-        Column::left("where", ""),
+        Column::prose("where"),
         Column::right("n", ""),
     ];
     let mut table = Table::new("Extremes of this run", columns);

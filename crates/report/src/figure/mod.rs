@@ -63,7 +63,7 @@ use sheet::Drawing;
 pub(crate) use sheet::page_style;
 
 /// How every figure begins to say how it is read.
-const INTERVALS: &str = "whiskers and bands: 95 % intervals over trials";
+const INTERVALS: &str = "bands: 95% intervals";
 
 /// A figure with its table twin.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,17 +124,16 @@ impl Group {
         Group::Summary,
     ];
 
-    /// Its heading.
+    /// Its heading; empty for what is read first.
     #[must_use]
     pub fn heading(self) -> &'static str {
         match self {
-            Group::Crossover => "Which arm, from which size on",
-            Group::Main => "Main curves",
+            Group::Crossover | Group::Main => "",
             Group::Time => "Where the time goes",
             Group::Latency => "Latency",
             Group::Processors => "Use of the processors",
             Group::Threads => "Against the thread count",
-            Group::Summary => "Everything at one setting",
+            Group::Summary => "Overview",
         }
     }
 }

@@ -204,7 +204,10 @@ impl Draw<'_> {
         if panels.is_empty() {
             return None;
         }
-        let how = format!("{INTERVALS}{}", ratio::how_to_read(self.run, &panels, "cheaper"));
+        let how = format!(
+            "{INTERVALS}{}",
+            ratio::how_to_read(self.run, &panels, ["cheaper", "costlier"])
+        );
         let baseline = &self.run.header.plan.baseline;
         let title =
             format!("CPU per request, {baseline}'s over the model's, by connections (ratio)");

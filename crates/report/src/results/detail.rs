@@ -46,13 +46,11 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
         Detail::Arm,
         Detail::Goodput,
         Detail::Time,
-        Detail::Ratio,
-        Detail::Verdict,
+        Detail::Change,
+        Detail::Ends,
         Detail::Trials,
         Detail::Copies,
     ];
-    let main: Vec<Detail> =
-        main.into_iter().filter(|d| !(quick && *d == Detail::Verdict)).collect();
     let figures: Vec<&Figure> = FIGURES
         .iter()
         .filter(|f| cell.arms.iter().any(|a| a.figures.as_ref().and_then(f.of).is_some()))
@@ -60,7 +58,7 @@ pub(crate) fn cell(cell: &CellAnalysis, quick: bool) -> Table {
     let goodput = super::goodput_unit(&[cell]);
     let of = |detail, arm: &ArmAnalysis| match detail {
         Detail::Goodput => super::goodput(arm, goodput),
-        other => entry(other, arm),
+        other => entry(other, arm, quick),
     };
     let mut columns: Vec<Column> = main.iter().map(|detail| detail.column(goodput)).collect();
     columns.extend(figures.iter().map(|figure| Column::decimal(figure.name, figure.unit)));
@@ -238,7 +236,6 @@ mod tests {
         first.arms[0].figures.as_mut().expect("the baseline ran").cycles_per_byte =
             Some(crate::fixture_findings::estimate(1.0, 0.1));
         assert!(names(cell(&first, false)).contains(&"cycles".to_owned()));
-        assert!(!names(cell(&first, true)).contains(&"verdict".to_owned()));
     }
 
     #[test]
@@ -305,11 +302,9 @@ mod tests {
         let cell = &mut analysis.cells[2];
         cell.arms[1].unequal = Some(said.to_owned());
         assert!(cell.arms[1].is_ranked());
-        for table in [
-            crate::results::results(&run.header.plan, &[cell], 200),
-            crate::results::asked(&run.header.plan, cell, 200),
-            super::cell(cell, false),
-        ] {
+        for table in
+            [crate::results::results(&run.header.plan, &[cell], 200), super::cell(cell, false)]
+        {
             let text = table.text(200);
             assert!(text.contains("send¹"), "{text}");
             assert!(text.contains(said), "{text}");

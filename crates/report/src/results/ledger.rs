@@ -17,7 +17,7 @@ use crate::words;
 /// One row per arm, for each receiver. Copies that differ between cells are
 /// given as a range.
 pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
-    let mut table = Table::new("Copy ledger: CPU copies of each payload byte", Vec::new());
+    let mut table = Table::default();
     let receivers = run.header.plan.receivers();
     let several = receivers.len() > 1;
     let Some(first) = largest(arms::received_with(analysis, arms::receiver(run))) else {
@@ -27,15 +27,16 @@ pub(crate) fn ledger(run: &Run, analysis: &Analysis) -> Table {
         true => format!("{}, {}", first.cell.size, words::threads(first.cell.threads)),
         false => words::subject(&run.header, &first.cell),
     };
+    table.caption = format!("CPU copies of each byte; time at {at}");
     table.columns = vec![
-        Column::left("arm", ""),
-        Column::right("gather", "by user code"),
-        Column::right("user → kernel", "at send"),
-        Column::right("late copy", "by the kernel"),
-        Column::right("kernel → user", "at recv"),
-        Column::right("at the sender", "copies/byte"),
-        Column::right("end to end", "copies/byte"),
-        Column::left(&format!("time at {at}"), "ns/byte [95 %]"),
+        Column::left("method", ""),
+        Column::right("gather", "copies"),
+        Column::right("at send", "copies"),
+        Column::right("late", "copies"),
+        Column::right("at recv", "copies"),
+        Column::right("sender", "copies"),
+        Column::right("total", "copies"),
+        Column::left("time", "ns/byte [95%]"),
     ];
     if several {
         table.columns.insert(1, Column::left("receiver", ""));

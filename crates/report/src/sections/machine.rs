@@ -11,9 +11,8 @@ use iolens_model::units::{Bytes, Nanos, three_digits};
 use iolens_model::{moment, parse, secret, shell};
 use iolens_stats::analysis::{Analysis, Told};
 
-use super::Form;
+use super::{Form, files};
 use crate::number::{self, nanoseconds};
-use crate::results::files;
 use crate::{arm_facts, words};
 
 pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
@@ -21,12 +20,13 @@ pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
     let command = format!("{}{}", pinned(header), shell::join(&header.command));
     let mut nodes = Vec::new();
     match form {
-        Form::Terminal(_) => {
+        Form::Terminal { .. } => {
             let mut facts = vec![
                 Fact::new("Command", Text::code(command)),
                 Fact::new("Seed, build", format!("{}, {}", header.plan.seed, header.build)),
             ];
             facts.extend(origin(header).map(|said| Fact::new("Imported", said)));
+            facts.extend(files::file(run));
             nodes.push(Node::Facts(facts));
         }
         Form::Page => {
@@ -93,8 +93,7 @@ fn plan(header: &RunHeader) -> Node {
 /// What is known of the machine, by what it is about.
 fn groups(run: &Run, told: &Told) -> Vec<(String, Vec<Node>)> {
     let mut all: Vec<(String, Vec<Node>)> = Vec::new();
-    let file: Vec<Fact> =
-        files::file_facts(run).into_iter().map(|(name, value)| Fact::new(name, value)).collect();
+    let file = files::file(run);
     if !file.is_empty() {
         all.push(("file".to_owned(), vec![Node::Facts(file)]));
     }

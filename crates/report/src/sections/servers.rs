@@ -4,7 +4,7 @@ use iolens_document::{Block, Column, Fact, Factor, Fold, Grid, Node, Row, Sectio
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, CellAnalysis};
 
-use super::{Form, drawn, lost, remarks, setting};
+use super::{Form, drawn, setting, within};
 use crate::figure::{self, Group};
 use crate::findings::{self, Outcome};
 use crate::number::{self, list};
@@ -30,9 +30,6 @@ pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Sectio
     let counted = counted(&views);
     if !counted.is_empty() {
         sections.push(Section::new("counters", "What a request takes of the server", counted));
-    }
-    if form == Form::Page {
-        sections.push(Section::new("figures", "Figures", figures(run, analysis)));
     }
     sections.push(Section::new("numbers", "All numbers", numbers(run, analysis, &views, form)));
     sections
@@ -164,17 +161,10 @@ fn counted(views: &[View]) -> Vec<Node> {
 
 fn numbers(run: &Run, analysis: &Analysis, views: &[View], form: Form) -> Vec<Node> {
     let mut nodes = vec![Node::Aside(reading(run, analysis).into())];
-    for (nth, view) in views.iter().enumerate() {
+    for view in views {
         let mut own = summary(run, analysis, view);
         if form == Form::Page {
             own.extend(details(run, view));
-        }
-        // Kinds of models in one setting share its remarks, which a page has with its checks.
-        if views.get(nth + 1).is_none_or(|next| next.cell.cell != view.cell.cell) {
-            own.extend(match form {
-                Form::Terminal(_) => remarks(&view.cell),
-                Form::Page => lost(&view.cell).into_iter().collect(),
-            });
         }
         nodes.push(fold(load(view), views.len() <= OPEN, own));
     }
@@ -226,9 +216,9 @@ fn facts(all: Vec<(String, &str)>) -> Option<Node> {
     (!facts.is_empty()).then_some(Node::Facts(facts))
 }
 
-/// The figures by what they are about.
-fn figures(run: &Run, analysis: &Analysis) -> Vec<Node> {
-    let all = figure::all(run, analysis);
+/// The figures by what they are about, that have so much room.
+pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
+    let (all, left_out) = within(room, figure::all(run, analysis), false);
     let mut nodes = Vec::new();
     if all.iter().any(|figure| figure.family == Some(parts::ALONE)) {
         let said = "Models that make a process or a thread for each connection have figures of \
@@ -247,7 +237,8 @@ fn figures(run: &Run, analysis: &Analysis) -> Vec<Node> {
             _ => nodes.push(fold(summary, is_open, drawn(own))),
         }
     }
-    nodes
+    nodes.extend((left_out > 0).then(|| super::more_figures(run, left_out)));
+    Section::new("figures", "Figures", nodes)
 }
 
 fn heading(group: Group) -> &'static str {

@@ -5,7 +5,7 @@ use iolens_document::{Fold, Node, Section};
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
 
-use super::{Form, drawn, remarks, setting};
+use super::{Form, drawn, setting};
 use crate::{calls, figure};
 
 pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
@@ -33,12 +33,10 @@ fn tables(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     nodes.extend(beside.into_iter().flatten().map(Node::Table));
     for cell in &analysis.cells {
         let table = Table { caption: String::new(), ..calls::by_cost(run, cell, wide) };
-        let mut inside = vec![Node::Table(table)];
-        inside.extend(remarks(cell));
         nodes.push(Node::Fold(Fold {
             summary: setting(run, &cell.cell).into(),
             is_open: analysis.cells.len() == 1,
-            nodes: inside,
+            nodes: vec![Node::Table(table)],
         }));
     }
     nodes.extend(calls::missing(analysis).map(Node::Table));

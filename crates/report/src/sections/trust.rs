@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use iolens_document::table::Table;
 use iolens_document::{Fact, Fold, Node, Section, Text};
 use iolens_model::axes::{Study, Topology};
-use iolens_model::host::Costs;
+use iolens_model::host::{Costs, HostFacts};
 use iolens_model::plan::Schedule;
 use iolens_model::run::Run;
 use iolens_model::units::{Nanos, three_digits};
@@ -171,16 +172,29 @@ fn overhead(run: &Run) -> String {
 
 /// What the numbers hold for.
 fn scope(run: &Run, analysis: &Analysis) -> String {
-    let release = words::fact(&run.header.host, &["kernel", "release", "osrelease"]);
-    let release = release.and_then(|release| release.split_ascii_whitespace().next());
-    let kernel = release.map_or_else(String::new, |release| format!(", Linux {release}"));
+    let kernel = |host: &HostFacts| {
+        let release = words::fact(host, &["kernel", "release", "osrelease"]);
+        let release = release.and_then(|release| release.split_ascii_whitespace().next());
+        release.map_or_else(String::new, |release| format!(", Linux {release}"))
+    };
+    let here = kernel(&run.header.host);
+    let machines = match &run.header.far {
+        None => format!("this machine, this boot{here}."),
+        Some(far) => format!(
+            "two machines and the way between them; here this boot{here}; there one boot{}.",
+            kernel(&far.host)
+        ),
+    };
     let sizes = match analysis.cells.len() > 1 {
         true => " A statement about a setting holds for that setting only.",
         false => "",
     };
-    format!(
-        "this machine, this boot{kernel}. No interval covers how other boots or hosts vary.{sizes}"
-    )
+    format!("{machines} No interval covers how other boots or hosts vary.{sizes}")
+}
+
+/// A table whose fold says what it shows.
+fn bare(table: Table) -> Node {
+    Node::Table(Table { caption: String::new(), ..table })
 }
 
 /// The tables behind the lines.
@@ -192,25 +206,25 @@ fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     let mut out = Vec::new();
     let checks = results::self_checks(run, analysis);
     if !checks.rows.is_empty() && (form == Form::Page || analysis.cells.len() > 1) {
-        out.push(fold("Self-check of every setting".to_owned(), vec![Node::Table(checks)]));
+        out.push(fold("Self-check of every setting".to_owned(), vec![bare(checks)]));
     }
     if !analysis.rejected.is_empty() {
         let all = u32::try_from(analysis.rejected.len()).unwrap_or(u32::MAX);
-        let table = results::rejected(analysis);
-        out.push(fold(
-            format!("{} not used", count(all, "trial, or part of one,")),
-            vec![Node::Table(table)],
-        ));
+        let summary = match all {
+            1 => "A trial, or a part of it, not used".to_owned(),
+            _ => format!("{all} trials or parts of trials not used"),
+        };
+        out.push(fold(summary, vec![bare(results::rejected(analysis))]));
     }
-    out.extend(notes(run, analysis, form));
+    out.extend(notes(run, analysis));
     let isolated = results::isolated(run, analysis);
     if !isolated.rows.is_empty() {
         let summary = "Do results depend on sharing a process?".to_owned();
-        out.push(fold(summary, vec![Node::Table(isolated)]));
+        out.push(fold(summary, vec![bare(isolated)]));
     }
     let kinds = results::by_pmu(run, told);
     if !kinds.rows.is_empty() {
-        out.push(fold("Kinds of cores".to_owned(), vec![Node::Table(kinds)]));
+        out.push(fold("Kinds of cores".to_owned(), vec![bare(kinds)]));
     }
     if form == Form::Page {
         out.push(fold("Overhead of iolens".to_owned(), vec![Node::Facts(costs(run, told))]));
@@ -218,16 +232,30 @@ fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     out
 }
 
-/// What checks noticed and let pass, by setting; on a page that has them with the numbers too.
-fn notes(run: &Run, analysis: &Analysis, form: Form) -> Option<Node> {
-    let noted = analysis.cells.iter().flat_map(|cell| cell.notes.iter().map(move |n| (cell, n)));
-    let facts: Vec<Fact> = noted
-        .map(|(cell, note)| Fact::new(setting(run, &cell.cell), Text::plain(note.clone())))
-        .collect();
-    let all = u32::try_from(facts.len()).unwrap_or(u32::MAX);
-    (all > 0 && form == Form::Page).then(|| {
+/// What checks noticed and let pass, each with the settings where they did.
+fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
+    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    for cell in &analysis.cells {
+        for note in &cell.notes {
+            let at = setting(run, &cell.cell);
+            match all.iter_mut().find(|(known, _)| known == note) {
+                Some((_, settings)) => settings.push(at),
+                None => all.push((note, vec![at])),
+            }
+        }
+    }
+    let of = analysis.cells.len();
+    let at = |settings: Vec<String>| match settings.len() {
+        n if n == of && n > 1 => "every setting".to_owned(),
+        1 | 2 => settings.join("; "),
+        n => format!("{n} of {of} settings"),
+    };
+    let count = count(u32::try_from(all.len()).unwrap_or(u32::MAX), "note");
+    let facts = all.into_iter().map(|(note, settings)| Fact::new(at(settings), Text::plain(note)));
+    let facts: Vec<Fact> = facts.collect();
+    (!facts.is_empty()).then(|| {
         Node::Fold(Fold {
-            summary: format!("{} of checks", count(all, "note")).into(),
+            summary: format!("{count} of checks").into(),
             is_open: false,
             nodes: vec![Node::Facts(facts)],
         })
@@ -281,4 +309,39 @@ fn reading_counters(told: &Told) -> String {
     }
     let share = percent(reading_ns as f64 / trials_ns as f64);
     format!("{} in {} of trials ({share})", Nanos(reading_ns), Nanos(trials_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use iolens_model::axes::Direction;
+    use iolens_model::plan::Axes;
+    use iolens_model::run::FarFacts;
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_run_between_two_machines_holds_for_both_and_names_no_receipt_of_one() {
+        let (mut run, analysis) = fixture::classic();
+        let host = run.header.host.clone();
+        let Axes::Net(axes) = &mut run.header.plan.axes else { panic!("a run of net") };
+        axes.topologies = vec![Topology::Host];
+        run.header.far = Some(FarFacts {
+            launcher: "ssh far".to_owned(),
+            build: String::new(),
+            direction: Direction::Tx,
+            near_address: Ipv4Addr::LOCALHOST.into(),
+            address: Ipv4Addr::LOCALHOST.into(),
+            host,
+            findings: Vec::new(),
+            near_findings: Vec::new(),
+        });
+        let scope = scope(&run, &analysis);
+        let expect = "two machines and the way between them; here this boot, Linux 6.12.43; there \
+                      one boot, Linux 6.12.43.";
+        assert!(scope.starts_with(expect), "{scope}");
+        assert!(!overhead(&run).contains("receipt"), "{}", overhead(&run));
+    }
 }
