@@ -3,6 +3,7 @@
 
 mod files;
 
+use iolens_model::arm::Role;
 use iolens_model::axes::Topology;
 use iolens_model::cell::Cell;
 use iolens_model::outcome::Status;
@@ -16,6 +17,7 @@ use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
 pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
+use crate::servers::{self, Kind, View, counters};
 use crate::standing::{Candidate, Standing, conditional, standing};
 use crate::words;
 
@@ -31,6 +33,8 @@ pub enum Finding {
     ZeroCopy(ZeroCopy),
     /// Rare slices that are much slower: the ratio by totals is another than the typical one.
     Stalls(Stalls),
+    /// What is counted of servers for a request, beside what a request costs.
+    GoesWithCost(GoesWithCost),
     /// The fastest method of a file beside what bounds it.
     Limit(Limit),
     /// What the page cache is worth.
@@ -197,6 +201,22 @@ pub struct Stalls {
     pub with_stalls: f64,
 }
 
+/// A counter of servers whose models have more of it the more, or the less, a request costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GoesWithCost {
+    /// The setting.
+    pub setting: Cell,
+    /// Whether the models make a process or a thread for each connection; `None` where models of
+    /// both kinds are compared.
+    pub one_per_connection: Option<bool>,
+    /// Its name, as perf stat has it.
+    pub counter: &'static str,
+    /// Spearman's rank correlation, −1 to 1.
+    pub rank_correlation: f64,
+    /// Models.
+    pub models: usize,
+}
+
 /// The baseline against its hidden copies.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SelfChecked {
@@ -216,6 +236,10 @@ pub struct SelfChecked {
 pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::new();
     out.extend(rankings(run, analysis).into_iter().map(Finding::Ranking));
+    for view in servers::views(run, analysis) {
+        out.extend(throughput(&view, analysis.delta).map(Finding::Ranking));
+        out.extend(going_with_cost(&view).map(Finding::GoesWithCost));
+    }
     out.extend(crossovers(analysis).into_iter().map(Finding::Crossover));
     out.extend(zero_copies(analysis).into_iter().map(Finding::ZeroCopy));
     out.extend(stalls(analysis).into_iter().map(Finding::Stalls));
@@ -246,6 +270,27 @@ pub(crate) fn rankings(run: &Run, analysis: &Analysis) -> Vec<Ranking> {
         Some(_) => analysis.cells.iter().map(|cell| one(&cell.by_cpu())).collect(),
         None => analysis.cells.iter().map(one).collect(),
     }
+}
+
+/// Which server answers most requests in a closed loop, among those whose client was not the
+/// limit; `None` where the baseline's was.
+pub(crate) fn throughput(view: &View, delta: f64) -> Option<Ranking> {
+    let mut cell = view.cell.clone();
+    cell.arms.retain(|arm| !servers::is_bounded(arm));
+    let has_baseline = cell.arms.iter().any(|arm| arm.arm.role == Role::Baseline);
+    (!view.is_open && has_baseline).then(|| ranking(&cell, delta))
+}
+
+fn going_with_cost(view: &View) -> impl Iterator<Item = GoesWithCost> {
+    counters::going_with_cost(view).into_iter().map(|(counter, rank_correlation, models)| {
+        GoesWithCost {
+            setting: view.cell.cell.clone(),
+            one_per_connection: view.kind.map(|kind| kind == Kind::Alone),
+            counter,
+            rank_correlation,
+            models,
+        }
+    })
 }
 
 /// Who is ahead in a setting.
@@ -324,7 +369,7 @@ pub(crate) fn zero_copies(analysis: &Analysis) -> Vec<ZeroCopy> {
 pub(crate) fn stalls(analysis: &Analysis) -> Vec<Stalls> {
     let of_cell = |cell: &CellAnalysis| {
         let own = cell.arms.iter().filter(|arm| arm.status == Status::Ok);
-        let own = own.filter(|arm| arm.arm.role == iolens_model::arm::Role::Compared);
+        let own = own.filter(|arm| arm.arm.role == Role::Compared);
         let one = |arm: &iolens_stats::analysis::ArmAnalysis| {
             let contrast = arm.contrast.as_ref().filter(|contrast| contrast.tail)?;
             Some(Stalls {
@@ -416,6 +461,13 @@ mod tests {
             Finding::Dropped,
             Finding::Neighbours { correlation: 0.2, widened: 1.2 },
             Finding::Warning { warning: Warning::CountersClosed },
+            Finding::GoesWithCost(GoesWithCost {
+                setting: analysis.cells[0].cell.clone(),
+                one_per_connection: None,
+                counter: "branches",
+                rank_correlation: 0.9,
+                models: 5,
+            }),
         ]);
         for finding in all {
             let json = serde_json::to_value(&finding).expect("plain data");

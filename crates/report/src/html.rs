@@ -1,131 +1,19 @@
 //! One self-contained page: no network, no script, light and dark, printable.
 //! Sections in the order in which a reader needs them, one file each.
 
-use iolens_document::Page;
-use iolens_model::axes::Study;
 use iolens_model::run::Run;
 use iolens_stats::analysis::Analysis;
-use maud::{Markup, html};
 
-use crate::number;
-use crate::sections::{self, Form};
-use crate::words;
+use crate::sections;
 
-mod answers;
-mod figures;
 mod merged;
-mod servers;
 
 pub use merged::merged;
 
 /// The page.
 #[must_use]
 pub fn page(run: &Run, analysis: &Analysis) -> String {
-    let analysis = &analysis.shown();
-    let sections = match run.header.plan.study() {
-        Study::Server => around(
-            vec![servers::answers(run, analysis), servers::decision(run, analysis)],
-            |room| servers::figures(run, analysis, room),
-            vec![
-                servers::counters(run, analysis),
-                common(run, analysis),
-                servers::cells(run, analysis),
-            ],
-        ),
-        Study::Net | Study::File | Study::Write | Study::Copy | Study::Syscall => {
-            return iolens_document::html::page(&sections::page(run, analysis));
-        }
-    };
-    let main = html! {
-        @for section in &sections { (section) }
-    };
-    let footer = format!("{} · run {}", run.header.build, run.header.id);
-    document(&run.header.build, &title(run), &header(run, analysis), &main, &footer)
-}
-
-/// A page of these parts.
-fn document(build: &str, title: &str, header: &Markup, main: &Markup, footer: &str) -> String {
-    let page = Page {
-        generator: build.to_owned(),
-        title: title.to_owned(),
-        style: crate::figure::page_style(),
-        footer: footer.to_owned(),
-        ..Page::default()
-    };
-    iolens_document::html::shell(&page, header, main)
-}
-
-/// What the pages of all studies have.
-fn common(run: &Run, analysis: &Analysis) -> Markup {
-    let [trust, machine] = sections::common(run, analysis, Form::Page);
-    html! {
-        (iolens_document::html::section(&trust))
-        (iolens_document::html::section(&machine))
-    }
-}
-
-/// Sections with the figures between them, which have the room that these leave in a page.
-fn around(
-    before: Vec<Markup>,
-    figures: impl FnOnce(usize) -> Markup,
-    after: Vec<Markup>,
-) -> Vec<Markup> {
-    let others: usize = before.iter().chain(&after).map(|section| section.0.len()).sum();
-    let figures = figures(BYTES_MAX.saturating_sub(others + AROUND_BYTES));
-    before.into_iter().chain([figures]).chain(after).collect()
-}
-
-/// Bytes that a page may have.
-const BYTES_MAX: usize = 2_000_000;
-/// Bytes of what is around the sections of one: style, heading, words, and the headings
-/// within the section of figures.
-const AROUND_BYTES: usize = 60_000;
-
-fn title(run: &Run) -> String {
-    let name = run.header.name.as_deref().unwrap_or(&run.header.id);
-    let host = run.header.origin.as_ref().map(|origin| format!(" on {}", origin.host));
-    format!("{name} · iolens {}{}", run.header.plan.study(), host.unwrap_or_default())
-}
-
-fn header(run: &Run, analysis: &Analysis) -> Markup {
-    let plan = &run.header.plan;
-    html! {
-        header {
-            p.mark { b { "iolens" } " " (plan.study()) " run " code { (run.header.id) } }
-            h1 { (run.header.name.as_deref().unwrap_or(sections::question(run))) }
-            p.meta {
-                (iolens_model::moment::utc(run.header.started_unix_ns))
-                @if let Some(host) = run.header.host_label() { " · on " (host) }
-                " · " (words::settings(plan))
-                " · " (number::count(analysis.passes, "complete pass"))
-                " · δ = " (number::percent(analysis.delta).replace(' ', "\u{a0}"))
-            }
-            @if plan.quick {
-                p.flag { b { "Indicative." } " A quick run gives a first look; verdicts need a full one." }
-            }
-            nav aria-label="Contents" {
-                @for (id, name) in contents(run) { a href={ "#" (id) } { (name) } }
-            }
-        }
-    }
-}
-
-/// Sections of a run's page.
-fn contents(run: &Run) -> &'static [(&'static str, &'static str)] {
-    match run.header.plan.study() {
-        Study::Net | Study::File | Study::Write | Study::Copy | Study::Syscall => &[],
-        Study::Server => &servers::CONTENTS,
-    }
-}
-
-/// A section with its heading.
-fn block(id: &str, heading: &str, content: Markup) -> Markup {
-    html! {
-        section class={ "s-" (id) } aria-labelledby=(id) {
-            h2 id=(id) { (heading) }
-            (content)
-        }
-    }
+    iolens_document::html::page(&sections::page(run, &analysis.shown()))
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! Reports: a run and its analysis to bytes. Pure: no I/O, and the same input
 //! gives the same bytes.
 //!
-//! [`answers`] says in sentences what was found and [`questions`] what it means;
+//! [`findings`] are what was found, as facts;
 //! [`text`], [`csv`], [`json`], [`figure`], [`png`] and [`html`] are its forms.
 //! [`compare`] holds two runs against each other.
 
 #![forbid(unsafe_code)]
 
-pub mod answers;
 pub mod ask;
 pub mod compare;
 mod copying;

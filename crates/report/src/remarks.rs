@@ -41,13 +41,6 @@ pub(crate) fn status(status: Status) -> Entry {
     Entry::toned(status.word(), Tone::Verdict(is_fault.then_some(Ink::Fault)))
 }
 
-/// With a capital, as a sentence begins.
-pub(crate) fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    let first: String = chars.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
-    first + chars.as_str()
-}
-
 /// A remark with its arm.
 fn said(remark: &Remark) -> String {
     match &remark.arm {

@@ -7,22 +7,16 @@ use iolens_model::axes::Study;
 use iolens_model::plan::Plan;
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::units::three_digits;
-use iolens_stats::analysis::{
-    Analysis, ArmAnalysis, CellAnalysis, Contrast, LatencyFigures, Quantity, Verdict,
-};
+use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, LatencyFigures};
 
-use crate::answers::{Kind, Sentence};
 use crate::arm_facts;
 use crate::number::{self, NONE};
 use crate::results;
 use crate::screen::After;
-use crate::servers::Kinds;
 use crate::table::{Column, Entry, Table};
 use crate::words;
 use crate::{remarks, sections};
 use iolens_document::fold;
-
-mod servers;
 
 pub use iolens_document::Style;
 pub(crate) use iolens_document::terminal::{BOLD, DIM, RED, YELLOW};
@@ -34,28 +28,18 @@ pub fn first(run: &Run, analysis: &Analysis, after: Option<After<'_>>, style: &S
     iolens_document::terminal::draw(&screen, style)
 }
 
-/// The answer of `iolens run`: of a run with more arms than one table is read
-/// for the families and the main questions, else all of [`whole`].
+/// What stands below the first screen; of a run of very many methods without what only some read.
 #[must_use]
 pub fn run(run: &Run, analysis: &Analysis, style: &Style) -> String {
-    let analysis = &analysis.shown();
-    if sections::has(run) {
-        return below(run, analysis, false, style);
-    }
-    servers::whole(run, analysis, style)
+    below(run, &analysis.shown(), false, style)
 }
 
-/// Everything: sentences, then one table per curve.
+/// All that stands there.
 #[must_use]
 pub fn whole(run: &Run, analysis: &Analysis, style: &Style) -> String {
-    let analysis = &analysis.shown();
-    if sections::has(run) {
-        return below(run, analysis, true, style);
-    }
-    servers::whole(run, analysis, style)
+    below(run, &analysis.shown(), true, style)
 }
 
-/// What stands below the first screen.
 fn below(run: &Run, analysis: &Analysis, is_whole: bool, style: &Style) -> String {
     let form = sections::Form::Terminal { columns: style.columns(), is_whole };
     iolens_document::terminal::sections(&sections::all(run, analysis, form), style)
@@ -66,46 +50,15 @@ pub(crate) fn heading(text: &str, style: &Style) -> String {
     style.paint(BOLD, &fold::hanging(text, style.columns(), 2))
 }
 
-/// The sentences that answer, with a line between those of different kinds; returns
-/// the others, which stand behind the tables.
-pub(crate) fn push_answers<'a>(
-    out: &mut String,
-    sentences: &'a [Sentence],
-    style: &Style,
-) -> Vec<&'a Sentence> {
-    let (before, after): (Vec<&Sentence>, Vec<&Sentence>) = sentences.iter().partition(|s| {
-        matches!(
-            s.kind,
-            Kind::Alarm | Kind::Headline | Kind::Crossover | Kind::Answer | Kind::Search
-        )
-    });
-    for (i, sentence) in before.iter().enumerate() {
-        if i > 0 && before[i - 1].kind != sentence.kind {
-            out.push('\n');
-        }
-        push_sentence(out, sentence, style);
-    }
-    after
-}
-
-pub(crate) fn push_sentence(out: &mut String, sentence: &Sentence, style: &Style) {
-    let folded = fold::hanging(&sentence.text, style.columns(), 2);
-    let painted = match sentence.kind {
-        Kind::Alarm => style.paint(RED, &folded),
-        Kind::Headline => style.paint(BOLD, &folded),
-        Kind::Turns | Kind::Caution => style.paint(YELLOW, &folded),
-        Kind::NoiseFloor | Kind::Harness | Kind::Scope => style.paint(DIM, &folded),
-        Kind::Crossover | Kind::Answer | Kind::Search => folded,
-    };
-    out.push_str(&painted);
-    out.push('\n');
-}
-
 /// One cell in detail: every arm with its contrast and all its trials.
 #[must_use]
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
     let cell = &cell.shown();
     let plan = &run.header.plan;
+    if plan.server().is_some() {
+        let section = sections::servers::one(run, analysis, cell);
+        return iolens_document::terminal::sections(&[section], style);
+    }
     let mut out = heading(&cell.cell.to_string(), style);
     out.push('\n');
     out.push_str(&format!(
@@ -133,24 +86,17 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         Study::File | Study::Write | Study::Copy => {
             sections::files::curve(run, &analysis.told, &[cell], style.columns())
         }
-        Study::Syscall => crate::calls::by_cost(run, cell, false),
-        Study::Server => crate::servers::by_cost(run, &Kinds::of(analysis), cell, style.columns()),
+        _ => crate::calls::by_cost(run, cell, false),
     };
     out.push_str(&iolens_document::terminal::table(&table, style));
     for arm in &cell.arms {
         out.push('\n');
-        show_arm(&mut out, plan, cell, arm, style);
+        show_arm(&mut out, plan, arm, style);
     }
     out
 }
 
-/// What is judged of a server besides its time, and is what the table above shows.
-fn besides<'a>(cell: &CellAnalysis, arm: &'a ArmAnalysis) -> Option<&'a Contrast> {
-    let is_closed = cell.cell.server().is_some() && cell.compared == Quantity::Time;
-    arm.cpu_contrast.as_ref().filter(|_| is_closed)
-}
-
-fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysis, style: &Style) {
+fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     out.push_str(&style.paint(BOLD, &arm.shown_label()));
     out.push('\n');
     let mut line = |text: String| {
@@ -160,18 +106,9 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
     if let Some(reason) = &arm.reason {
         line(format!("{}: {reason}", arm.status.word()));
     }
-    if let Some(cost) = besides(cell, arm) {
-        let judged =
-            format!("{}: {}", crate::servers::judged(cost.verdict), remarks::reason(&cost.reason));
-        let quick = format!("{}× as cheap as the baseline", number::ratio(cost.ratio));
-        line(format!("by server CPU time: {}", if plan.quick { quick } else { judged }));
-        line("by time:".to_owned());
-    }
     if let Some(contrast) = &arm.contrast {
         if !plan.quick {
-            let is_cost = cell.compared == Quantity::ServerCpu;
-            let word = if is_cost { crate::servers::judged } else { Verdict::word };
-            line(format!("{}: {}", word(contrast.verdict), remarks::reason(&contrast.reason)));
+            line(format!("{}: {}", contrast.verdict.word(), remarks::reason(&contrast.reason)));
         }
         if let Some(interval) = contrast.simultaneous {
             let words = |i| format!("simultaneous 95 % interval {}", number::bracket(i));
@@ -182,11 +119,7 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
         }
     }
     if let Some(times) = &arm.latency {
-        line(round_trips(times, plan.study()));
-    }
-    if arm.server.is_some() {
-        crate::servers::lines(arm).into_iter().for_each(line);
-        return;
+        line(round_trips(times));
     }
     let Some(figures) = &arm.figures else { return };
     let (unit, scale) = match figures.goodput_bits_per_s {
@@ -210,13 +143,9 @@ fn show_arm(out: &mut String, plan: &Plan, cell: &CellAnalysis, arm: &ArmAnalysi
 }
 
 /// `round trip, µs: mean 13.2 [12.9, 13.5], p50 …; 1200 of them`.
-fn round_trips(times: &LatencyFigures, study: Study) -> String {
-    let what = match study {
-        Study::Server => "from when due to the reply",
-        _ => "round trip",
-    };
+fn round_trips(times: &LatencyFigures) -> String {
     format!(
-        "{what}, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
+        "round trip, µs: mean {}, p50 {}, p99 {}, p99.9 {}; {} of them",
         results::interval_text(Some(times.mean_ns), 1e3),
         results::percentile(times, times.p50_ns, 0.5),
         results::percentile(times, times.p99_ns, 0.99),

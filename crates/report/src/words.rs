@@ -7,10 +7,9 @@ use iolens_model::cell::{Cell, Setting};
 use iolens_model::file::CacheState;
 use iolens_model::host::HostFacts;
 use iolens_model::origin::Origin;
-use iolens_model::plan::{Axes, Plan, Schedule};
+use iolens_model::plan::{Plan, Schedule};
 use iolens_model::run::{Run, RunHeader};
 use iolens_model::server::ServerSetting;
-use iolens_stats::analysis::CellAnalysis;
 
 use crate::number::count;
 
@@ -133,12 +132,6 @@ pub(crate) fn threads(n: u32) -> String {
     count(n, "thread")
 }
 
-/// What thread counts mean that are larger than the CPUs of an end; null where
-/// the run has none. Each end has half of the CPUs, or both the only one.
-pub(crate) fn turns(run: &Run) -> Option<String> {
-    turns_of(run, &run.header.plan.threads)
-}
-
 /// Thread counts of a run that are more than an end has processors, and how many it has; `None`
 /// where there are none, or models of servers choose their threads.
 pub(crate) fn crowded(run: &Run) -> Option<(Vec<u32>, u32)> {
@@ -160,29 +153,6 @@ fn crowded_of(run: &Run, threads: &[u32]) -> Option<(Vec<u32>, u32)> {
 /// Ends that have processors of their own.
 fn ends_of(plan: &Plan) -> usize {
     if plan.net().is_some() { 2 } else { 1 }
-}
-
-/// The same of some of its thread counts.
-pub(crate) fn turns_of(run: &Run, threads: &[u32]) -> Option<String> {
-    let plan = &run.header.plan;
-    let (crowded, per_end) = crowded_of(run, threads)?;
-    let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus).len();
-    let ends = ends_of(plan);
-    if ends == 1 {
-        return Some(format!(
-            "With {} threads there are more threads than CPUs: they share {} and take turns",
-            one_of(&crowded),
-            count(per_end, "CPU")
-        ));
-    }
-    let both = if cpus < 2 { ", which is that of the other end too" } else { "" };
-    Some(format!(
-        "With {} threads at each end there are more threads than CPUs: the threads of an end share \
-         {}{both} and take turns. Such a cell compares the arms under more connections and more \
-         switching between threads, not on more CPUs",
-        one_of(&crowded),
-        count(per_end, "CPU")
-    ))
 }
 
 /// `4`, `3 or 4`, `2, 4 or 8`, `3 to 10`.
@@ -216,65 +186,6 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
     }
     parts.extend(plan.told_further(cell));
     parts.join(", ")
-}
-
-/// What the cells of a plan have between them: `net, loopback and veth, stream,
-/// hot, 8 fields, received with recv`, and each setting that has several values
-/// or is not as it is where a plan states nothing.
-pub(crate) fn settings(plan: &Plan) -> String {
-    let mut parts = vec![plan.study().to_string()];
-    match &plan.axes {
-        Axes::Net(net) => parts.extend([
-            values(&net.topologies),
-            values(&net.modes),
-            values(&net.working_sets.iter().map(|&set| working_set(set)).collect::<Vec<_>>()),
-            format!(
-                "{} {}",
-                values(&net.fields),
-                if net.fields == [1] { "field" } else { "fields" }
-            ),
-            received(&net.topologies, &net.receivers),
-        ]),
-        Axes::File(file) => parts.extend([
-            values(&file.cache),
-            values(&file.pattern),
-            format!("consumer {}", values(&file.consumer)),
-        ]),
-        Axes::Write(write) => {
-            parts.extend([values(&write.destination), values(&write.pattern)]);
-        }
-        Axes::Copy(copy) => {
-            parts.extend([format!("blocks of {}", values(&copy.block)), values(&copy.cache)])
-        }
-        Axes::Server(server) => parts.extend([
-            values(&server.services),
-            format!(
-                "{} connections, {} at a time",
-                values(&server.lengths),
-                values(&server.connections)
-            ),
-            values(&server.topologies),
-        ]),
-        Axes::Syscall(_) => {
-            let calls = u32::try_from(plan.primitives.len()).unwrap_or(u32::MAX);
-            return format!("syscall, {}, {}", count(calls, "call"), values_of_threads(plan));
-        }
-    }
-    let mut further: Vec<String> = Vec::new();
-    let cells = plan.cells();
-    for word in cells.iter().flat_map(|cell| plan.told_further(cell)) {
-        if !further.contains(&word) {
-            further.push(word);
-        }
-    }
-    parts.append(&mut further);
-    parts.join(", ")
-}
-
-/// `1 and 2 threads`.
-fn values_of_threads(plan: &Plan) -> String {
-    let single = plan.threads == [1];
-    format!("{} {}", values(&plan.threads), if single { "thread" } else { "threads" })
 }
 
 /// `ipv4 and ipv6`.
@@ -342,15 +253,6 @@ pub(crate) fn footer(header: &RunHeader, cell: &Cell) -> [String; 2] {
         parts.iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" · ")
     };
     [join(&machine), join(&software)]
-}
-
-/// `; n = 12`: the trials that the comparisons of a cell rest on; nothing without any.
-pub(crate) fn trials(cell: &CellAnalysis) -> String {
-    match cell.compared_trials() {
-        None => String::new(),
-        Some((least, most)) if least == most => format!("; n = {least}"),
-        Some((least, most)) => format!("; n = {least} to {most}"),
-    }
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
     let panels = panels(run, analysis.delta, Along::Sizes, titled);
     let size = words::size_of(&run.header.plan);
     let title = format!("Speed vs {baseline} by {size} (ratio)");
-    let how = how_to_read(run, &panels);
+    let how = how_to_read(run, &panels, ["faster", "slower"]);
     let mut chart = by_size::chart(run, sweep, &title, &how, panels);
     chart.apart = 3.5;
     Some(sweep.figure(run, Group::Main, "ratio-by-size", chart))
@@ -73,7 +73,7 @@ fn focus(extent: Interval, panels: &[Panel]) -> Interval {
     }
 }
 
-pub(super) fn how_to_read(run: &Run, panels: &[Panel]) -> String {
+pub(super) fn how_to_read(run: &Run, panels: &[Panel], [above, below]: [&str; 2]) -> String {
     let mut outside = panels.iter().flat_map(|panel| {
         panel.series.iter().flat_map(|s| &s.points).filter(|point| !panel.y.contains(point.value))
     });
@@ -82,7 +82,7 @@ pub(super) fn how_to_read(run: &Run, panels: &[Panel]) -> String {
         None => "",
     };
     let open = if run.header.plan.quick { "" } else { "; hollow: undecided" };
-    format!("; above the grey band: faster; below it: slower{open}{edge}")
+    format!("; above the grey band: {above}; below it: {below}{open}{edge}")
 }
 
 fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {

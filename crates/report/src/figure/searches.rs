@@ -54,8 +54,8 @@ fn figure(paper: Paper, run: &Run, place: &[Found], part: Option<&Part>) -> Opti
             searches::name(goal),
             service.unwrap_or_default()
         ),
-        subtitle: "whiskers: the least and the most of a phase; hollow: more phases broke what is \
-                   asked than kept it"
+        subtitle: "whiskers: the least and the most of a step; hollow: more steps broke the limit \
+                   than kept it"
             .to_owned(),
         along: Along::Rate,
         x: chart::scale(Along::Rate, &panels),
@@ -115,11 +115,11 @@ fn series(run: &Run, cell: &Cell, answer: &Answer) -> Series {
             interval: span.map(|[low, high]| Interval { low, high }),
             open: level.kept <= level.broken,
             hover: format!(
-                "{}, {subject}, {} requests/s: {} {text} µs [{}], n = {of} phases, kept by {kept}",
+                "{}, {subject}, {} requests/s: {} {text} µs [{}], n = {of} steps, kept by {kept}",
                 answer.arm.label,
                 searches::rate(level.rate_per_s),
                 answer.percentile,
-                ends.unwrap_or_else(|| "one phase".to_owned())
+                ends.unwrap_or_else(|| "one step".to_owned())
             ),
             text,
         })
@@ -141,7 +141,7 @@ fn table(run: &Run, place: &[Found], percentile: Percentile) -> Table {
         Column::left("model", ""),
         Column::right("offered", "req/s"),
         Column::right("achieved", "req/s"),
-        Column::left("phases", "that kept"),
+        Column::left("steps", "that kept"),
         Column::right(percentile.word(), "µs"),
     ];
     let mut table = Table::new(String::new(), columns);

@@ -13,8 +13,13 @@ use crate::words;
 
 /// What was rejected, and why.
 pub(crate) fn rejected(analysis: &Analysis) -> Table {
-    let mut columns = ["pass", "cell", "arm", "status"].map(|name| Column::left(name, "")).to_vec();
-    columns.push(Column::prose("reason"));
+    let columns = vec![
+        Column::left("pass", ""),
+        Column::prose("cell"),
+        Column::left("arm", ""),
+        Column::left("status", ""),
+        Column::prose("reason"),
+    ];
     let mut table = Table::new("Trials that are kept and not used", columns);
     for rejected in &analysis.rejected {
         table.push(vec![

@@ -157,7 +157,7 @@ fn two_sizes(first: Bytes, last: Bytes, word: &str) -> String {
 }
 
 /// Who is ahead, in a few words.
-fn outcome(outcome: &Outcome) -> String {
+pub(crate) fn outcome(outcome: &Outcome) -> String {
     /// Methods that are named.
     const NAMED: usize = 3;
     match outcome {

@@ -1,6 +1,8 @@
 //! Values of methods in settings, as the tables of a screen have them.
 
-use iolens_document::{Cell as Entry, Factor, Head, MatrixRow, MatrixSection, Text};
+use iolens_document::{
+    Align, Cell as Entry, Column, Factor, Head, MatrixRow, MatrixSection, Text, change, unusable,
+};
 use iolens_model::arm::Role;
 use iolens_model::family::Condition;
 use iolens_model::outcome::Status;
@@ -10,7 +12,7 @@ use iolens_stats::analysis::{ArmAnalysis, CellAnalysis, Contrast, Estimate, Inte
 use crate::alone;
 
 /// What the intervals on a screen are.
-pub(super) const INTERVALS: &str = "95%, all comparisons together, within this run";
+pub(crate) const INTERVALS: &str = "95%, all comparisons together, within this run";
 
 /// Whether more or less of a quantity is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,9 +37,9 @@ pub(super) struct Measure {
 
 /// Marks that occur on a screen.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Marks {
-    pub(super) undecided: bool,
-    pub(super) same: bool,
+pub(crate) struct Marks {
+    pub(crate) undecided: bool,
+    pub(crate) same: bool,
 }
 
 /// The methods of cells, the baseline first, without copies and controls.
@@ -140,8 +142,44 @@ pub(crate) fn compared(contrast: &Contrast, better: Better, quick: bool) -> (Fac
     (factor, mark)
 }
 
+/// A column of [`against`].
+pub(crate) fn against_column(head: impl Into<String>) -> Column {
+    Column::of(head, &[Align::Right, Align::Right, Align::Right, Align::Left])
+}
+
+/// The change of a quantity against the baseline, both ends of its interval, and its mark.
+pub(crate) fn against(
+    contrast: Option<&Contrast>,
+    better: Better,
+    quick: bool,
+    marks: &mut Marks,
+) -> Vec<String> {
+    let Some(contrast) = contrast else { return Vec::new() };
+    match contrast.verdict {
+        Verdict::Invalid => return vec!["invalid".to_owned()],
+        Verdict::Unranked => return vec!["not ranked".to_owned()],
+        _ => {}
+    }
+    let (factor, mark) = compared(contrast, better, quick);
+    marks.undecided |= mark == UNDECIDED;
+    marks.same |= mark == SAME;
+    let mut parts = vec![change(factor.typical)];
+    parts.extend(changes(factor.interval));
+    parts.push(mark.to_owned());
+    parts
+}
+
+/// Both ends of an interval of changes.
+pub(crate) fn changes(interval: Option<(f64, f64)>) -> [String; 2] {
+    let end = |end: f64| change(end).replace('%', "");
+    match interval {
+        Some((low, high)) => [format!("[{},", end(low)), format!("{}]", end(high))],
+        None => [String::new(), format!("[{}]", unusable())],
+    }
+}
+
 /// What the marks mean that occur, and who is restricted to what.
-pub(super) fn legend(marks: Marks, methods: &[&ArmAnalysis]) -> Vec<Text> {
+pub(crate) fn legend(marks: Marks, methods: &[&ArmAnalysis]) -> Vec<Text> {
     let mut out: Vec<String> = Vec::new();
     out.extend(marks.same.then(|| "= same within 3% (its interval is 90%)".to_owned()));
     out.extend(marks.undecided.then(|| "? undecided".to_owned()));

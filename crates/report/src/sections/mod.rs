@@ -6,6 +6,7 @@ mod glossary;
 mod machine;
 mod net;
 mod paths;
+pub(crate) mod servers;
 mod syscalls;
 mod trust;
 mod why;
@@ -65,7 +66,7 @@ pub(crate) fn all(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
         Study::File | Study::Write | Study::Copy => files::sections(run, analysis, form),
         Study::Net => net::sections(run, analysis, form),
         Study::Syscall => syscalls::sections(run, analysis, form),
-        _ => Vec::new(),
+        Study::Server => servers::sections(run, analysis, form),
     };
     sections.extend(common(run, analysis, form));
     if (form, run.header.plan.study()) == (Form::Page, Study::Net) {
@@ -79,11 +80,6 @@ pub(crate) fn common(run: &Run, analysis: &Analysis, form: Form) -> [Section; 2]
     [trust::section(run, analysis, form), machine::section(run, analysis, form)]
 }
 
-/// Whether the study has moved here.
-pub(crate) fn has(run: &Run) -> bool {
-    run.header.plan.study() != Study::Server
-}
-
 /// The page of a run.
 pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let plan = &run.header.plan;
@@ -95,11 +91,16 @@ pub(crate) fn page(run: &Run, analysis: &Analysis) -> Page {
     let answer = Section::new("answer", "Answer", vec![Node::Screen(Box::new(first))]);
     let mut sections = vec![answer];
     sections.extend(all(run, analysis, Form::Page));
-    if plan.study() == Study::Net {
+    let figures = match plan.study() {
+        Study::Net => Some(net::figures as fn(&Run, &Analysis, usize) -> Section),
+        Study::Server => Some(servers::figures as fn(&Run, &Analysis, usize) -> Section),
+        Study::File | Study::Write | Study::Copy | Study::Syscall => None,
+    };
+    if let Some(figures) = figures {
         let room = BYTES_MAX.saturating_sub(bytes(&sections));
-        let figures = net::figures(run, analysis, room.min(FIGURES_BYTES));
-        let path = sections.iter().position(|section| section.id == "path");
-        sections.insert(path.map_or(1, |at| at + 1), figures);
+        let figures = figures(run, analysis, room.min(FIGURES_BYTES));
+        let before = sections.iter().position(|s| ["path", "counters"].contains(&s.id));
+        sections.insert(before.map_or(1, |at| at + 1), figures);
     }
     Page {
         generator: run.header.build.clone(),
@@ -180,6 +181,14 @@ fn within(room: usize, figures: Vec<Figure>, has_families: bool) -> (Vec<Figure>
         false => kept.into_iter().map(|figure| Figure { narrow: None, ..figure }).collect(),
     };
     (kept, left_out)
+}
+
+/// Where figures are that have no room on a page.
+fn more_figures(run: &Run, left_out: usize) -> Node {
+    let said = format!("{left_out} more figures would make the page too large: ");
+    Node::Aside(
+        Text::plain(said).and_code(format!("iolens report {} --figures DIR", run.header.id)),
+    )
 }
 
 /// `4 KiB, 2 threads`: what tells a setting from the others.

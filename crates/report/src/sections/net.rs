@@ -222,12 +222,7 @@ pub(super) fn figures(run: &Run, analysis: &Analysis, room: usize) -> Section {
         }
         nodes.extend(drawn(own));
     }
-    if left_out > 0 {
-        nodes.push(Node::Aside(
-            Text::plain(format!("{left_out} more figures would make the page too large: "))
-                .and_code(format!("iolens report {} --figures DIR", run.header.id)),
-        ));
-    }
+    nodes.extend((left_out > 0).then(|| super::more_figures(run, left_out)));
     Section::new("figures", "Figures", nodes)
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use iolens_document::table::Table;
 use iolens_document::{Fact, Fold, Node, Section};
 use iolens_model::axes::{Study, Topology};
-use iolens_model::host::Costs;
+use iolens_model::host::{Costs, HostFacts};
 use iolens_model::plan::Schedule;
 use iolens_model::run::Run;
 use iolens_model::units::{Nanos, three_digits};
@@ -172,16 +172,24 @@ fn overhead(run: &Run) -> String {
 
 /// What the numbers hold for.
 fn scope(run: &Run, analysis: &Analysis) -> String {
-    let release = words::fact(&run.header.host, &["kernel", "release", "osrelease"]);
-    let release = release.and_then(|release| release.split_ascii_whitespace().next());
-    let kernel = release.map_or_else(String::new, |release| format!(", Linux {release}"));
+    let kernel = |host: &HostFacts| {
+        let release = words::fact(host, &["kernel", "release", "osrelease"]);
+        let release = release.and_then(|release| release.split_ascii_whitespace().next());
+        release.map_or_else(String::new, |release| format!(", Linux {release}"))
+    };
+    let here = kernel(&run.header.host);
+    let machines = match &run.header.far {
+        None => format!("this machine, this boot{here}."),
+        Some(far) => format!(
+            "two machines and the way between them; here this boot{here}; there one boot{}.",
+            kernel(&far.host)
+        ),
+    };
     let sizes = match analysis.cells.len() > 1 {
         true => " A statement about a setting holds for that setting only.",
         false => "",
     };
-    format!(
-        "this machine, this boot{kernel}. No interval covers how other boots or hosts vary.{sizes}"
-    )
+    format!("{machines} No interval covers how other boots or hosts vary.{sizes}")
 }
 
 /// A table whose fold says what it shows.
@@ -302,4 +310,39 @@ fn reading_counters(told: &Told) -> String {
     }
     let share = percent(reading_ns as f64 / trials_ns as f64);
     format!("{} in {} of trials ({share})", Nanos(reading_ns), Nanos(trials_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use iolens_model::axes::Direction;
+    use iolens_model::plan::Axes;
+    use iolens_model::run::FarFacts;
+
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn a_run_between_two_machines_holds_for_both_and_names_no_receipt_of_one() {
+        let (mut run, analysis) = fixture::classic();
+        let host = run.header.host.clone();
+        let Axes::Net(axes) = &mut run.header.plan.axes else { panic!("a run of net") };
+        axes.topologies = vec![Topology::Host];
+        run.header.far = Some(FarFacts {
+            launcher: "ssh far".to_owned(),
+            build: String::new(),
+            direction: Direction::Tx,
+            near_address: Ipv4Addr::LOCALHOST.into(),
+            address: Ipv4Addr::LOCALHOST.into(),
+            host,
+            findings: Vec::new(),
+            near_findings: Vec::new(),
+        });
+        let scope = scope(&run, &analysis);
+        let expect = "two machines and the way between them; here this boot, Linux 6.12.43; there \
+                      one boot, Linux 6.12.43.";
+        assert!(scope.starts_with(expect), "{scope}");
+        assert!(!overhead(&run).contains("receipt"), "{}", overhead(&run));
+    }
 }
