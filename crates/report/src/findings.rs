@@ -490,7 +490,8 @@ mod tests {
         let warnings = warnings.iter().map(|one| serde_json::to_value(one).expect("plain data"));
         for json in remarks.chain(warnings) {
             let kind = json["kind"].as_str().expect("a tag");
-            let row = page.lines().find(|line| line.starts_with(&format!("| `{kind}` |")));
+            let below = page.split_once("Kinds of remarks.").expect("their tables").1;
+            let row = below.lines().find(|line| line.starts_with(&format!("| `{kind}` |")));
             let row = row.unwrap_or_else(|| panic!("no row for {kind}"));
             let keys = json.as_object().expect("an object").keys();
             for key in keys.filter(|key| *key != "kind") {
