@@ -68,12 +68,12 @@ impl Bench {
     }
 
     /// A command of the tool.
-    pub fn iolens(&self, words: &str) -> Job {
+    pub fn iolens(&self, words: impl AsRef<str>) -> Job {
         self.under(None, words)
     }
 
     /// The same, started by another command.
-    pub fn under(&self, job: impl Into<Option<Job>>, words: &str) -> Job {
+    pub fn under(&self, job: impl Into<Option<Job>>, words: impl AsRef<str>) -> Job {
         let job = match job.into() {
             Some(job) => job.arg(&self.tool),
             None => Job::new(&self.tool),
@@ -88,11 +88,11 @@ impl Bench {
     }
 
     /// A command of the tool that is to succeed.
-    pub fn run(&self, words: &str) -> Res<Finished> {
+    pub fn run(&self, words: impl AsRef<str>) -> Res<Finished> {
         self.iolens(words).success()
     }
 
-    pub fn json(&self, words: &str) -> Res<Value> {
+    pub fn json(&self, words: impl AsRef<str>) -> Res<Value> {
         self.run(words)?.json()
     }
 

@@ -97,7 +97,7 @@ fn first_run(bench: &Bench, check: &mut Check) -> Res {
 
 fn cargo_tests(_: &Bench, check: &mut Check) -> Res {
     for task in ["test", "test-unprivileged"] {
-        let run = Job::cargo(&format!("run --quiet --package xtask -- {task}")).success()?;
+        let run = Job::cargo(format!("run --quiet --package xtask -- {task}")).success()?;
         let words = format!("{} passed in {:.0} s", passed(&run.stdout()), run.seconds());
         check.judge(task, true, format!("{words}, {}", run.line(" skipped (")));
     }

@@ -26,7 +26,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
 }
 
 fn ours(bench: &Bench, more: &str) -> Res<Value> {
-    bench.json(&format!(
+    bench.json(format!(
         "run net --methods send --baseline send --sizes 64KiB --threads 1 --sequential-time 2s \
          --passes 1 --cpus 0,1 --json {more}"
     ))
@@ -43,7 +43,7 @@ fn goodput(run: &Value) -> Res<f64> {
 fn iperf3(args: &str) -> Res<f64> {
     let port = free_port()?;
     let mut server =
-        Job::of(&format!("iperf3 -s -1 -B 127.0.0.1 -p {port} --forceflush")).start()?;
+        Job::of(format!("iperf3 -s -1 -B 127.0.0.1 -p {port} --forceflush")).start()?;
     server.wait_for("Server listening", 10)?;
     let client = format!("iperf3 -c 127.0.0.1 -p {port} -t 2 -J {args}");
     // `-1` ends the server after its client; without one it is stopped when it goes.

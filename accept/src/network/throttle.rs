@@ -102,5 +102,5 @@ fn is_worker(pid: &u32) -> bool {
 /// small one holds, and what overflows is lost to the rate.
 fn put(pid: u32) -> Res {
     let bucket = "dev iolens-tx root tbf rate 100mbit burst 128kb latency 400ms";
-    Job::of(&format!("nsenter -t {pid} -n tc qdisc add {bucket}")).success().map(drop)
+    Job::of(format!("nsenter -t {pid} -n tc qdisc add {bucket}")).success().map(drop)
 }

@@ -43,7 +43,7 @@ fn judge_first_look(check: &mut Check, run: &Value, available: &[String]) {
 /// `run server` with ten thousand long connections: numbers without an error, or the limit
 /// that stopped them.
 pub fn crowd(bench: &Bench, check: &mut Check) -> Res {
-    let run = bench.json(&format!(
+    let run = bench.json(format!(
         "run server --quick --models {} --connections {CONNECTIONS} --network loopback --passes 2 \
          --budget 4m --json",
         CROWD.join(",")
