@@ -34,9 +34,7 @@ fn ours(bench: &Bench, more: &str) -> Res<Value> {
 
 /// Of our `send`, from bytes at the receiver.
 fn goodput(run: &Value) -> Res<f64> {
-    let rows = run.rows_where("primitive", "send");
-    let send = rows.iter().find(|row| row["role"] == "baseline").ok_or("no row of `send`")?;
-    Ok(send.need("goodput_bits_per_s")? / 1e9)
+    Ok(run.own_row("send")?.need("goodput_bits_per_s")? / 1e9)
 }
 
 /// Of one iperf3 flow of two seconds, as the receiver counted.

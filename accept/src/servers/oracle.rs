@@ -52,6 +52,9 @@ fn matched(bench: &Bench, check: &mut Check) -> Res {
         services.push((end - begin) as f64 / MS);
         beyond.push(((received - due) as f64 - (end - begin) as f64) / MS);
     }
+    if beyond.is_empty() {
+        return Err("no reply has a record".to_owned());
+    }
     beyond.sort_by(f64::total_cmp);
     check.same("requests served", server.served()?.int("requests"), REQUESTS);
     check.same("replies matched", beyond.len() as u64, REQUESTS);
