@@ -131,7 +131,7 @@ fn measure(lines: &[(&str, &Line)], name: &str) -> Res {
         table += &format!("| {name} | {word} | {promise} | {evidence} | {seconds} |\n");
     }
     print!("{table}");
-    let path = bench.target().join(format!("{name}.md"));
+    let path = bench::target().join(format!("{name}.md"));
     fs::write(&path, table).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     eprintln!("written to {}", path.display());
     if open == 0 { Ok(()) } else { Err(format!("{open} lines did not pass")) }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::sleep;
@@ -284,16 +284,6 @@ impl Finished {
     /// The first line of stderr that contains `part`, or nothing.
     pub fn noted(&self, part: &str) -> &str {
         find(&self.stderr, part)
-    }
-
-    /// Path of an executable among cargo's JSON messages.
-    pub fn executable(&self, name: &str) -> Option<PathBuf> {
-        let messages = self.stdout.iter().filter_map(|(_, line)| serde_json::from_str(line).ok());
-        let named = |message: Value| {
-            let is_it = message["target"]["name"] == name;
-            message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
-        };
-        messages.filter_map(named).next_back()
     }
 }
 
