@@ -29,9 +29,8 @@ impl Bench {
         let tool = match std::env::var_os("IOLENS_TEST_BIN") {
             Some(tool) => PathBuf::from(tool),
             None => {
-                let build = "build --release --bin iolens --message-format=json-render-diagnostics";
-                let tool = Job::cargo(build).success()?.executable("iolens");
-                tool.ok_or("cargo named no executable `iolens`")?
+                Job::cargo("build --release --bin iolens").success()?;
+                target().join("release/iolens")
             }
         };
         let all = fs::Permissions::from_mode(0o755);
@@ -40,11 +39,6 @@ impl Bench {
         let [path, peers] = [scratch.path().to_owned(), scratch.path().join("peers")];
         create(&peers)?;
         Ok((Bench { tool, peers, home: path.clone(), scratch: path }, scratch))
-    }
-
-    /// The build directory, where tables go.
-    pub fn target(&self) -> &Path {
-        self.tool.parent().and_then(Path::parent).unwrap_or(&self.scratch)
     }
 
     /// The same tool with another directory, which is made where it is not there.
@@ -68,12 +62,12 @@ impl Bench {
     }
 
     /// A command of the tool.
-    pub fn iolens(&self, words: &str) -> Job {
+    pub fn iolens(&self, words: impl AsRef<str>) -> Job {
         self.under(None, words)
     }
 
     /// The same, started by another command.
-    pub fn under(&self, job: impl Into<Option<Job>>, words: &str) -> Job {
+    pub fn under(&self, job: impl Into<Option<Job>>, words: impl AsRef<str>) -> Job {
         let job = match job.into() {
             Some(job) => job.arg(&self.tool),
             None => Job::new(&self.tool),
@@ -88,11 +82,11 @@ impl Bench {
     }
 
     /// A command of the tool that is to succeed.
-    pub fn run(&self, words: &str) -> Res<Finished> {
+    pub fn run(&self, words: impl AsRef<str>) -> Res<Finished> {
         self.iolens(words).success()
     }
 
-    pub fn json(&self, words: &str) -> Res<Value> {
+    pub fn json(&self, words: impl AsRef<str>) -> Res<Value> {
         self.run(words)?.json()
     }
 
@@ -100,6 +94,11 @@ impl Bench {
     pub fn slices(&self) -> Res<Value> {
         self.json("export last --format json --rows slices")
     }
+}
+
+/// Where cargo builds.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| crate::root().join("target"), PathBuf::from)
 }
 
 fn create(directory: &Path) -> Res {

@@ -26,6 +26,12 @@ pub trait Json {
     fn row_of(&self, arm: &str) -> Res<&Value> {
         self.rows_where("arm", arm).first().copied().ok_or_else(|| format!("no row of {arm}"))
     }
+    /// The first row of a method that is not the baseline's copy.
+    fn own_row(&self, method: &str) -> Res<&Value> {
+        let own = self.rows_where("primitive", method).into_iter();
+        let mut own = own.filter(|row| row["role"] != "self_check");
+        own.next().ok_or_else(|| format!("no row of {method}"))
+    }
     /// Names of what `iolens list` lists under a heading.
     fn names(&self, heading: &str, is_meant: impl Fn(&Value) -> bool) -> Vec<&str> {
         self.list(heading).iter().filter(|e| is_meant(e)).map(|entry| entry.word("name")).collect()

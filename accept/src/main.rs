@@ -2,7 +2,7 @@
 //!
 //! A line passes, fails, or is skipped because something is missing; a skip
 //! counts as a failure, since nothing was shown. The table goes to stdout and
-//! to `accept-SUBJECT.md` in the build directory, with the numbers each line rests on.
+//! to `accept-SUBJECT-LINE.md` in the build directory, with the numbers each line rests on.
 
 #![forbid(unsafe_code)]
 #![expect(unreachable_pub, reason = "nothing of a program can be reached from outside")]
@@ -80,26 +80,20 @@ fn root() -> PathBuf {
 
 fn run(args: &[&str]) -> Res {
     let (options, named): (Vec<&str>, Vec<&str>) = args.iter().partition(|a| a.starts_with('-'));
-    let (subject, name) = match named.as_slice() {
-        [] => (None, None),
-        [subject] => (Some(*subject), None),
-        [subject, name] => (Some(*subject), Some(*name)),
-        _ => return Err(HELP.to_owned()),
+    // One line alone does not replace the table of all.
+    let table = ["accept"].iter().chain(&named).copied().collect::<Vec<_>>().join("-");
+    let is_meant = |(subject, line): &(&str, &Line)| {
+        let own = [*subject, line.name];
+        named.len() <= own.len() && named.iter().zip(own).all(|(named, own)| *named == own)
     };
-    let is_meant = |line: &&Line| name.is_none_or(|name| line.name == name);
-    let meant = SUBJECTS.iter().filter(|(word, _)| subject.is_none_or(|subject| *word == subject));
-    let mut meant: Vec<(&str, Vec<&Line>)> =
-        meant.map(|(word, lines)| (*word, lines.iter().filter(is_meant).collect())).collect();
-    meant.retain(|(_, lines)| !lines.is_empty());
-    if meant.is_empty() {
+    let lines: Vec<(&str, &Line)> = lines().filter(is_meant).collect();
+    if lines.is_empty() {
         return Err("no such line; `cargo xtask accept --list` names them".to_owned());
     }
     match options.as_slice() {
-        [] => measure(&meant, name),
+        [] => measure(&lines, &table),
         ["--list"] => {
-            for (subject, lines) in &meant {
-                lines.iter().for_each(|line| println!("{subject} {}  {}", line.name, line.promise));
-            }
+            lines.iter().for_each(|(of, line)| println!("{of} {}  {}", line.name, line.promise));
             Ok(())
         }
         ["--peers"] => {
@@ -111,54 +105,52 @@ fn run(args: &[&str]) -> Res {
     }
 }
 
-fn measure(meant: &[(&str, Vec<&Line>)], name: Option<&str>) -> Res {
-    let (bench, _scratch) = Bench::new()?;
-    let mut open = 0;
-    for (subject, lines) in meant {
-        let (table, not_passed) = judge(&bench, subject, lines)?;
-        open += not_passed;
-        print!("{table}");
-        // One line alone does not replace the table of all.
-        let name = name.map_or_else(String::new, |name| format!("-{name}"));
-        let path = bench.target().join(format!("accept-{subject}{name}.md"));
-        fs::write(&path, table).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-        eprintln!("written to {}", path.display());
-    }
-    if open == 0 { Ok(()) } else { Err(format!("{open} lines did not pass")) }
+/// Every line there is, with its subject.
+fn lines() -> impl Iterator<Item = (&'static str, &'static Line)> {
+    SUBJECTS.iter().flat_map(|(subject, lines)| lines.iter().map(move |line| (*subject, line)))
 }
 
-/// The table of some lines, and how many of them did not pass.
-fn judge(bench: &Bench, subject: &str, lines: &[&Line]) -> Res<(String, usize)> {
+fn measure(lines: &[(&str, &Line)], name: &str) -> Res {
+    let (bench, _scratch) = Bench::new()?;
     let mut table =
         String::from("| line | result | promise | evidence | s |\n|---|---|---|---|---|\n");
-    let mut not_passed = 0;
-    for Line { name, promise, needs, check: measure } in lines {
-        eprintln!("== {subject} {name}: {promise}");
-        let (begin, mut check) = (Instant::now(), Check::default());
-        let room = bench.room(&format!("{subject}-{name}"))?;
-        match peers::provide(needs, &bench.peers) {
-            Err(missing) => check.missing(missing),
-            Ok(versions) => {
-                if !versions.is_empty() {
-                    check.note("with", versions);
-                }
-                if let Err(why) = measure(&room, &mut check) {
-                    check.judge("ended early", false, why);
-                }
-            }
-        }
+    let mut open = 0;
+    for (subject, line) in lines {
+        let name = format!("{subject} {}", line.name);
+        eprintln!("== {name}: {}", line.promise);
+        let (begin, check) = (Instant::now(), judge(&bench, &name, line));
         let word = match check.state() {
             State::Good => "pass",
             State::Bad => "FAIL",
             State::Note | State::Missing => "SKIP",
         };
-        not_passed += usize::from(check.state() != State::Good);
-        let (seconds, [promise, evidence]) =
-            (begin.elapsed().as_secs(), [promise, check.evidence().as_str()].map(cell));
         eprintln!("   {word}");
+        open += usize::from(check.state() != State::Good);
+        let (seconds, [promise, evidence]) =
+            (begin.elapsed().as_secs(), [line.promise, &check.evidence()].map(cell));
         table += &format!("| {name} | {word} | {promise} | {evidence} | {seconds} |\n");
     }
-    Ok((table, not_passed))
+    print!("{table}");
+    let path = bench::target().join(format!("{name}.md"));
+    fs::write(&path, table).map_err(|e| format!("cannot write {}: {e}", path.display()))?;
+    eprintln!("written to {}", path.display());
+    if open == 0 { Ok(()) } else { Err(format!("{open} lines did not pass")) }
+}
+
+/// What a line finds, in a directory of its own.
+fn judge(bench: &Bench, name: &str, line: &Line) -> Check {
+    let mut check = Check::default();
+    match peers::provide(line.needs, &bench.peers) {
+        Err(missing) => check.missing(missing),
+        Ok(versions) => {
+            check.note("with", versions);
+            let room = bench.room(&name.replace(' ', "-"));
+            if let Err(why) = room.and_then(|room| (line.check)(&room, &mut check)) {
+                check.judge("ended early", false, why);
+            }
+        }
+    }
+    check
 }
 
 /// Text as it may stand in a cell of a Markdown table.
@@ -183,10 +175,7 @@ mod tests {
     ];
 
     fn names() -> Vec<String> {
-        let of = |(subject, lines): &(&str, &[Line])| {
-            lines.iter().map(|line| format!("{subject} {}", line.name)).collect::<Vec<_>>()
-        };
-        SUBJECTS.iter().flat_map(of).collect()
+        lines().map(|(subject, line)| format!("{subject} {}", line.name)).collect()
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::sleep;
@@ -58,13 +58,14 @@ impl Job {
     }
 
     /// A program and its arguments, separated by blanks.
-    pub fn of(line: &str) -> Job {
+    pub fn of(line: impl AsRef<str>) -> Job {
+        let line = line.as_ref();
         let (program, rest) = line.split_once(' ').unwrap_or((line, ""));
         Job::new(program).words(rest)
     }
 
     /// Cargo in the root of the workspace.
-    pub fn cargo(words: &str) -> Job {
+    pub fn cargo(words: impl AsRef<str>) -> Job {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         Job::new(cargo).words(words).directory(&crate::root())
     }
@@ -74,8 +75,8 @@ impl Job {
     }
 
     /// Arguments that are separated by blanks.
-    pub fn words(self, words: &str) -> Job {
-        self.args(words.split_whitespace())
+    pub fn words(self, words: impl AsRef<str>) -> Job {
+        self.args(words.as_ref().split_whitespace())
     }
 
     pub fn arg(self, arg: impl AsRef<OsStr>) -> Job {
@@ -196,7 +197,7 @@ impl Running {
 
     /// Sends a signal to this process alone.
     pub fn signal(&self, name: &str) -> Res {
-        Job::of(&format!("kill -{name} {}", self.id())).success().map(drop)
+        Job::of(format!("kill -{name} {}", self.id())).success().map(drop)
     }
 
     /// SIGKILL to this process alone, and everything it had written.
@@ -284,16 +285,6 @@ impl Finished {
     pub fn noted(&self, part: &str) -> &str {
         find(&self.stderr, part)
     }
-
-    /// Path of an executable among cargo's JSON messages.
-    pub fn executable(&self, name: &str) -> Option<PathBuf> {
-        let messages = self.stdout.iter().filter_map(|(_, line)| serde_json::from_str(line).ok());
-        let named = |message: Value| {
-            let is_it = message["target"]["name"] == name;
-            message["executable"].as_str().filter(|_| is_it).map(PathBuf::from)
-        };
-        messages.filter_map(named).next_back()
-    }
 }
 
 fn text(lines: &[Line]) -> String {
@@ -306,7 +297,7 @@ fn find<'a>(lines: &'a [Line], part: &str) -> &'a str {
 
 /// Tests that are always run, here with what they print: they have to pass, one at least.
 pub fn tests(check: &mut Check, words: &str) -> Res<Finished> {
-    let done = Job::cargo(&format!("test {words}")).run()?;
+    let done = Job::cargo(format!("test {words}")).run()?;
     let results = done.stdout.iter().filter(|(_, line)| line.starts_with("test result:"));
     let ran: Vec<&str> =
         results.map(|(_, line)| line.as_str()).filter(|line| !line.contains(" 0 passed")).collect();

@@ -111,12 +111,12 @@ impl Hosts<'_> {
 
     /// A command on the first host.
     fn here(&self) -> Job {
-        self.bench.at_home(Job::of(&format!("nsenter -t {} -n -m -p --", self.first)))
+        self.bench.at_home(Job::of(format!("nsenter -t {} -n -m -p --", self.first)))
     }
 
     /// A command on the second host.
     fn there(&self) -> Job {
-        self.here().words(&format!("nsenter -t {} -n --", self.far))
+        self.here().words(format!("nsenter -t {} -n --", self.far))
     }
 
     /// A run to the second host by a launcher.

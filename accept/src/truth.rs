@@ -386,7 +386,7 @@ fn recompute(bench: &Bench, check: &mut Check) -> Res {
     let mut witness = Job::new("python3").arg(crate::root().join("witness/recompute.py"));
     witness = witness.words("--perturb --iolens").arg(&bench.tool);
     for run in RECOMPUTED {
-        witness = witness.arg(run_id(&bench.json(&format!("{run} --progress none --json"))?)?);
+        witness = witness.arg(run_id(&bench.json(format!("{run} --progress none --json"))?)?);
     }
     let done = bench.at_home(witness).run()?;
     let said = format!("{}\n{}", done.stdout(), done.stderr());

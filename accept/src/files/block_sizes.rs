@@ -45,9 +45,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
             }
         }
     }
-    let missing = missing(&json, &counted, &engines);
-    let unfitted = engines.iter().flat_map(|engine| unfitted(&json, engine));
-    missing.into_iter().chain(unfitted).for_each(|why| check.judge("missing", false, why));
+    missing(&json, &counted, &engines).iter().for_each(|why| check.judge("missing", false, why));
     let slices: u64 = counted.values().sum();
     let words = format!(
         "{} cells of {} engines, {slices} slices that count, each with its state before and its \
@@ -101,7 +99,8 @@ fn wrong_with(row: &Value, file_bytes: f64, is_direct: bool) -> Option<String> {
         .then(|| format!("storage delivered {device} bytes"))
 }
 
-/// Cells that should be there and are not; direct reads of less than a sector need not.
+/// Cells and fits with their intervals that should be there and are not; direct reads of less than
+/// a sector need not.
 fn missing(json: &Value, counted: &BTreeMap<Key, u64>, engines: &BTreeSet<&str>) -> Vec<String> {
     let is_refused = |row: &Value| {
         row["status"] == "skipped"
@@ -111,37 +110,28 @@ fn missing(json: &Value, counted: &BTreeMap<Key, u64>, engines: &BTreeSet<&str>)
     let rows = json.rows().iter().filter(|row| !is_shown(row) && !is_refused(row));
     let mut missing: Vec<String> =
         rows.map(|row| format!("{:?}: {}: {}", key(row), row["status"], row["reason"])).collect();
-    for engine in engines {
-        for state in STATES {
-            let own = json.rows_where("primitive", engine).into_iter().map(key);
-            let sizes = own.filter(|(_, cache, _)| cache == state).map(|(.., size)| size);
-            let sizes = sizes.collect::<BTreeSet<_>>().len();
-            if sizes != SIZES {
-                missing.push(format!("{engine}, {state}: {sizes} block sizes"));
-            }
-        }
-    }
     let empty = counted.iter().filter(|(_, slices)| **slices == 0);
     missing.extend(empty.map(|(key, _)| format!("{key:?}: numbers without slices")));
-    missing
-}
-
-/// Fits of an engine that are not there, or have no interval.
-fn unfitted(json: &Value, engine: &str) -> Vec<String> {
-    let mut unfitted = Vec::new();
-    for state in STATES {
+    for (engine, state) in engines.iter().flat_map(|engine| STATES.map(|state| (*engine, state))) {
+        let mut find = |what: String| missing.push(format!("{engine}, {state}: {what}"));
+        let own = json.rows_where("primitive", engine).into_iter().map(key);
+        let sizes = own.filter(|(_, cache, _)| cache == state).map(|(.., size)| size);
+        let sizes = sizes.collect::<BTreeSet<_>>().len();
+        if sizes != SIZES {
+            find(format!("{sizes} block sizes"));
+        }
         let own = |model: &&Value| model["label"] == engine && model["curve"]["cache"] == state;
         let Some(model) = json.list("cost_models").iter().find(own) else {
-            unfitted.push(format!("{engine}, {state}: no fit"));
+            find("no fit".to_owned());
             continue;
         };
         for part in ["fixed_ns", "per_byte_ns", "half_size_bytes"] {
             if !model[part]["interval"]["high"].is_number() {
-                unfitted.push(format!("{engine}, {state}: {part} has no interval"));
+                find(format!("{part} has no interval"));
             }
         }
     }
-    unfitted
+    missing
 }
 
 fn fit(model: &Value) -> String {
@@ -222,12 +212,11 @@ mod tests {
         });
         let counted = BTreeMap::from([(key(&json["cells"][0]), 0)]);
         let missing = missing(&json, &counted, &BTreeSet::from(["read"]));
-        assert!(missing[0].contains("gate 8"), "{missing:?}");
-        assert!(missing.iter().any(|why| why.contains("warm: 1 block sizes")), "{missing:?}");
-        assert!(missing.iter().any(|why| why.contains("numbers without slices")), "{missing:?}");
-        assert!(!missing.iter().any(|why| why.contains("direct")), "{missing:?}");
-        let unfitted = unfitted(&json, "read");
-        assert!(unfitted[0].contains("fixed_ns has no interval"), "{unfitted:?}");
-        assert!(unfitted.iter().any(|why| why.contains("cold: no fit")), "{unfitted:?}");
+        let names = |part: &str| missing.iter().any(|why| why.contains(part));
+        for part in ["gate 8", "\"warm\", 1): numbers without slices", "warm: 1 block sizes"] {
+            assert!(names(part), "{missing:?}");
+        }
+        assert!(names("warm: fixed_ns has no interval") && names("cold: no fit"), "{missing:?}");
+        assert!(!names("direct"), "{missing:?}");
     }
 }

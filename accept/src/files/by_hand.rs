@@ -17,10 +17,10 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     check.note("checksum and xor computed here", format!("{hash}, {xor}"));
     for block in ["1", "4096", "1MiB"] {
         let size = format!("--block-size {block} --json");
-        let read = bench.json(&format!("file read source --checksum --xor {size}"))?;
+        let read = bench.json(format!("file read source --checksum --xor {size}"))?;
         let right = read["bytes"] == BYTES && read["checksum"] == *hash && read["xor"] == *xor;
         check.judge(format!("read at {block}"), right, told(&read, right));
-        let copied = bench.json(&format!("file copy source copy-{block} --verify {size}"))?;
+        let copied = bench.json(format!("file copy source copy-{block} --verify {size}"))?;
         let same = fs::read(bench.path(&format!("copy-{block}"))).is_ok_and(|made| made == content);
         let right = same && copied["bytes"] == BYTES;
         check.judge(format!("copy at {block}"), right, told(&copied, right));
@@ -36,7 +36,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         "copy absent other --block-size 1",
         "copy source folder --block-size 1",
     ] {
-        let finished = bench.iolens(&format!("file {words}")).run()?;
+        let finished = bench.iolens(format!("file {words}")).run()?;
         let said = finished.stderr();
         let messages = said.lines().filter(|line| line.starts_with("iolens: ")).count();
         let first = said.lines().next().unwrap_or_default();
@@ -58,7 +58,7 @@ fn told(said: &Value, right: bool) -> String {
 fn write(bench: &Bench, check: &mut Check, block: &str, size: &str) -> Res {
     let name = format!("written-{block}");
     let count = if block == "1" { 1000 } else { 3 };
-    let written = bench.json(&format!("file write {name} --count {count} {size}"))?;
+    let written = bench.json(format!("file write {name} --count {count} {size}"))?;
     let bytes = fs::read(bench.path(&name)).map_err(|e| format!("cannot read {name}: {e}"))?;
     let right = written["bytes"] == bytes.len() && written["checksum"] == *hash(&bytes);
     check.judge(format!("write at {block}"), right, told(&written, right));

@@ -41,7 +41,7 @@ pub fn name(bytes: u64) -> String {
 pub fn file(bench: &Bench, bytes: u64) -> Res<Bench> {
     let (bench, name, count) = (bench.room("files")?, name(bytes), bytes >> 20);
     if !bench.path(&name).exists() {
-        bench.run(&format!("file write {name} --block-size 1MiB --count {count} --sync fsync"))?;
+        bench.run(format!("file write {name} --block-size 1MiB --count {count} --sync fsync"))?;
     }
     Reading { bench: &bench, file: bytes, block: 1 << 20, bytes, loops: 1 }.ours(false)?;
     Ok(bench)
@@ -64,7 +64,7 @@ impl Reading<'_> {
     fn ours(&self, in_the_kernel: bool) -> Res<f64> {
         let Reading { bench, file, block, bytes, loops } = self;
         let (file, count) = (name(*file), bytes.div_ceil(*block));
-        let read = bench.json(&format!(
+        let read = bench.json(format!(
             "file read {file} --block-size {block} --count {count} --loops {loops} --engine pread \
              --json"
         ))?;

@@ -17,7 +17,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let rivals = rivals::file(bench, rivals::GIB)?;
     let file = rivals::name(rivals::GIB);
     // As a program finds a file that was read from its device before, not written just now.
-    rivals.json(&format!("file read {file} --block-size 1MiB --evict --json"))?;
+    rivals.json(format!("file read {file} --block-size 1MiB --evict --json"))?;
     let mut classes = Vec::new();
     for seed in [1, 2] {
         // Three times the default: on a shared machine the share of a bound comes from rounds of

@@ -34,7 +34,7 @@ fn apart(bench: &Bench, words: &str, prepared: &str) -> Res<Serving> {
 /// A load in the namespace of a server.
 fn load_beside(bench: &Bench, server: &Serving, words: &str) -> Job {
     let enter = format!("nsenter --net --target {}", server.running.id());
-    bench.under(Job::of(&enter), &load_line(server, words)).minutes(2)
+    bench.under(Job::of(&enter), load_line(server, words)).minutes(2)
 }
 
 /// A hundred ports, kept for a minute each, and 500 short connections; then with the

@@ -28,15 +28,19 @@ const SEED_VARIABLE: &str = "IOLENS_ACCEPT_SEED";
 pub fn check(bench: &Bench, check: &mut Check, topology: &str) -> Res {
     let seed = seed()?;
     check.note(SEED_VARIABLE, seed);
+    let mut reported = 0;
     let moments = BuildHasherDefault::<DefaultHasher>::default();
     for kill in 1..=KILLS {
         let delay = Duration::from_millis(300 + moments.hash_one((seed, kill)) % 5700);
         let room = bench.room(&format!("kill-{topology}-{kill}"))?;
         let round = kill_once(&room, topology, kill, delay)?;
+        reported += round.reported;
         let words =
             format!("{} trials, {} reported; left: {:?}", round.stored, round.reported, round.left);
         check.judge(format!("{kill}: after {delay:?}"), round.is_sound(), words);
     }
+    // Else no kill came after a commit, and nothing was shown.
+    check.within("trials reported in all", reported, 1..);
     Ok(())
 }
 

@@ -76,7 +76,7 @@ fn settings(entry: &Value) -> Vec<&'static str> {
 
 fn measure(bench: &Bench, primitive: &str, options: &str) -> Res<(Verdict, String)> {
     let arms = format!("--methods {primitive},bare_{primitive} --baseline {primitive}");
-    let json = bench.json(&format!("{RUN} {options} {arms}"))?;
+    let json = bench.json(format!("{RUN} {options} {arms}"))?;
     let cells = json.rows_where("primitive", &format!("bare_{primitive}"));
     let words: Vec<String> = cells.iter().map(|row| ratio_words(row)).collect();
     Ok((verdict(&cells), words.join(", ")))

@@ -26,7 +26,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
 }
 
 fn ours(bench: &Bench, more: &str) -> Res<Value> {
-    bench.json(&format!(
+    bench.json(format!(
         "run net --methods send --baseline send --sizes 64KiB --threads 1 --sequential-time 2s \
          --passes 1 --cpus 0,1 --json {more}"
     ))
@@ -34,16 +34,14 @@ fn ours(bench: &Bench, more: &str) -> Res<Value> {
 
 /// Of our `send`, from bytes at the receiver.
 fn goodput(run: &Value) -> Res<f64> {
-    let rows = run.rows_where("primitive", "send");
-    let send = rows.iter().find(|row| row["role"] == "baseline").ok_or("no row of `send`")?;
-    Ok(send.need("goodput_bits_per_s")? / 1e9)
+    Ok(run.own_row("send")?.need("goodput_bits_per_s")? / 1e9)
 }
 
 /// Of one iperf3 flow of two seconds, as the receiver counted.
 fn iperf3(args: &str) -> Res<f64> {
     let port = free_port()?;
     let mut server =
-        Job::of(&format!("iperf3 -s -1 -B 127.0.0.1 -p {port} --forceflush")).start()?;
+        Job::of(format!("iperf3 -s -1 -B 127.0.0.1 -p {port} --forceflush")).start()?;
     server.wait_for("Server listening", 10)?;
     let client = format!("iperf3 -c 127.0.0.1 -p {port} -t 2 -J {args}");
     // `-1` ends the server after its client; without one it is stopped when it goes.

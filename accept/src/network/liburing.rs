@@ -73,7 +73,7 @@ impl Namespace {
 
     /// Datagrams per second of the example with so many requests in flight.
     fn send(&self, bench: &Bench, requests: u32) -> Res<f64> {
-        let job = Job::of(&format!("ip netns exec {} taskset -c 0", self.name));
+        let job = Job::of(format!("ip netns exec {} taskset -c 0", self.name));
         let job = job.arg(bench.peers.join("source/examples/send-zerocopy"));
         let told = format!("-4 -D 192.0.2.2 -p 9 -s 64000 -z 1 -b 1 -n {requests} -t 1 udp");
         let finished = job.words(&told).minutes(1).success()?;

@@ -21,7 +21,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         check.missing(format!("{SYSCTL} is {before} on this machine, 0 is needed"));
         return Ok(());
     }
-    let json = bench.json(&format!("{RUN} {QUICK}"))?;
+    let json = bench.json(format!("{RUN} {QUICK}"))?;
     check.judge("without consent untouched", sysctl()? == before && changed(&json) == 0, &before);
     check.within(
         "sendmsg_zerocopy mapped",
@@ -41,7 +41,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
 
 /// A run with consent maps what `send` sends, says so, and puts it back.
 fn consent(bench: &Bench, check: &mut Check, before: &str) -> Res {
-    let json = bench.json(&format!("{RUN} {QUICK} --allow-sysctl"))?;
+    let json = bench.json(format!("{RUN} {QUICK} --allow-sysctl"))?;
     check.within("send mapped with --allow-sysctl", share(&json, "send")?, SHARE_MIN.next_up()..);
     check.same("the sysctl afterwards", sysctl()?.as_str(), before);
     check.same("sysctls changed", changed(&json), 1);

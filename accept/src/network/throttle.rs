@@ -79,10 +79,7 @@ fn judge(
     let expected = RATE_BITS_PER_S * share;
     check.note("Mbit/s expected", expected / 1e6);
     for primitive in primitives {
-        let rows = json.rows_where("primitive", primitive);
-        let own = rows.iter().filter(|row| row["role"] != "self_check");
-        let goodput = own.map(|row| row.num("goodput_bits_per_s")).find(|rate| !rate.is_nan());
-        let goodput = goodput.ok_or_else(|| format!("no goodput of {primitive}"))?;
+        let goodput = json.own_row(primitive)?.need("goodput_bits_per_s")?;
         let name = format!("{primitive}, {:.3} received, of it", goodput / 1e6);
         check.within(name, goodput / expected, 1.0 - TOLERANCE..=1.0 + TOLERANCE);
     }
@@ -102,5 +99,5 @@ fn is_worker(pid: &u32) -> bool {
 /// small one holds, and what overflows is lost to the rate.
 fn put(pid: u32) -> Res {
     let bucket = "dev iolens-tx root tbf rate 100mbit burst 128kb latency 400ms";
-    Job::of(&format!("nsenter -t {pid} -n tc qdisc add {bucket}")).success().map(drop)
+    Job::of(format!("nsenter -t {pid} -n tc qdisc add {bucket}")).success().map(drop)
 }

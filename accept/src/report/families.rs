@@ -22,7 +22,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let (ids, families): (BTreeSet<&str>, BTreeSet<&str>) =
         shown.map(|item| (item.word("name"), item.word("family"))).unzip();
     let list = Vec::from_iter(ids.iter().copied()).join(",");
-    let text = bench.run(&format!("{RUN} {list}"))?.stdout();
+    let text = bench.run(format!("{RUN} {list}"))?.stdout();
     let place = text.lines().find_map(|line| line.strip_prefix("Report").map(str::trim));
     let page = read(place.ok_or("the run names no page")?.as_ref())?;
     judge(check, &page, &text, &ids, &families);

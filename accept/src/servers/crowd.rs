@@ -62,7 +62,7 @@ fn few_at_the_server(bench: &Bench, check: &mut Check, model: &str) -> Res {
 /// A client that has too few says so before it connects.
 fn few_at_the_client(bench: &Bench, check: &mut Check) -> Res {
     let server = Serving::ours(bench, "epoll_lt")?;
-    let done = bench.under(few(), &load_line(&server, LOAD)).minutes(1).run()?;
+    let done = bench.under(few(), load_line(&server, LOAD)).minutes(1).run()?;
     let named = done.status.code() == Some(2) && !done.noted("RLIMIT_NOFILE").is_empty();
     check.judge("load with 4096 descriptors", named, done.stderr());
     check.same("connections of it", server.served()?["connections"].as_u64(), Some(0));
@@ -71,7 +71,7 @@ fn few_at_the_client(bench: &Bench, check: &mut Check) -> Res {
 
 /// A load to its end, and the most it had in memory: its peak does not go down.
 fn watched(bench: &Bench, server: &Serving) -> Res<(Finished, u64)> {
-    let mut running = bench.iolens(&load_line(server, LOAD)).minutes(3).start()?;
+    let mut running = bench.iolens(load_line(server, LOAD)).minutes(3).start()?;
     let mut peak_kib = 0;
     running.watch(|running| {
         peak_kib = peak_kib.max(status_kib(running.id(), "VmHWM:"));

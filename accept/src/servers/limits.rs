@@ -14,6 +14,7 @@ const LOAD: &str = "--connections 1500 --time 1s --service echo --timeout 3s --t
 const PIDS_MAX: &str = "200";
 
 pub fn check(bench: &Bench, check: &mut Check) -> Res {
+    check.note("beyond its sets", "select");
     let select = Serving::ours(bench, "select")?;
     beyond(bench, check, select, "beyond_select", "FD_SETSIZE, 1024")?;
     let Some(group) = Group::new() else {

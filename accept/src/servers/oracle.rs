@@ -40,7 +40,7 @@ fn matched(bench: &Bench, check: &mut Check) -> Res {
     let words = format!(
         "--connections 16 --rate 200 --requests {REQUESTS} --service oracle --seed 7 --print"
     );
-    let done = bench.run(&load_line(&server, &words))?;
+    let done = bench.run(load_line(&server, &words))?;
     let lines = done.stdout.iter().filter(|(_, line)| line.starts_with("{\""));
     let (mut beyond, mut services) = (Vec::new(), Vec::new());
     for reply in lines.filter_map(|(_, line)| serde_json::from_str::<Value>(line).ok()) {
@@ -51,6 +51,9 @@ fn matched(bench: &Bench, check: &mut Check) -> Res {
         }
         services.push((end - begin) as f64 / MS);
         beyond.push(((received - due) as f64 - (end - begin) as f64) / MS);
+    }
+    if beyond.is_empty() {
+        return Err("no reply has a record".to_owned());
     }
     beyond.sort_by(f64::total_cmp);
     check.same("requests served", server.served()?.int("requests"), REQUESTS);
@@ -115,7 +118,7 @@ fn p99_of_schedule(service_ns: f64) -> f64 {
 fn client_stalls(bench: &Bench, check: &mut Check) -> Res {
     let server = Serving::ours(bench, "epoll_lt --service echo")?;
     let words = "--rate 500 --arrivals fixed --connections 4 --time 10s --service echo";
-    let running = bench.iolens(&load_line(&server, words)).minutes(1).start()?;
+    let running = bench.iolens(load_line(&server, words)).minutes(1).start()?;
     std::thread::sleep(Duration::from_secs(3));
     running.signal("STOP")?;
     std::thread::sleep(Duration::from_millis(1400));

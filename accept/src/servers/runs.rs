@@ -6,11 +6,6 @@ use crate::json::ranked;
 use crate::prelude::*;
 use crate::servers::serving::{CONNECTIONS, CROWD, models, outcomes};
 
-/// The row of a model, not that of the baseline's copy.
-fn row<'a>(run: &'a Value, id: &str) -> Option<&'a Value> {
-    run.rows_where("primitive", id).into_iter().find(|row| row["role"] != "self_check")
-}
-
 /// `run server --quick`: every model of this machine, and the cheapest with its interval.
 pub fn first_look(bench: &Bench, check: &mut Check) -> Res {
     let available = models(bench)?;
@@ -24,7 +19,7 @@ pub fn first_look(bench: &Bench, check: &mut Check) -> Res {
 fn judge_first_look(check: &mut Check, run: &Value, available: &[String]) {
     let mut measured = 0;
     for id in available {
-        let row = row(run, id).unwrap_or(&Value::Null);
+        let row = run.own_row(id).unwrap_or(&Value::Null);
         let reason = row.word("reason");
         match row.word("status") {
             "ok" if row.num("server_cpu_ns_per_request") > 0.0 => measured += 1,
@@ -43,7 +38,7 @@ fn judge_first_look(check: &mut Check, run: &Value, available: &[String]) {
 /// `run server` with ten thousand long connections: numbers without an error, or the limit
 /// that stopped them.
 pub fn crowd(bench: &Bench, check: &mut Check) -> Res {
-    let run = bench.json(&format!(
+    let run = bench.json(format!(
         "run server --quick --models {} --connections {CONNECTIONS} --network loopback --passes 2 \
          --budget 4m --json",
         CROWD.join(",")
@@ -57,7 +52,7 @@ pub fn crowd(bench: &Bench, check: &mut Check) -> Res {
 fn judge_crowd(check: &mut Check, run: &Value) {
     const LIMITS: [&str; 3] = ["RLIMIT_NOFILE", "ip_local_port_range", "nf_conntrack_max"];
     for id in CROWD {
-        let Some(row) = row(run, id) else {
+        let Ok(row) = run.own_row(id) else {
             check.judge(id, false, "it is not in the run");
             continue;
         };

@@ -81,7 +81,7 @@ pub fn load_line(server: &Serving, words: &str) -> String {
 }
 
 pub fn load(bench: &Bench, server: &Serving, words: &str) -> Res<Value> {
-    bench.json(&load_line(server, words))
+    bench.json(load_line(server, words))
 }
 
 /// Things that went wrong in a server, with how often, as `3 × reset`; else `nothing`.

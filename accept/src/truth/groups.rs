@@ -38,7 +38,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
         let passes: BTreeSet<u64> = trials.keys().map(|(pass, _)| *pass).collect();
         let rows = rows_of_first_cell(&run);
         numbers(check, rows, passes.len() as u64, &run);
-        let table = bench.run(&format!("show {} 1", run_id(&run)?))?.stdout();
+        let table = bench.run(format!("show {} 1", run_id(&run)?))?.stdout();
         check.part("table", order(rows, &table, ratio));
     }
     Ok(())

@@ -34,7 +34,7 @@ pub fn counters(bench: &Bench, check: &mut Check) -> Res {
     check.note("open by default", open.join(", "));
     judge(check, &json);
     // Not judged.
-    let asked = bench.json(&format!("{RUN} --software-events"))?;
+    let asked = bench.json(format!("{RUN} --software-events"))?;
     costs(&asked).iter().for_each(|row| check.note("with --software-events", words(row)));
     Ok(())
 }
@@ -79,7 +79,7 @@ pub fn sampling(bench: &Bench, check: &mut Check) -> Res {
         let mut explained = Value::Null;
         // Sampled trials are made in rounds of at least five, and add up.
         for _ in 0..4 {
-            explained = bench.json(&format!("explain last {number} --again --json"))?;
+            explained = bench.json(format!("explain last {number} --again --json"))?;
         }
         let attribution = &explained["attribution"];
         let cost = attribution.at("sampling_cost/ratio");

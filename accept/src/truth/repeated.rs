@@ -10,7 +10,7 @@ use crate::prelude::*;
 /// The changes that a comparison prints. Its exit code 1 says that something is slower, which is
 /// what is looked for.
 fn changes(bench: &Bench, words: &str) -> Res<Vec<Value>> {
-    let json = bench.iolens(&format!("compare {words} --json")).run()?.json()?;
+    let json = bench.iolens(format!("compare {words} --json")).run()?.json()?;
     let changes = json["changes"].as_array().filter(|changes| !changes.is_empty());
     changes.cloned().ok_or_else(|| format!("`compare {words}` told no change"))
 }
@@ -100,7 +100,7 @@ pub fn handicap(bench: &Bench, check: &mut Check) -> Res {
 
 /// A run in which `slow` works so long on each request; its id.
 fn handicapped(bench: &Bench, slow_us: u32) -> Res<String> {
-    let mut run = bench.iolens(&format!(
+    let mut run = bench.iolens(format!(
         "run server --models epoll_lt --connections 1 --keep-alive yes --load closed --network \
          loopback --budget 4m --progress none --json --service burn:{WORK_US}"
     ));

@@ -26,11 +26,7 @@ pub fn check(bench: &Bench, check: &mut Check) -> Res {
     let run = "run write --engines write,uring_fixed --baseline write --block-sizes 256KiB \
                --threads 1 --target new --quick --passes 5 --json";
     let json = bench.json(run)?;
-    let shown = |id: &str| {
-        let rows = json.rows_where("primitive", id);
-        let row = rows.into_iter().find(|row| row["role"] != "self_check");
-        row.ok_or_else(|| format!("`run write` has no {id}"))?.need("cpu_ns_per_byte")
-    };
+    let shown = |id: &str| json.own_row(id)?.need("cpu_ns_per_byte");
     let dearer = shown("uring_fixed")? / shown("write")?;
     let whole = whole(bench, "uring_fixed")? / whole(bench, "write")?;
     check.note("ns/B of write in the study", shown("write")?);
