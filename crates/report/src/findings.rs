@@ -524,19 +524,22 @@ mod tests {
     #[test]
     fn ties_and_open_questions_are_told_as_such() {
         let slower = (2, 0.5, 0.01, Verdict::Slower);
-        let same = |outcome: &Outcome, names: &[&str]| matches!(outcome, Outcome::Same { methods } if methods == names);
+        let same = |outcome: &Outcome, names: [&str; 2]| {
+            let Outcome::Same { methods } = outcome else { return false };
+            methods.len() == 2 && names.iter().all(|name| methods.iter().any(|own| own == name))
+        };
         let tie = answer_with([
             (1, 1.30, 0.005, Verdict::Faster),
             slower,
             (3, 1.301, 0.005, Verdict::Faster),
         ]);
-        assert!(same(&tie, &["sendmsg_iov", "send"]), "{tie:?}");
+        assert!(same(&tie, ["send", "sendmsg_iov"]), "{tie:?}");
         let even = answer_with([
             (1, 1.01, 0.01, Verdict::Equivalent),
             slower,
             (3, 0.9, 0.01, Verdict::Slower),
         ]);
-        assert!(same(&even, &["send", "send_staged"]), "{even:?}");
+        assert!(same(&even, ["send", "send_staged"]), "{even:?}");
         let open = answer_with([
             (1, 1.05, 0.2, Verdict::Inconclusive),
             slower,
