@@ -220,7 +220,7 @@ impl MultishotCounts {
 
 /// Declares a set of counts once: its fields, their names as columns and
 /// metrics have them, and the same values as an array in that order. Adding a
-/// counter is one line here, one in the table of metrics, and a migration.
+/// counter is one line here, and one in the table of metrics.
 macro_rules! counts {
     ($(#[$about:meta])* $set:ident { $($(#[$what:meta])* $name:ident,)+ }) => {
         $(#[$about])*

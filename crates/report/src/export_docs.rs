@@ -21,7 +21,7 @@ A test of `crates/report` compares this file with what is written, and makes it 
   cell with its contrast, of **phases** a phase of a search (`run server --slo`, `--knee`).
 - The runs of one export are of one study. **`host`**, the last column of every row, is the
   label of the machine that measured it: its host name, or what `iolens import --host` gave
-  it; null where an older build did not read that.
+  it; null where its name could not be read.
 - Columns are to be read by name: new ones may come, and one study has not those of
   another.
 - CSV is RFC 4180 with line feeds; an empty field is null: not measured, never 0. JSON has
@@ -43,17 +43,18 @@ A test of `crates/report` compares this file with what is written, and makes it 
 and `iolens import FILE` takes it into another database; what is exported from there is the
 same, byte for byte. It is lines of JSON, each an object:
 
-- **first** `{\"format\":\"iolens-run\",\"version\":1,\"schema\":N,\"run\":{…},\"run_end\":[…],
-  \"run_count\":[…]}`: the run, each of its ends, and the names of the counts that it has;
+- **first** `{\"format\":\"iolens-run\",\"version\":2,\"schema\":1,\"run\":{…},\"run_end\":[…],
+  \"shared\":[…],\"run_count\":[…]}`: the run, each of its ends, what its trials share (cells, and
+  what ends say of themselves), and the names of the counts that it has;
 - **for each trial** `{\"trial\":{…},\"arm\":[…],\"slice\":[…]}`, in the order in which they ran;
 - **for each phase of a search** `{\"search_phase\":{…}}`;
-- **for each sampled trial** `{\"profile\":{…},\"profile_end\":[…]}`;
+- **for each sampled trial** `{\"profile\":{…}}`;
 - **last** `{\"end\":{\"run\":ID,\"trial\":n,\"arm\":n,\"slice\":n,…}}`: how many there were of each.
   A file without it was cut off, and nothing of it is imported.
 
 `version` is that of these lines, raised when one changes its meaning or goes; `schema` that of
-the columns, which are those of the tables of a database (`crates/store/src/schema_*.sql`). A
-build reads both up to its own. A column that is NULL is left out. The numbers that a database
+the columns, which are those of the tables of a database (`crates/store/src/schema.sql`). A
+build reads its own of both. A column that is NULL is left out. The numbers that a database
 gives its rows are not in it, nor is where the run came from: the database that takes it says
 so anew. Lines of several runs may stand behind one another.
 ";

@@ -92,21 +92,20 @@ pub enum StoreError {
         /// The version of this build.
         supported: u32,
     },
-    /// An older iolens wrote the file, and it cannot be brought up to date.
+    /// A build from before the first release wrote the file.
     #[error(
-        "{} has schema version {found}, this build of iolens reads version {supported}, and \
-         cannot bring the file up to date: {why}",
+        "{} was written by an earlier build of iolens (schema {found}); this build reads schema \
+         {supported}\n  keep the build that wrote it to read it, and start a new file with \
+         --db FILE, or move this one away",
         path.display()
     )]
-    Older {
+    Earlier {
         /// The file.
         path: PathBuf,
-        /// The version of the file.
+        /// The version of the file, of another count than ours.
         found: u32,
         /// The version of this build.
         supported: u32,
-        /// Why not.
-        why: Box<StoreError>,
     },
     /// SQLite refused an operation.
     #[error("cannot {doing} in {}: {}{}", path.display(), said(source), advice(source))]

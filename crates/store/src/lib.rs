@@ -5,10 +5,10 @@
 //! - A trial is one transaction: it is there with all its arms and slices, or
 //!   not at all.
 //! - Counts are columns with their unit in the name, NULL where a count was
-//!   not taken; facts that are read only together are JSON.
-//! - A change of the plain data that old JSON does not deserialize into is a
-//!   change of the schema: it gets a migration in [`schema`].
-//!
+//!   not taken; facts that are read only together are JSON. Both follow from the
+//!   types of the model: a new axis or count needs nothing here.
+//! - A file of another schema is refused and left as it is. A change of the plain
+//!   data that stored JSON does not deserialize into is another schema.
 //! - Runs of other files come in whole, through a private copy, and say where they came from
 //!   ([`Store::import`]).
 //!
@@ -26,17 +26,16 @@
 
 mod copy;
 mod counted;
-mod ends;
 mod error;
+mod header;
 mod import;
 mod lines;
 mod open;
-mod profile;
 mod read;
 mod room;
 mod row;
 mod schema;
-mod search;
+mod shared;
 mod source;
 mod steps;
 mod tables;
@@ -44,12 +43,10 @@ mod trial;
 mod upkeep;
 mod write;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use counted::Named;
 pub use error::StoreError;
 pub use import::{Fate, Imported, Importing};
 pub use lines::{FORMAT, FORMAT_VERSION};
@@ -68,15 +65,12 @@ pub struct Store {
     path: PathBuf,
     /// Whether it is a copy that no other connection can open.
     is_private: bool,
-    /// Of the runs that were written to, by their keys.
-    named: BTreeMap<i64, Named>,
 }
 
 impl Store {
     /// A private copy of what stands at `path`.
     fn of(connection: Connection, steps: Steps, path: &Path) -> Store {
-        let (path, named) = (path.to_owned(), BTreeMap::new());
-        Store { connection, steps, path, is_private: true, named }
+        Store { connection, steps, path: path.to_owned(), is_private: true }
     }
 
     /// The connection, for an operation that begins.

@@ -1,9 +1,9 @@
 //! A whole run as lines of JSON, without loss: `iolens export RUN --format json --rows all`.
 //!
 //! - The first line names the format, its version and the schema, and has the run itself with
-//!   its ends and the names of its counts.
+//!   its ends, what its trials share and the names of its counts.
 //! - Then a line for each trial with its arms and slices, for each phase of a search, and for
-//!   each sampled trial with its ends.
+//!   each sampled trial.
 //! - The last line has how many there were of each: a file that lacks it was cut off.
 //!
 //! A row is an object with the columns of its table in the schema that the first line names,
@@ -26,11 +26,9 @@ use crate::tables::{Column, Group, OF_RUN, RUN, Schema, Table, push_object};
 /// What the first line calls itself.
 pub const FORMAT: &str = "iolens-run";
 
-/// The version of how lines are made. The columns in them are of the schema.
-pub const FORMAT_VERSION: u32 = 1;
-
-/// The first schema whose runs were written so.
-const SCHEMA_MIN: u32 = 16;
+/// The version of how lines are made. The columns in them are of the schema, whose versions
+/// began anew with this one.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The lines of a stored run, one after another.
 pub(crate) struct Lines<'a> {
@@ -145,36 +143,31 @@ fn tables() -> impl Iterator<Item = Table> {
     OF_RUN.into_iter().flat_map(Group::tables)
 }
 
-/// The first line, as far as it is the same in every version.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Head {
-    format: String,
-    version: u32,
-    /// The schema of the columns.
-    pub(crate) schema: u32,
-}
-
-impl Head {
-    /// Reads as much of a first line as says what follows.
-    ///
-    /// Errors: what it is instead, and what to do.
-    pub(crate) fn of(line: &str) -> Result<Head, String> {
-        let no_run = "it is no run that iolens has exported with --format json --rows all";
-        let head: Head = serde_json::from_str(line).map_err(|e| format!("{no_run}: {e}"))?;
-        if head.format != FORMAT {
-            return Err(no_run.to_owned());
-        }
-        let newer = |what: &str, found: u32, known: u32| {
+/// Whether what follows a first line can be read.
+///
+/// Errors: what it is instead, and what to do.
+pub(crate) fn check_head(line: &str) -> Result<(), String> {
+    /// What is the same in every version.
+    #[derive(Deserialize)]
+    struct Head {
+        format: String,
+        version: u32,
+        schema: u32,
+    }
+    let no_run = "it is no run that iolens has exported with --format json --rows all";
+    let head: Head = serde_json::from_str(line).map_err(|e| format!("{no_run}: {e}"))?;
+    if head.format != FORMAT {
+        return Err(no_run.to_owned());
+    }
+    let versions =
+        [("version", head.version, FORMAT_VERSION), ("schema", head.schema, SCHEMA_VERSION)];
+    match versions.into_iter().find(|(_, found, read)| found != read) {
+        None => Ok(()),
+        Some((what, found, read)) => {
+            let build = if found < read { "earlier build" } else { "newer iolens" };
             Err(format!(
-                "{what} is {found}, this build of iolens knows those up to {known}: use the \
-                 newer iolens that wrote it"
+                "its {what} is {found}, this build reads {read}: use the {build} that wrote it"
             ))
-        };
-        match (head.version, head.schema) {
-            (found, _) if found > FORMAT_VERSION => newer("its version", found, FORMAT_VERSION),
-            (_, found) if found > SCHEMA_VERSION => newer("its schema", found, SCHEMA_VERSION),
-            (0, _) | (_, 0..SCHEMA_MIN) => Err("there was no such version".to_owned()),
-            _ => Ok(head),
         }
     }
 }
@@ -222,7 +215,7 @@ impl<'a> Taken<'a> {
             return Err("the run has ended before it".to_owned());
         }
         let Some((run, _)) = self.run else {
-            Head::of(line)?;
+            check_head(line)?;
             for key in ["format", "version", "schema"] {
                 object.remove(key);
             }
@@ -260,10 +253,7 @@ impl<'a> Taken<'a> {
         let name = group.table.name;
         let row = object.remove(name).ok_or_else(|| format!("it has no `{name}`"))?;
         let number = self.insert(&group.table, of, row)?;
-        // An older schema lacks what a later one added.
-        let is_known = |part: &&Table| !self.schema.columns(part).is_empty();
-        let parts: Vec<Table> = group.parts.iter().filter(is_known).copied().collect();
-        for part in &parts {
+        for part in group.parts {
             let Some(rows) = object.remove(part.name) else {
                 return Err(format!("it has no `{}`", part.name));
             };

@@ -1,6 +1,5 @@
 //! Opening a file of results: ours or nobody's, never somebody else's.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -9,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
-use crate::schema::{self, APPLICATION_ID, SCHEMA_VERSION};
+use crate::schema::{self, APPLICATION_ID, EARLIER_ID, SCHEMA_VERSION};
 use crate::steps::{Steps, bytes_of};
 use crate::upkeep::{LOGS, beside};
 use crate::{Store, StoreError};
@@ -27,12 +26,12 @@ const HEADER_BYTES: usize = 100;
 
 impl Store {
     /// Opens the results at `path` for writing; makes the directory and the
-    /// file where there are none, and brings an older file up to date.
+    /// file where there are none.
     ///
     /// # Errors
     /// A directory that cannot be made, a file that is not ours
-    /// ([`StoreError::NotResults`]; it is not touched), a newer one
-    /// ([`StoreError::Newer`]), or what SQLite says.
+    /// ([`StoreError::NotResults`]) or of another schema ([`StoreError::Earlier`],
+    /// [`StoreError::Newer`]), which is not touched, or what SQLite says.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             let failed = |source| StoreError::Directory { path: directory.to_owned(), source };
@@ -47,19 +46,18 @@ impl Store {
         store.refuse_oddities()?;
         // The schema is made before the switch to WAL: the mark that says whose
         // file it is must be in the file itself, not in a log beside it.
-        let found = schema::migrate(&mut store.connection)
+        let found = schema::prepare(&mut store.connection)
             .map_err(|e| StoreError::sqlite("prepare the tables", path, e))?;
-        refuse_newer(path, found.unwrap_or(SCHEMA_VERSION))?;
+        refuse_version(path, found)?;
         store.enter_wal()?;
         Ok(store)
     }
 
     /// Opens the results at `path` for reading, also while a run writes them.
-    /// An older file is brought up to date first.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`StoreError::Missing`] where there is no file, [`StoreError::Empty`]
-    /// where nothing is in it, and [`StoreError::Older`] for an older one that may not be written.
+    /// As [`Store::open`]; [`StoreError::Missing`] where there is no file, and
+    /// [`StoreError::Empty`] where nothing is in it.
     pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
         match identify(path)? {
             Identity::Nothing => return Err(StoreError::Missing { path: path.to_owned() }),
@@ -70,18 +68,8 @@ impl Store {
         store.refuse_oddities()?;
         let found = schema::version(&store.connection)
             .map_err(|e| StoreError::sqlite("read the schema version", path, e))?;
-        refuse_newer(path, found)?;
-        if found == SCHEMA_VERSION {
-            return Ok(store);
-        }
-        drop(store);
-        match Store::open(path) {
-            Ok(_) => connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY),
-            Err(why) => {
-                let (path, supported) = (path.to_owned(), SCHEMA_VERSION);
-                Err(StoreError::Older { path, found, supported, why: Box::new(why) })
-            }
-        }
+        refuse_version(path, found)?;
+        Ok(store)
     }
 
     /// SQLite opens a file that may not be written for reading, without a word:
@@ -161,14 +149,17 @@ fn identify(path: &Path) -> Result<Identity, StoreError> {
     if header.len() < HEADER_BYTES || !header.starts_with(MAGIC) {
         return refused("it is not an SQLite database");
     }
-    let application_id = big_endian(&header, APPLICATION_ID_AT);
-    if application_id != APPLICATION_ID {
-        return refused(&format!(
-            "it is an SQLite database of another program (application_id {application_id:#010x})"
-        ));
+    let found = big_endian(&header, USER_VERSION_AT);
+    match big_endian(&header, APPLICATION_ID_AT) {
+        APPLICATION_ID => refuse_version(path, found).map(|()| Identity::Ours),
+        EARLIER_ID => {
+            let (path, supported) = (path.to_owned(), SCHEMA_VERSION);
+            Err(StoreError::Earlier { path, found, supported })
+        }
+        other => refused(&format!(
+            "it is an SQLite database of another program (application_id {other:#010x})"
+        )),
     }
-    refuse_newer(path, big_endian(&header, USER_VERSION_AT))?;
-    Ok(Identity::Ours)
 }
 
 /// SQLite opens what it finds beside a database as its logs: it would follow a link, wait for
@@ -231,11 +222,17 @@ fn big_endian(header: &[u8], at: usize) -> u32 {
     header[at..at + 4].iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
 
-pub(crate) fn refuse_newer(path: &Path, found: u32) -> Result<(), StoreError> {
-    if found <= SCHEMA_VERSION {
-        return Ok(());
+/// Refuses every schema but that of this build.
+pub(crate) fn refuse_version(path: &Path, found: u32) -> Result<(), StoreError> {
+    let path = path.to_owned();
+    match found {
+        SCHEMA_VERSION => Ok(()),
+        0 => {
+            let found = "its schema version is 0, which no iolens writes".to_owned();
+            Err(StoreError::NotResults { path, found })
+        }
+        _ => Err(StoreError::Newer { path, found, supported: SCHEMA_VERSION }),
     }
-    Err(StoreError::Newer { path: path.to_owned(), found, supported: SCHEMA_VERSION })
 }
 
 fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
@@ -248,8 +245,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
     connection.busy_timeout(BUSY_LIMIT).map_err(failed)?;
     connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
-    let (path, named) = (path.to_owned(), BTreeMap::new());
-    Ok(Store { connection, steps, path, is_private: false, named })
+    Ok(Store { connection, steps, path: path.to_owned(), is_private: false })
 }
 
 #[cfg(test)]

@@ -5,17 +5,20 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use iolens_model::host::HostFacts;
 use iolens_model::origin::Origin;
 use iolens_model::outcome::TrialOutcome;
+use iolens_model::profile::ProfileTrial;
 use iolens_model::run::{Run, RunEnd, RunHeader};
+use iolens_model::search::SearchPhase;
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
+use crate::header::{self, HEADER};
 use crate::lines::said;
 use crate::trial::{Stretch, Trials};
-use crate::{Store, StoreError, profile, row, search};
+use crate::{Store, StoreError, row};
 
 /// One line of the list of runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +29,7 @@ pub struct RunSummary {
     pub name: Option<String>,
     /// Start, nanoseconds since 1970 (UTC).
     pub started_unix_ns: u64,
-    /// The run whose crossovers it looks at anew; null for a run that stands for itself.
+    /// The run whose crossovers it looks at anew; `None` for a run that stands for itself.
     pub confirms: Option<String>,
     /// Version and commit of the iolens that ran it.
     pub build: String,
@@ -38,7 +41,7 @@ pub struct RunSummary {
     pub trials: u64,
     /// How it ended; null while it runs, or if it was killed.
     pub end: Option<RunEnd>,
-    /// The label of the machine that measured it; null where a build did not read that.
+    /// The label of the machine that measured it; `None` where its name could not be read.
     pub host: Option<String>,
     /// Where it came from; null for a run that was measured into this file.
     pub origin: Option<Origin>,
@@ -64,17 +67,14 @@ impl Store {
     /// What SQLite says.
     pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.snapshot("list the runs", |connection| {
-            let sql = "SELECT run.run, id, name, confirms, started_unix_ns, build, study, \
-                       host_json, origin.host, origin.path, origin.imported_unix_ns, \
-                       (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
-                       (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) \
-                       AS phases, \
-                       (SELECT count(*) FROM (SELECT DISTINCT topology, mode, working_set, \
-                       fields, iovec, receiver, ip, mtu_bytes, socket_buffer, receive_size, \
-                       reap_batch, uring_depth, uring_batch, threads, message_bytes, cell_json FROM trial \
-                       WHERE trial.run = run.run)) AS cells \
-                       FROM run LEFT JOIN origin USING (run) ORDER BY run.run";
-            let mut statement = connection.prepare_cached(sql)?;
+            let sql = format!(
+                "SELECT {HEADER}, study, \
+                 (SELECT count(*) FROM trial WHERE trial.run = run.run) AS trials, \
+                 (SELECT count(*) FROM search_phase AS phase WHERE phase.run = run.run) AS phases, \
+                 (SELECT count(DISTINCT cell) FROM trial WHERE trial.run = run.run) AS cells \
+                 FROM run LEFT JOIN origin USING (run) ORDER BY run.run"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
             let summaries = statement.query_map([], |row| {
                 Ok(summary(connection, row).unwrap_or_else(|why| damaged(row, why)))
             })?;
@@ -104,8 +104,8 @@ impl Store {
             );
             let mut statement = connection.prepare_cached(&sql)?;
             let known = |row: &Row<'_>| -> rusqlite::Result<RunHeader> {
-                let end = end_of(connection, row.get("run")?, row.get("stored")?)?;
-                Ok(RunHeader { end, ..header(row)? })
+                let end = header::end(connection, row.get("run")?, row.get("stored")?)?;
+                Ok(RunHeader { end, ..header::of(row)? })
             };
             let headers = statement.query_map([], |row| Ok(known(row).ok()))?;
             headers.filter_map(Result::transpose).collect()
@@ -114,8 +114,8 @@ impl Store {
 
     /// The id of the run that is meant by an id, a unique beginning of one, a
     /// name that one run alone has, or `last`: the run that began last of those that were
-    /// measured into this file and stand for themselves. Ids go before names, which in older
-    /// files may look like one.
+    /// measured into this file and stand for themselves. Ids go before names, which in a file of
+    /// somebody else may look like one.
     ///
     /// # Errors
     /// [`StoreError::NoRuns`], [`StoreError::NoOwnRuns`], [`StoreError::NoSuchRun`] or
@@ -200,14 +200,13 @@ impl Store {
             let read = |connection: &Connection, stretch: &Stretch| {
                 let mut folded = F::default();
                 let see = |trial: &TrialOutcome| fold(&mut folded, &header, trial);
-                let seen = stretch.each(connection, &header.plan, see)?;
+                let seen = stretch.each(connection, see)?;
                 Ok((folded, seen))
             };
             let other = (!self.is_private).then_some(&*self.path);
             let folded = in_stretches(connection, other, &trials, read)?;
-            let profiles = profile::all(connection, key, &header.plan)?;
-            let searches = search::all(connection, key)?;
-            header.end = end_of(connection, key, trials.count + searches.len() as u64)?;
+            let (profiles, searches) = (profiles(connection, key)?, searches(connection, key)?);
+            header.end = header::end(connection, key, trials.count + searches.len() as u64)?;
             Ok(Some((Run { header, trials: Vec::new(), profiles, searches }, folded)))
         })?;
         found.ok_or_else(|| self.no_such_run(run_id))
@@ -242,7 +241,7 @@ impl Store {
             let sql = "SELECT (SELECT count(*) FROM trial WHERE run = ?1) + \
                        (SELECT count(*) FROM search_phase WHERE run = ?1)";
             let stored = connection.query_row(sql, [key], |row| row.get(0))?;
-            Ok(Some(RunHeader { end: end_of(connection, key, stored)?, ..header }))
+            Ok(Some(RunHeader { end: header::end(connection, key, stored)?, ..header }))
         })?;
         found.ok_or_else(|| self.no_such_run(run_id))
     }
@@ -270,11 +269,27 @@ impl Store {
     }
 }
 
-/// The columns of a header.
-const HEADER: &str = "run, id, name, started_unix_ns, build, command_json, plan_json, \
-                      primitives_json, receivers_json, host_json, calibration_json, calls_json, \
-                      engines_json, file_json, confirms, far_json, origin.host, origin.path, \
-                      origin.imported_unix_ns";
+/// The sampled trials of a run, in the order in which they ran.
+pub(crate) fn profiles(connection: &Connection, run: i64) -> rusqlite::Result<Vec<ProfileTrial>> {
+    all(connection, "SELECT profile_json FROM profile WHERE run = ? ORDER BY profile", run)
+}
+
+/// The phases of the searches of a run, in the order in which they ran.
+pub(crate) fn searches(connection: &Connection, run: i64) -> rusqlite::Result<Vec<SearchPhase>> {
+    let sql = "SELECT search_phase_json FROM search_phase WHERE run = ? ORDER BY search_phase";
+    all(connection, sql, run)
+}
+
+/// What is JSON in the one column of a statement.
+fn all<T: DeserializeOwned>(
+    connection: &Connection,
+    sql: &str,
+    run: i64,
+) -> rusqlite::Result<Vec<T>> {
+    let mut statement = connection.prepare_cached(sql)?;
+    let all = statement.query_map([run], |row| row::get_json(row, 0))?;
+    all.collect()
+}
 
 /// What was read of stretches: which one, what came of it, and how many trials it had.
 type Taken<F> = Vec<(usize, (F, u64))>;
@@ -331,7 +346,7 @@ pub fn is_id(text: &str) -> bool {
 /// Why a run with any other id is damaged.
 pub(crate) const NO_ID: &str = "its id is not one: eight hexadecimal digits";
 
-fn id_of(row: &Row<'_>) -> rusqlite::Result<String> {
+pub(crate) fn id_of(row: &Row<'_>) -> rusqlite::Result<String> {
     let id = text_of(row.get_ref("id")?);
     match is_id(&id) {
         true => Ok(id),
@@ -400,10 +415,10 @@ fn damaged(row: &Row<'_>, why: rusqlite::Error) -> RunSummary {
 
 fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummary> {
     let trials = row.get("trials")?;
-    let origin = origin(row)?;
+    let origin = header::origin(row)?;
     let host = match &origin {
         Some(origin) => Some(origin.host.clone()),
-        None => row::get_json::<HostFacts>(row, "host_json")?.name().map(str::to_owned),
+        None => header::host(row)?,
     };
     Ok(RunSummary {
         host,
@@ -417,7 +432,7 @@ fn summary(connection: &Connection, row: &Row<'_>) -> rusqlite::Result<RunSummar
         study: row.get("study")?,
         cells: row.get("cells")?,
         trials,
-        end: end_of(connection, row.get("run")?, trials + row.get::<_, u64>("phases")?)?,
+        end: header::end(connection, row.get("run")?, trials + row.get::<_, u64>("phases")?)?,
     })
 }
 
@@ -429,50 +444,5 @@ fn key_and_header(
     let Some(key) = key_of(connection, run_id)? else { return Ok(None) };
     let sql = format!("SELECT {HEADER} FROM run LEFT JOIN origin USING (run) WHERE run.run = ?");
     let mut statement = connection.prepare_cached(&sql)?;
-    statement.query_row([key], |row| Ok((key, header(row)?))).optional()
-}
-
-fn header(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
-    Ok(RunHeader {
-        id: id_of(row)?,
-        name: row.get("name")?,
-        started_unix_ns: row.get("started_unix_ns")?,
-        build: row.get("build")?,
-        confirms: row.get("confirms")?,
-        command: row::get_json(row, "command_json")?,
-        plan: row::get_json(row, "plan_json")?,
-        primitives: row::get_json(row, "primitives_json")?,
-        receivers: row::get_json_or_null(row, "receivers_json")?.unwrap_or_default(),
-        calls: row::get_json_or_null(row, "calls_json")?.unwrap_or_default(),
-        engines: row::get_json_or_null(row, "engines_json")?.unwrap_or_default(),
-        file: row::get_json_or_null(row, "file_json")?,
-        far: row::get_json_or_null(row, "far_json")?,
-        host: row::get_json(row, "host_json")?,
-        calibration: row::get_json(row, "calibration_json")?,
-        end: None,
-        origin: origin(row)?,
-    })
-}
-
-/// Where a run came from, of its columns there.
-fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Origin>> {
-    let Some(host) = row.get("host")? else { return Ok(None) };
-    let (path, imported_unix_ns) = (row.get("path")?, row.get("imported_unix_ns")?);
-    Ok(Some(Origin { host, path, imported_unix_ns }))
-}
-
-/// The latest end of a run, unless trials or phases of searches came after it; `stored` is
-/// how many there are.
-fn end_of(connection: &Connection, run: i64, stored: u64) -> rusqlite::Result<Option<RunEnd>> {
-    let sql = "SELECT trials, finished_unix_ns, stopped_by, unmet_json FROM run_end \
-               WHERE run = ? ORDER BY run_end DESC LIMIT 1";
-    let end = connection.prepare_cached(sql)?.query_row([run], |row| {
-        let end = RunEnd {
-            finished_unix_ns: row.get("finished_unix_ns")?,
-            stopped_by: row::get_word(row, "stopped_by")?,
-            unmet: row::get_json(row, "unmet_json")?,
-        };
-        Ok((row.get::<_, u64>("trials")?, end))
-    });
-    Ok(end.optional()?.filter(|(counted, _)| *counted == stored).map(|(_, end)| end))
+    statement.query_row([key], |row| Ok((key, header::of(row)?))).optional()
 }

@@ -22,16 +22,6 @@ where
     })
 }
 
-/// A number that is one: SQLite would make NULL, "unknown", of NaN.
-pub(crate) fn real(what: &'static str, value: Option<f64>) -> Result<Option<f64>, StoreError> {
-    match value {
-        Some(number) if !number.is_finite() => {
-            Err(StoreError::NotStorable { what, why: format!("{number} is not a finite number") })
-        }
-        other => Ok(other),
-    }
-}
-
 /// A value as JSON that is read back once before it is trusted.
 pub(crate) fn json<T>(what: &'static str, value: &T) -> Result<String, StoreError>
 where
@@ -65,14 +55,6 @@ pub(crate) fn get_word<T: DeserializeOwned>(
     value(row, column, word_of)
 }
 
-/// A column that holds such a word or nothing.
-pub(crate) fn get_word_or_null<T: DeserializeOwned>(
-    row: &Row<'_>,
-    column: impl RowIndex,
-) -> rusqlite::Result<Option<T>> {
-    value_or_null(row, column, word_of)
-}
-
 fn word_of<T: DeserializeOwned>(value: ValueRef<'_>) -> Result<T, String> {
     let word = value.as_str().map_err(|e| e.to_string())?;
     let word: StrDeserializer<'_, serde::de::value::Error> = word.into_deserializer();
@@ -85,14 +67,6 @@ pub(crate) fn get_json<T: DeserializeOwned>(
     column: impl RowIndex,
 ) -> rusqlite::Result<T> {
     value(row, column, json_of)
-}
-
-/// A column that holds JSON or nothing.
-pub(crate) fn get_json_or_null<T: DeserializeOwned>(
-    row: &Row<'_>,
-    column: impl RowIndex,
-) -> rusqlite::Result<Option<T>> {
-    value_or_null(row, column, json_of)
 }
 
 fn json_of<T: DeserializeOwned>(value: ValueRef<'_>) -> Result<T, String> {
@@ -108,19 +82,6 @@ fn value<T>(
 ) -> rusqlite::Result<T> {
     let at = column.idx(row.as_ref())?;
     read(row.get_ref(at)?).map_err(|e| unreadable(row, at, e))
-}
-
-/// The same of a column that may hold nothing.
-fn value_or_null<T>(
-    row: &Row<'_>,
-    column: impl RowIndex,
-    read: fn(ValueRef<'_>) -> Result<T, String>,
-) -> rusqlite::Result<Option<T>> {
-    let at = column.idx(row.as_ref())?;
-    match row.get_ref(at)? {
-        ValueRef::Null => Ok(None),
-        _ => value(row, at, read).map(Some),
-    }
 }
 
 /// The error of a column that does not hold what it should.

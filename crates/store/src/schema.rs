@@ -1,88 +1,58 @@
-//! What marks a file as ours, and how an older one becomes a current one.
+//! What marks a file as ours, and its tables.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
-/// `application_id` of our files: "ioLn" in ASCII.
-pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"ioLn");
+use crate::counted;
+
+/// `application_id` of our files: "iolr" in ASCII.
+pub const APPLICATION_ID: u32 = u32::from_be_bytes(*b"iolr");
+
+/// That of files of builds before the first release, which had another count of versions.
+pub(crate) const EARLIER_ID: u32 = u32::from_be_bytes(*b"ioLn");
 
 /// The schema this build reads and writes (`user_version`).
-pub const SCHEMA_VERSION: u32 = 17;
+pub const SCHEMA_VERSION: u32 = 1;
 
-/// Step i takes version i to version i + 1; version 0 is an empty file.
-const MIGRATIONS: [&str; SCHEMA_VERSION as usize] = [
-    include_str!("schema_1.sql"),
-    include_str!("schema_2.sql"),
-    include_str!("schema_3.sql"),
-    include_str!("schema_4.sql"),
-    include_str!("schema_5.sql"),
-    include_str!("schema_6.sql"),
-    include_str!("schema_7.sql"),
-    include_str!("schema_8.sql"),
-    include_str!("schema_9.sql"),
-    include_str!("schema_10.sql"),
-    include_str!("schema_11.sql"),
-    include_str!("schema_12.sql"),
-    include_str!("schema_13.sql"),
-    include_str!("schema_14.sql"),
-    include_str!("schema_15.sql"),
-    include_str!("schema_16.sql"),
-    include_str!("schema_17.sql"),
-];
+const TABLES: &str = include_str!("schema.sql");
 
-/// Brings the file to [`SCHEMA_VERSION`] in one transaction: another process
-/// sees the old version or the new one. Returns the version found if it is
-/// newer, and then changes nothing.
-pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<Option<u32>> {
-    if version(connection)? == SCHEMA_VERSION {
-        return Ok(None);
+/// Stands in it for the columns that follow from the counts of the model.
+const COUNTS: &str = "/* tx_ and rx_ of each count */";
+
+/// Makes the tables in an empty file, and columns for counts that a file lacks because the build
+/// that made it did not know them. In one transaction: another process sees all or nothing.
+/// Returns the version of the file; of another one than ours it changes nothing.
+pub(crate) fn prepare(connection: &mut Connection) -> rusqlite::Result<u32> {
+    if version(connection)? == SCHEMA_VERSION && counted::missing(connection)?.is_empty() {
+        return Ok(SCHEMA_VERSION);
     }
-    // A table is made anew by dropping the old one, which would take along the
-    // rows that refer to it. Inside a transaction this pragma does nothing:
-    // <https://www.sqlite.org/lang_altertable.html#otheralter>
-    connection.pragma_update(None, "foreign_keys", false)?;
-    let found = migrate_unchecked(connection);
-    connection.pragma_update(None, "foreign_keys", true)?;
-    found
-}
-
-fn migrate_unchecked(connection: &mut Connection) -> rusqlite::Result<Option<u32>> {
-    // Immediate: of two processes that both see version 0, one waits here and
-    // then finds nothing left to do.
+    // Immediate: of two processes that both find an empty file, one waits here and then finds
+    // nothing left to do.
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let found = version(&transaction)?;
-    if found > SCHEMA_VERSION {
-        return Ok(Some(found));
+    match version(&transaction)? {
+        0 => create(&transaction)?,
+        SCHEMA_VERSION => {
+            for column in counted::missing(&transaction)? {
+                let sql = format!("ALTER TABLE slice ADD COLUMN {column} INTEGER");
+                transaction.execute_batch(&sql)?;
+            }
+        }
+        newer => return Ok(newer),
     }
-    for step in &MIGRATIONS[found as usize..] {
-        transaction.execute_batch(step)?;
-    }
-    refuse_dangling(&transaction)?;
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
     transaction.commit()?;
-    Ok(None)
+    Ok(SCHEMA_VERSION)
 }
 
-/// Makes the tables of an earlier version, or of this one, in a file that is empty.
-pub(crate) fn create(connection: &Connection, version: u32) -> rusqlite::Result<()> {
-    for step in &MIGRATIONS[..version.min(SCHEMA_VERSION) as usize] {
-        connection.execute_batch(step)?;
-    }
-    connection.pragma_update(None, "user_version", version)
-}
-
-/// Every row must still find the one that it refers to.
-fn refuse_dangling(connection: &Connection) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare("PRAGMA foreign_key_check")?;
-    if statement.exists([])? {
-        let error = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
-        return Err(rusqlite::Error::SqliteFailure(error, None));
-    }
-    Ok(())
+/// Makes the tables in a file that is empty, and marks it.
+pub(crate) fn create(connection: &Connection) -> rusqlite::Result<()> {
+    let counts: String =
+        counted::names().iter().map(|column| format!("{column} INTEGER,\n")).collect();
+    connection.execute_batch(&TABLES.replace(COUNTS, &counts))?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", SCHEMA_VERSION)
 }
 
 /// What a file defines besides tables and indexes of their columns, which is all that a file of
-/// ours has; null where there is nothing. A view or a trigger runs when somebody reads or
+/// ours has; `None` where there is nothing. A view or a trigger runs when somebody reads or
 /// writes, for as long as it likes.
 pub(crate) fn oddity(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let defined = "SELECT 'it defines a ' || type || ', which no iolens does' FROM sqlite_schema \

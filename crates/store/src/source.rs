@@ -1,9 +1,8 @@
 //! What is imported, read whole into a private file before anything is written elsewhere.
 //!
 //! The private file is a temporary one of SQLite: it has no name, and goes with the process
-//! however that ends. In it an older file is brought up to date, and lines of JSON become
-//! tables, so that all that is imported is copied in one and the same way. The file of the
-//! user is never opened to be written:
+//! however that ends. In it lines of JSON become tables, so that all that is imported is copied in
+//! one and the same way. The file of the user is never opened to be written:
 //!
 //! - where no log lies beside it nobody writes it, and it is read as a file that does not
 //!   change (`immutable`), which leaves nothing beside it; that it has not changed is checked;
@@ -23,15 +22,15 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::copy::{self, Copy};
-use crate::lines::{Head, Taken, said};
-use crate::open::{BUSY_LIMIT, Kind, is_ours, kind};
-use crate::read::{NO_ID, is_id};
-use crate::schema::{self, SCHEMA_VERSION};
+use crate::lines::{self, Taken, said};
+use crate::open::{BUSY_LIMIT, Kind, is_ours, kind, refuse_version};
+use crate::read::{NO_ID, is_id, profiles, searches};
+use crate::schema;
 use crate::steps::{Steps, bytes_of};
 use crate::tables::Schema;
 use crate::trial::Trials;
 use crate::upkeep::{beside, escaped};
-use crate::{Store, StoreError, profile, search};
+use crate::{Store, StoreError};
 
 /// How often a file is read anew that has changed meanwhile.
 const TRIES: usize = 5;
@@ -46,12 +45,11 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a database of iolens, of this or an earlier version, or runs that were exported
-    /// whole. Neither the file nor its directory is changed.
+    /// Reads a database of iolens, or runs that were exported whole. Neither the file nor its directory is changed.
     ///
     /// # Errors
     /// [`StoreError::NotImported`] for what is neither, is cut off or cannot be read, with the
-    /// line of a text; [`StoreError::Newer`]; or what the system or SQLite says.
+    /// line of a text; [`StoreError::Earlier`], [`StoreError::Newer`]; or what the system or SQLite says.
     pub fn open(path: &Path) -> Result<Source, StoreError> {
         match kind(path)? {
             Kind::Nothing => Err(refused(path, None, "there is no such file")),
@@ -60,7 +58,7 @@ impl Source {
         }
     }
 
-    /// Reads a database into a private file, and brings that up to date.
+    /// Reads a database into a private file.
     fn of_database(path: &Path) -> Result<Source, StoreError> {
         is_ours(path)?;
         copy::remove_abandoned(&std::env::temp_dir());
@@ -79,8 +77,7 @@ impl Source {
             if let Some(odd) = schema::oddity(&private).map_err(failed)? {
                 return Err(refused(path, None, &odd));
             }
-            let found = schema::migrate(&mut private).map_err(failed)?;
-            crate::open::refuse_newer(path, found.unwrap_or(SCHEMA_VERSION))?;
+            refuse_version(path, schema::prepare(&mut private).map_err(failed)?)?;
             refuse_other_tables(path, &private)?;
             private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
             return Ok(Source { store: Store::of(private, steps, path) });
@@ -102,25 +99,17 @@ impl Source {
         let failed = |source| StoreError::sqlite("prepare the tables", path, source);
         let mut lines = Numbered { text: BufReader::new(text), path, number: 0 };
         let Some(first) = lines.next()? else { return Err(refused(path, None, "it is empty")) };
-        let head = Head::of(&first).map_err(|why| refused(path, Some(1), &why))?;
-        let mut private = private(path)?;
-        schema::create(&private, head.schema).map_err(failed)?;
-        private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
-        let begun = private.unchecked_transaction().map_err(failed)?;
+        let store = Store::nowhere(path)?;
+        let begun = store.connection.unchecked_transaction().map_err(failed)?;
         let (mut next, mut begins) = (Some(first), BTreeMap::new());
         while let Some(first) = next {
-            let of_run = Head::of(&first).map_err(|why| lines.refused(&why))?;
-            if of_run.schema != head.schema {
-                return Err(lines.refused("it is of another schema than the runs before it"));
-            }
+            lines::check_head(&first).map_err(|why| lines.refused(&why))?;
             let begin = lines.number;
             let run = one_run(&begun, first, &mut lines)?;
             begins.insert(run, begin);
             next = lines.next()?;
         }
         begun.commit().map_err(failed)?;
-        schema::migrate(&mut private).map_err(failed)?;
-        let store = Store::of(private, Steps::default(), path);
         for (id, begin) in begins {
             store.readable(&id).map_err(|unfit| unfit.of_lines(path, begin))?;
         }
@@ -148,7 +137,7 @@ impl Store {
     pub fn nowhere(path: &Path) -> Result<Store, StoreError> {
         let failed = |source| StoreError::sqlite("prepare the tables", path, source);
         let private = private(path)?;
-        schema::create(&private, SCHEMA_VERSION).map_err(failed)?;
+        schema::create(&private).map_err(failed)?;
         private.pragma_update(None, "foreign_keys", true).map_err(failed)?;
         Ok(Store::of(private, Steps::default(), path))
     }
@@ -307,11 +296,11 @@ impl Store {
         if !is_id(id) {
             return Err(unfit(0, NO_ID.to_owned()));
         }
-        let header = self.header_with_end(id).map_err(|e| unfit(0, reason(e)))?;
+        self.header_with_end(id).map_err(|e| unfit(0, reason(e)))?;
         let key = self.run_key(id).map_err(|e| unfit(0, reason(e)))?;
         let (mut seen, mut odd) = (0, false);
         let read = Trials::of(self.connection(), key).and_then(|trials| {
-            trials.each(self.connection(), &header.plan, |trial| {
+            trials.each(self.connection(), |trial| {
                 seen += 1;
                 let arms = trial.arms.len();
                 odd |= trial.slices.iter().any(|slice| slice.arm >= arms);
@@ -321,9 +310,9 @@ impl Store {
         if odd {
             return Err(unfit(seen, "a trial has slices of an arm that it has not".to_owned()));
         }
-        let phases = search::all(self.connection(), key).map(|_| ());
+        let phases = searches(self.connection(), key).map(|_| ());
         phases.map_err(|e| unfit(seen + 1, said(e)))?;
-        let profiles = profile::all(self.connection(), key, &header.plan).map(|_| ());
+        let profiles = profiles(self.connection(), key).map(|_| ());
         profiles.map_err(|e| unfit(seen + 1, said(e)))
     }
 }

@@ -18,7 +18,7 @@ const EVERY: u16 = 10_000;
 const ANY: u64 = 1_000_000;
 
 /// Steps that it may take besides, for each byte of the file. An import, which reads all of it
-/// several times, takes less than one (see the tests), and bringing an old file up to date a few.
+/// several times, takes less than one (see the tests).
 const PER_BYTE: u64 = 20;
 
 /// Steps that were taken since an operation began.

@@ -1,43 +1,62 @@
 //! Reading trials: each with its arms and slices, as it was appended.
 
 use std::cmp::Ordering;
+use std::mem::take;
 
-use iolens_model::arm::{Arm, ArmOutcome};
-use iolens_model::cell::{Cell, NetSetting, Setting};
-use iolens_model::outcome::{SliceOutcome, TrialOutcome};
-use iolens_model::plan::Plan;
-use iolens_model::tuning::Tuning;
-use iolens_model::units::Bytes;
+use iolens_model::arm::ArmOutcome;
+use iolens_model::cell::Cell;
+use iolens_model::outcome::{EndFacts, Environment, SliceOutcome, Status, TrialOutcome};
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
 use rusqlite::{Connection, Row, Rows};
+use serde::{Deserialize, Serialize};
 
 use crate::counted::Columns;
-use crate::ends::End;
 use crate::row;
+use crate::shared::{Own, Shared};
 
-/// Columns of a trial and of an arm, in the order in which they are read. By number: a name
-/// is looked for among all of them, for each value of each row.
-const TRIAL: &str = "trial, pass, position, isolated, started_unix_ns, duration_ns, status, \
-                     reason, environment_json, tx_facts, tx_own_json, rx_facts, rx_own_json, \
-                     far_environment_json, cell_json, topology, mode, working_set, fields, \
-                     iovec, receiver, threads, message_bytes, ip, mtu_bytes, socket_buffer, \
-                     receive_size, reap_batch, uring_depth, uring_batch";
-const ARM: &str = "label, primitive, role, status, reason, copies_sender, copies_end_to_end, \
-                   latency_json, server_json, trial";
+/// What a trial shares with no other, and has no table of its own.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Rest {
+    pass: u32,
+    position: u32,
+    isolated: bool,
+    started_unix_ns: u64,
+    duration_ns: u64,
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    environment: Environment,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    far_environment: Option<Environment>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tx: Option<Own>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rx: Option<Own>,
+}
 
-/// Where those of its ends, and of its cell, begin.
-const TX: usize = 9;
-const RX: usize = 11;
-const FAR_ENVIRONMENT: usize = 13;
-const CELL: usize = 14;
-
-/// Where the key of the trial stands among the columns of an arm.
-const TRIAL_OF_ARM: usize = 9;
+impl Rest {
+    /// Of a trial, and what its ends said in it alone.
+    pub(crate) fn of(trial: &TrialOutcome, [tx, rx]: [Option<Own>; 2]) -> Rest {
+        Rest {
+            pass: trial.pass,
+            position: trial.position,
+            isolated: trial.isolated,
+            started_unix_ns: trial.started_unix_ns,
+            duration_ns: trial.duration_ns,
+            status: trial.status,
+            reason: trial.reason.clone(),
+            environment: trial.environment.clone(),
+            far_environment: trial.far_environment.clone(),
+            tx,
+            rx,
+        }
+    }
+}
 
 /// Trials of a run that were appended one after another.
 pub(crate) struct Trials {
     run: i64,
-    /// Keys of the first and of the last; null where there are none.
+    /// Keys of the first and of the last; `None` where there are none.
     keys: Option<(i64, i64)>,
     /// How many there are.
     pub(crate) count: u64,
@@ -86,11 +105,10 @@ impl Trials {
     pub(crate) fn each(
         &self,
         connection: &Connection,
-        plan: &Plan,
         see: impl FnMut(&TrialOutcome),
     ) -> rusqlite::Result<u64> {
         let Some((first, last)) = self.keys else { return Ok(0) };
-        Stretch { run: self.run, first, last }.each(connection, plan, see)
+        Stretch { run: self.run, first, last }.each(connection, see)
     }
 }
 
@@ -104,13 +122,13 @@ impl Stretch {
     pub(crate) fn each(
         &self,
         connection: &Connection,
-        plan: &Plan,
         mut see: impl FnMut(&TrialOutcome),
     ) -> rusqlite::Result<u64> {
         let (first, last) = (self.first, self.last);
-        let sql = format!("SELECT {ARM} FROM arm WHERE trial BETWEEN ? AND ? ORDER BY trial, arm");
-        let mut of_arms = connection.prepare_cached(&sql)?;
-        let mut of_arms = Parts::of(of_arms.query([first, last])?, TRIAL_OF_ARM)?;
+        let mut of_arms = connection.prepare_cached(
+            "SELECT arm_json, trial FROM arm WHERE trial BETWEEN ? AND ? ORDER BY trial, arm",
+        )?;
+        let mut of_arms = Parts::of(of_arms.query([first, last])?, 1)?;
         let columns = Columns::of(connection, self.run)?;
         let sql = format!(
             "SELECT {}, trial FROM slice WHERE trial BETWEEN ? AND ? ORDER BY trial, seq",
@@ -118,29 +136,93 @@ impl Stretch {
         );
         let mut of_slices = connection.prepare_cached(&sql)?;
         let mut of_slices = Parts::of(of_slices.query([first, last])?, columns.len())?;
-        let slice = |row: &Row<'_>| slice(row, &columns);
-        let sql = format!(
-            "SELECT {TRIAL} FROM trial NOT INDEXED WHERE trial BETWEEN ? AND ? AND run = ? \
-             ORDER BY trial"
-        );
-        let mut statement = connection.prepare_cached(&sql)?;
+        let mut statement = connection.prepare_cached(
+            "SELECT trial, cell, tx, rx, trial_json FROM trial NOT INDEXED \
+             WHERE trial BETWEEN ? AND ? AND run = ? ORDER BY trial",
+        )?;
         let mut rows = statement.query([first, last, self.run])?;
-        let mut ends = [End::of(connection, self.run), End::of(connection, self.run)];
-        let (mut arms, mut slices) = (Vec::new(), Vec::new());
+        let mut reader = Reader::of(connection, self.run);
         let mut seen = 0;
         while let Some(row) = rows.next()? {
             let key: i64 = row.get(0)?;
-            of_arms.of_trial(key, &arm, &mut arms)?;
-            of_slices.of_trial(key, &slice, &mut slices)?;
-            let trial = trial(row, plan, arms, slices, &mut ends)?;
-            see(&trial);
+            let (arms, slices) = (&mut reader.arms, &mut reader.slices);
+            of_arms.of_trial(key, &|row| row::get_json(row, 0), arms)?;
+            of_slices.of_trial(key, &|row| columns.read(row), slices)?;
+            reader.read(row, &mut see)?;
             seen += 1;
-            (arms, slices) = (trial.arms, trial.slices);
-            let [tx, rx] = &mut ends;
-            tx.take_back(trial.tx);
-            rx.take_back(trial.rx);
         }
         Ok(seen)
+    }
+}
+
+/// Reads the rows of trials one after another, and keeps what the next one may have alike.
+struct Reader<'a> {
+    cells: Shared<'a, Cell>,
+    ends: [Shared<'a, EndFacts>; 2],
+    /// Of the trial that is read next.
+    arms: Vec<ArmOutcome>,
+    slices: Vec<SliceOutcome>,
+}
+
+impl<'a> Reader<'a> {
+    fn of(connection: &'a Connection, run: i64) -> Reader<'a> {
+        Reader {
+            cells: Shared::of(connection, run),
+            ends: [Shared::of(connection, run), Shared::of(connection, run)],
+            arms: Vec::new(),
+            slices: Vec::new(),
+        }
+    }
+
+    fn read(&mut self, row: &Row<'_>, see: &mut impl FnMut(&TrialOutcome)) -> rusqlite::Result<()> {
+        let (cell, [tx, rx]) = (row.get(1)?, [row.get(2)?, row.get(3)?]);
+        let rest: Rest = row::get_json(row, 4)?;
+        let trial = TrialOutcome {
+            pass: rest.pass,
+            position: rest.position,
+            isolated: rest.isolated,
+            cell: self.cells.take(cell)?,
+            started_unix_ns: rest.started_unix_ns,
+            duration_ns: rest.duration_ns,
+            status: rest.status,
+            reason: rest.reason,
+            arms: take(&mut self.arms),
+            slices: take(&mut self.slices),
+            environment: rest.environment,
+            far_environment: rest.far_environment,
+            tx: end(row, &mut self.ends[0], tx, rest.tx)?,
+            rx: end(row, &mut self.ends[1], rx, rest.rx)?,
+        };
+        see(&trial);
+        self.cells.give_back(cell, trial.cell);
+        for (shared, (number, facts)) in self.ends.iter_mut().zip([(tx, trial.tx), (rx, trial.rx)])
+        {
+            if let (Some(number), Some(mut facts)) = (number, facts) {
+                Own::take(&mut facts);
+                shared.give_back(number, facts);
+            }
+        }
+        (self.arms, self.slices) = (trial.arms, trial.slices);
+        Ok(())
+    }
+}
+
+/// What an end said in a trial, of what it shares with others and what it alone has; `None` where
+/// it never answered.
+fn end(
+    row: &Row<'_>,
+    shared: &mut Shared<'_, EndFacts>,
+    number: Option<i64>,
+    own: Option<Own>,
+) -> rusqlite::Result<Option<EndFacts>> {
+    match (number, own) {
+        (Some(number), Some(own)) => {
+            let mut facts = shared.take(number)?;
+            own.put(&mut facts);
+            Ok(Some(facts))
+        }
+        (None, None) => Ok(None),
+        _ => Err(row::unreadable(row, 4, "one of an end's two parts is missing")),
     }
 }
 
@@ -178,93 +260,6 @@ impl<'a> Parts<'a> {
         }
         Ok(())
     }
-}
-
-fn trial(
-    row: &Row<'_>,
-    plan: &Plan,
-    arms: Vec<ArmOutcome>,
-    slices: Vec<SliceOutcome>,
-    [tx, rx]: &mut [End<'_>; 2],
-) -> rusqlite::Result<TrialOutcome> {
-    Ok(TrialOutcome {
-        pass: row.get(1)?,
-        position: row.get(2)?,
-        isolated: row.get(3)?,
-        cell: cell(row, plan)?,
-        started_unix_ns: row.get(4)?,
-        duration_ns: row.get(5)?,
-        status: row::get_word(row, 6)?,
-        reason: row.get(7)?,
-        arms,
-        slices,
-        environment: row::get_json(row, 8)?,
-        far_environment: row::get_json_or_null(row, FAR_ENVIRONMENT)?,
-        tx: tx.read(row, TX)?,
-        rx: rx.read(row, RX)?,
-    })
-}
-
-/// The cell of a trial: in columns for `net`, as JSON for every other study.
-fn cell(row: &Row<'_>, plan: &Plan) -> rusqlite::Result<Cell> {
-    if let Some(cell) = row::get_json_or_null(row, CELL)? {
-        return Ok(cell);
-    }
-    let topology = row::get_word(row, CELL + 1)?;
-    let only = || plan.net().map_or(Tuning::DEFAULT, |net| net.only_tuning(topology));
-    let setting = NetSetting {
-        topology,
-        mode: row::get_word(row, CELL + 2)?,
-        working_set: row::get_word(row, CELL + 3)?,
-        fields: row.get(CELL + 4)?,
-        iovec: row::get_word(row, CELL + 5)?,
-        receiver: row.get(CELL + 6)?,
-        tuning: tuning(row)?.unwrap_or_else(only),
-    };
-    Ok(Cell {
-        setting: Setting::Net(setting),
-        threads: row.get(CELL + 7)?,
-        size: Bytes(row.get(CELL + 8)?),
-    })
-}
-
-/// The settings that are of the cell since version 7; null in older rows.
-fn tuning(row: &Row<'_>) -> rusqlite::Result<Option<Tuning>> {
-    let Some(ip) = row::get_word_or_null(row, CELL + 9)? else { return Ok(None) };
-    Ok(Some(Tuning {
-        ip,
-        mtu_bytes: row.get(CELL + 10)?,
-        socket_buffer: Bytes(row.get(CELL + 11)?),
-        receive_size: row.get::<_, Option<u64>>(CELL + 12)?.map(Bytes),
-        reap_batch: row.get(CELL + 13)?,
-        uring_depth: row.get(CELL + 14)?,
-        uring_batch: row.get(CELL + 15)?,
-    }))
-}
-
-fn arm(row: &Row<'_>) -> rusqlite::Result<ArmOutcome> {
-    Ok(ArmOutcome {
-        arm: Arm { label: row.get(0)?, primitive: row.get(1)?, role: row::get_word(row, 2)? },
-        status: row::get_word(row, 3)?,
-        reason: row.get(4)?,
-        copies_sender: row.get(5)?,
-        copies_end_to_end: row.get(6)?,
-        latency: row::get_json_or_null(row, 7)?,
-        server: row::get_json_or_null(row, 8)?,
-    })
-}
-
-fn slice(row: &Row<'_>, columns: &Columns) -> rusqlite::Result<SliceOutcome> {
-    let [tx, rx] = columns.counts(row)?;
-    Ok(SliceOutcome {
-        seq: row.get(0)?,
-        round: row.get(1)?,
-        kind: row::get_word(row, 2)?,
-        arm: row.get(3)?,
-        all_active_ns: row.get(4)?,
-        tx: tx.unwrap_or_default(),
-        rx,
-    })
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iolens_model::run::Extent;
+use iolens_model::run::{Extent, StoppedBy};
 use iolens_model::units::Bytes;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
+use crate::header;
 use crate::read::readable_id;
 use crate::steps::{Steps, bytes_of};
 use crate::{Store, StoreError};
@@ -38,12 +39,11 @@ impl Store {
         extent(self.connection(), &self.path)
     }
 
-    /// The same of the results at `path`, whatever version wrote them; nothing
-    /// where there are none. Changes neither the file nor its directory, and
+    /// The same of the results at `path`; nothing where there are none. Changes neither the file nor its directory, and
     /// waits for nobody.
     ///
     /// # Errors
-    /// As [`Store::open_read_only`], but for an older file.
+    /// As [`Store::open_read_only`].
     pub fn look(path: &Path) -> Result<Option<Extent>, StoreError> {
         if !crate::open::is_ours(path)? {
             return Ok(None);
@@ -72,8 +72,6 @@ impl Store {
         let free_after = free_bytes(&transaction).map_err(&failed)?;
         removed.freed = Bytes(free_after.saturating_sub(free_before));
         transaction.commit().map_err(&failed)?;
-        // The key of a run that is gone may become that of the next one.
-        self.named.clear();
         Ok(removed)
     }
 
@@ -85,16 +83,24 @@ impl Store {
     /// What SQLite says.
     pub fn empty_runs(&self) -> Result<Vec<String>, StoreError> {
         self.snapshot("look for empty runs", |connection| {
-            let sql = "SELECT id FROM run \
+            let sql = "SELECT id, run FROM run \
                        WHERE NOT EXISTS (SELECT 1 FROM trial WHERE trial.run = run.run) \
                        AND NOT EXISTS (SELECT 1 FROM search_phase WHERE search_phase.run = run.run) \
                        AND NOT EXISTS (SELECT 1 FROM profile WHERE profile.run = run.run) \
-                       AND coalesce((SELECT stopped_by FROM run_end WHERE run_end.run = run.run \
-                       ORDER BY run_end DESC LIMIT 1), 'interrupted') = 'interrupted' \
-                       ORDER BY run.run";
+                       ORDER BY run";
             let mut statement = connection.prepare(sql)?;
-            let ids = statement.query_map([], readable_id)?;
-            ids.collect()
+            let mut rows = statement.query([])?;
+            let mut ids = Vec::new();
+            while let Some(row) = rows.next()? {
+                // One whose end cannot be read may be anything.
+                let is_cut_short = header::end(connection, row.get(1)?, 0).is_ok_and(|end| {
+                    end.is_none_or(|end| end.stopped_by == StoppedBy::Interrupted)
+                });
+                if is_cut_short {
+                    ids.push(readable_id(row)?);
+                }
+            }
+            Ok(ids)
         })
     }
 
@@ -198,9 +204,8 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory for the test");
         let path = directory.path().join("results.db");
         let mut store = Store::open(&path).expect("it opens");
-        let row = "INSERT INTO run (id, started_unix_ns, build, study, command_json, plan_json, \
-                   primitives_json, host_json, calibration_json) \
-                   VALUES ('0000000a', 7, '', 'net', '', '', '', '', '')";
+        let row = "INSERT INTO run (id, started_unix_ns, build, study, run_json) \
+                   VALUES ('0000000a', 7, '', 'net', '')";
         store.connection.execute(row, []).expect("a run begins");
         store.connection.busy_timeout(Duration::ZERO).expect("it does not wait");
         let other = Connection::open(&path).expect("it opens");

@@ -7,9 +7,8 @@ use iolens_model::origin;
 use crate::args::ResultArgs;
 
 const AFTER: &str = "\
-A FILE is a database of iolens, of this or an earlier version, or what `iolens export RUN
---format json --rows all` wrote. It is only read. Runs are known by their ids: one that is here
-already is not imported again.
+A FILE is a database of iolens, or what `iolens export RUN --format json --rows all` wrote. It is
+only read. Runs are known by their ids: one that is here already is not imported again.
 
 Exit code: 4 if a file or a run of one was refused
 

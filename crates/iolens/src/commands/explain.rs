@@ -29,8 +29,7 @@ use crate::{output, places};
 /// Samples what is not sampled yet, and explains.
 pub(crate) fn explain(args: &args::Explain) -> Result<ExitCode, Failure> {
     let database = places::existing_database(args.result.db.as_deref())?;
-    // Opened to be written: samples come into it, and an older one is brought
-    // up to date.
+    // Opened to be written: samples come into it.
     Store::open(&database).map_err(Failure::unusable)?;
     let mut run = load(Some(&database), &args.run)?.0;
     let analysis = iolens_stats::analyse(&run);

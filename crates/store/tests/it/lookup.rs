@@ -54,7 +54,7 @@ fn an_ambiguous_prefix_names_its_candidates() {
 #[test]
 fn a_name_stands_for_the_one_run_that_has_it() {
     let (_directory, mut store) = store(&[]);
-    // The last name is of an older file: a new run may not have it.
+    // The last name is of somebody else's file: a run of ours may not have it.
     for (id, name) in
         [("ab11cd11", "before"), ("0f000000", "after"), ("cd000000", "after"), ("ee000000", "ab1")]
     {
@@ -99,8 +99,9 @@ fn a_damaged_run_says_so_and_the_others_are_there() {
     let edited = rusqlite::Connection::open(&path).expect("it opens");
     edited
         .execute_batch(
-            "UPDATE run_end SET stopped_by = 'x' WHERE run = 1; \
-             UPDATE run SET host_json = '{' WHERE run = 2; \
+            "UPDATE run_end SET run_end_json = json_set(run_end_json, '$.stopped_by', 'x') \
+             WHERE run = 1; \
+             UPDATE run SET run_json = '{' WHERE run = 2; \
              UPDATE run SET id = '/etc/victim' WHERE run = 3; \
              UPDATE run SET name = CAST(x'ff' AS TEXT) WHERE run = 5; \
              UPDATE run SET id = CAST(x'1bff' AS TEXT) WHERE run = 6",

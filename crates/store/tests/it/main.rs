@@ -6,7 +6,6 @@ mod crash;
 mod endless;
 mod import;
 mod lookup;
-mod migration;
 mod refusal;
 mod round_trip;
 mod sample;

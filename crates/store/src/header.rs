@@ -1,0 +1,81 @@
+//! What is known of a run besides its trials: columns that runs are looked up by, and JSON.
+
+use iolens_model::host::HostFacts;
+use iolens_model::origin::Origin;
+use iolens_model::run::{RunEnd, RunHeader};
+use rusqlite::{Connection, OptionalExtension, Row};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::read::id_of;
+use crate::{StoreError, row};
+
+/// What is not in the JSON: it has a column, or a table of its own.
+const ELSEWHERE: [&str; 7] =
+    ["id", "name", "started_unix_ns", "build", "confirms", "end", "origin"];
+
+/// The columns of a header.
+pub(crate) const HEADER: &str = "run, id, name, started_unix_ns, build, confirms, run_json, \
+                                 origin.host, origin.path, origin.imported_unix_ns";
+
+/// As it is stored.
+pub(crate) fn json(header: &RunHeader) -> Result<String, StoreError> {
+    let refused = |e: serde_json::Error| StoreError::NotStorable {
+        what: "the facts of a run",
+        why: e.to_string(),
+    };
+    let whole = row::json("the facts of a run", header)?;
+    let mut known: Map<String, Value> = serde_json::from_str(&whole).map_err(refused)?;
+    known.retain(|key, _| !ELSEWHERE.contains(&key.as_str()));
+    serde_json::to_string(&known).map_err(refused)
+}
+
+/// The header of a run in a row with [`HEADER`], without its end.
+pub(crate) fn of(row: &Row<'_>) -> rusqlite::Result<RunHeader> {
+    let mut known: Map<String, Value> = row::get_json(row, "run_json")?;
+    let name: Option<String> = row.get("name")?;
+    let confirms: Option<String> = row.get("confirms")?;
+    let columns: [(&str, Value); 6] = [
+        ("id", id_of(row)?.into()),
+        ("name", name.into()),
+        ("started_unix_ns", row.get::<_, u64>("started_unix_ns")?.into()),
+        ("build", row.get::<_, String>("build")?.into()),
+        ("confirms", confirms.into()),
+        ("end", Value::Null),
+    ];
+    known.extend(columns.map(|(key, value)| (key.to_owned(), value)));
+    let header = RunHeader::deserialize(Value::Object(known));
+    let header = header.map_err(|why| row::unreadable(row, "run_json", why))?;
+    Ok(RunHeader { origin: origin(row)?, ..header })
+}
+
+/// The label of the machine that measured a run, as far as its host told a name.
+pub(crate) fn host(row: &Row<'_>) -> rusqlite::Result<Option<String>> {
+    #[derive(Deserialize)]
+    struct Known {
+        host: HostFacts,
+    }
+    Ok(row::get_json::<Known>(row, "run_json")?.host.name().map(str::to_owned))
+}
+
+/// Where a run came from, of its columns there.
+pub(crate) fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Origin>> {
+    let Some(host) = row.get("host")? else { return Ok(None) };
+    let (path, imported_unix_ns) = (row.get("path")?, row.get("imported_unix_ns")?);
+    Ok(Some(Origin { host, path, imported_unix_ns }))
+}
+
+/// The latest end of a run, unless trials or phases of searches came after it; `stored` is
+/// how many there are.
+pub(crate) fn end(
+    connection: &Connection,
+    run: i64,
+    stored: u64,
+) -> rusqlite::Result<Option<RunEnd>> {
+    let sql = "SELECT trials, run_end_json FROM run_end \
+               WHERE run = ? ORDER BY run_end DESC LIMIT 1";
+    let end = connection
+        .prepare_cached(sql)?
+        .query_row([run], |row| Ok((row.get::<_, u64>(0)?, row::get_json(row, 1)?)));
+    Ok(end.optional()?.filter(|(counted, _)| *counted == stored).map(|(_, end)| end))
+}
