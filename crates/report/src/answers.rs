@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::number::{self, list, percent, range, ratio};
 use crate::standing::{Candidate, Standing};
 
-pub(crate) mod asked;
 pub(crate) mod cautions;
 mod conditional;
 mod counted;
@@ -352,8 +351,6 @@ mod tests {
         contrast.verdict = Verdict::Unranked;
         contrast.reason = format!("{said}, more than half of δ = 3 %");
         let reason = contrast.reason.clone();
-        let asked = asked::sentences(&run, &analysis, &analysis.cells[2], &asked::Source::Measured);
-        assert!(asked[0].text.contains("sendmsg_iov (not ranked: slices"), "{:?}", asked[0]);
         let shown = crate::results::results(&run.header.plan, &[&analysis.cells[2]], 200).text(200);
         assert!(shown.contains(&format!("UNRANKED: {reason}")), "{shown}");
     }

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
 use crate::standing::{Candidate, Standing, conditional, standing};
+use crate::words;
 
 /// A fact about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -336,6 +337,13 @@ pub(crate) fn self_check(run: &Run, analysis: &Analysis) -> SelfChecked {
     }
 }
 
+/// Thread counts of these settings that are more than the processors of an end.
+fn crowded(run: &Run, analysis: &Analysis) -> Option<Finding> {
+    let (mut threads, cpus) = words::crowded(run)?;
+    threads.retain(|own| analysis.cells.iter().any(|cell| cell.cell.threads == *own));
+    (!threads.is_empty()).then_some(Finding::Crowded { threads, cpus })
+}
+
 /// Without which a decision could go wrong, the worst first.
 pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let plan = &run.header.plan;
@@ -348,9 +356,7 @@ pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     if matches!(plan.schedule, Schedule::Window { .. } | Schedule::Messages { .. }) {
         out.push(Finding::Sequential);
     }
-    out.extend(
-        crate::words::crowded(run).map(|(threads, cpus)| Finding::Crowded { threads, cpus }),
-    );
+    out.extend(crowded(run, analysis));
     if plan.topologies().contains(&Topology::Sink) {
         out.push(Finding::Dropped);
     }

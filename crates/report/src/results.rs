@@ -17,7 +17,6 @@ use crate::rates::{self, Unit};
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
 
-mod asked;
 mod crossovers;
 mod detail;
 mod families;
@@ -25,7 +24,6 @@ mod ledger;
 mod receivers;
 mod validity;
 
-pub(crate) use asked::asked;
 pub(crate) use crossovers::crossovers;
 pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
 pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};

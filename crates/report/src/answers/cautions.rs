@@ -126,16 +126,6 @@ fn copies(run: &Run, check: &SelfCheck) -> String {
     )
 }
 
-/// What the topology without a receiver leaves out.
-pub(super) fn without_receiver(run: &Run) -> Option<Sentence> {
-    let text = "On sink, messages go by UDP into a device that drops everything: no receiver, no \
-                driver, no DMA. It shows what a send costs down to the device, where zero-copy \
-                sends are not copied; nothing there was delivered, so there is no goodput, and a \
-                rank there is none of a connection.";
-    let sends_nowhere = run.header.plan.topologies().contains(&Topology::Sink);
-    sends_nowhere.then(|| Sentence::plain(Kind::Caution, text))
-}
-
 /// That both ends of a transfer, or a server and its client, have but one CPU.
 pub(super) fn one_cpu(run: &Run) -> Option<Sentence> {
     let plan = &run.header.plan;

@@ -70,7 +70,7 @@ impl Detail {
     fn column(self, comparison: &Comparison) -> Column {
         match self {
             Detail::Size => Column::right("size", ""),
-            Detail::Arm => Column::left("arm", ""),
+            Detail::Arm => Column::left("method", ""),
             Detail::RatioA => Column::decimal("A", "ratio"),
             Detail::RatioB => Column::decimal("B", "ratio"),
             Detail::Change => Column::left("B / A", "[simultaneous]"),
@@ -262,9 +262,9 @@ pub(super) fn missing(compared: &Compared<'_>) -> Vec<String> {
         };
         let cells: Vec<String> = own().filter_map(subject).collect();
         let arms: Vec<String> = own().filter_map(|missing| missing.arm.clone()).collect();
-        for (what, names) in [("Cells", cells), ("Arms", arms)] {
+        for (what, names) in [("settings", cells), ("methods", arms)] {
             if !names.is_empty() {
-                lines.push(format!("{what} that only {letter} has: {}.", names.join("; ")));
+                lines.push(format!("{what} that only {letter} has: {}", names.join("; ")));
             }
         }
     }

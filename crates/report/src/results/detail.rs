@@ -302,11 +302,9 @@ mod tests {
         let cell = &mut analysis.cells[2];
         cell.arms[1].unequal = Some(said.to_owned());
         assert!(cell.arms[1].is_ranked());
-        for table in [
-            crate::results::results(&run.header.plan, &[cell], 200),
-            crate::results::asked(&run.header.plan, cell, 200),
-            super::cell(cell, false),
-        ] {
+        for table in
+            [crate::results::results(&run.header.plan, &[cell], 200), super::cell(cell, false)]
+        {
             let text = table.text(200);
             assert!(text.contains("send¹"), "{text}");
             assert!(text.contains(said), "{text}");

@@ -1,6 +1,7 @@
 //! What a run shows first: what it was, a table, answers, how far they are to be trusted, what
 //! to do next. Facts are [`findings`](crate::findings); here they get their words.
 
+mod asked;
 mod effort;
 pub(crate) mod files;
 mod net;
@@ -22,6 +23,7 @@ use iolens_stats::analysis::Analysis;
 use crate::findings::{self, Finding, Outcome, Ranking};
 use crate::words;
 
+pub(crate) use asked::asked;
 pub(crate) use effort::spent;
 
 /// Kinds of answers of a study that stand on the screen at most; the others are in `iolens show`.

@@ -372,7 +372,7 @@ fn two_runs_of_servers_are_compared_by_cost_too() {
     let side = Side { header: &run.header, analysis: &analysis, asked: &[] };
     let comparison = compare::compare(&side, &side, compare::Absolute::Shown).unwrap();
     let both = Compared { a: &run.header, b: &run.header, comparison: &comparison };
-    let text = crate::compare::text(&both, &Style { colour: false, width: 100 });
+    let text = crate::compare::text(&both, true, &Style { colour: false, width: 100 });
     for (heading, is_there) in [
         ("server, 16 connections, closed loop: time per request", true),
         ("server, 16 connections, closed loop: server CPU time per request", true),
