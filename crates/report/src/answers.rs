@@ -8,11 +8,9 @@ use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
 use serde::Serialize;
 
-use crate::number::{self, list, percent, range, ratio};
-use crate::standing::{Candidate, Standing};
+use crate::number::{self, range};
 
 pub(crate) mod cautions;
-mod conditional;
 mod counted;
 
 /// What a sentence is about.
@@ -104,24 +102,6 @@ pub fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
     out
 }
 
-fn names(candidates: &[Candidate]) -> String {
-    list(&candidates.iter().map(Candidate::shown).collect::<Vec<_>>())
-}
-
-/// Which compared arms are not in the comparison, and why.
-fn without(cell: &CellAnalysis) -> String {
-    let compared = cell.arms.iter().filter(|arm| arm.arm.role == Role::Compared);
-    let why = |arm: &ArmAnalysis| match arm.status {
-        Status::Ok => Some(format!("{} (not ranked: {UNEQUAL})", unequal(arm)?.arm.label)),
-        status => Some(format!("{} ({})", arm.arm.label, status.word())),
-    };
-    let missing: Vec<String> = compared.filter_map(why).collect();
-    match missing.as_slice() {
-        [] => String::new(),
-        missing => format!("; not compared: {}", list(missing)),
-    }
-}
-
 /// Why an arm is not ranked whose ratio is as much its slices' as its own, in short.
 pub(crate) const UNEQUAL: &str = "slices of unequal length";
 
@@ -138,116 +118,6 @@ pub(crate) fn not_ranked(cell: &CellAnalysis) -> Vec<String> {
     arms.map(|arm| format!("{} ({UNEQUAL})", arm.arm.label)).collect()
 }
 
-/// What the wording of a claim depends on besides its data.
-struct Speaker<'a> {
-    quick: bool,
-    delta: f64,
-    baseline: &'a str,
-    /// What an arm is in the study.
-    arm: &'a str,
-    /// `as fast as`.
-    than: &'a str,
-}
-
-impl Speaker<'_> {
-    fn claim(&self, standing: &Standing) -> String {
-        let here = if self.quick { " in this run" } else { "" };
-        match standing {
-            Standing::Cheapest { best, nearest } => match best.contrast {
-                Some(contrast) => {
-                    format!("{} is cheapest{here}, {}", best.shown(), self.effect(contrast))
-                }
-                None => format!(
-                    "{} is cheapest{here}; nearest is {}",
-                    best.shown(),
-                    self.named_effect(nearest)
-                ),
-            },
-            Standing::Tie { best, others } => self.tie(best, others),
-            Standing::Unseparated { best, others } => self.unseparated(best, others),
-            Standing::NoInterval { best, nearest } => {
-                let effect = match best.contrast {
-                    Some(_) => self.named_effect(best),
-                    None => format!("{}; nearest is {}", best.shown(), self.named_effect(nearest)),
-                };
-                format!("lowest in this run: {effect}")
-            }
-            Standing::Alone(only) => format!("{} alone, compared with nothing", only.shown()),
-            Standing::Nothing(why) => format!("no answer: {why}"),
-        }
-    }
-
-    fn tie(&self, best: &Candidate, others: &[Candidate]) -> String {
-        let all: Vec<Candidate> = std::iter::once(*best).chain(others.iter().copied()).collect();
-        let delta = percent(self.delta);
-        let effects: Vec<String> =
-            all.iter().filter(|c| c.contrast.is_some()).map(|c| self.named_effect(c)).collect();
-        let verb = if self.quick {
-            format!("are within δ = {delta} of each other in this run")
-        } else {
-            format!("differ by less than δ = {delta}")
-        };
-        let arm = self.arm;
-        format!("{} {verb}, and no other {arm} is cheaper: {}", names(&all), list(&effects))
-    }
-
-    fn unseparated(&self, best: &Candidate, others: &[Candidate]) -> String {
-        let rival = |other: &Candidate| match other.contrast {
-            Some(contrast) => {
-                format!("{} ({})", other.shown(), against(contrast, self.baseline))
-            }
-            None => other.shown(),
-        };
-        let rivals: Vec<String> = others.iter().map(rival).collect();
-        let mut text = format!(
-            "lowest in this run: {}; not separated from {}",
-            self.named_effect(best),
-            list(&rivals)
-        );
-        let open = std::iter::once(best).chain(others).filter_map(|c| c.contrast);
-        let needed = open.filter_map(|c| Some(c.trials_needed?.saturating_sub(c.n).max(1))).max();
-        if let Some(more) = needed {
-            text.push_str(&format!("; about {} would decide it", count_more(more)));
-        }
-        text
-    }
-
-    fn named_effect(&self, candidate: &Candidate) -> String {
-        match candidate.contrast {
-            Some(contrast) => format!("{}, {}", candidate.shown(), self.effect(contrast)),
-            None => candidate.shown(),
-        }
-    }
-
-    /// `1.34× as fast as send_staged (95 % interval 1.29–1.39, n = 12: FASTER)`.
-    fn effect(&self, contrast: &Contrast) -> String {
-        // Of typical slices; where totals say something else, they are said too.
-        let totals = match contrast.tail {
-            true => {
-                format!(" in the typical slice, {}× by totals", ratio(contrast.total_ratio.value))
-            }
-            false => String::new(),
-        };
-        let effect = format!("{}× {} {}{totals}", ratio(contrast.ratio), self.than, self.baseline);
-        match contrast.pointwise {
-            Some(interval) if self.quick => format!("{effect} ({})", shown(interval, contrast)),
-            Some(interval) => {
-                let small = match contrast.verdict {
-                    Verdict::Small => format!(", may be below δ = {}", percent(self.delta)),
-                    _ => String::new(),
-                };
-                format!(
-                    "{effect} ({}, n = {}: {}{small})",
-                    shown(interval, contrast),
-                    contrast.n,
-                    contrast.verdict.word()
-                )
-            }
-            None => format!("{effect} (n = {}: no interval, so no conclusion)", contrast.n),
-        }
-    }
-}
-
 /// `95 % interval 1.29–1.39`, and the simultaneous one where that is what keeps the arm from being
 /// separated from the baseline.
 pub(crate) fn shown(pointwise: Interval, contrast: &Contrast) -> String {
@@ -262,83 +132,10 @@ pub(crate) fn shown(pointwise: Interval, contrast: &Contrast) -> String {
     }
 }
 
-/// `0.67× send_staged, pointwise 0.49–0.90`: what separates two arms is their own ratio, with
-/// its simultaneous interval.
-fn against(contrast: &Contrast, baseline: &str) -> String {
-    let times = format!("{}× {baseline}", ratio(contrast.ratio));
-    match contrast.pointwise {
-        Some(interval) => {
-            let pointwise = |i| format!("pointwise {}", range(i));
-            format!("{times}, {}", number::interval(interval, contrast.n, pointwise))
-        }
-        None => times,
-    }
-}
-
-/// `1.03×, 1.00–1.06`.
-fn ratio_range(contrast: &Contrast) -> String {
-    let words = |interval| format!(", {}", number::interval(interval, contrast.n, range));
-    format!("{}×{}", ratio(contrast.ratio), contrast.pointwise.map(words).unwrap_or_default())
-}
-
-fn count_more(n: u32) -> String {
-    if n == 1 { "1 more trial".to_owned() } else { format!("{n} more trials") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture;
-    use crate::standing::standing;
-
-    /// The claim of the first cell with its contrasts replaced.
-    fn answer_with(changes: [(usize, f64, f64, Verdict); 3]) -> String {
-        let (run, mut analysis) = fixture::run();
-        // As if it sent scattered fields, so that three arms are ranked.
-        analysis.cells[0].arms[1].condition = None;
-        for (index, ratio, half, verdict) in changes {
-            let contrast = analysis.cells[0].arms[index].contrast.as_mut().expect("compared");
-            let interval = Interval { low: ratio - half, high: ratio + half };
-            contrast.ratio = ratio;
-            (contrast.pointwise, contrast.simultaneous) = (Some(interval), Some(interval));
-            contrast.verdict = verdict;
-            contrast.trials_needed = (verdict == Verdict::Inconclusive).then_some(61);
-        }
-        // What follows for `send` against `sendmsg_iov` where both are exact.
-        let ratio = changes[0].1 / changes[2].1;
-        for pair in &mut analysis.cells[0].pairs {
-            pair.simultaneous = Some(Interval { low: ratio - 0.01, high: ratio + 0.01 });
-        }
-        let (baseline, delta) = (run.header.plan.baseline.as_str(), analysis.delta);
-        let speaker = Speaker { quick: false, delta, baseline, arm: "arm", than: "as fast as" };
-        speaker.claim(&standing(&analysis.cells[0], delta))
-    }
-
-    #[test]
-    fn ties_and_open_questions_are_said_as_such() {
-        let slower = (2, 0.5, 0.01, Verdict::Slower);
-        let tie = answer_with([
-            (1, 1.30, 0.005, Verdict::Faster),
-            slower,
-            (3, 1.301, 0.005, Verdict::Faster),
-        ]);
-        insta::assert_snapshot!(tie, @"sendmsg_iov and send differ by less than δ = 3 %, and no other arm is cheaper: sendmsg_iov, 1.30× as fast as send_staged (95 % interval 1.30–1.31, n = 12: FASTER) and send, 1.30× as fast as send_staged (95 % interval 1.30–1.30, n = 12: FASTER)");
-        let even = answer_with([
-            (1, 1.01, 0.01, Verdict::Equivalent),
-            slower,
-            (3, 0.9, 0.01, Verdict::Slower),
-        ]);
-        insta::assert_snapshot!(even, @"send and send_staged differ by less than δ = 3 %, and no other arm is cheaper: send, 1.01× as fast as send_staged (95 % interval 1.00–1.02, n = 12: EQUIVALENT)");
-        let open = answer_with([
-            (1, 1.05, 0.2, Verdict::Inconclusive),
-            slower,
-            (3, 0.7, 0.01, Verdict::Slower),
-        ]);
-        insta::assert_snapshot!(open, @"lowest in this run: send, 1.05× as fast as send_staged (95 % interval 0.85–1.25, n = 12: INCONCLUSIVE); not separated from send_staged; about 49 more trials would decide it");
-        let baseline =
-            answer_with([(1, 0.9, 0.01, Verdict::Slower), slower, (3, 0.7, 0.01, Verdict::Slower)]);
-        insta::assert_snapshot!(baseline, @"send_staged is cheapest; nearest is send, 0.90× as fast as send_staged (95 % interval 0.89–0.91, n = 12: SLOWER)");
-    }
 
     /// The one with the best ratio of a cell, which has short slices.
     #[test]

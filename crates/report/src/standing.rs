@@ -179,21 +179,6 @@ pub(crate) fn conditional_in<'a>(
     found
 }
 
-/// The arms of [`conditional`] by what they need, those with the same need
-/// together, the fastest first.
-pub(crate) fn by_condition(cell: &CellAnalysis) -> Vec<(Condition, Vec<Candidate<'_>>)> {
-    let mut groups: Vec<(Condition, Vec<Candidate>)> = Vec::new();
-    for arm in conditional(cell) {
-        let Some(condition) = arm.condition else { continue };
-        match groups.iter_mut().find(|(known, _)| *known == condition) {
-            Some((_, arms)) => arms.push(arm),
-            None => groups.push((condition, vec![arm])),
-        }
-    }
-    groups.sort_by_key(|(condition, _)| *condition);
-    groups
-}
-
 fn scattered<'a>(all: &[Candidate<'a>]) -> Vec<Candidate<'a>> {
     let fits = |c: &&Candidate| c.condition.is_none();
     let kept: Vec<Candidate> = all.iter().filter(fits).copied().collect();
