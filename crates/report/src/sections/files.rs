@@ -20,7 +20,7 @@ pub(crate) use self::numbers::curve;
 use super::{Form, drawn, setting};
 use crate::findings::{self, Outcome, Ranking};
 use crate::results::curves;
-use crate::{figure, files, screen, words};
+use crate::{figure, files, number, screen, words};
 
 pub(super) fn sections(run: &Run, analysis: &Analysis, form: Form) -> Vec<Section> {
     let mut sections = Vec::new();
@@ -47,7 +47,10 @@ fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
             nodes.extend(inside);
         }
     };
-    add("Which is fastest?", fastest(run, analysis));
+    let ranked = ranked(run, analysis);
+    let rankings = findings::rankings(run, &ranked);
+    add("Which is fastest?", fastest(run, &rankings));
+    add("What is undecided?", undecided(run, &rankings));
     add("What is the limit?", limits::nodes(run, analysis));
     add("What is caching worth?", caching(run, analysis).into_iter().map(Node::Table).collect());
     add("What is dropping caches worth?", drops::nodes(run));
@@ -59,27 +62,36 @@ fn why(run: &Run, analysis: &Analysis) -> Vec<Node> {
     nodes
 }
 
-/// Every curve, where the screen names some alone; and what is undecided.
-fn fastest(run: &Run, analysis: &Analysis) -> Vec<Node> {
-    let ranked = match run.header.plan.study() {
+/// The run with what the screen ranks: of writes those that are not durable.
+fn ranked(run: &Run, analysis: &Analysis) -> Analysis {
+    match run.header.plan.study() {
         Study::Write => screen::writes::not_durable(run, analysis),
         _ => analysis.clone(),
-    };
-    let rankings = findings::rankings(run, &ranked);
+    }
+}
+
+/// Every curve, where the screen names some alone.
+fn fastest(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
     let curve = |ranking: &Ranking| screen::short(run, &ranking.setting);
-    let all = screen::by_curve(&rankings, curve);
-    let mut facts: Vec<Fact> = Vec::new();
-    if all.len() > screen::CURVES_MAX {
-        facts.extend(all.into_iter().map(|(name, said)| Fact::new(name, said.join("; "))));
+    let all = screen::by_curve(rankings, curve);
+    if all.len() <= screen::CURVES_MAX {
+        return Vec::new();
     }
-    for ranking in &rankings {
-        let Outcome::Undecided { methods, more_trials } = &ranking.outcome else { continue };
+    let facts = all.into_iter().map(|(name, said)| Fact::new(name, said.join("; ")));
+    vec![Node::Facts(facts.collect())]
+}
+
+/// Who may be ahead, and how many trials would decide it.
+fn undecided(run: &Run, rankings: &[Ranking]) -> Vec<Node> {
+    let one = |ranking: &Ranking| {
+        let Outcome::Undecided { methods, more_trials } = &ranking.outcome else { return None };
         let more = more_trials.map_or_else(String::new, |more| {
-            format!("; about {} would decide", crate::number::count(more, "more trial"))
+            format!("; about {} would decide", number::count(more, "more trial"))
         });
-        let name = format!("undecided, {}", screen::place(run, &ranking.setting));
-        facts.push(Fact::new(name, format!("{}{more}", methods.join(", "))));
-    }
+        let place = screen::place(run, &ranking.setting);
+        Some(Fact::new(place, format!("{}{more}", methods.join(", "))))
+    };
+    let facts: Vec<Fact> = rankings.iter().filter_map(one).collect();
     if facts.is_empty() { Vec::new() } else { vec![Node::Facts(facts)] }
 }
 
@@ -126,6 +138,11 @@ fn all_numbers(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
         }
     }
     nodes
+}
+
+/// `71.3%`.
+fn percent(fraction: f64) -> String {
+    number::percent(fraction).replace(' ', "")
 }
 
 /// An engine by its label, in its colour.

@@ -8,8 +8,8 @@ use iolens_model::run::Run;
 use iolens_model::units::Bytes;
 use iolens_stats::analysis::{Analysis, CellAnalysis, CostModel, PlateauAxis, ReadPlateau};
 
-use super::{aside, engine, scaled, setting, time};
-use crate::number::{self, NONE};
+use super::{aside, engine, percent, scaled, setting, time};
+use crate::number::NONE;
 use crate::results::curves;
 use crate::{files, words};
 
@@ -32,10 +32,6 @@ pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
     let mut nodes = vec![aside(said)];
     nodes.extend(tables.into_iter().map(Node::Table));
     nodes
-}
-
-fn percent(fraction: f64) -> String {
-    number::percent(fraction).replace(' ', "")
 }
 
 fn table(run: &Run, analysis: &Analysis, curve: &Cell, cells: &[&CellAnalysis]) -> Option<Table> {

@@ -14,11 +14,11 @@ pub(in crate::sections) fn facts(run: &Run) -> Vec<Fact> {
         "" => String::new(),
         why => format!(" ({why})"),
     };
-    let whose = match file.is_ours {
-        true => format!("made for this run in {}", file.place),
-        false => format!("the user's {}, only read", file.place),
+    let said = match file.is_ours {
+        true => format!("{}{why}, made for this run in {}", file.bytes, file.place),
+        false => format!("{} ({}), the user's, only read", file.place, file.bytes),
     };
-    let said = format!("{}{why}, {whose}, on {}", file.bytes, file.file_system);
+    let said = format!("{said}, on {}", file.file_system);
     let mut facts = vec![Fact::new("File", said)];
     if let Some(writing) = &file.writing {
         let regions = format!("{} of {}", count(writing.regions, "region"), writing.region);

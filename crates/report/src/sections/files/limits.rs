@@ -30,7 +30,7 @@ pub(super) fn nodes(run: &Run, analysis: &Analysis) -> Vec<Node> {
 }
 
 fn bound(run: &Run, limit: &Limit) -> String {
-    let share = |of: f64| format!("{:.0}%", 100.0 * limit.bytes_per_s.value / of);
+    let share = |of: f64| super::percent(limit.bytes_per_s.value / of);
     match &limit.bound {
         Limiting::BestCold { setting: at, method, .. }
             if *at == limit.setting && *method == limit.method =>
