@@ -93,7 +93,7 @@ fn row(
     // Copied at one size is copied.
     let shown = shown.max_by_key(String::len).unwrap_or_default();
     let primitive = arms.iter().flatten().next().map_or(label, |arm| &arm.arm.primitive);
-    let mut row = vec![Entry::toned(format!(" {shown}"), crate::figure::style::tone(&primitive))];
+    let mut row = vec![Entry::toned(format!(" {shown}"), crate::figure::style::tone(primitive))];
     row.extend(arms.iter().zip(cells).map(|(arm, cell)| match arm {
         Some(arm) => entry(plan, arm, best(cell, family) == Some(label), with_width),
         None => Entry::toned(NONE, Tone::Faint),
@@ -258,7 +258,7 @@ impl Kind {
             true => change(low),
             false => format!("{} to {}", change(low), change(high)),
         };
-        [message.into(), Entry::toned(text, crate::figure::style::tone(&primitive)), ratios.into()]
+        [message.into(), Entry::toned(text, crate::figure::style::tone(primitive)), ratios.into()]
     }
 }
 
