@@ -230,16 +230,12 @@ fn reachable_scratch(user: u32) -> Result<Scratch, String> {
 }
 
 /// A directory of this process that goes with it.
-pub(crate) struct Scratch {
+struct Scratch {
     path: PathBuf,
 }
 
 impl Scratch {
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn new(parent: &Path) -> Result<Scratch, String> {
+    fn new(parent: &Path) -> Result<Scratch, String> {
         let path = parent.join(format!("iolens-xtask-{}", std::process::id()));
         let made = fs::create_dir(&path)
             .and_then(|()| fs::set_permissions(&path, fs::Permissions::from_mode(0o755)));
@@ -277,7 +273,7 @@ fn chosen_user() -> Result<u32, String> {
 }
 
 /// The user this process runs as.
-pub(crate) fn own_user() -> Result<u32, String> {
+fn own_user() -> Result<u32, String> {
     let own = fs::metadata("/proc/self").map_err(|e| format!("cannot look at /proc/self: {e}"))?;
     Ok(own.uid())
 }

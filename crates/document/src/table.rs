@@ -63,10 +63,25 @@ pub enum Tone {
     Hue(&'static str),
     /// The heading of a group of rows.
     Group,
-    /// A verdict.
-    Verdict,
+    /// A verdict, or the word that stands for one.
+    Verdict(Option<Ink>),
     /// Less important than its neighbours.
     Faint,
+}
+
+/// What a verdict is, for the colour that repeats it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    /// Better.
+    Better,
+    /// Worse.
+    Worse,
+    /// The same.
+    Same,
+    /// Not decided.
+    Open,
+    /// Not to be used.
+    Fault,
 }
 
 /// One cell.
@@ -149,6 +164,11 @@ impl Table {
     /// follows below, again behind the first column. Numbers are never broken.
     #[must_use]
     pub fn text(&self, width: usize) -> String {
+        self.painted(width, &|_, text| text.to_owned())
+    }
+
+    /// The same, with verdicts painted.
+    pub fn painted(&self, width: usize, paint: &dyn Fn(Ink, &str) -> String) -> String {
         let cells = self.padded();
         let widths = self.fitted(self.widths(&cells), width);
         let mut out = String::new();
@@ -156,7 +176,7 @@ impl Table {
             if nth > 0 {
                 out.push('\n');
             }
-            self.text_of(&mut out, &cells, &widths, columns);
+            self.text_of(&mut out, &cells, &widths, columns, paint);
         }
         if !self.notes.is_empty() {
             out.push('\n');
@@ -190,20 +210,32 @@ impl Table {
     }
 
     /// Some of the columns.
-    fn text_of(&self, out: &mut String, cells: &[Vec<String>], all: &[usize], some: &[usize]) {
+    fn text_of(
+        &self,
+        out: &mut String,
+        cells: &[Vec<String>],
+        all: &[usize],
+        some: &[usize],
+        paint: &dyn Fn(Ink, &str) -> String,
+    ) {
+        let plain = |_: usize, text: &str| text.to_owned();
         let columns: Vec<&Column> = some.iter().map(|&c| &self.columns[c]).collect();
         let widths: Vec<usize> = some.iter().map(|&c| all[c]).collect();
         let heads = |of: fn(&Column) -> &str| columns.iter().map(|c| of(c)).collect::<Vec<_>>();
-        push_line(out, &heads(|c| &c.name), &widths, &columns);
+        push_line(out, &heads(|c| &c.name), &widths, &columns, &plain);
         if columns.iter().any(|column| !column.unit.is_empty()) {
-            push_line(out, &heads(|c| &c.unit), &widths, &columns);
+            push_line(out, &heads(|c| &c.unit), &widths, &columns, &plain);
         }
         for (nth, (row, texts)) in self.rows.iter().zip(cells).enumerate() {
             if row.starts_group && nth > 0 {
                 out.push('\n');
             }
             let texts: Vec<&str> = some.iter().map(|&c| texts[c].as_str()).collect();
-            push_folded(out, &texts, &widths, &columns);
+            let ink = |nth: usize, text: &str| match row.entries[some[nth]].tone {
+                Tone::Verdict(Some(ink)) if !text.is_empty() => paint(ink, text),
+                _ => text.to_owned(),
+            };
+            push_folded(out, &texts, &widths, &columns, &ink);
         }
     }
 
@@ -339,12 +371,22 @@ fn entry_html(entry: &Entry, padded: &str) -> Markup {
         @match &entry.tone {
             Tone::Hue(hue) => { (hued(hue, &text)) }
             Tone::Group => { @if !text.is_empty() { strong { (text) } } }
-            Tone::Verdict => { i class={ "v-" (text.to_lowercase()) } { (text) } }
+            Tone::Verdict(ink) => { i class=[ink.map(class_of)] { (text) } }
             Tone::Faint => { span.faint { (text) } }
             Tone::Plain => { (text) }
         }
         @if let Some(note) = entry.note { sup { (note + 1) } }
         (crate::html::pad(&entry.text, pad))
+    }
+}
+
+fn class_of(ink: Ink) -> &'static str {
+    match ink {
+        Ink::Better => "v-faster",
+        Ink::Worse => "v-slower",
+        Ink::Same => "v-same",
+        Ink::Open => "v-inconclusive",
+        Ink::Fault => "v-invalid",
     }
 }
 
@@ -406,7 +448,13 @@ fn apart(widths: &[usize], width: usize) -> Vec<Vec<usize>> {
 }
 
 /// A row of which a sentence may take several lines.
-fn push_folded(out: &mut String, texts: &[&str], widths: &[usize], columns: &[&Column]) {
+fn push_folded(
+    out: &mut String,
+    texts: &[&str],
+    widths: &[usize],
+    columns: &[&Column],
+    ink: &dyn Fn(usize, &str) -> String,
+) {
     let fold = |((text, &width), column): ((&&str, &usize), &&Column)| match column.align {
         Align::Prose | Align::Left if text.chars().count() > width => {
             crate::fold::hanging(text, width, 0)
@@ -417,18 +465,25 @@ fn push_folded(out: &mut String, texts: &[&str], widths: &[usize], columns: &[&C
     let lines = folded.iter().map(|text| text.lines().count()).max().unwrap_or(0).max(1);
     for line in 0..lines {
         let parts = folded.iter().map(|text| text.lines().nth(line).unwrap_or_default());
-        push_line(out, &parts.collect::<Vec<_>>(), widths, columns);
+        push_line(out, &parts.collect::<Vec<_>>(), widths, columns, ink);
     }
 }
 
-fn push_line(out: &mut String, texts: &[&str], widths: &[usize], columns: &[&Column]) {
+fn push_line(
+    out: &mut String,
+    texts: &[&str],
+    widths: &[usize],
+    columns: &[&Column],
+    ink: &dyn Fn(usize, &str) -> String,
+) {
     let mut line = String::new();
     for (nth, ((text, &width), column)) in texts.iter().zip(widths).zip(columns).enumerate() {
         line.push_str(if nth == 0 { "" } else { "  " });
         let pad = " ".repeat(width.saturating_sub(text.chars().count()));
+        let text = ink(nth, text);
         match column.align {
-            Align::Left | Align::Prose => line.extend([text, pad.as_str()]),
-            Align::Right | Align::Decimal => line.extend([pad.as_str(), text]),
+            Align::Left | Align::Prose => line.extend([text, pad]),
+            Align::Right | Align::Decimal => line.extend([pad, text]),
         }
     }
     out.push_str(line.trim_end());

@@ -4,6 +4,7 @@ use crate::fold;
 use crate::grid::{Grid, Row};
 use crate::screen::{Answer, Block, Label, Listing, Screen};
 use crate::section::{Fact, Node, Section};
+use crate::table::{Ink, Table};
 use crate::text::{Span, Text};
 use crate::wrap;
 
@@ -42,6 +43,22 @@ pub const DIM: &str = "2";
 pub const YELLOW: &str = "33";
 /// As [`BOLD`].
 pub const RED: &str = "31";
+
+/// A table with its verdicts in colour.
+#[must_use]
+pub fn table(table: &Table, style: &Style) -> String {
+    let paint = |ink: Ink, text: &str| {
+        let escape = match ink {
+            Ink::Better => "32",
+            Ink::Worse => "35",
+            Ink::Same => "36",
+            Ink::Open => YELLOW,
+            Ink::Fault => RED,
+        };
+        style.paint(escape, text)
+    };
+    table.painted(style.columns(), &paint)
+}
 
 /// Between the parts of a line.
 const SEPARATOR: &str = " · ";
@@ -141,7 +158,7 @@ fn node(node: &Node, style: &Style) -> Option<String> {
                     style.paint(BOLD, &fold::hanging(&table.caption, style.columns(), 2)) + "\n"
                 }
             };
-            format!("{caption}{}\n", table.text(style.columns()))
+            format!("{caption}{}\n", self::table(table, style))
         }
         Node::Block(block) => self::block(block, style) + "\n",
         Node::Facts(all) => facts(all, style),

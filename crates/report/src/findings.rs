@@ -13,6 +13,7 @@ use iolens_model::units::Bytes;
 use iolens_stats::analysis::{
     Analysis, CellAnalysis, Contrast, Crossover, CrossoverShape, Estimate, Interval, Quantity,
 };
+use iolens_stats::remark::{Remark, Warning};
 use serde::Serialize;
 
 pub(crate) use self::files::{Caching, Flush, Limit, Limiting, Reach, caching, flush, limits};
@@ -70,6 +71,18 @@ pub enum Finding {
     Sequential,
     /// What is sent is dropped by a device, and received by nobody.
     Dropped,
+    /// What a check noticed in a setting and let pass.
+    Remark {
+        /// The setting.
+        setting: Cell,
+        /// Of which arm, and what.
+        remark: Remark,
+    },
+    /// What holds of the whole run.
+    Warning {
+        /// What it is.
+        warning: Warning,
+    },
 }
 
 /// Which method is ahead in a setting, among those that can do any job.
@@ -237,6 +250,15 @@ pub(crate) fn all(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     }
     out.extend(cautions(run, analysis));
     out.push(Finding::SelfCheck(self_check(run, analysis)));
+    let warnings = analysis.warnings.iter();
+    out.extend(warnings.map(|warning| Finding::Warning { warning: warning.clone() }));
+    out.extend(analysis.cells.iter().flat_map(|cell| {
+        let one = |remark: &Remark| Finding::Remark {
+            setting: cell.cell.clone(),
+            remark: remark.clone(),
+        };
+        cell.remarks.iter().map(one).collect::<Vec<_>>()
+    }));
     out
 }
 
@@ -419,6 +441,9 @@ fn neighbours(analysis: &Analysis) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fixture;
+    use iolens_stats::analysis::Verdict;
+
     use crate::fixture_findings;
 
     /// `docs/findings.md` has a row for every kind that a run can have.
@@ -442,6 +467,7 @@ mod tests {
                 rank_correlation: 0.9,
                 models: 5,
             }),
+            Finding::Warning { warning: Warning::CountersClosed },
         ]);
         for finding in all {
             let json = serde_json::to_value(&finding).expect("plain data");
@@ -453,5 +479,75 @@ mod tests {
                 assert!(row.contains(&format!("`{key}`")), "{kind} has no {key}: {row}");
             }
         }
+    }
+
+    #[test]
+    fn every_kind_of_remark_and_warning_is_documented() {
+        let page = include_str!("../../../docs/findings.md");
+        let remarks = crate::remarks::tests::kinds();
+        let remarks = remarks.iter().map(|kind| serde_json::to_value(kind).expect("plain data"));
+        let warnings = crate::remarks::tests::warnings();
+        let warnings = warnings.iter().map(|one| serde_json::to_value(one).expect("plain data"));
+        for json in remarks.chain(warnings) {
+            let kind = json["kind"].as_str().expect("a tag");
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{kind}` |")));
+            let row = row.unwrap_or_else(|| panic!("no row for {kind}"));
+            let keys = json.as_object().expect("an object").keys();
+            for key in keys.filter(|key| *key != "kind") {
+                assert!(row.contains(&format!("`{key}`")), "{kind} has no {key}: {row}");
+            }
+        }
+    }
+
+    /// Who is ahead in the first cell with its contrasts replaced.
+    fn answer_with(changes: [(usize, f64, f64, Verdict); 3]) -> Outcome {
+        let (run, mut analysis) = fixture::run();
+        // As if it sent scattered fields, so that three arms are ranked.
+        analysis.cells[0].arms[1].condition = None;
+        for (index, ratio, half, verdict) in changes {
+            let contrast = analysis.cells[0].arms[index].contrast.as_mut().expect("compared");
+            let interval = Interval { low: ratio - half, high: ratio + half };
+            contrast.ratio = ratio;
+            (contrast.pointwise, contrast.simultaneous) = (Some(interval), Some(interval));
+            contrast.verdict = verdict;
+            contrast.trials_needed = (verdict == Verdict::Inconclusive).then_some(61);
+        }
+        // What follows for `send` against `sendmsg_iov` where both are exact.
+        let ratio = changes[0].1 / changes[2].1;
+        for pair in &mut analysis.cells[0].pairs {
+            pair.simultaneous = Some(Interval { low: ratio - 0.01, high: ratio + 0.01 });
+        }
+        rankings(&run, &analysis).remove(0).outcome
+    }
+
+    #[test]
+    fn ties_and_open_questions_are_told_as_such() {
+        let slower = (2, 0.5, 0.01, Verdict::Slower);
+        let same = |outcome: &Outcome, names: &[&str]| matches!(outcome, Outcome::Same { methods } if methods == names);
+        let tie = answer_with([
+            (1, 1.30, 0.005, Verdict::Faster),
+            slower,
+            (3, 1.301, 0.005, Verdict::Faster),
+        ]);
+        assert!(same(&tie, &["sendmsg_iov", "send"]), "{tie:?}");
+        let even = answer_with([
+            (1, 1.01, 0.01, Verdict::Equivalent),
+            slower,
+            (3, 0.9, 0.01, Verdict::Slower),
+        ]);
+        assert!(same(&even, &["send", "send_staged"]), "{even:?}");
+        let open = answer_with([
+            (1, 1.05, 0.2, Verdict::Inconclusive),
+            slower,
+            (3, 0.7, 0.01, Verdict::Slower),
+        ]);
+        let is_open = matches!(&open, Outcome::Undecided { methods, more_trials: Some(49) }
+            if *methods == ["send", "send_staged"]);
+        assert!(is_open, "{open:?}");
+        let baseline =
+            answer_with([(1, 0.9, 0.01, Verdict::Slower), slower, (3, 0.7, 0.01, Verdict::Slower)]);
+        let is_it = matches!(&baseline, Outcome::Fastest { method, against: None }
+            if method == "send_staged");
+        assert!(is_it, "{baseline:?}");
     }
 }

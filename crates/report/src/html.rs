@@ -18,6 +18,8 @@ pub fn page(run: &Run, analysis: &Analysis) -> String {
 
 #[cfg(test)]
 mod tests {
+    use iolens_stats::remark::{Circumstance, Warning};
+
     use super::*;
     use crate::fixture;
     use crate::fixture_findings::{findings, many};
@@ -80,7 +82,9 @@ mod tests {
         run.header.name = Some(hostile.into());
         run.header.command.push(hostile.into());
         run.header.host.facts[0].value = iolens_model::reading::Reading::Exact(hostile.into());
-        analysis.warnings.push(hostile.into());
+        let reason = Some(hostile.to_owned());
+        let missing = Circumstance::MigrationsNotMeasured { whose: None, reason };
+        analysis.warnings.push(Warning::Circumstance(missing));
         analysis.rejected[0].reason = hostile.into();
         analysis.cells[0].arms[1].arm.label = hostile.into();
         let page = page(&run, &analysis);

@@ -40,6 +40,7 @@ mod crossing;
 mod number;
 mod parts;
 mod records;
+mod remarks;
 mod results;
 mod sections;
 mod standing;

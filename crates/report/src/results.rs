@@ -11,9 +11,12 @@ use iolens_stats::analysis::{
     Analysis, ArmAnalysis, CellAnalysis, Contrast, Estimate, Interval, Verdict,
 };
 
+use iolens_stats::remark::{Remark, RemarkKind};
+
 use crate::alone;
 use crate::number::{self, NONE, copies};
 use crate::rates::{self, Unit};
+use crate::remarks;
 use crate::screen::table::{Better, compared};
 use crate::table::{Column, Entry, Table, Tone};
 
@@ -160,18 +163,23 @@ fn label(arm: &ArmAnalysis) -> String {
 /// How much of an arm's bytes was mapped, and why no more.
 fn mapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
     let share = number::percent(arm.mapped_share?);
-    let said = format!("{} mapped {share} of the bytes", cell.cell.receiver()?);
-    let own = format!("{}: {said}", arm.arm.label);
-    let why = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
-    Some(said + why.unwrap_or_default())
+    let own = said_of(cell, arm, |kind| matches!(kind, RemarkKind::Mapped { .. }));
+    own.or_else(|| Some(format!("{} mapped {share} of the bytes", cell.cell.receiver()?)))
 }
 
 /// That somebody listened, who makes the kernel copy what is sent.
 fn tapped(cell: &CellAnalysis, arm: &ArmAnalysis) -> Option<String> {
-    arm.zerocopy?;
-    let own = format!("{}: gate 12: ", arm.arm.label);
-    let note = cell.notes.iter().find_map(|note| note.strip_prefix(&own));
-    note.filter(|note| note.contains("packet tap")).map(str::to_owned)
+    said_of(cell, arm, |kind| matches!(kind, RemarkKind::Copied { tapped: true, .. }))
+}
+
+/// A remark on an arm.
+fn said_of(
+    cell: &CellAnalysis,
+    arm: &ArmAnalysis,
+    is_it: fn(&RemarkKind) -> bool,
+) -> Option<String> {
+    let own = |remark: &&Remark| remark.arm.as_ref() == Some(&arm.arm.label) && is_it(&remark.kind);
+    cell.remarks.iter().find(own).map(|remark| remarks::kind(&remark.kind))
 }
 
 /// Everything that is said of a row of a transfer.
@@ -191,8 +199,9 @@ pub(crate) fn remark_on(arm: &ArmAnalysis, contrast: Option<&Contrast>) -> Optio
     match arm.status {
         Status::Ok => {
             let without = contrast.filter(|contrast| !contrast.verdict.is_ranked());
-            let why = without.map(|c| format!("{}: {}", c.verdict.word(), c.reason));
-            why.or_else(|| arm.unequal.clone())
+            let why =
+                without.map(|c| format!("{}: {}", c.verdict.word(), remarks::reason(&c.reason)));
+            why.or_else(|| arm.unequal.as_ref().map(remarks::unequal))
         }
         status => {
             let why = arm.reason.as_deref().unwrap_or("no reason was stored");
@@ -247,7 +256,7 @@ fn entry(detail: Detail, arm: &ArmAnalysis, quick: bool) -> Entry {
 /// `+16%`, with `=` where it is a tie and `?` where it is open.
 fn change(arm: &ArmAnalysis, quick: bool) -> Entry {
     if arm.status != Status::Ok {
-        return Entry::toned(arm.status.word(), Tone::Verdict);
+        return remarks::status(arm.status);
     }
     let Some(contrast) = &arm.contrast else {
         let is_control = arm.arm.role == Role::Control;
@@ -255,7 +264,7 @@ fn change(arm: &ArmAnalysis, quick: bool) -> Entry {
     };
     match contrast.verdict {
         Verdict::Invalid | Verdict::Unranked => {
-            Entry::toned(contrast.verdict.word().to_lowercase(), Tone::Verdict)
+            remarks::verdict(&contrast.verdict.word().to_lowercase(), contrast.verdict)
         }
         _ => {
             let (factor, mark) = compared(contrast, Better::More, quick);

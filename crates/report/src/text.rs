@@ -13,9 +13,9 @@ use crate::arm_facts;
 use crate::number::{self, NONE};
 use crate::results;
 use crate::screen::After;
-use crate::sections;
 use crate::table::{Column, Entry, Table};
 use crate::words;
+use crate::{remarks, sections};
 use iolens_document::fold;
 
 pub use iolens_document::Style;
@@ -50,29 +50,6 @@ pub(crate) fn heading(text: &str, style: &Style) -> String {
     style.paint(BOLD, &fold::hanging(text, style.columns(), 2))
 }
 
-/// Verdicts in colour, by their words.
-pub(crate) fn painted(table: &str, style: &Style) -> String {
-    if !style.colour {
-        return table.to_owned();
-    }
-    const COLOURS: [(&str, &str); 6] = [
-        ("FASTER", "32"),
-        ("SLOWER", "35"),
-        ("EQUIVALENT", "36"),
-        ("INCONCLUSIVE", YELLOW),
-        ("INVALID", RED),
-        ("failed", RED),
-    ];
-    let paint = |line: &str| {
-        let found = COLOURS.iter().find(|(word, _)| line.contains(word));
-        match found {
-            Some((word, escape)) => line.replacen(word, &style.paint(escape, word), 1),
-            None => line.to_owned(),
-        }
-    };
-    table.lines().map(|line| paint(line) + "\n").collect()
-}
-
 /// One cell in detail: every arm with its contrast and all its trials.
 #[must_use]
 pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) -> String {
@@ -99,7 +76,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         out.push_str(&fold::hanging(&line, style.columns(), 2));
         out.push('\n');
     }
-    for note in &cell.notes {
+    for note in remarks::of_cell(cell) {
         out.push_str(&fold::hanging(&format!("note: {note}"), style.columns(), 2));
         out.push('\n');
     }
@@ -111,7 +88,7 @@ pub fn show(run: &Run, analysis: &Analysis, cell: &CellAnalysis, style: &Style) 
         }
         _ => crate::calls::by_cost(run, cell, false),
     };
-    out.push_str(&painted(&table.text(style.columns()), style));
+    out.push_str(&iolens_document::terminal::table(&table, style));
     for arm in &cell.arms {
         out.push('\n');
         show_arm(&mut out, plan, arm, style);
@@ -131,7 +108,7 @@ fn show_arm(out: &mut String, plan: &Plan, arm: &ArmAnalysis, style: &Style) {
     }
     if let Some(contrast) = &arm.contrast {
         if !plan.quick {
-            line(format!("{}: {}", contrast.verdict.word(), contrast.reason));
+            line(format!("{}: {}", contrast.verdict.word(), remarks::reason(&contrast.reason)));
         }
         if let Some(interval) = contrast.simultaneous {
             let words = |i| format!("simultaneous 95 % interval {}", number::bracket(i));

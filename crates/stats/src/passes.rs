@@ -8,6 +8,7 @@ use iolens_model::outcome::Status;
 use iolens_model::plan::Plan;
 use iolens_model::run::RunHeader;
 
+use crate::interval::count;
 use crate::values::{ArmValues, TrialValues};
 
 /// The passes of a run.
@@ -15,8 +16,8 @@ use crate::values::{ArmValues, TrialValues};
 pub(crate) struct Passes {
     /// Every cell that was still alive was visited.
     pub(crate) complete: BTreeSet<u32>,
-    /// Cut short, with what is missing.
-    pub(crate) incomplete: Vec<(u32, String)>,
+    /// Cut short, each with the number of cells that lack arms.
+    pub(crate) incomplete: Vec<(u32, u32)>,
 }
 
 /// One arm of one cell, which a complete pass visits.
@@ -49,8 +50,7 @@ pub(crate) fn sort(header: &RunHeader, cells: &[Cell], trials: &[TrialValues]) -
         if missing.is_empty() {
             passes.complete.insert(pass);
         } else {
-            let why = format!("{} of {} cells lack arms", missing.len(), cells.len());
-            passes.incomplete.push((pass, why));
+            passes.incomplete.push((pass, count(missing.len())));
         }
     }
     passes

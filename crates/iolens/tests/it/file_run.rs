@@ -42,7 +42,7 @@ fn a_cold_cell_is_verified_or_not_believed() {
         let (status, reason) = (row["status"].as_str(), row["reason"].as_str());
         let verified = match status {
             Some("ok") => true,
-            Some("invalid") => reason.is_some_and(|why| why.contains("gate 8")),
+            Some("invalid") => reason.is_some_and(|why| why.contains("cache state")),
             _ => reason.is_some(),
         };
         assert!(verified, "{row}");

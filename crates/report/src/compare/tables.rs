@@ -105,7 +105,7 @@ impl Detail {
 }
 
 fn verdict(change: Option<&Change>) -> Entry {
-    change.map_or_else(Entry::default, |c| Entry::toned(c.verdict.word(), Tone::Verdict))
+    change.map_or_else(Entry::default, |c| crate::remarks::verdict(c.verdict.word(), c.verdict))
 }
 
 /// `0.83 [0.81, 0.85]`, the simultaneous interval.
@@ -248,7 +248,7 @@ fn fill(
 /// Why a row has no verdict that says anything.
 fn remark(arm: &ArmChange) -> Option<String> {
     let change = arm.change.as_ref().filter(|change| !change.verdict.is_ranked())?;
-    Some(format!("{}: {}", change.verdict.word(), change.reason))
+    Some(format!("{}: {}", change.verdict.word(), crate::remarks::reason(&change.reason)))
 }
 
 /// What one of the runs alone has, a line for each kind.

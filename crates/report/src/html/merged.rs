@@ -148,7 +148,7 @@ fn row(table: &mut Table, run: &Run, cell: &CellAnalysis, arm: &ArmAnalysis) -> 
         number::optional(time).into(),
         ratio.into(),
         n.unwrap_or_default().into(),
-        Entry::toned(verdict.unwrap_or_default(), Tone::Verdict),
+        Entry::toned(verdict.unwrap_or_default(), Tone::Verdict(None)),
     ]
 }
 

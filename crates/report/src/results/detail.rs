@@ -219,6 +219,7 @@ pub(crate) fn sends(found: &ZerocopyFigures) -> String {
 #[cfg(test)]
 mod tests {
     use iolens_stats::analysis::Analysis;
+    use iolens_stats::remark::UnequalSlices;
 
     use super::*;
     use crate::fixture;
@@ -298,9 +299,11 @@ mod tests {
     #[test]
     fn what_a_ratio_may_be_off_by_stands_in_its_row() {
         let (run, mut analysis) = fixture::run();
-        let said = "slices are not equal in time, 2.51 ms beside the baseline's 5.02 ms";
+        let slices =
+            UnequalSlices { arm_ns: 2.51e6, baseline_ns: 5.02e6, overhead_ns: 2e4, bias: 0.004 };
+        let said = "slices of 2.51 ms beside the baseline's 5.02 ms";
         let cell = &mut analysis.cells[2];
-        cell.arms[1].unequal = Some(said.to_owned());
+        cell.arms[1].unequal = Some(slices);
         assert!(cell.arms[1].is_ranked());
         for table in
             [crate::results::results(&run.header.plan, &[cell], 200), super::cell(cell, false)]

@@ -8,7 +8,7 @@ use iolens_stats::analysis::{Analysis, PmuPlace, Told};
 
 use super::overlap;
 use crate::number::{self, NONE};
-use crate::table::{Column, Entry, Table, Tone};
+use crate::table::{Column, Entry, Table};
 use crate::words;
 
 /// What was rejected, and why.
@@ -26,7 +26,7 @@ pub(crate) fn rejected(analysis: &Analysis) -> Table {
             rejected.pass.to_string().into(),
             rejected.cell.clone().into(),
             rejected.arm.clone().unwrap_or_else(|| "all".to_owned()).into(),
-            Entry::toned(rejected.status.word(), Tone::Verdict),
+            crate::remarks::status(rejected.status),
             rejected.reason.clone().into(),
         ]);
     }

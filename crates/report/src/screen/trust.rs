@@ -104,7 +104,7 @@ fn unusable(run: &Run, arm: &ArmAnalysis) -> Option<(&'static str, String)> {
     let reason = || arm.reason.clone().unwrap_or_default();
     match (arm.status, arm.contrast.as_ref()) {
         (Status::Ok, Some(contrast)) => match contrast.verdict {
-            Verdict::Invalid => Some(("invalid", contrast.reason.clone())),
+            Verdict::Invalid => Some(("invalid", crate::remarks::reason(&contrast.reason))),
             // Of a server the table says it, with a mark.
             Verdict::Unranked if run.header.plan.server().is_none() => {
                 Some(("not ranked", UNEQUAL.to_owned()))

@@ -11,7 +11,7 @@ use crate::number::{self, list};
 use crate::screen::table::{self, Marks};
 use crate::servers::tables::{self, BOUNDED};
 use crate::servers::{self, Kind, View, counters, is_bounded, models, searches};
-use crate::{arm_facts, parts, screen, words};
+use crate::{arm_facts, parts, remarks, screen, words};
 
 /// Settings, or figures, up to which all of them are open.
 const OPEN: usize = 4;
@@ -43,7 +43,7 @@ pub(crate) fn one(run: &Run, analysis: &Analysis, cell: &CellAnalysis) -> Sectio
     let threshold = number::percent(analysis.delta).replace(' ', "");
     let mut facts = vec![Fact::new("Trials", used), Fact::new("Threshold", threshold)];
     facts.extend(told.map(|(name, said)| Fact::new(name, said)));
-    facts.extend(cell.notes.iter().map(|note| Fact::new("Note", note.clone())));
+    facts.extend(remarks::of_cell(cell).map(|note| Fact::new("Note", note)));
     let views = servers::views_of(run, analysis, cell);
     let mut nodes = vec![Node::Facts(facts)];
     for view in &views {
@@ -211,7 +211,7 @@ fn details(run: &Run, view: &View) -> Vec<Node> {
     nodes
 }
 
-fn facts(all: Vec<(String, &str)>) -> Option<Node> {
+fn facts(all: Vec<(String, String)>) -> Option<Node> {
     let facts: Vec<Fact> = all.into_iter().map(|(name, why)| Fact::new(name, why)).collect();
     (!facts.is_empty()).then_some(Node::Facts(facts))
 }

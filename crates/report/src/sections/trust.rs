@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use iolens_document::table::Table;
-use iolens_document::{Fact, Fold, Node, Section, Text};
+use iolens_document::{Fact, Fold, Node, Section};
 use iolens_model::axes::{Study, Topology};
 use iolens_model::host::{Costs, HostFacts};
 use iolens_model::plan::Schedule;
@@ -15,7 +15,7 @@ use iolens_stats::analysis::{Analysis, CellAnalysis, TimeSpent, Told};
 
 use super::{Form, setting};
 use crate::number::{self, NONE, count, nanoseconds, percent};
-use crate::{json, results, words};
+use crate::{json, remarks, results, words};
 
 pub(super) fn section(run: &Run, analysis: &Analysis, form: Form) -> Section {
     let mut nodes = vec![Node::Facts(facts(run, analysis))];
@@ -34,7 +34,7 @@ fn facts(run: &Run, analysis: &Analysis) -> Vec<Fact> {
     facts.extend(processes(run, analysis).map(|said| Fact::new("Own processes", said)));
     facts.push(Fact::new("Drift", drift(run, analysis)));
     facts.extend(not_available(&analysis.told));
-    facts.extend(analysis.warnings.iter().map(|said| Fact::new("Warning", said.clone())));
+    facts.extend(analysis.warnings.iter().map(|one| Fact::new("Warning", remarks::warning(one))));
     facts.push(Fact::new("Overhead", overhead(run)));
     facts.push(Fact::new("Scope", scope(run, analysis)));
     facts
@@ -232,34 +232,35 @@ fn folds(run: &Run, analysis: &Analysis, form: Form) -> Vec<Node> {
     out
 }
 
-/// What checks noticed and let pass, each with the settings where they did.
+/// What checks noticed and let pass: by kind where it is so in several settings, else as it is.
 fn notes(run: &Run, analysis: &Analysis) -> Option<Node> {
-    let mut all: Vec<(&str, Vec<String>)> = Vec::new();
+    let mut kinds: Vec<(&'static str, Vec<Fact>)> = Vec::new();
     for cell in &analysis.cells {
-        for note in &cell.notes {
-            let at = setting(run, &cell.cell);
-            match all.iter_mut().find(|(known, _)| known == note) {
-                Some((_, settings)) => settings.push(at),
-                None => all.push((note, vec![at])),
+        for remark in &cell.remarks {
+            let said = match &remark.arm {
+                Some(arm) => format!("{arm}: {}", remarks::kind(&remark.kind)),
+                None => remarks::kind(&remark.kind),
+            };
+            let fact = Fact::new(setting(run, &cell.cell), said);
+            let title = remarks::title(&remark.kind);
+            match kinds.iter_mut().find(|(known, _)| *known == title) {
+                Some((_, facts)) => facts.push(fact),
+                None => kinds.push((title, vec![fact])),
             }
         }
     }
-    let of = analysis.cells.len();
-    let at = |settings: Vec<String>| match settings.len() {
-        n if n == of && n > 1 => "every setting".to_owned(),
-        1 | 2 => settings.join("; "),
-        n => format!("{n} of {of} settings"),
-    };
-    let count = count(u32::try_from(all.len()).unwrap_or(u32::MAX), "note");
-    let facts = all.into_iter().map(|(note, settings)| Fact::new(at(settings), Text::plain(note)));
-    let facts: Vec<Fact> = facts.collect();
-    (!facts.is_empty()).then(|| {
-        Node::Fold(Fold {
-            summary: format!("{count} of checks").into(),
+    let all: usize = kinds.iter().map(|(_, facts)| facts.len()).sum();
+    let fold = |(title, facts): (&str, Vec<Fact>)| match facts.len() {
+        1 => Node::Facts(facts),
+        n => Node::Fold(Fold {
+            summary: format!("{title} ({n})").into(),
             is_open: false,
             nodes: vec![Node::Facts(facts)],
-        })
-    })
+        }),
+    };
+    let summary = format!("{} of checks", count(u32::try_from(all).unwrap_or(u32::MAX), "note"));
+    let nodes: Vec<Node> = kinds.into_iter().map(fold).collect();
+    (!nodes.is_empty()).then(|| Node::Fold(Fold { summary: summary.into(), is_open: false, nodes }))
 }
 
 /// What the parts of iolens cost.

@@ -2,8 +2,10 @@
 //! the table, and what the ratios are.
 
 use iolens_model::arm::Role;
+use iolens_model::outcome::Status;
 use iolens_model::run::Run;
 use iolens_stats::analysis::{Analysis, ArmAnalysis, CellAnalysis, Contrast, Interval, Verdict};
+use iolens_stats::reason::{Unusable, VerdictReason};
 
 use super::tables;
 use super::tests::run;
@@ -133,7 +135,10 @@ fn the_best_of_many_has_the_interval_that_decides() {
 #[test]
 fn a_footnote_is_of_the_quantity_of_its_column() {
     let invalid = |contrast: &mut Contrast, reason: &str| {
-        (contrast.verdict, contrast.reason) = (Verdict::Invalid, reason.to_owned());
+        let (status, reason) = (Status::Invalid, reason.to_owned());
+        let unusable = Unusable { status, check: None, reason };
+        contrast.verdict = Verdict::Invalid;
+        contrast.reason = VerdictReason::Unusable(unusable);
     };
     let (run, mut analysis) = with_cost("epoll_lt (A/A)", |contrast| invalid(contrast, "by CPU"));
     let shown = |analysis: &Analysis| -> (String, String) {

@@ -12,6 +12,7 @@ use iolens_stats::analysis::{
 
 use super::{COST, LATENCY, THROUGHPUT, View, cost_contrast, is_bounded, read};
 use crate::number::percent;
+use crate::remarks;
 use crate::screen::table::{self, Better, Marks};
 
 /// What a rate means that bears this mark.
@@ -302,10 +303,10 @@ fn comparison(by: By, contrast: &Contrast) -> Vec<Vec<String>> {
 }
 
 /// Comparisons that must not be used: of which model, by what, and why.
-pub(crate) fn invalid(view: &View) -> Vec<(String, &str)> {
+pub(crate) fn invalid(view: &View) -> Vec<(String, String)> {
     let all = contrasts(view).into_iter().filter(|(.., c)| c.verdict == Verdict::Invalid);
     all.map(|(by, arm, contrast)| {
-        (format!("{}, {}: invalid", name(arm)[0], by.name()), contrast.reason.as_str())
+        (format!("{}, {}: invalid", name(arm)[0], by.name()), remarks::reason(&contrast.reason))
     })
     .collect()
 }

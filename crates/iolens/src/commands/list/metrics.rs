@@ -28,7 +28,7 @@ What iolens counts and derives, under the names that `iolens list metrics`, expo
 pub(super) fn markdown() -> String {
     let mut text = HEAD.to_owned();
     for metric in METRICS {
-        let null_where = metric.null_where().unwrap_or("-");
+        let null_where = metric.null_when.words().unwrap_or("-");
         // Writing to a string cannot fail.
         let _ = writeln!(
             text,

@@ -14,6 +14,7 @@ use iolens_stats::analysis::{
 use super::{aside, scaled, time};
 use crate::number::{self, NONE, list, nanoseconds};
 use crate::rates::Unit;
+use crate::remarks;
 use crate::screen::table::{Better, SAME, UNDECIDED, compared};
 use crate::{alone, copying, figure, files, words};
 
@@ -250,7 +251,8 @@ fn note(arm: &ArmAnalysis) -> Option<String> {
         return Some(arm.reason.clone().unwrap_or_else(|| "no reason was stored".to_owned()));
     }
     let without = arm.contrast.as_ref().filter(|contrast| !contrast.verdict.is_ranked());
-    without.map(|contrast| contrast.reason.clone()).or_else(|| arm.unequal.clone())
+    let why = without.map(|contrast| remarks::reason(&contrast.reason));
+    why.or_else(|| arm.unequal.as_ref().map(remarks::unequal))
 }
 
 /// The rate by total times, of who has rare slow slices.
