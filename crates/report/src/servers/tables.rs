@@ -12,6 +12,7 @@ use iolens_stats::analysis::{
 
 use super::{COST, LATENCY, THROUGHPUT, View, cost_contrast, is_bounded, read};
 use crate::number::percent;
+use crate::remarks;
 use crate::screen::table::{self, Better, Marks};
 
 /// What a rate means that bears this mark.
@@ -305,10 +306,7 @@ fn comparison(by: By, contrast: &Contrast) -> Vec<Vec<String>> {
 pub(crate) fn invalid(view: &View) -> Vec<(String, String)> {
     let all = contrasts(view).into_iter().filter(|(.., c)| c.verdict == Verdict::Invalid);
     all.map(|(by, arm, contrast)| {
-        (
-            format!("{}, {}: invalid", name(arm)[0], by.name()),
-            crate::remarks::reason(&contrast.reason),
-        )
+        (format!("{}, {}: invalid", name(arm)[0], by.name()), remarks::reason(&contrast.reason))
     })
     .collect()
 }
