@@ -30,7 +30,7 @@ pub(crate) use asked::asked;
 pub(crate) use crossovers::crossovers;
 pub(crate) use decision::decision;
 pub(crate) use detail::{cell, decided, in_flight, latency, percentile, sends};
-pub(crate) use families::{Each, cheapest, heading, ratios, reading as ratios_read};
+pub(crate) use families::{Each, cheapest, heading, heading_parts, ratios, reading as ratios_read};
 pub(crate) use ledger::ledger;
 pub(crate) use receivers::{READING as RECEIVERS_READ, receivers};
 pub(crate) use validity::{by_pmu, isolated, rejected, self_checks};

@@ -41,9 +41,10 @@ pub(crate) fn sentences(run: &Run, analysis: &Analysis) -> Vec<Sentence> {
 }
 
 fn about(run: &Run, curve: &Cell, claim: &str) -> Sentence {
-    let subject = words::curve(&run.header, curve);
-    let block = curve.copy().map_or_else(String::new, |copy| copy.block_in_words());
-    let subject = if subject.contains(&block) { subject } else { format!("{subject}, {block}") };
+    let mut parts = words::curve_parts(&run.header.plan, curve);
+    let block = curve.copy().map(|copy| copy.block_in_words());
+    parts.extend(block.filter(|block| !parts.contains(block)).into_iter().collect::<Vec<_>>());
+    let subject = words::joined(words::as_found(&run.header, curve, parts));
     Sentence::about(run, Kind::Crossover, subject, claim)
 }
 

@@ -22,7 +22,7 @@ pub(super) fn figure(run: &Run, analysis: &Analysis, sweep: &Sweep<'_>) -> Optio
     let plan = &run.header.plan;
     let (size, unit) = (words::size_of(plan), plan.study().unit());
     let title = format!("Speed relative to {baseline} by {size} (ratio of ns per {unit})");
-    let how = how_to_read(run, &panels);
+    let how = how_to_read(run, &panels, "faster");
     let mut chart = by_size::chart(run, sweep, &title, &how, panels);
     chart.apart = 3.5;
     Some(sweep.figure(run, Group::Main, "ratio-by-size", chart))
@@ -74,7 +74,7 @@ fn focus(extent: Interval, panels: &[Panel]) -> Interval {
     }
 }
 
-pub(super) fn how_to_read(run: &Run, panels: &[Panel]) -> String {
+pub(super) fn how_to_read(run: &Run, panels: &[Panel], better: &str) -> String {
     let mut outside = panels.iter().flat_map(|panel| {
         panel.series.iter().flat_map(|s| &s.points).filter(|point| !panel.y.contains(point.value))
     });
@@ -83,7 +83,7 @@ pub(super) fn how_to_read(run: &Run, panels: &[Panel]) -> String {
         None => "",
     };
     let open = if run.header.plan.quick { "" } else { "; hollow: inconclusive" };
-    format!(" (pointwise); above 1 is faster{open}{edge}")
+    format!(" (pointwise); above 1 is {better}{open}{edge}")
 }
 
 fn series(run: &Run, along: Along, cells: &[&CellAnalysis]) -> Vec<Series> {

@@ -169,8 +169,7 @@ impl Draw<'_> {
         if panels.is_empty() {
             return None;
         }
-        let how = format!("{INTERVALS}{}", ratio::how_to_read(self.run, &panels));
-        let how = how.replace("above 1 is faster", "above 1 is cheaper");
+        let how = format!("{INTERVALS}{}", ratio::how_to_read(self.run, &panels, "cheaper"));
         let baseline = &self.run.header.plan.baseline;
         let title =
             format!("Cost of a request: {baseline}'s over the model's, by connections (ratio)");

@@ -268,7 +268,11 @@ impl Kind {
 
 /// The sizes and the curve of some tables, as a heading.
 pub(crate) fn heading(plan: &Plan, curve: &Cell) -> String {
-    format!("{}, {}", words::threads(curve.threads), words::setting(plan, curve))
+    words::joined(heading_parts(plan, curve))
+}
+
+pub(crate) fn heading_parts(plan: &Plan, curve: &Cell) -> Vec<String> {
+    std::iter::once(words::threads(curve.threads)).chain(words::setting(plan, curve)).collect()
 }
 
 /// Sizes of cells, for a test that none is lost.

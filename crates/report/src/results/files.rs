@@ -86,8 +86,8 @@ pub(crate) fn curve(run: &Run, told: &Told, cells: &[&CellAnalysis], width: usiz
 
 /// The heading of a curve.
 pub(crate) fn heading(run: &Run, curve: &Cell) -> String {
-    let words = super::heading(&run.header.plan, curve);
-    words::as_found(&run.header, curve, words)
+    let parts = super::heading_parts(&run.header.plan, curve);
+    words::joined(words::as_found(&run.header, curve, parts))
 }
 
 fn column(run: &Run, part: Part, unit: Unit) -> Column {
