@@ -402,7 +402,7 @@ mod tests {
         Noise floor: ±1.9 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±2.7 %). In 6 comparisons that copy was judged FASTER or SLOWER in 0, and its pointwise interval excludes 1 in 0; chance allows 2.
         256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.45× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
-        Steal was 4.1 % of busy time (median over trials).
+        12 complete passes of at least 20 planned: intervals over few trials cover less often than they say.
         Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice of 5.00 ms holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
         Scope: one machine, one boot, one kernel (Linux 6.12.43), 12 trials per cell and arm; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
         ");
@@ -437,7 +437,7 @@ mod tests {
         Noise floor: ±2.7 % (median half-width of send_staged against its hidden second copy, 6 cells; widest ±5.7 %). In 6 comparisons that copy was told apart from it in 0, and its pointwise interval excludes 1 in 2; chance allows 2.
         Indicative: 256 KiB, 4 threads: sharing a process matters: sendmsg_iov is 1.43× as fast as send_staged where arms alternate in one process, 1.31× where each has its own, and the intervals do not overlap.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
-        Steal was 4.1 % of busy time (median over trials).
+        5 complete passes of at least 20 planned: intervals over few trials cover less often than they say.
         Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice of 5.00 ms holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
         Scope: one machine, one boot, one kernel (Linux 6.12.43), 5 trials per cell and arm; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
         ");
@@ -458,7 +458,7 @@ mod tests {
         Noise floor: not known; no A/A copy of send_staged has an interval in this run.
         Arms ran one after another, not in alternating slices: whatever the machine did between one arm and the next is in the ratios. On a two-CPU virtual machine, ten repetitions of this kind gave half-widths of 4 to 46 %, alternating slices ±2.5 % (median) in less time.
         The run ended because its time budget was spent, with one precision target unmet: 4 KiB × 4 threads, sendmsg_iov: ±9.1 % > 3 %.
-        Steal was 4.1 % of busy time (median over trials).
+        1 complete pass of at least 20 planned: intervals over few trials cover less often than they say.
         Harness: 2.10 ns per message and 840 ns per slice by the null arm, and a slice holds one receipt (22.0 µs there and back); the same for every arm, not subtracted.
         Scope: one machine, one boot, one kernel (Linux 6.12.43), 1 trial per cell and arm; the variance between boots and hosts is not in the intervals. What is said of a size is said of that size, not of those between.
         ");
