@@ -8,8 +8,6 @@ use iolens_stats::analysis::{Estimate, Interval};
 /// A copy moves each byte in, the line that it is written to in, and that one out.
 const COPY_SLACK: f64 = 3.0;
 
-const COPY: &str = "memory copy";
-
 /// Pieces of a bound that differ by more than this were not all undisturbed.
 const SPREAD_MAX: f64 = 0.10;
 
@@ -18,6 +16,8 @@ const SPREAD_MAX: f64 = 0.10;
 pub(crate) struct Bound {
     /// `memory copy out of cache`.
     pub(crate) name: String,
+    /// Whether of a copy, not a scan.
+    is_copy: bool,
     pub(crate) bytes_per_s: f64,
     /// How many times this rate who does less may have: a copy in memory brings what it writes
     /// there into the caches and out again too, which who reads into a buffer that stays in
@@ -91,7 +91,7 @@ pub(crate) fn rooflines(run: &Run, threads: u32) -> Vec<Bound> {
 /// write: in or out of the last-level cache, as both fit it or do not.
 pub(crate) fn copy_limit(run: &Run, threads: u32, file: Bytes) -> Option<Bound> {
     let fits = fits_cache(run, file.0.saturating_mul(2));
-    of_memory(run, threads, fits).into_iter().find(|bound| bound.name.starts_with(COPY))
+    of_memory(run, threads, fits).into_iter().find(|bound| bound.is_copy)
 }
 
 /// Whether the last-level cache has room for so many bytes.
@@ -119,18 +119,19 @@ fn of_memory(run: &Run, threads: u32, fits: bool) -> Vec<Bound> {
     };
     let place = if fits { "in cache" } else { "out of cache" };
     let copies = run.header.plan.copy().is_some();
-    let named = |what: &str, bytes_per_s: f64, spread: Option<f64>| Bound {
-        name: format!("{what} {place}"),
+    let named = |is_copy: bool, bytes_per_s: f64, spread: Option<f64>| Bound {
+        name: format!("memory {} {place}", if is_copy { "copy" } else { "scan" }),
+        is_copy,
         bytes_per_s,
-        slack: if what == COPY && !copies { COPY_SLACK } else { 1.0 },
+        slack: if is_copy && !copies { COPY_SLACK } else { 1.0 },
         spread,
     };
     // Who writes looks at nothing.
     let scan = scan.filter(|_| run.header.plan.write().is_none());
     let of_scan = spread.map(|spread| pick(spread.scan_hot, spread.scan_cold));
     let of_copy = spread.map(|spread| pick(spread.copy_hot, spread.copy_cold));
-    let scan = scan.map(|scan| named("memory scan", scan, of_scan)).into_iter();
-    let both = scan.chain([named(COPY, copy, of_copy)]);
+    let scan = scan.map(|scan| named(false, scan, of_scan)).into_iter();
+    let both = scan.chain([named(true, copy, of_copy)]);
     both.filter(|bound| bound.bytes_per_s > 0.0).collect()
 }
 
@@ -140,7 +141,7 @@ mod tests {
 
     fn bound(slack: f64, spread: f64) -> Bound {
         let (name, spread) = ("memory copy".to_owned(), Some(spread));
-        Bound { name, bytes_per_s: 1e10, slack, spread }
+        Bound { name, is_copy: false, bytes_per_s: 1e10, slack, spread }
     }
 
     #[test]

@@ -83,9 +83,10 @@ pub(crate) fn is_cold(cell: &Cell) -> bool {
 
 /// What tells a curve from others but what is in the page cache.
 pub(crate) fn without_cache(run: &Run, cell: &Cell) -> String {
-    let words = crate::words::curve(&run.header, &with_cache(cell, CacheState::Warm));
-    let others = words.split(", ").filter(|word| *word != CacheState::Warm.word());
-    others.collect::<Vec<_>>().join(", ")
+    let warm = with_cache(cell, CacheState::Warm);
+    let mut parts = crate::words::curve_parts(&run.header.plan, &warm);
+    parts.retain(|part| part != CacheState::Warm.word());
+    crate::words::joined(parts)
 }
 
 /// 1/b of a fit, bytes per second; null where a byte costs nothing.

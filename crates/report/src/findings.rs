@@ -443,63 +443,7 @@ mod tests {
     use iolens_stats::analysis::Verdict;
 
     use super::*;
-    use crate::fixture;
-    use iolens_stats::analysis::Verdict;
-
-    use crate::fixture_findings;
-
-    /// Who is ahead in the first cell with its contrasts replaced.
-    fn ranked(changes: [(usize, f64, f64, Verdict); 3]) -> Outcome {
-        let (_, mut analysis) = crate::fixture::run();
-        // As if it sent scattered fields, so that three arms are ranked.
-        analysis.cells[0].arms[1].condition = None;
-        for (index, ratio, half, verdict) in changes {
-            let contrast = analysis.cells[0].arms[index].contrast.as_mut().expect("compared");
-            let interval = Interval { low: ratio - half, high: ratio + half };
-            contrast.ratio = ratio;
-            (contrast.pointwise, contrast.simultaneous) = (Some(interval), Some(interval));
-            contrast.verdict = verdict;
-            contrast.trials_needed = (verdict == Verdict::Inconclusive).then_some(61);
-        }
-        // What follows for `send` against `sendmsg_iov` where both are exact.
-        let ratio = changes[0].1 / changes[2].1;
-        for pair in &mut analysis.cells[0].pairs {
-            pair.simultaneous = Some(Interval { low: ratio - 0.01, high: ratio + 0.01 });
-        }
-        ranking(&analysis.cells[0], analysis.delta).outcome
-    }
-
-    #[test]
-    fn ties_and_open_questions_are_told_as_such() {
-        let slower = (2, 0.5, 0.01, Verdict::Slower);
-        let send = |ratio, half, verdict| (1, ratio, half, verdict);
-        let names = |all: [&str; 2]| all.map(str::to_owned).to_vec();
-        assert_eq!(
-            ranked([
-                send(1.30, 0.005, Verdict::Faster),
-                slower,
-                (3, 1.301, 0.005, Verdict::Faster)
-            ]),
-            Outcome::Same { methods: names(["send", "sendmsg_iov"]) }
-        );
-        let behind = (3, 0.7, 0.01, Verdict::Slower);
-        assert_eq!(
-            ranked([
-                send(1.01, 0.01, Verdict::Equivalent),
-                slower,
-                (3, 0.9, 0.01, Verdict::Slower)
-            ]),
-            Outcome::Same { methods: names(["send", "send_staged"]) }
-        );
-        assert_eq!(
-            ranked([send(1.05, 0.2, Verdict::Inconclusive), slower, behind]),
-            Outcome::Undecided { methods: names(["send", "send_staged"]), more_trials: Some(49) }
-        );
-        assert_eq!(
-            ranked([send(0.9, 0.01, Verdict::Slower), slower, behind]),
-            Outcome::Fastest { method: "send_staged".to_owned(), against: None }
-        );
-    }
+    use crate::{fixture, fixture_findings};
 
     /// `docs/findings.md` has a row for every kind that a run can have.
     #[test]

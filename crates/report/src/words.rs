@@ -16,15 +16,21 @@ use crate::number::count;
 /// What tells a cell from the others of the run: `64 KiB, 1 thread`, with the
 /// axes behind it of which the plan has more than one value.
 pub(crate) fn subject(header: &RunHeader, cell: &Cell) -> String {
-    as_found(header, cell, subject_in(&header.plan, cell))
+    joined(as_found(header, cell, subject_parts(&header.plan, cell)))
 }
 
 /// The same of a plan, whatever the machine.
 pub(crate) fn subject_in(plan: &Plan, cell: &Cell) -> String {
-    match plan.study().has_sizes() {
-        true => format!("{}, {}", cell.size, curve_in(plan, cell)),
-        false => curve_in(plan, cell),
-    }
+    joined(subject_parts(plan, cell))
+}
+
+fn subject_parts(plan: &Plan, cell: &Cell) -> Vec<String> {
+    let size = plan.study().has_sizes().then(|| cell.size.to_string());
+    size.into_iter().chain(curve_parts(plan, cell)).collect()
+}
+
+pub(crate) fn joined(parts: Vec<String>) -> String {
+    parts.join(", ")
 }
 
 /// Which host measured a run that was imported, from which file, and when that came in.
@@ -35,21 +41,22 @@ pub(crate) fn imported(origin: &Origin) -> String {
 
 /// What tells a curve from the others of the run: `1 thread`.
 pub(crate) fn curve(header: &RunHeader, cell: &Cell) -> String {
-    as_found(header, cell, curve_in(&header.plan, cell))
+    joined(as_found(header, cell, curve_parts(&header.plan, cell)))
 }
 
-fn curve_in(plan: &Plan, cell: &Cell) -> String {
+/// The same, each by itself and whatever the machine.
+pub(crate) fn curve_parts(plan: &Plan, cell: &Cell) -> Vec<String> {
     if let Some(server) = cell.server() {
         let load = server.load_in_words();
         return load_in(plan, cell, vec![server.connections_in_words(), load]);
     }
     let mut parts = vec![threads(cell.threads)];
     parts.extend(plan.told_apart(cell));
-    parts.join(", ")
+    parts
 }
 
 /// These words of a load on a server, with what else tells it from others of the plan.
-fn load_in(plan: &Plan, cell: &Cell, mut parts: Vec<String>) -> String {
+fn load_in(plan: &Plan, cell: &Cell, mut parts: Vec<String>) -> Vec<String> {
     let connections = cell.server().map(ServerSetting::connections_in_words);
     for word in plan.told_apart(cell) {
         if Some(&word) != connections.as_ref() && !parts.contains(&word) {
@@ -59,30 +66,32 @@ fn load_in(plan: &Plan, cell: &Cell, mut parts: Vec<String>) -> String {
     if plan.threads.len() > 1 {
         parts.push(count(cell.threads, "worker"));
     }
-    parts.join(", ")
+    parts
 }
 
 /// What the cells of a load on a server have in common that differ in their connections:
 /// `closed loop`.
 pub(crate) fn load(plan: &Plan, cell: &Cell) -> String {
-    load_in(plan, cell, cell.server().map(ServerSetting::load_in_words).into_iter().collect())
+    let load = cell.server().map(ServerSetting::load_in_words);
+    joined(load_in(plan, cell, load.into_iter().collect()))
 }
 
 /// Cold in a virtual machine is what the guest has evicted and its host may
 /// have still.
 pub(crate) const GUEST_COLD: &str = "guest-cold";
 
-/// Words about a cell with what this machine makes of its cache state.
-pub(crate) fn as_found(header: &RunHeader, cell: &Cell, words: String) -> String {
-    let is_cold = cell.cache() == Some(CacheState::Cold);
-    match is_cold && is_guest(&header.host) {
-        true => words.split(", ").map(guest_cold).collect::<Vec<_>>().join(", "),
-        false => words,
-    }
+/// Parts of a cell's name with what this machine makes of its cache state.
+pub(crate) fn as_found(header: &RunHeader, cell: &Cell, parts: Vec<String>) -> Vec<String> {
+    let is_state = |part: &str| cell.cache().is_some_and(|cache| part == cache.word());
+    let own = |part: String| if is_state(&part) { state(header, cell) } else { part };
+    parts.into_iter().map(own).collect()
 }
 
-fn guest_cold(word: &str) -> &str {
-    if word == CacheState::Cold.word() { GUEST_COLD } else { word }
+/// What of a file is in the page cache, as this machine makes it.
+pub(crate) fn state(header: &RunHeader, cell: &Cell) -> String {
+    let Some(cache) = cell.cache() else { return String::new() };
+    let is_guest = cache == CacheState::Cold && is_guest(&header.host);
+    if is_guest { GUEST_COLD.to_owned() } else { cache.word().to_owned() }
 }
 
 /// Whether the machine is a virtual one, as far as it says.
@@ -119,7 +128,13 @@ pub(crate) fn size_of(plan: &Plan) -> String {
 
 /// The same for a narrow column, whose heading says what it is.
 pub(crate) fn curve_brief(plan: &Plan, cell: &Cell) -> String {
-    curve_in(plan, cell).replace("received with ", "")
+    joined(curve_parts(plan, cell).into_iter().map(|part| brief(cell, part)).collect())
+}
+
+/// A receiver by its name alone.
+pub(crate) fn brief(cell: &Cell, part: String) -> String {
+    let receiver = cell.net().filter(|net| net.receiver_in_words().as_ref() == Some(&part));
+    receiver.map_or(part, |net| net.receiver.clone())
 }
 
 /// `hot working set`: alone the word would be about anything.
@@ -169,7 +184,7 @@ pub(crate) fn one_of(counts: &[u32]) -> String {
 /// What all cells of a family have in common: `net, loopback, stream, hot,
 /// 8 fields, received with recv`, and what else tells it apart or is not as it
 /// is where a plan states nothing.
-pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
+pub(crate) fn setting(plan: &Plan, cell: &Cell) -> Vec<String> {
     let mut parts = vec![plan.study().to_string()];
     match &cell.setting {
         Setting::Net(net) => parts.extend([
@@ -185,7 +200,7 @@ pub(crate) fn setting(plan: &Plan, cell: &Cell) -> String {
         Setting::Syscall(_) => {}
     }
     parts.extend(plan.told_further(cell));
-    parts.join(", ")
+    parts
 }
 
 /// `ipv4 and ipv6`.

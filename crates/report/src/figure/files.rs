@@ -43,8 +43,8 @@ fn beside<'s, 'a>(sweeps: &'s [Sweep<'a>]) -> Vec<Vec<&'s Sweep<'a>>> {
 
 /// The state of the file, as this machine makes it.
 fn state(run: &Run, sweep: &Sweep<'_>) -> String {
-    let word = files::state(&sweep.setting).unwrap_or_default().to_owned();
-    words::as_found(&run.header, &sweep.setting, word)
+    let word = files::state(&sweep.setting).map(str::to_owned);
+    words::joined(words::as_found(&run.header, &sweep.setting, Vec::from_iter(word)))
 }
 
 /// The metric of rates in the unit that suits the typical one.

@@ -37,10 +37,9 @@ fn title(run: &Run, sweep: &Sweep<'_>) -> String {
     let plan = &run.header.plan;
     let (arm, size) = (words::arm_of(plan), words::size_of(plan));
     let title = format!("Fastest {arm} by {size} and threads (with its speed)");
-    match files::state(&sweep.setting).map(str::to_owned) {
-        Some(state) => format!("{title}, {}", words::as_found(&run.header, &sweep.setting, state)),
-        None => title,
-    }
+    let state = files::state(&sweep.setting).map(str::to_owned);
+    let state = words::as_found(&run.header, &sweep.setting, Vec::from_iter(state));
+    words::joined(std::iter::once(title).chain(state).collect())
 }
 
 /// The figure of one sweep.

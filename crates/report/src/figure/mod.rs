@@ -444,7 +444,7 @@ fn stem_rest(plan: &Plan, cell: &Cell) -> String {
     let always = cell.words();
     let told = plan.told_apart(cell).into_iter().filter(|word| !always.contains(word));
     told.map(|word| {
-        let word = word.strip_prefix("received with ").unwrap_or(&word);
+        let word = crate::words::brief(cell, word);
         format!("-{}", word.replace(' ', "-").to_lowercase())
     })
     .collect()

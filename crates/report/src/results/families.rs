@@ -264,7 +264,8 @@ impl Kind {
 
 /// The sizes and the curve of some tables, as a heading.
 pub(crate) fn heading(plan: &Plan, curve: &Cell) -> String {
-    format!("{}, {}", words::threads(curve.threads), words::setting(plan, curve))
+    let threads = std::iter::once(words::threads(curve.threads));
+    words::joined(threads.chain(words::setting(plan, curve)).collect())
 }
 
 /// Sizes of cells, for a test that none is lost.

@@ -180,7 +180,7 @@ pub(crate) fn short(run: &Run, cell: &Cell) -> String {
     let mut parts: Vec<String> = Vec::new();
     parts.extend((plan.threads.len() > 1).then(|| words::threads(cell.threads)));
     parts.extend(plan.told_apart(cell));
-    words::as_found(&run.header, cell, parts.join(", "))
+    words::joined(words::as_found(&run.header, cell, parts))
 }
 
 /// What tells a setting from others of the run: its size, and what tells its curve.

@@ -426,7 +426,7 @@ fn threads(run: &Run, analysis: &Analysis) -> Option<Answer> {
         };
         let points: Vec<String> = row.points.iter().map(point).collect();
         let limit = plateau(analysis, row);
-        let setting = words::setting(&run.header.plan, row.cell);
+        let setting = words::joined(words::setting(&run.header.plan, row.cell));
         let setting = if several { format!(", {setting}") } else { String::new() };
         format!("{}, {}{setting}: {}{limit}", row.label, row.cell.size, points.join(", "))
     };

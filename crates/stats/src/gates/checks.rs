@@ -59,7 +59,7 @@ checks! {
     CountersAgree, "counters that agree", "remarks on switches and faults that two accounts count differently";
     ZeroCopyCompletions, "zero-copy completions", "refuses zero-copy sends that did not complete once each; remarks on a row that the kernel copied";
     LockedMemory, "locked memory", "remarks on zero-copy sends that were refused and made again";
-    PacketTaps, "packet taps", "warns of whoever listens and so forces copies";
+    PacketTaps, "packet taps", "warns of packet sockets, which force copies";
     Parameters, "parameters as asked", "refuses an end that ran something else";
     SocketBuffers, "socket buffers as asked", "warns of buffers that were capped";
     HotRings, "hot rings", "remarks on hot rings that do not fit the L2 cache";
