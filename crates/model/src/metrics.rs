@@ -34,7 +34,8 @@ pub enum NullWhen {
     NotTcp,
     /// Where one of its parts is.
     Parts,
-    /// Outside mode rr; a percentile also where too few requests were timed for it (METHOD, Intervals).
+    /// Outside mode rr; a percentile also where too few requests were timed for it (METHOD,
+    /// Intervals).
     NoRequests,
     /// For receivers that map nothing.
     MapsNothing,

@@ -67,6 +67,11 @@ pub enum Finding {
         /// By which intervals are wider, as a factor.
         widened: f64,
     },
+    /// The run measured the crossovers of another one again.
+    Confirms {
+        /// The id of that run.
+        run: String,
+    },
     /// Methods ran one after another, not in turns.
     Sequential,
     /// What is sent is dropped by a device, and received by nobody.
@@ -414,7 +419,8 @@ fn crowded(run: &Run, analysis: &Analysis) -> Option<Finding> {
 /// Without which a decision could go wrong, the worst first.
 pub(crate) fn cautions(run: &Run, analysis: &Analysis) -> Vec<Finding> {
     let plan = &run.header.plan;
-    let mut out: Vec<Finding> = Vec::new();
+    let other = run.header.confirms.clone();
+    let mut out = Vec::from_iter(other.map(|run| Finding::Confirms { run }));
     let cpus = plan.cpus.as_ref().unwrap_or(&run.header.host.cpus);
     let is_apart = |t: &Topology| t.has_receiver() && !t.is_apart();
     if let ([cpu], true) = (cpus.as_slice(), plan.topologies().iter().any(is_apart)) {
@@ -456,6 +462,7 @@ mod tests {
         }
         all.extend([
             Finding::SharedCpu { cpu: 0 },
+            Finding::Confirms { run: "aa000001".to_owned() },
             Finding::Sequential,
             Finding::Dropped,
             Finding::Neighbours { correlation: 0.2, widened: 1.2 },

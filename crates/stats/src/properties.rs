@@ -260,7 +260,8 @@ proptest! {
         }
         for trial in &run.trials {
             for (index, reason) in invalid_arms(&run.header, trial) {
-                prop_assert!(index < trial.arms.len() && Check::ALL.iter().any(|check| reason.starts_with(check.name())));
+                let is_named = Check::ALL.iter().any(|check| reason.starts_with(check.name()));
+                prop_assert!(index < trial.arms.len() && is_named);
             }
         }
         let _ = decide(&[PassSummary::of(&analysis)], &run.header.plan);

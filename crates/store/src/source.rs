@@ -45,11 +45,13 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads a database of iolens, or runs that were exported whole. Neither the file nor its directory is changed.
+    /// Reads a database of iolens, or runs that were exported whole. Neither the file nor its
+    /// directory is changed.
     ///
     /// # Errors
     /// [`StoreError::NotImported`] for what is neither, is cut off or cannot be read, with the
-    /// line of a text; [`StoreError::Earlier`], [`StoreError::Newer`]; or what the system or SQLite says.
+    /// line of a text; [`StoreError::Earlier`], [`StoreError::Newer`]; or what the system or
+    /// SQLite says.
     pub fn open(path: &Path) -> Result<Source, StoreError> {
         match kind(path)? {
             Kind::Nothing => Err(refused(path, None, "there is no such file")),

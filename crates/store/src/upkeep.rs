@@ -39,8 +39,8 @@ impl Store {
         extent(self.connection(), &self.path)
     }
 
-    /// The same of the results at `path`; nothing where there are none. Changes neither the file nor its directory, and
-    /// waits for nobody.
+    /// The same of the results at `path`; nothing where there are none. Changes neither the file
+    /// nor its directory, and waits for nobody.
     ///
     /// # Errors
     /// As [`Store::open_read_only`].

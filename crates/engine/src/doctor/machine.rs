@@ -165,7 +165,8 @@ fn pressure(patient: &Patient<'_>) -> Finding {
 fn first_word(text: &str) -> &str {
     text.split_whitespace().next().unwrap_or("empty")
 }
-/// Only root may look, and a file that leaves the page cache is refused by the check of the cache state anyhow.
+/// Only root may look; a file that leaves the page cache is refused by the check of the cache
+/// state anyhow.
 fn reclaim(patient: &Patient<'_>) -> Finding {
     let reclaim = Reclaim::read(patient.root);
     let found = ok("proactive reclaim", reclaim.words(), &format!("/{KDAMONDS}"));

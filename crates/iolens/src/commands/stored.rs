@@ -1,5 +1,6 @@
 //! Looking at stored runs: `iolens runs` and `show`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -98,9 +99,11 @@ pub(crate) fn runs(args: &args::Runs) -> Result<ExitCode, Failure> {
     rows.sort_by_key(|row| std::cmp::Reverse(row.started_unix_ns));
     output::result(&text::runs(&rows, clock::unix_ns(), &style()));
     let count = if rows.len() == 1 { "1 run".to_owned() } else { format!("{} runs", rows.len()) };
-    output::note(&format!(
-        "{count}, newest first · iolens show last · iolens resume ID · iolens rm ID"
-    ));
+    if std::io::stdout().is_terminal() {
+        output::note(&format!(
+            "{count}, newest first · iolens show last · iolens resume ID · iolens rm ID"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -129,6 +129,9 @@ fn caution(run: &Run, finding: &Finding) -> Option<String> {
         Finding::SharedCpu { cpu } => {
             format!("both ends share CPU {cpu} and take turns on it: each time is that of both")
         }
+        Finding::Confirms { run } => {
+            format!("this confirms the crossovers of run {run}: iolens show {run} has the answer")
+        }
         Finding::Sequential => {
             "methods ran one after another: what the machine did in between is in the numbers"
                 .to_owned()

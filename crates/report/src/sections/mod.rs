@@ -7,6 +7,7 @@ mod machine;
 mod net;
 mod paths;
 pub(crate) mod servers;
+mod surprising;
 mod syscalls;
 mod trust;
 mod why;

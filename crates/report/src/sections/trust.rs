@@ -8,6 +8,7 @@ use iolens_document::table::Table;
 use iolens_document::{Fact, Fold, Node, Section};
 use iolens_model::axes::{Study, Topology};
 use iolens_model::host::{Costs, HostFacts};
+use iolens_model::metrics::METRICS;
 use iolens_model::plan::Schedule;
 use iolens_model::run::Run;
 use iolens_model::units::{Nanos, three_digits};
@@ -33,7 +34,7 @@ fn facts(run: &Run, analysis: &Analysis) -> Vec<Fact> {
     facts.extend(precision(run).map(|said| Fact::new("Precision", said)));
     facts.extend(processes(run, analysis).map(|said| Fact::new("Own processes", said)));
     facts.push(Fact::new("Drift", drift(run, analysis)));
-    facts.extend(not_available(&analysis.told));
+    facts.extend(not_available(run, &analysis.told));
     facts.extend(analysis.warnings.iter().map(|one| Fact::new("Warning", remarks::warning(one))));
     facts.push(Fact::new("Overhead", overhead(run)));
     facts.push(Fact::new("Scope", scope(run, analysis)));
@@ -134,16 +135,35 @@ fn signed(fraction: f64) -> String {
     format!("{sign}{}", percent(fraction.abs()))
 }
 
-/// Metrics without a value, by the reason.
-fn not_available(told: &Told) -> Vec<Fact> {
-    let mut by_reason: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+/// Metrics without a value, by the reason; those that a flag asks for where it was given, with it.
+fn not_available(run: &Run, told: &Told) -> Vec<Fact> {
+    let probes = &run.header.plan.probes;
+    let flags = [("--tracepoints", probes.tracepoints), ("--software-events", probes.software)];
+    let mut by_reason: BTreeMap<String, (String, Vec<&str>)> = BTreeMap::new();
     for (metric, why) in json::not_measured(told) {
-        by_reason.entry(why).or_default().push(metric);
+        let flag = flags.iter().find(|(flag, _)| is_of(metric, flag));
+        if flag.is_some_and(|(_, is_asked)| !is_asked) {
+            continue;
+        }
+        let flag = flag.map_or_else(String::new, |(flag, _)| format!(" ({flag})"));
+        let alike = (format!("{flag}: {why}"), Vec::new());
+        by_reason.entry(nameless(&alike.0)).or_insert(alike).1.push(metric);
     }
     let one = |(why, metrics): (String, Vec<&str>)| {
-        Fact::new("Not available", format!("{}: {why}", metrics.join(", ")))
+        Fact::new("Not available", format!("{}{why}", metrics.join(", ")))
     };
-    by_reason.into_iter().map(one).collect()
+    by_reason.into_values().map(one).collect()
+}
+
+fn is_of(metric: &str, flag: &str) -> bool {
+    METRICS.iter().any(|one| one.name == metric && one.source.contains(flag))
+}
+
+/// A reason without the first name in it: some differ in a name alone.
+fn nameless(why: &str) -> String {
+    let mut parts = why.splitn(3, '`');
+    let before = parts.next().unwrap_or_default();
+    format!("{before}{}", parts.nth(1).unwrap_or_default())
 }
 
 /// What iolens costs beside what it measures.

@@ -17,7 +17,7 @@ use crate::reason::VerdictReason;
 use crate::remark::{Circumstance, Event, Remark, RemarkKind, Warning, Whose};
 use crate::{Check, Decision, PassSummary, decide, unmet};
 
-fn arm<'a>(analysis: &'a Analysis, cell: usize, label: &str) -> &'a ArmAnalysis {
+pub(super) fn arm<'a>(analysis: &'a Analysis, cell: usize, label: &str) -> &'a ArmAnalysis {
     let arms = &analysis.cells[cell].arms;
     arms.iter().find(|arm| arm.arm.label == label).expect("an arm of this label")
 }
@@ -27,19 +27,19 @@ fn ratio(analysis: &Analysis) -> f64 {
     arm(analysis, 0, "arm").contrast.as_ref().expect("a contrast").ratio
 }
 
-fn near(value: f64, expect: f64) {
+pub(super) fn near(value: f64, expect: f64) {
     assert!((value / expect - 1.0).abs() < 1e-6, "{value}, expected {expect}");
 }
 
-fn cell_of(run: &Run) -> Cell {
+pub(super) fn cell_of(run: &Run) -> Cell {
     run.header.plan.cells().remove(0)
 }
 
-fn base(ns: f64) -> ArmTime {
+pub(super) fn base(ns: f64) -> ArmTime {
     ArmTime::new("base", Role::Baseline, &[ns; 4])
 }
 
-fn compared(label: &'static str, ns: f64) -> ArmTime {
+pub(super) fn compared(label: &'static str, ns: f64) -> ArmTime {
     ArmTime::new(label, Role::Compared, &[ns; 4])
 }
 
@@ -54,7 +54,7 @@ fn fail(trial: &mut TrialOutcome, label: &str) {
 }
 
 /// Makes the check of received bytes refuse an arm.
-fn spoil(trial: &mut TrialOutcome, label: &str) {
+pub(super) fn spoil(trial: &mut TrialOutcome, label: &str) {
     let index = trial.arms.iter().position(|arm| arm.arm.label == label).expect("an arm");
     for slice in trial.slices.iter_mut().filter(|slice| slice.arm == index) {
         slice.rx.as_mut().expect("a receiver").bytes -= 1;
@@ -284,23 +284,6 @@ fn a_repetition_that_fails_leaves_what_the_first_trial_had() {
     assert_eq!(arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast").n, 2);
 }
 
-/// What exports say of each slice is enough to compute anew.
-#[test]
-fn an_arm_whose_repetition_is_refused_has_no_partner_in_that_pass() {
-    let mut run = fixture::passes(&[1.25; 4]);
-    let mut again = run.trials[2].clone();
-    again.position = 1;
-    spoil(&mut run.trials[2], "base (A/A)");
-    spoil(&mut again, "arm");
-    run.trials.insert(3, again);
-    let analysis = analyse(&run);
-    let n = |label| arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").n;
-    assert_eq!((n("arm"), n("base (A/A)")), (3, 4));
-    let unused = crate::unused(&run);
-    let both = unused.iter().filter(|arms| arms[0].is_none() && arms[1].is_none()).count();
-    assert_eq!(both, 3);
-}
-
 #[test]
 fn a_gate_takes_one_arm_and_the_baseline_takes_all() {
     let mut run = fixture::passes(&[1.25; 4]);
@@ -364,23 +347,6 @@ fn an_arm_that_failed_twice_and_was_dropped_is_failed() {
     let reason = dropped.reason.as_deref().expect("a reason");
     assert!(reason.starts_with("dropped after 2 failed trials: killed by signal 9"), "{reason}");
     assert_eq!(arm(&analysis, 0, "base (A/A)").contrast.as_ref().expect("a contrast").n, 4);
-}
-
-#[test]
-fn groups_of_a_cell_are_not_repetitions() {
-    let mut run = fixture::run(fixture::plan(&["base", "a", "b"]));
-    let cell = cell_of(&run);
-    for pass in 1..=3 {
-        run.trials.push(fixture::trial(pass, &cell, &[base(500.0), compared("a", 400.0)]));
-        run.trials.push(fixture::trial(pass, &cell, &[base(600.0), compared("b", 400.0)]));
-    }
-    let analysis = analyse(&run);
-    assert_eq!((analysis.passes, analysis.cells[0].trials_used), (3, 6));
-    let ratio = |label| arm(&analysis, 0, label).contrast.as_ref().expect("a contrast").ratio;
-    near(ratio("a"), 1.25);
-    near(ratio("b"), 1.5);
-    assert_eq!(analysis.rejected, []);
-    assert_eq!(arm(&analysis, 0, "base").figures.as_ref().expect("figures").ns_per_message.n, 3);
 }
 
 /// Isolated trials of each arm in each pass, ratio 2, on top of `run`.
